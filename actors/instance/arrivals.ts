@@ -10,6 +10,7 @@ import type { Progress, StepTry } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance } from './advance.js';
+import { isOpenWait } from './event-waits.js';
 import type { LiveInstance } from './live-instance.js';
 import type { MessageOf } from './messages.js';
 import { tellPeer } from './progress.js';
@@ -33,7 +34,7 @@ export function eventArrived(
     ...given,
     event: { id: event, payload: JSON.parse(payload) as JsonValue },
   });
-  const outcome = actor.eventWaits.has(wait) ? 'refused' : 'taken';
+  const outcome = isOpenWait(actor, wait) ? 'refused' : 'taken';
   turn.put('eventTake.insert', `${event}:${wait}`, {
     instance_id: actor.record.id,
     event_id: event,

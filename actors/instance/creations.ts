@@ -76,17 +76,30 @@ export class Creations {
   }
 
   #createOne(request: number, asked: NewInstance): void {
-    const { instances } = this.#deps;
-    this.#place(request, [asked], ([instance], sequenceOf) => {
-      const routed = instance as NewInstance;
-      try {
-        const sequence = checkCreation(this.#deps, routed, sequenceOf(routed), '');
-        instances.create({ kind: 'create', request, instance: routed, sequence });
-      } catch (error) {
-        if (!mayBeRepeat(routed, error)) throw error;
-        instances.tell(routed.id, { kind: 'repeat', request, instance: routed, otherwise: error });
+    if (asked.body.sequence == null) {
+      // Almost always everything is at hand.
+      const { routing, plans } = this.#deps;
+      const routed = routing.routed(asked);
+      const sequence = plans.get(targetOf(routed));
+      if (sequence !== undefined) {
+        this.#begin(request, routed, sequence);
+        return;
       }
+    }
+    this.#place(request, [asked], ([routed], sequenceOf) => {
+      this.#begin(request, routed as NewInstance, sequenceOf(routed as NewInstance));
     });
+  }
+
+  #begin(request: number, instance: NewInstance, found: StoredSequence | undefined): void {
+    const { instances } = this.#deps;
+    try {
+      const sequence = checkCreation(this.#deps, instance, found, '');
+      instances.create({ kind: 'create', request, instance, sequence });
+    } catch (error) {
+      if (!mayBeRepeat(instance, error)) throw error;
+      instances.tell(instance.id, { kind: 'repeat', request, instance, otherwise: error });
+    }
   }
 
   /** @param known instances that are there already, under their keys */

@@ -21,7 +21,9 @@ export function storedWaits(record: InstanceRecord): Map<string, string> {
 
 /** Keeps the rows of its waits equal to what is open, and tells the actors of their keys. */
 export function recordEventWaits(actor: LiveInstance, turn: Turn): void {
-  const { record, eventWaits } = actor;
+  const { record } = actor;
+  actor.eventWaits ??= new Map();
+  const { eventWaits } = actor;
   const { id: instance } = record;
   const open = new Set<string>();
   for (const step of waitingSteps(record)) {
@@ -39,23 +41,27 @@ export function recordEventWaits(actor: LiveInstance, turn: Turn): void {
   }
 }
 
+export function isOpenWait({ eventWaits }: LiveInstance, wait: string): boolean {
+  return eventWaits?.has(wait) === true;
+}
+
 /** Of an instance that has come from elsewhere, or back to where it was: its rows say nothing. */
 export function renewEventWaits(actor: LiveInstance, turn: Turn): void {
-  const known = [...actor.eventWaits];
-  actor.eventWaits.clear();
+  const known = actor.eventWaits ?? [];
+  actor.eventWaits = undefined;
   recordEventWaits(actor, turn);
   for (const [wait, key] of known) {
-    if (!actor.eventWaits.has(wait)) leave(actor, turn, wait, key);
+    if (!isOpenWait(actor, wait)) leave(actor, turn, wait, key);
   }
 }
 
 /** Of one that goes on elsewhere: what comes here is not for it. */
 export function dropEventWaits(actor: LiveInstance, turn: Turn): void {
-  for (const [wait, key] of actor.eventWaits) leave(actor, turn, wait, key);
+  for (const [wait, key] of actor.eventWaits ?? []) leave(actor, turn, wait, key);
 }
 
 function leave(actor: LiveInstance, turn: Turn, wait: string, key: string): void {
-  actor.eventWaits.delete(wait);
+  actor.eventWaits?.delete(wait);
   turn.put('eventWait.clear', wait, { instance_id: actor.record.id, id: wait });
   tellPeer(actor, turn, key, { kind: 'event.unwanted', key, wait });
 }

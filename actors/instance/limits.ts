@@ -85,7 +85,7 @@ export function rateGranted(
 ): Progress | undefined {
   const now = actor.env.now();
   const key = limitOf(actor, step.node);
-  const usedAt = actor.usedGrants.get(grant);
+  const usedAt = actor.usedGrants?.get(grant);
   const isLate = now > usableUntil || actor.record.snapshot.state !== 'running';
   if (usedAt !== undefined || isLate) {
     reportUse(actor, turn, key, grant, usedAt ?? null);
@@ -103,7 +103,9 @@ export function rateGranted(
 const GRANTS_REMEMBERED = 16;
 
 function rememberUse(actor: LiveInstance, grant: number): void {
-  if (grant !== 0) actor.usedGrants.set(grant, actor.env.now());
+  if (grant === 0) return;
+  actor.usedGrants ??= new Map();
+  actor.usedGrants.set(grant, actor.env.now());
   if (actor.usedGrants.size <= GRANTS_REMEMBERED) return;
   actor.usedGrants.delete(actor.usedGrants.keys().next().value as number);
 }

@@ -63,15 +63,15 @@ export interface LiveInstance {
   readonly kept: KeptValues;
   /** In-process steps whose outcome has not come back, by node and iteration. */
   readonly running: Map<string, StepTry>;
-  /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
-  readonly usedGrants: Map<number, UnixMs>;
-  /** Its open waits for events, each with the id of the key that they are of. */
-  readonly eventWaits: Map<string, string>;
+  /** When the latest grants of rate limits were used: one that comes twice is not taken for unused; undefined: none was. */
+  usedGrants: Map<number, UnixMs> | undefined;
+  /** Its open waits for events, each with the id of the key that they are of; undefined: it has had none. */
+  eventWaits: Map<string, string> | undefined;
   /** Open gates that have rows, by their ids; undefined: it has had none. */
   gates: Map<string, KnownGate> | undefined;
   timer: StoredTimer | undefined;
-  /** Collects the audit of the unit that creates the instance, which its row carries. */
-  creationAudit: object[] | undefined;
+  /** Collects the audit of the unit that creates the instance, which its row carries: JSON, with commas. */
+  creationAudit: string | undefined;
   /** Of its ids: those of its tasks and rows lead to it, too. */
   readonly route: number;
 }
@@ -84,8 +84,8 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     tasks: new TaskCache(),
     kept: new KeptValues(record.snapshot),
     running: new Map(),
-    usedGrants: new Map(),
-    eventWaits: new Map(),
+    usedGrants: undefined,
+    eventWaits: undefined,
     gates: undefined,
     timer: undefined,
     creationAudit: undefined,

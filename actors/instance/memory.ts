@@ -50,7 +50,8 @@ export function charactersOf(value: JsonValue): number {
 
 /** The sizes of outputs and items, by names that the two do not share. */
 export class KeptValues {
-  readonly #sizes = new Map<string, number>();
+  /** Made when there is something to keep: most instances keep nothing. */
+  #sizes: Map<string, number> | undefined;
   #characters = 0;
 
   constructor(snapshot: Snapshot) {
@@ -71,13 +72,14 @@ export class KeptValues {
 
   /** Anew: some values have gone since they were counted. */
   count({ outputs, snapshots }: Snapshot): void {
-    this.#sizes.clear();
+    this.#sizes?.clear();
     this.#characters = 0;
     for (const [blockId, output] of outputs) this.output(blockId, charactersOf(output));
     for (const [key, items] of snapshots) this.items(key, charactersOf(items));
   }
 
   #set(name: string, characters: number): void {
+    this.#sizes ??= new Map();
     this.#characters += characters - (this.#sizes.get(name) ?? 0);
     this.#sizes.set(name, characters);
   }

@@ -82,7 +82,7 @@ function putOutput(
     `{"id":"${id}","instance_id":"${actor.record.id}",` +
       `"block_id":${JSON.stringify(output.blockId)},"iteration":"${iteration}",` +
       `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
-      `"output_ref":${JSON.stringify(output.outputRef)},` +
+      (output.outputRef === null ? '"output_ref":null,' : `"output_ref":"${output.outputRef}",`) +
       `"output_size":${Buffer.byteLength(text)},` +
       (effect === undefined ? '' : `"effect":${effect.text},`) +
       `"created_at":"${isoTime(actor.env.now())}"}`,
@@ -249,28 +249,36 @@ export function putTransition(actor: LiveInstance, turn: Turn, toState: Instance
 export function putAudit(actor: LiveInstance, turn: Turn, events: readonly AuditEvent[]): void {
   if (events.length === 0) return;
   const { record } = actor;
-  const entries = events.map((event) => ({
-    id: nextId(actor),
-    event_type: event.eventType,
-    from_state: event.fromState,
-    to_state: event.toState,
-    block_id: event.blockId,
-    details: event.details ?? {},
-    failure: event.failure,
-  }));
+  let entries = '';
+  for (const event of events)
+    entries += (entries === '' ? '' : ',') + entryText(nextId(actor), event);
   turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
-  if (actor.creationAudit !== undefined) {
-    actor.creationAudit.push(...entries);
+  const { creationAudit: before } = actor;
+  if (before !== undefined) {
+    actor.creationAudit = before === '' ? entries : `${before},${entries}`;
     return;
   }
   record.audit_count += 1;
-  turn.put('audit.insert', `${record.id}:${record.audit_count}`, {
-    instance_id: record.id,
-    seq: record.audit_count,
-    tenant_id: record.tenant_id,
-    entries,
-    created_at: isoTime(actor.env.stamp()),
-  });
+  turn.put(
+    'audit.insert',
+    `${record.id}:${record.audit_count}`,
+    `{"instance_id":"${record.id}","seq":${record.audit_count},` +
+      `"tenant_id":${JSON.stringify(record.tenant_id)},"entries":[${entries}],` +
+      `"created_at":"${isoTime(actor.env.stamp())}"}`,
+  );
+}
+
+/** As text: every instance that is created has some, of which most are moves from state to state. */
+function entryText(id: string, event: AuditEvent): string {
+  const { eventType, fromState, toState, blockId, details, failure } = event;
+  return (
+    `{"id":"${id}","event_type":"${eventType}"` +
+    (fromState === undefined ? '' : `,"from_state":"${fromState}"`) +
+    (toState === undefined ? '' : `,"to_state":"${toState}"`) +
+    (blockId === undefined ? '' : `,"block_id":${JSON.stringify(blockId)}`) +
+    (details === undefined ? ',"details":{}' : `,"details":${JSON.stringify(details)}`) +
+    (failure === undefined ? '}' : `,"failure":${JSON.stringify(failure)}}`)
+  );
 }
 
 /** Adds an entry to the history of a task, which keeps the newest LIMITS.taskHistoryMax. */

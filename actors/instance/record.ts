@@ -180,10 +180,10 @@ export function contextRow(record: InstanceRecord): string {
 /**
  * The row of `instance.insert`: all columns.
  *
- * @param creationAudit the audit entries of the unit that inserts it
+ * @param creationAudit JSON of the audit entries of the unit that inserts it, with commas
  */
-export function wholeRow(record: InstanceRecord, creationAudit: readonly object[] = []): string {
-  const audit = creationAudit.length === 0 ? 'null' : JSON.stringify(creationAudit);
+export function wholeRow(record: InstanceRecord, creationAudit = ''): string {
+  const audit = creationAudit === '' ? 'null' : `[${creationAudit}]`;
   return (
     `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)},` +
     `"creation_audit":${audit}}`
@@ -195,7 +195,7 @@ function changingPairs(record: InstanceRecord): string {
   return (
     `"id":"${record.id}","state":"${snapshot.state}",` +
     `"next_fire_at":${timeText(snapshot.nextFireAt)},` +
-    `"runtime":${JSON.stringify(snapshot.runtime)},` +
+    `"runtime":${objectText(snapshot.runtime)},` +
     `"execution":${JSON.stringify(snapshot.execution)},` +
     `"signal_count":${record.signal_count},"audit_count":${record.audit_count},` +
     `"updated_at":"${record.updated_at}"`
@@ -203,29 +203,76 @@ function changingPairs(record: InstanceRecord): string {
 }
 
 function contextPairs(record: InstanceRecord): string {
+  const { data, config } = record.snapshot;
+  const { context_audit: audit } = record;
   return (
-    `"data":${JSON.stringify(record.snapshot.data)},` +
-    `"config":${JSON.stringify(record.snapshot.config)},` +
-    `"context_audit":${JSON.stringify(record.context_audit)}`
+    `"data":${objectText(data)},"config":${objectText(config)},` +
+    (audit.length === 0 ? '"context_audit":[]' : `"context_audit":${JSON.stringify(audit)}`)
   );
 }
 
+/** A call of JSON.stringify costs more than it takes to see that there is nothing to write. */
+function objectText(object: JsonObject): string {
+  for (const _ in object) return JSON.stringify(object);
+  return '{}';
+}
+
+function textOrNull(text: string | null): string {
+  return text === null ? 'null' : JSON.stringify(text);
+}
+
 function fixedPairs(record: InstanceRecord): string {
+  const { traceparent, snapshot, parent_instance_id: parent } = record;
   return (
-    `"sequence_id":"${record.sequence_id}","tenant_id":${JSON.stringify(record.tenant_id)},` +
-    `"namespace":${JSON.stringify(record.namespace)},"priority":${record.priority},` +
-    `"timezone":${JSON.stringify(record.snapshot.timezone)},` +
-    `"metadata":${JSON.stringify(record.metadata)},` +
-    `"concurrency_key":${JSON.stringify(record.concurrency_key)},` +
+    sharedPairs(record) +
+    `"metadata":${objectText(record.metadata)},` +
+    `"concurrency_key":${textOrNull(record.concurrency_key)},` +
     `"max_concurrency":${record.max_concurrency},` +
-    `"idempotency_key":${JSON.stringify(record.idempotency_key)},` +
-    `"parent_instance_id":${JSON.stringify(record.parent_instance_id)},` +
-    (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
+    `"idempotency_key":${textOrNull(record.idempotency_key)},` +
+    (parent === null ? '"parent_instance_id":null,' : `"parent_instance_id":"${parent}",`) +
+    (traceparent === null ? '' : `"traceparent":"${traceparent}",`) +
     releasePairs(record) +
     failurePair(record) +
-    (record.snapshot.timeoutMs == null ? '' : `"timeout":${record.snapshot.timeoutMs},`) +
+    (snapshot.timeoutMs == null ? '' : `"timeout":${snapshot.timeoutMs},`) +
     `"created_at":"${record.created_at}"`
   );
+}
+
+/** What thousands of instances of a sequence have in common, as text: a memory of the last one of each. */
+interface Shared {
+  readonly tenant_id: string;
+  readonly namespace: string;
+  readonly priority: number;
+  readonly timezone: string;
+  readonly text: string;
+}
+
+const sharedOf = new Map<string, Shared>();
+/** Sequences that are created from at one time. */
+const SHARED_MAX = 1_000;
+
+function sharedPairs({ sequence_id, tenant_id, namespace, priority, snapshot }: InstanceRecord) {
+  const { timezone } = snapshot;
+  const known = sharedOf.get(sequence_id);
+  const isSame =
+    known !== undefined &&
+    known.tenant_id === tenant_id &&
+    known.namespace === namespace &&
+    known.priority === priority &&
+    known.timezone === timezone;
+  if (isSame) return known.text;
+  // Joined to one text: what is added up is a tree of its pieces, to be walked for every row.
+  const text = [
+    `"sequence_id":"${sequence_id}"`,
+    `"tenant_id":${JSON.stringify(tenant_id)}`,
+    `"namespace":${JSON.stringify(namespace)}`,
+    `"priority":${priority}`,
+    `"timezone":${JSON.stringify(timezone)}`,
+    '',
+  ].join(',');
+  if (sharedOf.size >= SHARED_MAX) sharedOf.clear();
+  sharedOf.set(sequence_id, { tenant_id, namespace, priority, timezone, text });
+  return text;
 }
 
 function releasePairs({ release_id, release_variant }: InstanceRecord): string {

@@ -35,7 +35,8 @@ export async function restoreActor(
   }
   if (plan.hasGates) actor.gates = knownGates(plan, record.snapshot.execution);
   actor.timer = loaded.timer;
-  for (const [wait, key] of storedWaits(record)) actor.eventWaits.set(wait, key);
+  const waits = storedWaits(record);
+  if (waits.size > 0) actor.eventWaits = waits;
   return actor;
 }
 
