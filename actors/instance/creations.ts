@@ -16,6 +16,7 @@ import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
 import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
+import { givenTexts, givenTextsOfItems } from './given-texts.js';
 import type { Instances } from './instances.js';
 import { type CreationBody, type NewInstance, nameIn } from './record.js';
 
@@ -47,14 +48,15 @@ export class Creations {
   }
 
   /** @throws EngineError what the caller has to change, or 503 */
-  create({ request, tenant, body, traceparent }: Call<CreationBody>): void {
+  create({ request, tenant, body, text, traceparent }: Call<CreationBody>): void {
     checkTenant(tenant, body.tenant_id);
-    const instance = newInstance(this.#deps, body, traceparent);
+    const texts = text === undefined ? undefined : givenTexts(text);
+    const instance = newInstance(this.#deps, body, texts, traceparent);
     const { shard, shards, release } = this.#deps;
     const owner = shardOf(routeOf(instance.id), shards);
     if (owner === shard) this.#createOne(request, instance);
     else {
-      const creation = JSON.stringify(instance);
+      const creation = JSON.stringify({ ...instance, texts: undefined });
       const message = { kind: 'create', request, creation } as const;
       release([{ kind: 'peer', shard: owner, message }]);
     }
@@ -66,12 +68,13 @@ export class Creations {
   }
 
   /** @throws EngineError as `create` */
-  createBatch({ request, tenant, body, traceparent }: Call<CreateBatch>): void {
+  createBatch({ request, tenant, body, text, traceparent }: Call<CreateBatch>): void {
     const { instances: items } = body;
     items.forEach((item, index) => {
       checkTenant(tenant, item.tenant_id, `instances[${index}].`);
     });
-    const asked = items.map((item) => newInstance(this.#deps, item, traceparent));
+    const texts = text === undefined ? [] : givenTextsOfItems(text);
+    const asked = items.map((item, i) => newInstance(this.#deps, item, texts[i], traceparent));
     this.#createMany(request, asked, new Set());
   }
 

@@ -14,6 +14,7 @@ import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow, SequenceName } from '../runtime/rows.js';
+import type { GivenTexts } from './given-texts.js';
 import type { Fence } from './orders.js';
 
 /** Columns that the evaluator sees and changes, in its form. */
@@ -39,7 +40,16 @@ export type InstanceRecord = {
   -readonly [K in Exclude<keyof InstanceRow, Evaluated>]: K extends keyof Values
     ? Values[K]
     : InstanceRow[K];
-} & { readonly snapshot: Snapshot };
+} & {
+  readonly snapshot: Snapshot;
+  /** Until its row is made: what its creator wrote, of the values that are still those of the body. */
+  given?: Given | undefined;
+};
+
+interface Given {
+  readonly texts: GivenTexts;
+  readonly body: CreationBody;
+}
 
 export type CreationBody = BodyOf<'instances.create'>;
 
@@ -53,6 +63,8 @@ export interface NewInstance {
   readonly route?: Route | undefined;
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
+  /** The sections of the body as they came; absent: they are written anew. */
+  readonly texts?: GivenTexts | undefined;
   /** The instance that starts it as its child; absent: it stands for itself. */
   readonly parent?: string | undefined;
 }
@@ -93,7 +105,7 @@ export function givenContext({ context }: Pick<CreationBody, 'context'>): {
 }
 
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
-  const { id, body, route, traceparent, parent } = instance;
+  const { id, body, route, texts, traceparent, parent } = instance;
   const created_at = isoTime(now);
   return {
     id,
@@ -118,6 +130,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     audit_count: 0,
     injected: [],
     context_audit: [],
+    given: texts && { texts, body },
     snapshot: {
       id,
       timezone: body.timezone ?? 'UTC',
@@ -204,9 +217,12 @@ function changingPairs(record: InstanceRecord): string {
 
 function contextPairs(record: InstanceRecord): string {
   const { data, config } = record.snapshot;
-  const { context_audit: audit } = record;
+  const { context_audit: audit, given } = record;
+  const context = given?.body.context;
+  const dataText = data === context?.data ? given?.texts.data : undefined;
+  const configText = config === context?.config ? given?.texts.config : undefined;
   return (
-    `"data":${objectText(data)},"config":${objectText(config)},` +
+    `"data":${dataText ?? objectText(data)},"config":${configText ?? objectText(config)},` +
     (audit.length === 0 ? '"context_audit":[]' : `"context_audit":${JSON.stringify(audit)}`)
   );
 }
@@ -222,10 +238,12 @@ function textOrNull(text: string | null): string {
 }
 
 function fixedPairs(record: InstanceRecord): string {
-  const { traceparent, snapshot, parent_instance_id: parent } = record;
+  const { traceparent, snapshot, parent_instance_id: parent, metadata, given } = record;
+  const isGiven = metadata === given?.body.metadata;
+  const metadataText = isGiven ? given?.texts.metadata : undefined;
   return (
     sharedPairs(record) +
-    `"metadata":${objectText(record.metadata)},` +
+    `"metadata":${metadataText ?? objectText(metadata)},` +
     `"concurrency_key":${textOrNull(record.concurrency_key)},` +
     `"max_concurrency":${record.max_concurrency},` +
     `"idempotency_key":${textOrNull(record.idempotency_key)},` +

@@ -46,6 +46,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   writeGates(actor, turn);
   turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
   actor.creationAudit = undefined;
+  record.given = undefined;
 }
 
 export function stateBefore(actor: LiveInstance): StateBefore {
