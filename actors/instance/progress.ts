@@ -30,6 +30,7 @@ import { noteLine } from './notes.js';
 import {
   type AttemptEvent,
   changingTaskColumns,
+  insertRow,
   newTask,
   openTaskColumns,
   type WorkerTaskRecord,
@@ -96,7 +97,7 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   actor.tasks.set(task.id, task);
   const ownership_epoch = actor.record.ownership_epoch || null;
   // The row is the receipt of what the worker does, too.
-  turn.put('task.insert', task.id, { ...task, ownership_epoch });
+  turn.put('task.insert', task.id, insertRow(task, ownership_epoch));
   turn.put('openTask.insert', task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));

@@ -196,11 +196,8 @@ export function contextRow(record: InstanceRecord): string {
  * @param creationAudit JSON of the audit entries of the unit that inserts it, with commas
  */
 export function wholeRow(record: InstanceRecord, creationAudit = ''): string {
-  const audit = creationAudit === '' ? 'null' : `[${creationAudit}]`;
-  return (
-    `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)},` +
-    `"creation_audit":${audit}}`
-  );
+  const audit = creationAudit === '' ? '' : `,"creation_audit":[${creationAudit}]`;
+  return `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)}${audit}}`;
 }
 
 function changingPairs(record: InstanceRecord): string {
@@ -233,10 +230,11 @@ function objectText(object: JsonObject): string {
   return '{}';
 }
 
-function textOrNull(text: string | null): string {
-  return text === null ? 'null' : JSON.stringify(text);
+function textPair(column: string, text: string | null): string {
+  return text === null ? '' : `"${column}":${JSON.stringify(text)},`;
 }
 
+/** What is null is left out. */
 function fixedPairs(record: InstanceRecord): string {
   const { traceparent, snapshot, parent_instance_id: parent, metadata, given } = record;
   const isGiven = metadata === given?.body.metadata;
@@ -244,10 +242,10 @@ function fixedPairs(record: InstanceRecord): string {
   return (
     sharedPairs(record) +
     `"metadata":${metadataText ?? objectText(metadata)},` +
-    `"concurrency_key":${textOrNull(record.concurrency_key)},` +
-    `"max_concurrency":${record.max_concurrency},` +
-    `"idempotency_key":${textOrNull(record.idempotency_key)},` +
-    (parent === null ? '"parent_instance_id":null,' : `"parent_instance_id":"${parent}",`) +
+    textPair('concurrency_key', record.concurrency_key) +
+    (record.max_concurrency === null ? '' : `"max_concurrency":${record.max_concurrency},`) +
+    textPair('idempotency_key', record.idempotency_key) +
+    (parent === null ? '' : `"parent_instance_id":"${parent}",`) +
     (traceparent === null ? '' : `"traceparent":"${traceparent}",`) +
     releasePairs(record) +
     failurePair(record) +
