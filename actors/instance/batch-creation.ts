@@ -13,7 +13,6 @@ import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { Plan } from '../../src/core/plan.js';
 import { rankOf } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
 import { DATABASE_AWAY, type EngineError } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { StoredSequence } from '../catalog/plans.js';
@@ -40,9 +39,6 @@ const SLICE_MS = LIMITS.turnMs / 2;
 /** Its caller waits: what eager starts have not done by then, the actors do after the commit. */
 const EAGER_MS_MAX = 500;
 const EAGER_CHARACTERS_MAX = 16 * 1024 * 1024;
-
-/** Whether rows of the kind can be handed on as one text: none replaces another one. */
-const IS_JOINED = MUTATION_KINDS.map((kind) => MUTATIONS[kind].merge === 'insert');
 
 /**
  * @param asked all that were asked for; those with the same idempotency key have the same id
@@ -82,8 +78,6 @@ class BatchUnit implements UnitOwner {
   readonly #sequenceOf: (instance: NewInstance) => StoredSequence | undefined;
   readonly #place: number;
   readonly #turn = new Turn();
-  /** Texts of rows by the index of their kind. */
-  readonly #rows: string[][] = [];
   readonly #starts: Start[] = [];
   readonly #started: string[] = [];
   /** Plans whose instances need their actor at once. */
@@ -145,9 +139,6 @@ class BatchUnit implements UnitOwner {
       clock.setTimeout(() => schedule(() => this.#make()), 0);
       return false;
     }
-    this.#rows.forEach((texts, kind) => {
-      this.#turn.mutations.push(kind, this.key, texts.join(','));
-    });
     return true;
   }
 
@@ -180,21 +171,12 @@ class BatchUnit implements UnitOwner {
       return false;
     }
     this.#started.push(instance.id);
-    this.#take(turn);
-    return true;
-  }
-
-  #take({ mutations, effects }: Turn): void {
-    for (let i = 0; i < mutations.length; i += 3) {
-      const kind = mutations[i] as number;
-      const row = mutations[i + 2] as string;
-      this.#eagerCharacters += row.length;
-      if (IS_JOINED[kind] === true) {
-        this.#rows[kind] ??= [];
-        this.#rows[kind].push(row);
-      } else this.#turn.mutations.push(kind, mutations[i + 1]!, row);
+    const { mutations } = turn;
+    for (let i = 2; i < mutations.length; i += 3) {
+      this.#eagerCharacters += (mutations[i] as string).length;
     }
-    for (const effect of effects) this.#turn.effects.push(effect);
+    this.#turn.join(turn);
+    return true;
   }
 
   #putPlain(instance: NewInstance): void {

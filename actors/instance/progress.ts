@@ -30,7 +30,6 @@ import { noteLine } from './notes.js';
 import {
   type AttemptEvent,
   changingTaskColumns,
-  insertRow,
   newTask,
   openTaskColumns,
   type WorkerTaskRecord,
@@ -97,7 +96,7 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   actor.tasks.set(task.id, task);
   const ownership_epoch = actor.record.ownership_epoch || null;
   // The row is the receipt of what the worker does, too.
-  turn.put('task.insert', task.id, insertRow(task, ownership_epoch));
+  turn.put('task.insert', task.id, { ...task, ownership_epoch });
   turn.put('openTask.insert', task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));
@@ -250,26 +249,34 @@ export function putTransition(actor: LiveInstance, turn: Turn, toState: Instance
 export function putAudit(actor: LiveInstance, turn: Turn, events: readonly AuditEvent[]): void {
   if (events.length === 0) return;
   const { record } = actor;
-  let entries = '';
-  for (const event of events)
-    entries += (entries === '' ? '' : ',') + entryText(nextId(actor), event);
   turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
-  const { creationAudit: before } = actor;
-  if (before !== undefined) {
-    actor.creationAudit = before === '' ? entries : `${before},${entries}`;
+  if (actor.creationAudit !== undefined) {
+    for (const event of events) {
+      actor.creationAudit +=
+        (actor.creationAudit === '' ? '' : ',') + entryText(nextId(actor), event);
+    }
     return;
   }
+  const entries = events.map((event) => ({
+    id: nextId(actor),
+    event_type: event.eventType,
+    from_state: event.fromState,
+    to_state: event.toState,
+    block_id: event.blockId,
+    details: event.details ?? {},
+    failure: event.failure,
+  }));
   record.audit_count += 1;
-  turn.put(
-    'audit.insert',
-    `${record.id}:${record.audit_count}`,
-    `{"instance_id":"${record.id}","seq":${record.audit_count},` +
-      `"tenant_id":${JSON.stringify(record.tenant_id)},"entries":[${entries}],` +
-      `"created_at":"${isoTime(actor.env.stamp())}"}`,
-  );
+  turn.put('audit.insert', `${record.id}:${record.audit_count}`, {
+    instance_id: record.id,
+    seq: record.audit_count,
+    tenant_id: record.tenant_id,
+    entries,
+    created_at: isoTime(actor.env.stamp()),
+  });
 }
 
-/** As text: every instance that is created has some, of which most are moves from state to state. */
+/** The same as text: every instance that is created has some, of which most are moves from state to state. */
 function entryText(id: string, event: AuditEvent): string {
   const { eventType, fromState, toState, blockId, details, failure } = event;
   return (

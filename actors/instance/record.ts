@@ -213,15 +213,26 @@ function changingPairs(record: InstanceRecord): string {
 }
 
 function contextPairs(record: InstanceRecord): string {
-  const { data, config } = record.snapshot;
-  const { context_audit: audit, given } = record;
-  const context = given?.body.context;
-  const dataText = data === context?.data ? given?.texts.data : undefined;
-  const configText = config === context?.config ? given?.texts.config : undefined;
+  const { context_audit: audit } = record;
   return (
-    `"data":${dataText ?? objectText(data)},"config":${configText ?? objectText(config)},` +
+    `"data":${dataText(record)},"config":${configText(record)},` +
     (audit.length === 0 ? '"context_audit":[]' : `"context_audit":${JSON.stringify(audit)}`)
   );
+}
+
+function dataText({ snapshot: { data }, given }: InstanceRecord): string {
+  const isGiven = data === given?.body.context?.data;
+  return (isGiven ? given?.texts.data : undefined) ?? objectText(data);
+}
+
+function configText({ snapshot: { config }, given }: InstanceRecord): string {
+  const isGiven = config === given?.body.context?.config;
+  return (isGiven ? given?.texts.config : undefined) ?? objectText(config);
+}
+
+function metadataText({ metadata, given }: InstanceRecord): string {
+  const isGiven = metadata === given?.body.metadata;
+  return (isGiven ? given?.texts.metadata : undefined) ?? objectText(metadata);
 }
 
 /** A call of JSON.stringify costs more than it takes to see that there is nothing to write. */
@@ -236,12 +247,10 @@ function textPair(column: string, text: string | null): string {
 
 /** What is null is left out. */
 function fixedPairs(record: InstanceRecord): string {
-  const { traceparent, snapshot, parent_instance_id: parent, metadata, given } = record;
-  const isGiven = metadata === given?.body.metadata;
-  const metadataText = isGiven ? given?.texts.metadata : undefined;
+  const { traceparent, snapshot, parent_instance_id: parent } = record;
   return (
     sharedPairs(record) +
-    `"metadata":${metadataText ?? objectText(metadata)},` +
+    `"metadata":${metadataText(record)},` +
     textPair('concurrency_key', record.concurrency_key) +
     (record.max_concurrency === null ? '' : `"max_concurrency":${record.max_concurrency},`) +
     textPair('idempotency_key', record.idempotency_key) +

@@ -89,34 +89,6 @@ export function newTask(
   };
 }
 
-/**
- * The row of `task.insert`, of one that was just made: what it has not come to yet is left out. As text,
- * like those of instances: every creation that waits for a worker has one.
- */
-export function insertRow(task: WorkerTaskRecord, ownershipEpoch: number | null): string {
-  return (
-    `{"id":"${task.id}","instance_id":"${task.instance_id}",` +
-    `"tenant_id":${JSON.stringify(task.tenant_id)},"block_id":${JSON.stringify(task.block_id)},` +
-    `"node":${task.node},"iteration":"${task.iteration}",` +
-    `"handler_name":${JSON.stringify(task.handler_name)},` +
-    pair('queue_name', task.queue_name) +
-    `"params":${JSON.stringify(task.params)},` +
-    pair('overlay', task.overlay) +
-    pair('secrets', task.secrets) +
-    `"attempt":${task.attempt},` +
-    pair('timeout_ms', task.timeout_ms) +
-    `"priority":${task.priority},"state":"${task.state}","withdrawn":${task.withdrawn},` +
-    `"claim_epoch":${task.claim_epoch},"checkpoint_seq":${task.checkpoint_seq},` +
-    pair('resume_checkpoint', task.resume_checkpoint) +
-    pair('ownership_epoch', ownershipEpoch) +
-    `"history":[],"created_at":"${task.created_at}"}`
-  );
-}
-
-function pair(column: string, value: unknown): string {
-  return value === null ? '' : `"${column}":${JSON.stringify(value)},`;
-}
-
 /** Indexes change with the plan of an instance; the ids of its blocks do not. */
 export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
   return {
