@@ -37,7 +37,7 @@ export interface BatchDeps extends CommitDeps {
 const SLICE_MS = LIMITS.turnMs / 2;
 
 /** Its caller waits: what eager starts have not done by then, the actors do after the commit. */
-const EAGER_MS_MAX = 500;
+const EAGER_MS_MAX = 2_000;
 const EAGER_CHARACTERS_MAX = 16 * 1024 * 1024;
 
 /**

@@ -133,12 +133,12 @@ test('a large batch takes several turns, and is waited for as if it were made in
 
 test('a batch whose eager starts take too long leaves the others to their actors', () => {
   msPerLook = 100;
-  batch(NOOP, instances(20));
+  batch(NOOP, instances(50));
   while (later.length > 0) later.shift()!();
   const states = statesOf(unit()!);
   assert.equal(states[0], 'completed');
   assert.equal(states.at(-1), 'scheduled');
-  assert.equal(states.length, 20);
+  assert.equal(states.length, 50);
 });
 
 test('nothing is sent of a batch that was being made when the writer died', () => {
