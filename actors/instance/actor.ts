@@ -38,9 +38,14 @@ import { standingOf } from './waits.js';
  * @param gated the id comes from an idempotency key, so that the row may be there already
  */
 export function create(actor: LiveInstance, turn: Turn, request: number, gated: boolean): void {
-  settleNew(actor, turn, () => advance(actor, turn, { kind: 'wake' }));
+  start(actor, turn);
   turn.gate = gated ? 'exists' : 'none';
   turn.reply(request, 201, `{"id":"${actor.record.id}","deduplicated":false}`);
+}
+
+/** The same without an answer: one of a batch. */
+export function start(actor: LiveInstance, turn: Turn): void {
+  settleNew(actor, turn, () => advance(actor, turn, { kind: 'wake' }));
 }
 
 /**

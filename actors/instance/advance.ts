@@ -21,29 +21,49 @@ import { isKeyed, permitStatus } from './record.js';
 /** Whether there is a limit for a key its actor knows. */
 const ALWAYS = (): boolean => true;
 
+/** One turn of the evaluator with one instance: made for every event, so nothing is copied for it. */
+class Surroundings implements TurnEnv {
+  readonly now: number;
+  readonly random: () => number;
+  readonly unpoliciedRetry: TurnEnv['unpoliciedRetry'];
+  readonly stepBudget = LIMITS.stepsPerTurn;
+  readonly outputBytesBudget = LIMITS.outputBytesPerTurn;
+  readonly holdsPermit: boolean;
+  readonly isRateLimited = ALWAYS;
+  /** By the monotonic clock. */
+  readonly began: number;
+  readonly #actor: LiveInstance;
+
+  constructor(actor: LiveInstance, event: EngineEvent) {
+    const { now, random, unpoliciedRetry, monotonic } = actor.env;
+    this.began = monotonic();
+    this.now = now();
+    this.random = random;
+    this.unpoliciedRetry = unpoliciedRetry;
+    this.holdsPermit =
+      !isKeyed(actor.record) || event.kind === 'admitted' || permitStatus(actor.record) === 'held';
+    this.#actor = actor;
+  }
+
+  isOver(): boolean {
+    return this.#actor.env.monotonic() - this.began >= LIMITS.turnMs;
+  }
+
+  fitsContext(data: JsonObject): boolean {
+    return fitsContext(this.#actor, data);
+  }
+}
+
 /** Lets the evaluator take in one event and records what it did. */
 export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Progress {
-  const { now, random, unpoliciedRetry, monotonic } = actor.env;
-  const began = monotonic();
-  const env: TurnEnv = {
-    now: now(),
-    random,
-    unpoliciedRetry,
-    stepBudget: LIMITS.stepsPerTurn,
-    outputBytesBudget: LIMITS.outputBytesPerTurn,
-    isOver: () => monotonic() - began >= LIMITS.turnMs,
-    isRateLimited: ALWAYS,
-    fitsContext: (data) => fitsContext(actor, data),
-  };
-  const holdsPermit =
-    !isKeyed(actor.record) || event.kind === 'admitted' || permitStatus(actor.record) === 'held';
+  const env = new Surroundings(actor, event);
   const { snapshot } = actor.record;
   const before = beforeOf(snapshot);
-  const progress = advancePlan(actor.plan, snapshot, event, { ...env, holdsPermit });
+  const progress = advancePlan(actor.plan, snapshot, event, env);
   recordProgress(actor, turn, progress);
   if (progress.opensEventWait === true || actor.eventWaits.size > 0) recordEventWaits(actor, turn);
   countProgress(turn, event, before, snapshot, progress);
-  const seconds = (monotonic() - began) / 1_000;
+  const seconds = (actor.env.monotonic() - env.began) / 1_000;
   actor.env.measures?.advanced(seconds, progress.counts.stepsInPlace);
   if (progress.children === undefined) return boundMemory(actor, turn, progress);
   const goOn = (refused: EngineEvent) => advance(actor, turn, refused);

@@ -1,24 +1,44 @@
 /**
- * A batch of instances as one commit unit: all are inserted in their plain first state, or none is.
- * Their own actors find them by their timers, and are told so by a hint after the commit.
+ * A batch of instances as one commit unit: all are inserted, or none is. Each is advanced before that as
+ * one that is created alone (eager start), as far as its actor need not be there when the commit is
+ * known; the others are inserted in their plain first state, with a timer by which their actors find
+ * them and a hint that tells them so.
+ *
+ * A large batch takes several turns to make, with those of others in between. Its place among the
+ * units is taken in the first one: where its instances go is decided there.
  */
 
+import type { Clock } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import type { Plan } from '../../src/core/plan.js';
 import { rankOf } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError } from '../../src/errors.js';
-import { type CommitDeps, commitUnit } from '../runtime/commit.js';
+import { LIMITS } from '../../src/limits.js';
+import type { StoredSequence } from '../catalog/plans.js';
+import { type CommitDeps, failureOf, INTERNAL } from '../runtime/commit.js';
+import type { PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';
 import type { Rows } from '../runtime/loader.js';
 import { type Effect, Turn } from '../runtime/turn.js';
+import { start } from './actor.js';
 import { beingRemoved } from './creation.js';
-import { type InstanceRecord, type NewInstance, newRecord, wholeRow } from './record.js';
+import { type InstanceEnv, liveInstance } from './live-instance.js';
+import { type NewInstance, newRecord, wholeRow } from './record.js';
 
 export interface BatchDeps extends CommitDeps {
   readonly loader: Pick<Rows, 'orphanedInstances'>;
-  readonly now: () => UnixMs;
+  readonly env: InstanceEnv;
   readonly shards: number;
+  readonly clock: Pick<Clock, 'monotonic' | 'setTimeout'>;
   readonly schedule: (work: () => void) => void;
 }
+
+/** Of one turn of the shard: requests and timers need the rest. */
+const SLICE_MS = LIMITS.turnMs / 2;
+
+/** Its caller waits: what eager starts have not done by then, the actors do after the commit. */
+const EAGER_MS_MAX = 2_000;
+const EAGER_CHARACTERS_MAX = 16 * 1024 * 1024;
 
 /**
  * @param asked all that were asked for; those with the same idempotency key have the same id
@@ -29,65 +49,188 @@ export function createBatch(
   request: number,
   asked: readonly NewInstance[],
   known: ReadonlySet<string>,
+  sequenceOf: (instance: NewInstance) => StoredSequence | undefined,
 ): void {
-  const now = deps.now();
-  const records = new Map<string, InstanceRecord>();
+  const born = new Map<string, NewInstance>();
   for (const instance of asked) {
     const { id } = instance;
-    if (!known.has(id) && !records.has(id)) records.set(id, newRecord(instance, now));
+    if (!known.has(id) && !born.has(id)) born.set(id, instance);
   }
-  const ids = [...records.keys()];
-  if (ids.length === 0) {
-    answer(deps, request, asked, ids);
-    return;
+  if (born.size === 0) answer(deps, request, asked, born);
+  else new BatchUnit(deps, request, asked, born, sequenceOf).begin();
+}
+
+/** When somebody has to look at an instance that was not started. */
+interface Start {
+  readonly id: string;
+  readonly at: UnixMs;
+  readonly rank: number;
+}
+
+class BatchUnit implements UnitOwner {
+  readonly key: string;
+  readonly incarnation: number;
+  readonly #deps: BatchDeps;
+  readonly #request: number;
+  readonly #asked: readonly NewInstance[];
+  readonly #born: ReadonlyMap<string, NewInstance>;
+  readonly #left: Iterator<NewInstance>;
+  readonly #sequenceOf: (instance: NewInstance) => StoredSequence | undefined;
+  readonly #place: number;
+  readonly #turn = new Turn();
+  readonly #starts: Start[] = [];
+  readonly #started: string[] = [];
+  /** Plans whose instances need their actor at once. */
+  readonly #attended = new Set<Plan>();
+  #eagerMs = 0;
+  #eagerCharacters = 0;
+  #isLost = false;
+
+  constructor(
+    deps: BatchDeps,
+    request: number,
+    asked: readonly NewInstance[],
+    born: ReadonlyMap<string, NewInstance>,
+    sequenceOf: (instance: NewInstance) => StoredSequence | undefined,
+  ) {
+    const { commits } = deps;
+    this.#deps = deps;
+    this.#request = request;
+    this.#asked = asked;
+    this.#born = born;
+    this.#left = born.values();
+    this.#sequenceOf = sequenceOf;
+    this.key = `batch:${born.keys().next().value}`;
+    // Its own, so that the writer refuses nothing else along with it.
+    this.incarnation = commits.nextIncarnation();
+    this.#place = commits.reserve(this);
+    const isKeyed = [...born.values()].some(({ body }) => Boolean(body.idempotency_key));
+    if (isKeyed) this.#turn.gate = 'batch';
   }
-  const turn = new Turn();
-  for (const [id, record] of records) {
-    if (record.idempotency_key !== null) turn.gate = 'batch';
-    turn.put('instance.insert', id, wholeRow(record));
-    turn.put('timer.set', id, {
-      instance_id: id,
-      fire_at: isoTime(startOf(record)),
-      recover: false,
-      rank: rankOf(record.priority),
-    });
+
+  begin(): void {
+    this.#deps.schedule(() => this.#make());
   }
-  commitUnit(deps, `batch:${ids[0]}`, turn, (error, ack) => {
+
+  #make(): void {
+    const { commits, release } = this.#deps;
+    if (this.#isLost) return;
+    try {
+      if (this.#makeSome()) commits.append(this, this.#turn, this.#place);
+    } catch (error) {
+      commits.forgo(this.#place);
+      release([{ kind: 'error', request: this.#request, error: INTERNAL }]);
+      throw error;
+    }
+  }
+
+  /** @returns false when the rest is left to a later turn */
+  #makeSome(): boolean {
+    const { clock, schedule } = this.#deps;
+    const began = clock.monotonic();
+    for (;;) {
+      const { value, done } = this.#left.next();
+      if (done === true) break;
+      this.#put(value);
+      const ms = clock.monotonic() - began;
+      if (ms < SLICE_MS) continue;
+      this.#eagerMs += ms;
+      // Not at once: what is scheduled within a turn becomes a part of it.
+      clock.setTimeout(() => schedule(() => this.#make()), 0);
+      return false;
+    }
+    return true;
+  }
+
+  #put(instance: NewInstance): void {
+    const plan = this.#sequenceOf(instance)?.plan;
+    // Whether one with a key is new only its commit tells: what it does would have to be taken back.
+    const isEager =
+      plan !== undefined &&
+      this.#turn.gate === 'none' &&
+      this.#eagerMs < EAGER_MS_MAX &&
+      this.#eagerCharacters < EAGER_CHARACTERS_MAX &&
+      !this.#attended.has(plan);
+    if (!isEager || !this.#start(instance, plan)) this.#putPlain(instance);
+  }
+
+  /** @returns false when nothing came of it */
+  #start(instance: NewInstance, plan: Plan): boolean {
+    const { env } = this.#deps;
+    const actor = liveInstance(newRecord(instance, env.now()), plan, env);
+    const turn = new Turn();
+    try {
+      start(actor, turn);
+    } catch {
+      // Its actor meets the same, as the only one whom that concerns.
+      return false;
+    }
+    if (actor.running.size > 0) {
+      // What it has under way here reports to the actor: another one would begin it anew.
+      this.#attended.add(plan);
+      return false;
+    }
+    this.#started.push(instance.id);
+    const { mutations } = turn;
+    for (let i = 2; i < mutations.length; i += 3) {
+      this.#eagerCharacters += (mutations[i] as string).length;
+    }
+    this.#turn.join(turn);
+    return true;
+  }
+
+  #putPlain(instance: NewInstance): void {
+    const record = newRecord(instance, this.#deps.env.now());
+    const { id, priority, created_at, snapshot } = record;
+    const rank = rankOf(priority);
+    const at = snapshot.nextFireAt ?? Date.parse(created_at);
+    this.#turn.put('instance.insert', id, wholeRow(record));
+    this.#turn.put(
+      'timer.set',
+      id,
+      `{"instance_id":"${id}","fire_at":"${isoTime(at)}","recover":false,"rank":${rank}}`,
+    );
+    this.#starts.push({ id, at, rank });
+  }
+
+  settled({ effects }: PendingUnit, ack: Settlement): void {
+    const { release } = this.#deps;
+    const error = failureOf(ack, this.key);
     if (error !== undefined) {
-      deps.release([{ kind: 'error', request, error }]);
+      this.#isLost = true;
+      release([{ kind: 'error', request: this.#request, error }]);
+      // They may be there, and what they told others is not: each does so again when it is loaded.
+      if (ack.outcome === 'lost') {
+        release(this.#started.map((instance) => ({ kind: 'continue', instance, rank: LOST_RANK })));
+      }
       return;
     }
-    const created = ack.outcome === 'inserted' ? ack.ids : ids;
-    deps.release(created.map((id) => hint(deps, records.get(id) as InstanceRecord)));
-    answer(deps, request, asked, created);
-  });
+    release(effects);
+    const created = ack.outcome === 'inserted' ? new Set(ack.ids) : this.#born;
+    for (const start of this.#starts) if (created.has(start.id)) release([this.#hint(start)]);
+    answer(this.#deps, this.#request, this.#asked, created);
+  }
+
+  #hint({ id, at, rank }: Start): Effect {
+    const shard = shardOf(routeOf(id), this.#deps.shards);
+    return { kind: 'peer', shard, message: { kind: 'wake', instance: id, at, rank } };
+  }
 }
 
-function startOf({ snapshot, created_at }: InstanceRecord): UnixMs {
-  return snapshot.nextFireAt ?? Date.parse(created_at);
-}
-
-function hint({ shards }: BatchDeps, record: InstanceRecord): Effect {
-  const { id, priority } = record;
-  return {
-    kind: 'peer',
-    shard: shardOf(routeOf(id), shards),
-    message: { kind: 'wake', instance: id, at: startOf(record), rank: rankOf(priority) },
-  };
-}
+/** As that of normal priority. */
+const LOST_RANK = 2;
 
 /** Those that are there already may be on their way out: nothing is said to be there that is not. */
 function answer(
   { loader, schedule, release }: BatchDeps,
   request: number,
   asked: readonly NewInstance[],
-  created: readonly string[],
+  created: { readonly size: number; has(id: string): boolean },
 ): void {
   const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
-  const body = JSON.stringify({ count: asked.length, created: created.length });
+  const body = `{"count":${asked.length},"created":${created.size}}`;
   const reply = () => release([{ kind: 'reply', request, status: 201, body }]);
-  const isCreated = new Set(created);
-  const others = asked.flatMap(({ id }) => (isCreated.has(id) ? [] : [id]));
+  const others = asked.flatMap(({ id }) => (created.has(id) ? [] : [id]));
   if (others.length === 0) {
     reply();
     return;

@@ -4,7 +4,8 @@ import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core
 import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, invalid, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import { checkSize } from './memory.js';
+import type { GivenTexts } from './given-texts.js';
+import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';
 import {
   type CreationBody,
   callOf,
@@ -31,7 +32,7 @@ export interface CreationDeps {
  */
 export function checkCreation(
   { plans, maxContextBytes }: CreationDeps,
-  { body }: NewInstance,
+  { body, texts }: NewInstance,
   sequence: StoredSequence | undefined,
   place: string,
 ): StoredSequence {
@@ -52,10 +53,32 @@ export function checkCreation(
       `unprocessable entity: ${place}context.data ${problem}`,
     );
   }
-  if (maxContextBytes > 0 && !(isEmpty(data) && isEmpty(config))) {
+  if (
+    maxContextBytes > 0 &&
+    !isSmall(texts, maxContextBytes) &&
+    !(isEmpty(data) && isEmpty(config))
+  ) {
     checkSize(`${place}context is`, { data, config }, maxContextBytes);
   }
   return sequence;
+}
+
+/** By the texts as they came: what is far smaller, as almost all is, need not be looked through. */
+function isSmall(texts: GivenTexts | undefined, max: number): boolean {
+  if (texts === undefined) return false;
+  return charactersIn(texts) * BYTES_PER_CHARACTER_MAX + PUNCTUATION <= max;
+}
+
+/** Of the two sections together, when one of them was not there. */
+const PUNCTUATION = 64;
+
+/** A member that is repeated in a text, or a number written at length, is no part of the value. */
+function fits(texts: GivenTexts | undefined, max: number): boolean {
+  return max === 0 || charactersIn(texts) <= max;
+}
+
+function charactersIn(texts: GivenTexts | undefined): number {
+  return (texts?.data?.length ?? 0) + (texts?.config?.length ?? 0);
 }
 
 function isEmpty(section: JsonObject): boolean {
@@ -65,8 +88,9 @@ function isEmpty(section: JsonObject): boolean {
 
 /** Without a key the id is made to fall on this shard: no one else needs to be asked. */
 export function newInstance(
-  { shard, shards, ids, random32 }: CreationDeps,
+  { shard, shards, ids, random32, maxContextBytes }: CreationDeps,
   body: CreationBody,
+  texts: GivenTexts | undefined,
   traceparent: string | undefined,
 ): NewInstance {
   const key = idempotencyKeyOf(body);
@@ -74,7 +98,7 @@ export function newInstance(
     key === null
       ? ids.next(routeForShard(shard, shards, random32))
       : keyedInstanceId(body.tenant_id, key);
-  return { id, body, traceparent };
+  return { id, body, texts: fits(texts, maxContextBytes) ? texts : undefined, traceparent };
 }
 
 /**

@@ -16,6 +16,7 @@ import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
 import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
+import { givenTexts, givenTextsOfItems } from './given-texts.js';
 import type { Instances } from './instances.js';
 import { type CreationBody, type NewInstance, nameIn } from './record.js';
 
@@ -47,14 +48,15 @@ export class Creations {
   }
 
   /** @throws EngineError what the caller has to change, or 503 */
-  create({ request, tenant, body, traceparent }: Call<CreationBody>): void {
+  create({ request, tenant, body, text, traceparent }: Call<CreationBody>): void {
     checkTenant(tenant, body.tenant_id);
-    const instance = newInstance(this.#deps, body, traceparent);
+    const texts = text === undefined ? undefined : givenTexts(text);
+    const instance = newInstance(this.#deps, body, texts, traceparent);
     const { shard, shards, release } = this.#deps;
     const owner = shardOf(routeOf(instance.id), shards);
     if (owner === shard) this.#createOne(request, instance);
     else {
-      const creation = JSON.stringify(instance);
+      const creation = JSON.stringify({ ...instance, texts: undefined });
       const message = { kind: 'create', request, creation } as const;
       release([{ kind: 'peer', shard: owner, message }]);
     }
@@ -66,27 +68,41 @@ export class Creations {
   }
 
   /** @throws EngineError as `create` */
-  createBatch({ request, tenant, body, traceparent }: Call<CreateBatch>): void {
+  createBatch({ request, tenant, body, text, traceparent }: Call<CreateBatch>): void {
     const { instances: items } = body;
     items.forEach((item, index) => {
       checkTenant(tenant, item.tenant_id, `instances[${index}].`);
     });
-    const asked = items.map((item) => newInstance(this.#deps, item, traceparent));
+    const texts = text === undefined ? [] : givenTextsOfItems(text);
+    const asked = items.map((item, i) => newInstance(this.#deps, item, texts[i], traceparent));
     this.#createMany(request, asked, new Set());
   }
 
   #createOne(request: number, asked: NewInstance): void {
-    const { instances } = this.#deps;
-    this.#place(request, [asked], ([instance], sequenceOf) => {
-      const routed = instance as NewInstance;
-      try {
-        const sequence = checkCreation(this.#deps, routed, sequenceOf(routed), '');
-        instances.create({ kind: 'create', request, instance: routed, sequence });
-      } catch (error) {
-        if (!mayBeRepeat(routed, error)) throw error;
-        instances.tell(routed.id, { kind: 'repeat', request, instance: routed, otherwise: error });
+    if (asked.body.sequence == null) {
+      // Almost always everything is at hand.
+      const { routing, plans } = this.#deps;
+      const routed = routing.routed(asked);
+      const sequence = plans.get(targetOf(routed));
+      if (sequence !== undefined) {
+        this.#begin(request, routed, sequence);
+        return;
       }
+    }
+    this.#place(request, [asked], ([routed], sequenceOf) => {
+      this.#begin(request, routed as NewInstance, sequenceOf(routed as NewInstance));
     });
+  }
+
+  #begin(request: number, instance: NewInstance, found: StoredSequence | undefined): void {
+    const { instances } = this.#deps;
+    try {
+      const sequence = checkCreation(this.#deps, instance, found, '');
+      instances.create({ kind: 'create', request, instance, sequence });
+    } catch (error) {
+      if (!mayBeRepeat(instance, error)) throw error;
+      instances.tell(instance.id, { kind: 'repeat', request, instance, otherwise: error });
+    }
   }
 
   /** @param known instances that are there already, under their keys */
@@ -103,7 +119,7 @@ export class Creations {
         }
       });
       if (refused.size > 0) this.#findRepeats(request, asked, known, refused);
-      else createBatch(this.#deps, request, routed, known);
+      else createBatch(this.#deps, request, routed, known, sequenceOf);
     });
   }
 

@@ -71,8 +71,8 @@ export interface LiveInstance {
   /** Open gates that have rows, by their ids; undefined: it has had none. */
   gates: Map<string, KnownGate> | undefined;
   timer: StoredTimer | undefined;
-  /** Collects the audit of the unit that creates the instance, which its row carries. */
-  creationAudit: object[] | undefined;
+  /** Collects the audit of the unit that creates the instance, which its row carries: JSON, with commas. */
+  creationAudit: string | undefined;
   /** Of its ids: those of its tasks and rows lead to it, too. */
   readonly route: number;
 }

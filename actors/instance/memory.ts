@@ -24,7 +24,7 @@ export function checkBytes(what: string, bytes: number, max: number): void {
 }
 
 /** Of JSON, for what `sizeWithin` counts as one character: a control character is written \u001f. */
-const BYTES_PER_CHARACTER_MAX = 6;
+export const BYTES_PER_CHARACTER_MAX = 6;
 
 /**
  * The bytes of the value as JSON when they are more than `max`. What is far smaller, as almost all is, is

@@ -85,7 +85,7 @@ function putOutput(
     `{"id":"${id}","instance_id":"${actor.record.id}",` +
       `"block_id":${JSON.stringify(output.blockId)},"iteration":"${iteration}",` +
       `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
-      `"output_ref":${JSON.stringify(output.outputRef)},` +
+      (output.outputRef === null ? '"output_ref":null,' : `"output_ref":"${output.outputRef}",`) +
       `"output_size":${Buffer.byteLength(text)},` +
       (effect === undefined ? '' : `"effect":${effect.text},`) +
       `"created_at":"${isoTime(actor.env.now())}"}`,
@@ -258,6 +258,14 @@ export function putTransition(actor: LiveInstance, turn: Turn, toState: Instance
 export function putAudit(actor: LiveInstance, turn: Turn, events: readonly AuditEvent[]): void {
   if (events.length === 0) return;
   const { record } = actor;
+  turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
+  if (actor.creationAudit !== undefined) {
+    for (const event of events) {
+      actor.creationAudit +=
+        (actor.creationAudit === '' ? '' : ',') + entryText(nextId(actor), event);
+    }
+    return;
+  }
   const entries = events.map((event) => ({
     id: nextId(actor),
     event_type: event.eventType,
@@ -267,11 +275,6 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     details: event.details ?? {},
     failure: event.failure,
   }));
-  turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
-  if (actor.creationAudit !== undefined) {
-    actor.creationAudit.push(...entries);
-    return;
-  }
   record.audit_count += 1;
   turn.put('audit.insert', `${record.id}:${record.audit_count}`, {
     instance_id: record.id,
@@ -280,6 +283,19 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     entries,
     created_at: isoTime(actor.env.stamp()),
   });
+}
+
+/** The same as text: every instance that is created has some, of which most are moves from state to state. */
+function entryText(id: string, event: AuditEvent): string {
+  const { eventType, fromState, toState, blockId, details, failure } = event;
+  return (
+    `{"id":"${id}","event_type":"${eventType}"` +
+    (fromState === undefined ? '' : `,"from_state":"${fromState}"`) +
+    (toState === undefined ? '' : `,"to_state":"${toState}"`) +
+    (blockId === undefined ? '' : `,"block_id":${JSON.stringify(blockId)}`) +
+    (details === undefined ? ',"details":{}' : `,"details":${JSON.stringify(details)}`) +
+    (failure === undefined ? '}' : `,"failure":${JSON.stringify(failure)}}`)
+  );
 }
 
 /** Adds an entry to the history of a task, which keeps the newest LIMITS.taskHistoryMax. */

@@ -14,6 +14,7 @@ import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow, SequenceName } from '../runtime/rows.js';
+import type { GivenTexts } from './given-texts.js';
 import type { Fence } from './orders.js';
 
 /** Columns that the evaluator sees and changes, in its form. */
@@ -39,7 +40,16 @@ export type InstanceRecord = {
   -readonly [K in Exclude<keyof InstanceRow, Evaluated>]: K extends keyof Values
     ? Values[K]
     : InstanceRow[K];
-} & { readonly snapshot: Snapshot };
+} & {
+  readonly snapshot: Snapshot;
+  /** Until its row is made: what its creator wrote, of the values that are still those of the body. */
+  given?: Given | undefined;
+};
+
+interface Given {
+  readonly texts: GivenTexts;
+  readonly body: CreationBody;
+}
 
 export type CreationBody = BodyOf<'instances.create'>;
 
@@ -53,6 +63,8 @@ export interface NewInstance {
   readonly route?: Route | undefined;
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
+  /** The sections of the body as they came; absent: they are written anew. */
+  readonly texts?: GivenTexts | undefined;
   /** The instance that starts it as its child; absent: it stands for itself. */
   readonly parent?: string | undefined;
 }
@@ -93,7 +105,7 @@ export function givenContext({ context }: Pick<CreationBody, 'context'>): {
 }
 
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
-  const { id, body, route, traceparent, parent } = instance;
+  const { id, body, route, texts, traceparent, parent } = instance;
   const created_at = isoTime(now);
   return {
     id,
@@ -118,6 +130,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     audit_count: 0,
     injected: [],
     context_audit: [],
+    given: texts && { texts, body },
     snapshot: {
       id,
       timezone: body.timezone ?? 'UTC',
@@ -191,14 +204,11 @@ export function changedRow(record: InstanceRecord): string {
 /**
  * The row of `instance.insert`: all columns.
  *
- * @param creationAudit the audit entries of the unit that inserts it
+ * @param creationAudit JSON of the audit entries of the unit that inserts it, with commas
  */
-export function wholeRow(record: InstanceRecord, creationAudit: readonly object[] = []): string {
-  const audit = creationAudit.length === 0 ? 'null' : JSON.stringify(creationAudit);
-  return (
-    `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)},` +
-    `"creation_audit":${audit}}`
-  );
+export function wholeRow(record: InstanceRecord, creationAudit = ''): string {
+  const audit = creationAudit === '' ? '' : `,"creation_audit":[${creationAudit}]`;
+  return `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)}${audit}}`;
 }
 
 function changingPairs(record: InstanceRecord): string {
@@ -206,7 +216,7 @@ function changingPairs(record: InstanceRecord): string {
   return (
     `"id":"${record.id}","state":"${snapshot.state}",` +
     `"next_fire_at":${timeText(snapshot.nextFireAt)},` +
-    `"runtime":${JSON.stringify(snapshot.runtime)},` +
+    `"runtime":${objectText(snapshot.runtime)},` +
     `"execution":${JSON.stringify(snapshot.execution)},` +
     `"signal_count":${record.signal_count},"audit_count":${record.audit_count},` +
     `"updated_at":"${record.updated_at}"`
@@ -214,29 +224,91 @@ function changingPairs(record: InstanceRecord): string {
 }
 
 function contextPairs(record: InstanceRecord): string {
+  const { context_audit: audit } = record;
   return (
-    `"data":${JSON.stringify(record.snapshot.data)},` +
-    `"config":${JSON.stringify(record.snapshot.config)},` +
-    `"context_audit":${JSON.stringify(record.context_audit)}`
+    `"data":${dataText(record)},"config":${configText(record)},` +
+    (audit.length === 0 ? '"context_audit":[]' : `"context_audit":${JSON.stringify(audit)}`)
   );
 }
 
+function dataText({ snapshot: { data }, given }: InstanceRecord): string {
+  const isGiven = data === given?.body.context?.data;
+  return (isGiven ? given?.texts.data : undefined) ?? objectText(data);
+}
+
+function configText({ snapshot: { config }, given }: InstanceRecord): string {
+  const isGiven = config === given?.body.context?.config;
+  return (isGiven ? given?.texts.config : undefined) ?? objectText(config);
+}
+
+function metadataText({ metadata, given }: InstanceRecord): string {
+  const isGiven = metadata === given?.body.metadata;
+  return (isGiven ? given?.texts.metadata : undefined) ?? objectText(metadata);
+}
+
+/** A call of JSON.stringify costs more than it takes to see that there is nothing to write. */
+function objectText(object: JsonObject): string {
+  for (const _ in object) return JSON.stringify(object);
+  return '{}';
+}
+
+function textPair(column: string, text: string | null): string {
+  return text === null ? '' : `"${column}":${JSON.stringify(text)},`;
+}
+
+/** What is null is left out. */
 function fixedPairs(record: InstanceRecord): string {
+  const { traceparent, snapshot, parent_instance_id: parent } = record;
   return (
-    `"sequence_id":"${record.sequence_id}","tenant_id":${JSON.stringify(record.tenant_id)},` +
-    `"namespace":${JSON.stringify(record.namespace)},"priority":${record.priority},` +
-    `"timezone":${JSON.stringify(record.snapshot.timezone)},` +
-    `"metadata":${JSON.stringify(record.metadata)},` +
-    `"concurrency_key":${JSON.stringify(record.concurrency_key)},` +
-    `"max_concurrency":${record.max_concurrency},` +
-    `"idempotency_key":${JSON.stringify(record.idempotency_key)},` +
-    `"parent_instance_id":${JSON.stringify(record.parent_instance_id)},` +
-    (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
+    sharedPairs(record) +
+    `"metadata":${metadataText(record)},` +
+    textPair('concurrency_key', record.concurrency_key) +
+    (record.max_concurrency === null ? '' : `"max_concurrency":${record.max_concurrency},`) +
+    textPair('idempotency_key', record.idempotency_key) +
+    (parent === null ? '' : `"parent_instance_id":"${parent}",`) +
+    (traceparent === null ? '' : `"traceparent":"${traceparent}",`) +
     releasePairs(record) +
     failurePair(record) +
-    (record.snapshot.timeoutMs == null ? '' : `"timeout":${record.snapshot.timeoutMs},`) +
+    (snapshot.timeoutMs == null ? '' : `"timeout":${snapshot.timeoutMs},`) +
     `"created_at":"${record.created_at}"`
   );
+}
+
+/** What thousands of instances of a sequence have in common, as text: a memory of the last one of each. */
+interface Shared {
+  readonly tenant_id: string;
+  readonly namespace: string;
+  readonly priority: number;
+  readonly timezone: string;
+  readonly text: string;
+}
+
+const sharedOf = new Map<string, Shared>();
+/** Sequences that are created from at one time. */
+const SHARED_MAX = 1_000;
+
+function sharedPairs({ sequence_id, tenant_id, namespace, priority, snapshot }: InstanceRecord) {
+  const { timezone } = snapshot;
+  const known = sharedOf.get(sequence_id);
+  const isSame =
+    known !== undefined &&
+    known.tenant_id === tenant_id &&
+    known.namespace === namespace &&
+    known.priority === priority &&
+    known.timezone === timezone;
+  if (isSame) return known.text;
+  // Joined to one text: what is added up is a tree of its pieces, to be walked for every row.
+  const text = [
+    `"sequence_id":"${sequence_id}"`,
+    `"tenant_id":${JSON.stringify(tenant_id)}`,
+    `"namespace":${JSON.stringify(namespace)}`,
+    `"priority":${priority}`,
+    `"timezone":${JSON.stringify(timezone)}`,
+    '',
+  ].join(',');
+  if (sharedOf.size >= SHARED_MAX) sharedOf.clear();
+  sharedOf.set(sequence_id, { tenant_id, namespace, priority, timezone, text });
+  return text;
 }
 
 function releasePairs({ release_id, release_variant }: InstanceRecord): string {

@@ -39,22 +39,24 @@ export interface StateBefore {
 
 /** The unit that creates the instance, with all that it does before its first commit. */
 export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
-  actor.creationAudit = [];
+  actor.creationAudit = '';
   const { record } = actor;
   const { snapshot } = record;
-  const begunAt = Date.parse(record.created_at);
+  const begunAt = record.created_at;
   const stamp = actor.env.stamp();
   record.created_at = isoTime(stamp);
   touch(actor);
   const before = stateBefore(actor);
   const progress = begin();
   // The stamp may be later than the clock: nothing is due before it was created.
-  if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = stamp;
+  const { nextFireAt: due } = snapshot;
+  if (due !== null && isoTime(due) === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
   writeGates(actor, turn);
   turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
   actor.creationAudit = undefined;
+  record.given = undefined;
 }
 
 export function stateBefore(actor: LiveInstance): StateBefore {

@@ -52,19 +52,36 @@ export class CommitLog {
     return this.#bytes;
   }
 
-  append(owner: UnitOwner, turn: Turn): PendingUnit {
+  /**
+   * The place of a unit that takes several turns to make: whoever waits for the units made so far waits
+   * for it, as if all of it were decided now. Its owner hears `lost` if the writer dies before it is appended.
+   */
+  reserve(owner: UnitOwner): number {
     this.#seq += 1;
+    this.#pending.set(this.#seq, { owner, effects: [], origin: undefined, bytes: 0 });
+    return this.#seq;
+  }
+
+  /** Nothing comes of what the place was reserved for. */
+  forgo(place: number): void {
+    if (this.#pending.delete(place)) this.#passBarriers();
+  }
+
+  /** @param place that was reserved for it, and not lost since; absent: behind all others */
+  append(owner: UnitOwner, turn: Turn, place?: number): PendingUnit {
+    if (place === undefined) this.#seq += 1;
+    const seq = place ?? this.#seq;
     let bytes = 0;
     for (let i = 2; i < turn.mutations.length; i += 3) {
       bytes += (turn.mutations[i] as string).length;
     }
     const counts = turn.takeCounts();
     const unit = { owner, effects: turn.effects, origin: turn.origin, bytes };
-    this.#pending.set(this.#seq, unit);
+    this.#pending.set(seq, unit);
     this.#bytes += bytes;
     const { gate, mutations } = turn;
     const { key: actor, incarnation } = owner;
-    this.#outgoing.push({ seq: this.#seq, actor, incarnation, gate, mutations, counts });
+    this.#outgoing.push({ seq, actor, incarnation, gate, mutations, counts });
     return unit;
   }
 

@@ -16,6 +16,8 @@ export interface Call<Body = unknown> {
   readonly target: string;
   /** Checked against the schema of its route; undefined when that takes none. */
   readonly body: Body;
+  /** The text that the body was parsed from; absent: it came otherwise. */
+  readonly text?: string | undefined;
   /** What the caller's work belongs to; undefined when it is not traced. */
   readonly traceparent: string | undefined;
   /** See `Request`. */

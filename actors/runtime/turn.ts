@@ -167,7 +167,7 @@ export class Turn {
     for (const effect of this.effects) {
       if (effect.kind === 'count') {
         counts ??= [];
-        counts.push(COUNTER_INDEX[effect.counter], effect.by);
+        add(counts, COUNTER_INDEX[effect.counter], effect.by);
       } else {
         this.effects[kept] = effect;
         kept += 1;
@@ -176,4 +176,14 @@ export class Turn {
     this.effects.length = kept;
     return counts ?? NO_COUNTS;
   }
+}
+
+/** One entry for each counter: a unit of many instances counts the same for each of them. */
+function add(counts: number[], counter: number, by: number): void {
+  for (let i = 0; i < counts.length; i += 2) {
+    if (counts[i] !== counter) continue;
+    counts[i + 1]! += by;
+    return;
+  }
+  counts.push(counter, by);
 }

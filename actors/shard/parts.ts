@@ -187,6 +187,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const ownRequests = new OwnRequests();
   const creations = new Creations({
     ...shared,
+    clock,
+    env,
     shard,
     maxContextBytes: settings.maxContextBytes,
     random32,

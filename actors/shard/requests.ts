@@ -62,7 +62,7 @@ export class Requests {
     if (owner === shard)
       row.serve(
         parts,
-        { request: id, tenant, target, body, traceparent, maySeeSecrets },
+        { request: id, tenant, target, body, text: request.body, traceparent, maySeeSecrets },
         query as never,
       );
     else release([{ kind: 'peer', shard: owner, message: { kind: 'request', request } }]);

@@ -29,27 +29,42 @@ const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
 export function createIdGenerator(now: () => UnixMs, random32: () => number): IdGenerator {
   let lastMs = 0;
   let counter = 0;
+  // Digits are written in place: a text that is put together of pieces costs five times the memory.
+  const digits = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
   return {
     next(route) {
       const ms = Math.floor(now());
       if (ms > lastMs) {
         lastMs = ms;
         counter = 0;
+        writeTime(digits, lastMs);
       } else if (++counter >= IDS_PER_MS) {
         lastMs += 1;
         counter = 0;
+        writeTime(digits, lastMs);
       }
-      const high = Math.floor(lastMs / 0x1_0000);
-      const low = lastMs & 0xffff;
-      const a = random32();
-      const b = random32();
-      return (
-        hex32(high) +
-        `-${hex16(low)}-7${(0x1000 | counter).toString(16).slice(1)}` +
-        `-${hex16(0x8000 | (a & 0x3fff))}-${hex32(b)}${hex16(route)}`
-      );
+      writeHex(digits, 15, 3, counter);
+      writeHex(digits, 19, 4, 0x8000 | (random32() & 0x3fff));
+      writeHex(digits, 24, 8, random32());
+      writeHex(digits, 32, 4, route);
+      return digits.toString('latin1');
     },
   };
+}
+
+function writeTime(digits: Uint8Array, ms: UnixMs): void {
+  writeHex(digits, 0, 8, Math.floor(ms / 0x1_0000));
+  writeHex(digits, 9, 4, ms & 0xffff);
+}
+
+/** The lowest `count` hexadecimal digits of the value, which has 32 bits. */
+function writeHex(digits: Uint8Array, at: number, count: number, value: number): void {
+  let left = value;
+  for (let i = at + count - 1; i >= at; i -= 1) {
+    const digit = left & 15;
+    digits[i] = digit < 10 ? 48 + digit : 87 + digit;
+    left >>>= 4;
+  }
 }
 
 /**

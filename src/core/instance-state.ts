@@ -164,9 +164,10 @@ export function clearHolds(run: Evaluation): void {
  * needs none.
  */
 export function awaitsPermit(run: Evaluation): boolean {
-  const { execution, leaves } = run;
+  const { execution } = run;
   if (run.env.holdsPermit !== false || execution.e !== undefined) return false;
   if (execution.p === 1) return run.snapshot.state === 'scheduled' && execution.w !== 1;
+  const { leaves } = run;
   return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.outside > 0;
 }
 

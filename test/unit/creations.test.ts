@@ -12,6 +12,7 @@ import { createIdGenerator, keyedInstanceId } from '../../src/core/ids.js';
 import { RouteTable } from '../../src/core/releases/routes.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import type { EngineError } from '../../src/errors.js';
+import { instanceEnv } from '../helpers/instances.js';
 
 const TENANT = 'tenant';
 const RELEASE = '00000000-0000-4000-8000-000000000001';
@@ -52,7 +53,8 @@ beforeEach(() => {
   creations = new Creations({
     shard: 0,
     shards: 1,
-    now: () => 1,
+    env: instanceEnv(),
+    clock: { monotonic: () => 0, setTimeout: () => undefined },
     random32: () => 7,
     ids: createIdGenerator(
       () => 1,

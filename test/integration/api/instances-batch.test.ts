@@ -35,6 +35,25 @@ test(`${MANY} instances are created, and all of them run to their end`, async ()
   await eventually(async () => assert.equal(await total(tenant, '&state=completed'), MANY));
 });
 
+test('what needs nothing from outside is complete when the batch is answered, and tasks are offered', async () => {
+  const tenant = api.tenant();
+  const pure = await tenant.sequence([step('a', 'noop')]);
+  const external = await tenant.sequence([step('a', 'batch_worker')]);
+  const reply = await batch(tenant, [
+    tenant.creation(pure),
+    tenant.creation(external),
+    tenant.creation(pure, { context: { data: { text: 'Zoë Marković', number: 1.5 } } }),
+  ]);
+  assert.deepEqual(reply.body, { count: 3, created: 3 });
+  assert.equal(await total(tenant, '&state=completed'), 2);
+  const tasks = await tenant.post<unknown[]>('/workers/tasks/poll', {
+    handler_name: 'batch_worker',
+    worker_id: 'w',
+    limit: 10,
+  });
+  assert.equal(tasks.body.length, 1);
+});
+
 test('without the list, or with something else in its place, it is 400', async () => {
   const tenant = api.tenant();
   for (const body of [{}, { instances: null }, { instances: {} }, { instances: [1] }, []]) {
