@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
@@ -31,6 +32,7 @@ import { KeyRegistry } from './http/key-registry.js';
 import { Changes } from './http/operations/changes.js';
 import { InstanceStreams } from './http/operations/stream.js';
 import { fireByEvent } from './http/operations/triggers.js';
+import { newRequestId } from './http/request-id.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
 import { continuityKeysOf, generatedRootKey } from './keys.js';
 import { LIMITS } from './limits.js';
@@ -121,6 +123,7 @@ class Engine {
       shards: options.config.shards,
       clock: realClock,
       setImmediate: (fn) => setImmediate(fn),
+      ...(availableParallelism() > 1 ? { awakeMs: LIMITS.awakeMs } : {}),
       onFires: () => this.#firing?.wake(),
     });
     this.#many = new ManyInstances(this.#client);
@@ -255,7 +258,7 @@ class Engine {
         maxBodyBytes: config.maxBodyBytes,
         maxHeaderBytes: LIMITS.headerBytesMax,
         corsOrigins: config.corsOrigins,
-        newRequestId: randomUUID,
+        newRequestId,
         bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,
         log: this.#log,
       },

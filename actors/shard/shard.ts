@@ -31,6 +31,8 @@ export class Shard {
   readonly #inbox = new FairInbox();
   readonly #run = new RunQueue();
   readonly #peerParts: PeerParts;
+  /** Those that have something to do at the end of each turn, in this order. */
+  readonly #ending: readonly { endTurn(): void }[];
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
   #scheduled = false;
@@ -51,6 +53,8 @@ export class Shard {
       isBehind: () => this.#isBehind(),
       takeHints: () => this.#takeHints(),
     });
+    const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
+    this.#ending = [instances, keys, rates, events, schedules, webhooks];
     this.#peerParts = {
       ...this.#parts,
       request: (request) => {
@@ -278,9 +282,9 @@ export class Shard {
     const began = clock.monotonic();
     this.#fireTimers();
     this.#doWork();
-    const isLate = this.#handOver(began);
-    this.#runInstances(clock.monotonic());
-    this.#serveRequests(began);
+    const isLate = this.#parts.pool.hasEnded && this.#handOver(began);
+    if (this.#run.size > 0) this.#runInstances(clock.monotonic());
+    if (this.#inbox.size > 0) this.#serveRequests(began);
     this.#endTurn();
     this.#parts.measures.turnEnded(began, this.#parts.pool.active);
     this.#parts.out.flush();
@@ -290,9 +294,12 @@ export class Shard {
   }
 
   #endTurn(): void {
-    const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
-    for (const part of [instances, keys, rates, events, schedules, webhooks]) {
-      this.#guard(() => part.endTurn());
+    for (const part of this.#ending) {
+      try {
+        part.endTurn();
+      } catch (error) {
+        this.#defect(error);
+      }
     }
   }
 
@@ -342,8 +349,12 @@ export class Shard {
     try {
       work();
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'defect');
+      this.#defect(error);
     }
+  }
+
+  #defect(error: unknown): void {
+    this.#deps.log.error({ err: error }, 'defect');
   }
 
   #isBehind(): boolean {
