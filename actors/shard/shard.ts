@@ -275,19 +275,20 @@ export class Shard {
     this.#deps.setImmediate(() => this.#turn());
   }
 
+  /** It counts as scheduled until its posts have left: what it finds to do is done in it, or is left. */
   #turn(): void {
-    this.#scheduled = false;
     if (this.#stopped) return;
     const { clock } = this.#deps;
     const began = clock.monotonic();
-    this.#fireTimers();
+    let isLate = this.#fireTimers();
     this.#doWork();
-    const isLate = this.#parts.pool.hasEnded && this.#handOver(began);
+    if (this.#parts.pool.hasEnded && this.#handOver(began)) isLate = true;
     if (this.#run.size > 0) this.#runInstances(clock.monotonic());
     if (this.#inbox.size > 0) this.#serveRequests(began);
     this.#endTurn();
     this.#parts.measures.turnEnded(began, this.#parts.pool.active);
     this.#parts.out.flush();
+    this.#scheduled = false;
     const isLeft = this.#inbox.size > 0 || this.#work.length > 0 || this.#run.size > 0;
     if (isLeft || isLate) this.#scheduleTurn();
     else this.#parts.timers.sleep();
@@ -477,13 +478,14 @@ export class Shard {
     else this.#run.push(instance, rank);
   }
 
-  #fireTimers(): void {
+  /** Returns whether some may be left that are due. */
+  #fireTimers(): boolean {
     for (let fired = 0; fired < TIMERS_PER_TURN; fired++) {
       const timer = this.#parts.timers.popDue();
-      if (timer === undefined) return;
+      if (timer === undefined) return false;
       this.#guard(() => this.#fire(timer));
     }
-    this.#enqueue(() => undefined);
+    return true;
   }
 
   #fire(timer: Timer): void {
