@@ -43,8 +43,6 @@ interface Pending {
   readonly isParked: boolean;
   /** A poll or a watch: nobody works on it. */
   readonly isWaiting: boolean;
-  /** It asks an actor and changes nothing: the answer is a turn away. */
-  readonly isRead: boolean;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
   aborted: boolean;
@@ -141,6 +139,8 @@ export class ShardClient {
     const id = this.#nextId++;
     const route: Route | undefined = ROUTES[operation as RouteId];
     const isParked = route?.isParked === true;
+    // It asks an actor and changes nothing: the answer is a turn away.
+    const isRead = route?.owner === 'by-id' && route.method === 'GET';
     const isWaiting = isParked || WATCHES.has(operation);
     const timeoutMs = LIMITS.requestTimeoutMs + (isParked ? LIMITS.pollWaitMsMax : 0);
     this.#pending.set(id, {
@@ -152,7 +152,6 @@ export class ShardClient {
       onReply,
       isParked,
       isWaiting,
-      isRead: route?.owner === 'by-id' && route.method === 'GET',
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
@@ -164,8 +163,20 @@ export class ShardClient {
         ? request
         : { ...request, traceparent, query, maySeeSecrets },
     );
-    this.#flushSoon();
+    // Polls come in crowds of which nothing else tells.
+    const isAlone = isWaiting ? this.#pending.size === 1 : this.#isOneAtWork;
+    if (!isAlone || this.#flushing) this.#flushSoon();
+    else {
+      this.#flush();
+      if (isRead && this.#deps.awakeMs !== undefined) {
+        this.#deps.setImmediate(() => this.#stayAwake(id));
+      }
+    }
     return id;
+  }
+
+  get #isOneAtWork(): boolean {
+    return this.#pending.size - this.#waiting === 1;
   }
 
   /**
@@ -250,17 +261,15 @@ export class ShardClient {
       if (requests.length === 0 && aborted.length === 0) continue;
       this.#outbox[shard] = { requests: [], aborted: [] };
       const post: RequestPost = { kind: 'requests', requests, aborted };
-      const port = this.#ports[shard];
-      port?.postMessage(post);
-      if (port !== undefined && requests.length === 1) this.#stayAwake(port, requests[0]!.id);
+      this.#ports[shard]?.postMessage(post);
     }
   }
 
-  /** Only while there is nothing else to do: the answer is taken in the moment it is there. */
-  #stayAwake(port: MessagePort, id: number): void {
+  /** For as long as there is nothing else to do: the answer is taken in the moment it is there. */
+  #stayAwake(id: number): void {
     const { clock, awakeMs } = this.#deps;
-    if (awakeMs === undefined || this.#pending.size - this.#waiting !== 1) return;
-    if (this.#pending.get(id)?.isRead !== true) return;
+    const port = this.#ports[this.#pending.get(id)?.shard ?? -1];
+    if (awakeMs === undefined || port === undefined || !this.#isOneAtWork) return;
     const until = clock.monotonic() + awakeMs;
     while (this.#pending.has(id) && clock.monotonic() < until) {
       const received = receiveMessageOnPort(port) as { message: ReplyPost } | undefined;
