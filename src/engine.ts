@@ -4,7 +4,6 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
@@ -123,7 +122,6 @@ class Engine {
       shards: options.config.shards,
       clock: realClock,
       setImmediate: (fn) => setImmediate(fn),
-      ...(availableParallelism() > 1 ? { awakeMs: LIMITS.awakeMs } : {}),
       onFires: () => this.#firing?.wake(),
     });
     this.#many = new ManyInstances(this.#client);

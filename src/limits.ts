@@ -9,8 +9,6 @@ export const LIMITS = {
   requestsInFlightMax: 20_000,
   /** Bytes of the bodies of those requests. */
   requestBytesInFlightMax: 256 * 1024 * 1024,
-  /** For the answer to a read that is alone: a turn of a shard that sleeps, and not much more. */
-  awakeMs: 0.2,
   /** A request that has no reply by then gets a 503; what it asked for may still happen. */
   requestTimeoutMs: 30_000,
   /**

@@ -4,7 +4,7 @@
  * dies, since a port does neither by itself.
  */
 
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
@@ -23,11 +23,6 @@ export interface ShardClientDeps {
   readonly shards: number;
   readonly clock: Clock;
   readonly setImmediate: (fn: () => void) => void;
-  /**
-   * How long the thread stays awake for the answer to a read that is alone: to be woken takes longer than
-   * most of them. Absent: not at all, as on a single core.
-   */
-  readonly awakeMs?: number;
   /** An event is stored that fires triggers. */
   readonly onFires?: () => void;
 }
@@ -41,8 +36,6 @@ interface Pending {
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
   readonly isParked: boolean;
-  /** A poll or a watch: nobody works on it. */
-  readonly isWaiting: boolean;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
   aborted: boolean;
@@ -61,8 +54,6 @@ export class ShardClient {
   #nextId = 1;
   #nextShard = 0;
   #bytes = 0;
-  /** Those of the requests that only wait. */
-  #waiting = 0;
   #flushing = false;
   #sweep: TimerHandle;
 
@@ -81,11 +72,9 @@ export class ShardClient {
     // What another shard handed on to the predecessor after its death has reached nobody.
     this.#refuse(({ mayMove }) => mayMove);
     this.#ports[shard] = port;
-    port.on('message', (post: ReplyPost) => this.#receive(post));
-  }
-
-  #receive({ replies }: ReplyPost): void {
-    for (const reply of replies) this.#reply(reply);
+    port.on('message', ({ replies }: ReplyPost) => {
+      for (const reply of replies) this.#reply(reply);
+    });
   }
 
   /** The shard's thread is gone: what it was asked is answered 503, its outcome unknown. */
@@ -139,9 +128,6 @@ export class ShardClient {
     const id = this.#nextId++;
     const route: Route | undefined = ROUTES[operation as RouteId];
     const isParked = route?.isParked === true;
-    // It asks an actor and changes nothing: the answer is a turn away.
-    const isRead = route?.owner === 'by-id' && route.method === 'GET';
-    const isWaiting = isParked || WATCHES.has(operation);
     const timeoutMs = LIMITS.requestTimeoutMs + (isParked ? LIMITS.pollWaitMsMax : 0);
     this.#pending.set(id, {
       shard,
@@ -151,32 +137,18 @@ export class ShardClient {
       deadline: this.#deps.clock.monotonic() + timeoutMs,
       onReply,
       isParked,
-      isWaiting,
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
     this.#bytes += body.length;
-    if (isWaiting) this.#waiting += 1;
     const request: Request = { id, operation, tenant, target, body };
     this.#outboxOf(shard).requests.push(
       traceparent === undefined && query === undefined && maySeeSecrets === undefined
         ? request
         : { ...request, traceparent, query, maySeeSecrets },
     );
-    // Polls come in crowds of which nothing else tells.
-    const isAlone = isWaiting ? this.#pending.size === 1 : this.#isOneAtWork;
-    if (!isAlone || this.#flushing) this.#flushSoon();
-    else {
-      this.#flush();
-      if (isRead && this.#deps.awakeMs !== undefined) {
-        this.#deps.setImmediate(() => this.#stayAwake(id));
-      }
-    }
+    this.#flushSoon();
     return id;
-  }
-
-  get #isOneAtWork(): boolean {
-    return this.#pending.size - this.#waiting === 1;
   }
 
   /**
@@ -256,25 +228,12 @@ export class ShardClient {
 
   #flush(): void {
     this.#flushing = false;
-    for (let shard = 0; shard < this.#outbox.length; shard++) {
-      const { requests, aborted } = this.#outboxOf(shard);
-      if (requests.length === 0 && aborted.length === 0) continue;
-      this.#outbox[shard] = { requests: [], aborted: [] };
+    this.#outbox.forEach(({ requests, aborted }, shard) => {
+      if (requests.length === 0 && aborted.length === 0) return;
       const post: RequestPost = { kind: 'requests', requests, aborted };
       this.#ports[shard]?.postMessage(post);
-    }
-  }
-
-  /** For as long as there is nothing else to do: the answer is taken in the moment it is there. */
-  #stayAwake(id: number): void {
-    const { clock, awakeMs } = this.#deps;
-    const port = this.#ports[this.#pending.get(id)?.shard ?? -1];
-    if (awakeMs === undefined || port === undefined || !this.#isOneAtWork) return;
-    const until = clock.monotonic() + awakeMs;
-    while (this.#pending.has(id) && clock.monotonic() < until) {
-      const received = receiveMessageOnPort(port) as { message: ReplyPost } | undefined;
-      if (received !== undefined) this.#receive(received.message);
-    }
+      this.#outbox[shard] = { requests: [], aborted: [] };
+    });
   }
 
   /**
@@ -319,7 +278,6 @@ export class ShardClient {
     if (pending === undefined) return;
     this.#pending.delete(id);
     this.#bytes -= pending.bytes;
-    if (pending.isWaiting) this.#waiting -= 1;
     pending.onReply(reply);
   }
 

@@ -16,9 +16,10 @@ import type { SequenceRow } from '../runtime/rows.js';
 import type { ShardDeps } from './parts.js';
 import { Shard } from './shard.js';
 
-/** Enough for the optimising compiler; the rest of the time is left to those that start beside it. */
-const LIVES_MAX = 1_500;
-const MS_MAX = 250;
+/** Enough for every function to be compiled once: what is run often enough to be optimised optimises itself. */
+const LIVES_MAX = 40;
+/** On a slow machine the start itself needs the time. */
+const MS_MAX = 100;
 /** Messages of the supervisor, and rows that the start has asked for, are heard in between. */
 const SLICE_MS = 2;
 /** Rows are read in a turn of the event loop, and so is what waits for them. */

@@ -157,7 +157,7 @@ export class Shard {
   receiveRequests(post: RequestPost): void {
     for (const request of post.requests) this.#inbox.push(request);
     for (const request of post.aborted) this.#work.push(() => this.#parts.queues.abort(request));
-    this.#turnOrSchedule(0);
+    this.#scheduleTurn();
   }
 
   receivePeer(post: PeerPost): void {
@@ -167,8 +167,7 @@ export class Shard {
   }
 
   receiveAcks(acks: readonly Ack[]): void {
-    this.#work.push(() => this.#parts.commits.settle(acks));
-    this.#turnOrSchedule(acks.length);
+    this.#enqueue(() => this.#parts.commits.settle(acks));
   }
 
   /** Audit entries get no earlier time; called before there is a writer to commit them. */
@@ -274,19 +273,6 @@ export class Shard {
     if (this.#scheduled || this.#stopped) return;
     this.#scheduled = true;
     this.#deps.setImmediate(() => this.#turn());
-  }
-
-  /**
-   * A message that is alone has its turn at once: no more than these units are under way, so that there is
-   * nothing that it could share a turn, or a flush, with.
-   */
-  #turnOrSchedule(units: number): void {
-    if (this.#scheduled || this.#stopped || this.#parts.commits.unackedUnits > units) {
-      this.#scheduleTurn();
-      return;
-    }
-    this.#scheduled = true;
-    this.#turn();
   }
 
   /** It counts as scheduled until its posts have left: what it finds to do is done in it, or is left. */

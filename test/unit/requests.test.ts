@@ -104,40 +104,6 @@ test('what may have been handed on to a shard that dies is answered, whichever s
   );
 });
 
-test('a read that is alone is answered without waiting for the event loop, another request with it', async () => {
-  const asks: [others: ShardOperation[], operation: ShardOperation, isTakenAtOnce: boolean][] = [
-    [[], 'instances.get', true],
-    [['workers.poll', 'instances.watch'], 'instances.get', true],
-    [['instances.create'], 'instances.get', false],
-    [[], 'instances.create', false],
-  ];
-  for (const [others, operation, isTakenAtOnce] of asks) {
-    const flushes: (() => void)[] = [];
-    const client = new ShardClient({
-      shards: 1,
-      clock: realClock,
-      setImmediate: (fn) => flushes.push(fn),
-      awakeMs: 60_000,
-    });
-    const { port1, port2 } = new MessageChannel();
-    client.attach(0, port1);
-    const flush = () => {
-      for (const each of flushes.splice(0)) each();
-    };
-    for (const other of others) client.send(0, other, 'a', '', '', () => undefined);
-    flush();
-    const answered = new Promise<ShardReply>((resolve) => {
-      const id = client.send(0, operation, 'a', '', '', resolve);
-      // Posted already, as it would be by a shard that is quick.
-      port2.postMessage({ kind: 'replies', replies: [{ request: id, status: 200, body: 'x' }] });
-    });
-    flush();
-    assert.equal(client.inFlight, others.length + (isTakenAtOnce ? 0 : 1), operation);
-    assert.deepEqual(await answered, { status: 200, body: 'x' });
-    client.stop();
-  }
-});
-
 type Rows = RouteOperations<OperationParts>;
 
 /** Never called: what must not compile. */
