@@ -17,9 +17,9 @@ import type { ShardDeps } from './parts.js';
 import { Shard } from './shard.js';
 
 /** Enough for every function to be compiled once: what is run often enough to be optimised optimises itself. */
-const LIVES_MAX = 40;
+const LIVES_MAX = 20;
 /** On a slow machine the start itself needs the time. */
-const MS_MAX = 100;
+const MS_MAX = 60;
 /** Messages of the supervisor, and rows that the start has asked for, are heard in between. */
 const SLICE_MS = 2;
 /** Rows are read in a turn of the event loop, and so is what waits for them. */
