@@ -24,6 +24,8 @@ const MS_MAX = 60;
 const SLICE_MS = 2;
 /** Rows are read in a turn of the event loop, and so is what waits for them. */
 const PAUSES_MAX = 20;
+/** A request takes four of them. */
+const TURNS_MAX = 20;
 
 const TENANT = 'rehearsal';
 const HANDLER = 'rehearse';
@@ -182,9 +184,10 @@ class Stage {
     return JSON.parse(reply.body) as Answer;
   }
 
-  /** Turn after turn, until nothing is left to be done. */
+  /** Turn after turn, until nothing is left to be done; what takes longer goes on after a pause. */
   #play(): void {
-    while (this.#turns.length > 0 || this.#units.length > 0) {
+    const isBusy = () => this.#turns.length > 0 || this.#units.length > 0;
+    for (let turns = 0; turns < TURNS_MAX && isBusy(); turns++) {
       for (const turn of this.#turns.splice(0)) turn();
       const acks = this.#units.splice(0).map(({ seq }) => ({ seq, outcome: 'committed' as const }));
       if (acks.length > 0) this.#shard.receiveAcks(acks);

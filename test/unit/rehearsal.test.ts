@@ -72,7 +72,7 @@ test('instances live and end, and nothing of it is written, counted, logged or s
 });
 
 test('it ends by itself when its time is over, and soon when it is stopped', async () => {
-  assert.equal(await rehearse(depsWith(new Meter(), 1_000)).lives, 0);
+  assert.equal(await rehearse(depsWith(new Meter(), 3)).lives, 0);
   const standing = rehearse(depsWith(new Meter(), 0));
   standing.stop();
   assert.equal(await standing.lives, 0);
