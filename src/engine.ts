@@ -31,6 +31,7 @@ import { KeyRegistry } from './http/key-registry.js';
 import { Changes } from './http/operations/changes.js';
 import { InstanceStreams } from './http/operations/stream.js';
 import { fireByEvent } from './http/operations/triggers.js';
+import { newRequestId } from './http/request-id.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
 import { continuityKeysOf, generatedRootKey } from './keys.js';
 import { LIMITS } from './limits.js';
@@ -255,7 +256,7 @@ class Engine {
         maxBodyBytes: config.maxBodyBytes,
         maxHeaderBytes: LIMITS.headerBytesMax,
         corsOrigins: config.corsOrigins,
-        newRequestId: randomUUID,
+        newRequestId,
         bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,
         log: this.#log,
       },

@@ -76,6 +76,11 @@ export class HandlerPool {
     return this.#active;
   }
 
+  /** There are outcomes to be handed over. */
+  get hasEnded(): boolean {
+    return this.#ended.size > 0;
+  }
+
   start(instance: string, step: InProcessStep): void {
     this.abort(instance, step);
     const run: Run = {

@@ -22,7 +22,8 @@ import { Loader } from '../runtime/loader.js';
 import { type OffloadControl, offloadThrough } from '../runtime/offload.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerPost, RequestPost } from '../runtime/protocol.js';
-import type { ShardSettings } from './parts.js';
+import type { ShardDeps, ShardSettings } from './parts.js';
+import { rehearse } from './rehearsal.js';
 import { Shard } from './shard.js';
 
 export interface ShardTask {
@@ -83,7 +84,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
   let writer: MessagePort | undefined;
   const clock = new EngineClock();
   const offload = linkControl<OffloadControl>(task.offload, JOB_DEADLINE_MS);
-  const shard = new Shard({
+  const deps: ShardDeps = {
     settings,
     clock,
     random: randomFraction,
@@ -107,7 +108,13 @@ export default async function runShard(task: ShardTask): Promise<void> {
       toPeer: (peer, post) => peers.get(peer)?.postMessage(post),
       drainPeers: () => [...peers.values()].flatMap(receiveAll),
     },
-  });
+  };
+  const shard = new Shard(deps);
+  const rehearsal = rehearse(deps);
+  rehearsal.lives.then(
+    (lives) => log.debug({ lives }, 'rehearsed'),
+    (error: unknown) => log.warn({ err: error }, 'the rehearsal failed; requests begin slowly'),
+  );
 
   return new Promise((resolve) => {
     const surface: ShardControl = {
@@ -127,7 +134,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
         clock.setOffset(clockOffsetMs);
         // Not before: what is decided without a writer and without the time would be lost, or wrong.
         front.on('message', (post: RequestPost) => shard.receiveRequests(post));
-        return shard.start();
+        return shard.start().finally(rehearsal.stop);
       },
       setClock: (clockOffsetMs) => shard.clockSet(clock.setOffset(clockOffsetMs)),
       peerDied: (peer) => shard.peerDied(peer),
@@ -137,6 +144,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       drain: () => shard.drain(),
       isIdle: () => shard.isIdle,
       async stop() {
+        rehearsal.stop();
         shard.stop();
         front.close();
         writer?.close();

@@ -31,6 +31,8 @@ export class Shard {
   readonly #inbox = new FairInbox();
   readonly #run = new RunQueue();
   readonly #peerParts: PeerParts;
+  /** Those that have something to do at the end of each turn, in this order. */
+  readonly #ending: readonly { endTurn(): void }[];
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
   #scheduled = false;
@@ -51,6 +53,8 @@ export class Shard {
       isBehind: () => this.#isBehind(),
       takeHints: () => this.#takeHints(),
     });
+    const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
+    this.#ending = [instances, keys, rates, events, schedules, webhooks];
     this.#peerParts = {
       ...this.#parts,
       request: (request) => {
@@ -271,28 +275,32 @@ export class Shard {
     this.#deps.setImmediate(() => this.#turn());
   }
 
+  /** It counts as scheduled until its posts have left: what it finds to do is done in it, or is left. */
   #turn(): void {
-    this.#scheduled = false;
     if (this.#stopped) return;
     const { clock } = this.#deps;
     const began = clock.monotonic();
-    this.#fireTimers();
+    let isLate = this.#fireTimers();
     this.#doWork();
-    const isLate = this.#handOver(began);
-    this.#runInstances(clock.monotonic());
-    this.#serveRequests(began);
+    if (this.#parts.pool.hasEnded && this.#handOver(began)) isLate = true;
+    if (this.#run.size > 0) this.#runInstances(clock.monotonic());
+    if (this.#inbox.size > 0) this.#serveRequests(began);
     this.#endTurn();
     this.#parts.measures.turnEnded(began, this.#parts.pool.active);
     this.#parts.out.flush();
+    this.#scheduled = false;
     const isLeft = this.#inbox.size > 0 || this.#work.length > 0 || this.#run.size > 0;
     if (isLeft || isLate) this.#scheduleTurn();
     else this.#parts.timers.sleep();
   }
 
   #endTurn(): void {
-    const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
-    for (const part of [instances, keys, rates, events, schedules, webhooks]) {
-      this.#guard(() => part.endTurn());
+    for (const part of this.#ending) {
+      try {
+        part.endTurn();
+      } catch (error) {
+        this.#defect(error);
+      }
     }
   }
 
@@ -342,8 +350,12 @@ export class Shard {
     try {
       work();
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'defect');
+      this.#defect(error);
     }
+  }
+
+  #defect(error: unknown): void {
+    this.#deps.log.error({ err: error }, 'defect');
   }
 
   #isBehind(): boolean {
@@ -466,13 +478,14 @@ export class Shard {
     else this.#run.push(instance, rank);
   }
 
-  #fireTimers(): void {
+  /** Returns whether some may be left that are due. */
+  #fireTimers(): boolean {
     for (let fired = 0; fired < TIMERS_PER_TURN; fired++) {
       const timer = this.#parts.timers.popDue();
-      if (timer === undefined) return;
+      if (timer === undefined) return false;
       this.#guard(() => this.#fire(timer));
     }
-    this.#enqueue(() => undefined);
+    return true;
   }
 
   #fire(timer: Timer): void {

@@ -54,6 +54,8 @@ export class ShardTimers {
   /** When each of the scans was made last. */
   #scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
   #wakeHandle: TimerHandle | undefined;
+  /** When that fires, by the monotonic clock. */
+  #wakesAt = Number.POSITIVE_INFINITY;
   #scanHandle: TimerHandle | undefined;
   #stopped = false;
 
@@ -91,14 +93,23 @@ export class ShardTimers {
     return this.#heap.popDue(this.#deps.clock.now());
   }
 
-  /** Called at the end of a turn: sleeps until the first timer is due. */
+  /**
+   * Called at the end of a turn: sleeps until the first timer is due. What is set already stays if it comes
+   * in time: most turns change nothing, and one that finds nothing due costs little.
+   */
   sleep(): void {
     const { clock, wakeShard } = this.#deps;
-    clock.clearTimeout(this.#wakeHandle);
     const at = this.#heap.nextAt;
     if (at === undefined || this.#stopped) return;
     const waitMs = Math.min(Math.max(0, at - clock.now()), LIMITS.timerHorizonMs);
-    this.#wakeHandle = clock.setTimeout(wakeShard, waitMs);
+    const wakesAt = clock.monotonic() + waitMs;
+    if (this.#wakesAt < wakesAt + 1) return;
+    clock.clearTimeout(this.#wakeHandle);
+    this.#wakesAt = wakesAt;
+    this.#wakeHandle = clock.setTimeout(() => {
+      this.#wakesAt = Number.POSITIVE_INFINITY;
+      wakeShard();
+    }, waitMs);
   }
 
   /**

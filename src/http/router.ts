@@ -29,7 +29,7 @@ import { wantsHome } from './home-page.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
 import { checkCall, type FrontDeps, type FrontOperations } from './operations/operation.js';
-import type { RequestWatch } from './request-watch.js';
+import type { RequestWatch, WatchedExchange } from './request-watch.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 import { DEFECT, refusalReply } from './transport.js';
 
@@ -54,28 +54,39 @@ const NO_PARAMS: Readonly<Record<string, string>> = {};
 export function createRouter(deps: RouterDeps): HttpHandler {
   return (request, plain) => {
     const watched = deps.watch.watch(request, plain);
-    attempt(deps, request, watched, () => {
-      if (wantsHome(request)) {
-        watched.reply(deps.home);
-        return;
-      }
-      const matched = match(request);
-      const exchange = matched.isBareAlias ? deprecated(request, watched) : watched;
-      const traceparent = watched.begin(matched.route, matched.params);
-      const begin = () =>
-        attempt(deps, request, exchange, () =>
-          serve(deps, request, exchange, matched, traceparent),
-        );
-      if (deps.gate.state === 'starting' && mustStart(deps, matched.route)) {
-        deps.gate.whenStarted(begin);
-      } else begin();
-    });
+    try {
+      begin(deps, request, watched);
+    } catch (error) {
+      replyError(deps, request, watched, error);
+    }
   };
 }
 
-/** Any answer, and why there is none: what is thrown on the way is the answer, if it can be sent. */
+/** @throws EngineError before it is known which route it is, and whether by its deprecated path */
+function begin(deps: RouterDeps, request: HttpRequest, watched: WatchedExchange): void {
+  if (wantsHome(request)) {
+    watched.reply(deps.home);
+    return;
+  }
+  const matched = match(request);
+  const exchange = matched.isBareAlias ? deprecated(request, watched) : watched;
+  const traceparent = watched.begin(matched.route, matched.params);
+  if (deps.gate.state === 'starting' && mustStart(deps, matched.route)) {
+    deps.gate.whenStarted(() =>
+      attempt(deps, request, exchange, () => serve(deps, request, exchange, matched, traceparent)),
+    );
+    return;
+  }
+  try {
+    serve(deps, request, exchange, matched, traceparent);
+  } catch (error) {
+    replyError(deps, request, exchange, error);
+  }
+}
+
+/** Any answer, and why there is none: what is thrown on the way is the answer. */
 function attempt(
-  { log }: RouterDeps,
+  deps: RouterDeps,
   request: HttpRequest,
   exchange: HttpExchange,
   answer: () => void,
@@ -83,11 +94,20 @@ function attempt(
   try {
     answer();
   } catch (error) {
-    try {
-      exchange.reply(errorReply(log, request, error));
-    } catch (err) {
-      log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
-    }
+    replyError(deps, request, exchange, error);
+  }
+}
+
+function replyError(
+  { log }: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  error: unknown,
+): void {
+  try {
+    exchange.reply(errorReply(log, request, error));
+  } catch (err) {
+    log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
   }
 }
 
@@ -163,7 +183,7 @@ function serve(
   const { tenant, key } = authorise(request, route);
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
-  const params = paramsOf(validators, route, raw);
+  const params = paramsOf(validators, route, request.path, raw);
   const unsent =
     route.approverSends === undefined ? undefined : approverRefusal(request, route, key);
   if (unsent !== undefined) {
@@ -194,10 +214,7 @@ function refuseOwner(
   { id = '' }: Readonly<Record<string, string>>,
   refusal: EngineError,
 ): void {
-  const refuse = (error: unknown) =>
-    attempt(deps, request, exchange, () => {
-      throw error;
-    });
+  const refuse = (error: unknown) => replyError(deps, request, exchange, error);
   rowOf(deps.front.reads, instanceTenant, 'instance', id, tenant).then(
     () => refuse(refusal),
     refuse,
@@ -259,10 +276,7 @@ function serveHere(
         );
   answer.then(
     (give) => attempt(deps, request, exchange, give),
-    (error: unknown) =>
-      attempt(deps, request, exchange, () => {
-        throw error;
-      }),
+    (error: unknown) => replyError(deps, request, exchange, error),
   );
 }
 
@@ -304,13 +318,12 @@ function queryOf(validators: Validators, route: Route, raw: string): Record<stri
 function paramsOf(
   validators: Validators,
   route: Route,
+  path: string,
   raw: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   if (raw === NO_PARAMS) return raw;
   // No text of the database can hold it, so nothing has such a name.
-  if (Object.values(raw).some((text) => text.includes('\u0000'))) {
-    throw invalid('the path holds U+0000');
-  }
+  if (path.includes('%00')) throw invalid('the path holds U+0000');
   const checked = validators.parseParams(route.id, raw);
   if (!checked.ok) throw invalid(checked.message);
   return checked.value as Record<string, string>;

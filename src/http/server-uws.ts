@@ -23,7 +23,7 @@ import type {
   HttpServerOptions,
   HttpStreamHead,
 } from './server.js';
-import { Exchange, type HeaderList, Transport } from './transport.js';
+import { Exchange, type HeaderList, JSON_TYPE, Transport } from './transport.js';
 
 /** The type file of 20.30 omits two things that its native part has, as later releases do. */
 interface UwsApp extends Omit<TemplatedApp, 'listen'> {
@@ -222,12 +222,11 @@ class UwsExchange extends Exchange {
   }
 
   #writeHead(status: number, contentType: string | undefined, headers: HeaderList): void {
-    const res = this.#res;
-    res.writeStatus(statusLine(status));
-    res.writeHeader('x-request-id', this.head.requestId);
-    if (contentType !== undefined) res.writeHeader('content-type', contentType);
-    for (const [name, value] of headers) res.writeHeader(name, value);
-    for (const [name, value] of this.corsHeaders) res.writeHeader(name, value);
+    let text = headText(status, contentType) + this.head.requestId;
+    for (const [name, value] of headers) text += `\r\n${name}: ${value}`;
+    for (const [name, value] of this.corsHeaders) text += `\r\n${name}: ${value}`;
+    // Headers may follow the status in its text: one native call instead of one for each of them.
+    this.#res.writeStatus(text);
   }
 
   /** Hands pieces to the socket until it is full, or too little waits for one. */
@@ -286,13 +285,23 @@ class UwsExchange extends Exchange {
   }
 }
 
-const STATUS_LINES = new Map<number, string>();
+/** Beginnings of heads by status, for JSON and for replies without a body: all but a few replies. */
+const JSON_HEADS = new Map<number, string>();
+const BARE_HEADS = new Map<number, string>();
 
-function statusLine(status: number): string {
-  let line = STATUS_LINES.get(status);
-  if (line === undefined) {
-    line = `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;
-    STATUS_LINES.set(status, line);
+/** Up to the value of `x-request-id`, which comes last. */
+function headText(status: number, contentType: string | undefined): string {
+  if (contentType !== undefined && contentType !== JSON_TYPE) return newHead(status, contentType);
+  const heads = contentType === undefined ? BARE_HEADS : JSON_HEADS;
+  let head = heads.get(status);
+  if (head === undefined) {
+    head = newHead(status, contentType);
+    heads.set(status, head);
   }
-  return line;
+  return head;
+}
+
+function newHead(status: number, contentType: string | undefined): string {
+  const type = contentType === undefined ? '' : `\r\ncontent-type: ${contentType}`;
+  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}${type}\r\nx-request-id: `;
 }

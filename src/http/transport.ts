@@ -44,7 +44,7 @@ export type HeaderList = readonly (readonly [string, string])[];
 
 /** Enough for four maximum bodies at once, and less than the 64 MiB a crowd of them may cost. */
 const BUFFERED_BYTES_MAX = 48 * 1024 * 1024;
-const JSON_TYPE = 'application/json';
+export const JSON_TYPE = 'application/json';
 const NO_HEADERS: HeaderList = [];
 /** uWebSockets.js writes a value as it is: a line break in one would forge the reply. */
 const HEADER_UNWANTED = /[^\t\x20-\x7e]/;

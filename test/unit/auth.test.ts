@@ -89,6 +89,34 @@ describe('the key of a request', () => {
     assert.equal(ask('instances.list', { 'x-tenant-id': 'a' }), 'ENG_UNAUTHENTICATED');
   });
 
+  test('that was right is refused from its revocation, or its expiry, on', async () => {
+    let now = NOW;
+    const rows = [row('k'), row('l', { expires_at: '2030-01-01T00:00:01.000Z' })];
+    const keys = await loaded(rows, () => now);
+    const ask = await authOf([], { keys });
+    const asks = (id: string) =>
+      ask('instances.list', { 'x-api-key': `${id}-secret`, 'x-tenant-id': 'a' });
+    assert.deepEqual(['k', 'k', 'l', 'l'].map(asks), ['as a', 'as a', 'as a', 'as a']);
+    keys.remove('k');
+    now = NOW + 1_000;
+    assert.deepEqual(['k', 'l', 'k'].map(asks), Array(3).fill('ENG_UNAUTHENTICATED'));
+    keys.reserve('m');
+    keys.add(row('m', { secret_hash: sha256('k-secret'), tenant_id: 'b' }));
+    const other = ask('instances.list', { 'x-api-key': 'k-secret', 'x-tenant-id': 'b' });
+    assert.equal(other, 'as b', 'the same text is another key by now');
+  });
+
+  test('is found however many others were used meanwhile', async () => {
+    const rows = Array.from({ length: 5_000 }, (_, number) => row(`k${10_000 + number}`));
+    const ask = await authOf([], { keys: await loaded(rows, undefined, rows.length) });
+    for (let round = 0; round < 2; round++) {
+      for (const { id } of rows) {
+        const headers = { 'x-api-key': `${id}-secret`, 'x-tenant-id': 'a' };
+        assert.equal(ask('instances.list', headers), 'as a');
+      }
+    }
+  });
+
   test('counts before the capability, the capability before the tenant', async () => {
     const ask = await authOf([row('k', { capabilities: '["worker"]' })]);
     assert.equal(ask('instances.list', { 'x-tenant-id': 'b' }), 'ENG_UNAUTHENTICATED');

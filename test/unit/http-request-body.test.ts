@@ -1,7 +1,7 @@
 /** Bodies in pieces: limits, budget and deadlines, without a socket. */
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, mock, test } from 'node:test';
 import {
   BodyBudget,
   BodyDeadlines,
@@ -129,6 +129,32 @@ test('idle ticks in a row, or all ticks together, end a body with 408', () => {
     trickling.made.tick(100, 2);
   }
   assert.equal(trickling.seen.status, 408);
+});
+
+test('of bodies that stall at once each is ended, and none that was over', () => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  const ticking = new BodyDeadlines(4_000);
+  try {
+    const stalled = Array.from({ length: 3 }, () => reader({ deadlines: ticking }));
+    const whole = reader({ deadlines: ticking });
+    whole.made.push(Buffer.from('a'), true);
+    stalled[1]?.made.cancel();
+    const last = reader({ deadlines: ticking });
+    mock.timers.tick(4_000);
+    assert.deepEqual(
+      [...stalled, last].map(({ seen }) => seen.status),
+      [undefined, undefined, undefined, undefined],
+    );
+    mock.timers.tick(1_000);
+    assert.deepEqual(
+      [...stalled, last].map(({ seen }) => seen.status),
+      [408, undefined, 408, 408],
+    );
+    assert.deepEqual(whole.seen, { body: Buffer.from('a') });
+  } finally {
+    ticking.stop();
+    mock.timers.reset();
+  }
 });
 
 test('nothing is reported after a cancel', () => {

@@ -98,3 +98,66 @@ test('more than one page of overdue timers is worked off page by page', async ()
   await pass(4 * SECOND);
   assert.equal(found.length, 2_500);
 });
+
+test('a shard sleeps until its first timer, whatever comes before it and however the clock is set', () => {
+  let monotonic = 0;
+  let offset = START;
+  const set: number[] = [];
+  let cleared = 0;
+  let woken = 0;
+  let fire: () => void = () => assert.fail('nothing was set');
+  const timers = new ShardTimers({
+    clock: {
+      now: () => monotonic + offset,
+      monotonic: () => monotonic,
+      setTimeout: (fn, ms) => {
+        set.push(monotonic + ms);
+        fire = fn;
+        return fn;
+      },
+      clearTimeout: (handle) => {
+        if (handle !== undefined) cleared += 1;
+      },
+    },
+    loader: {} as Rows,
+    log: {} as Logger,
+    tickIntervalMs: SECOND,
+    wakeShard: () => {
+      woken += 1;
+    },
+    onOverdue: () => undefined,
+  });
+  const push = (inMs: number) =>
+    timers.push(monotonic + offset + inMs, { kind: 'expire', request: inMs });
+  const sleep = (afterMs: number) => {
+    monotonic += afterMs;
+    timers.sleep();
+  };
+  sleep(0);
+  assert.deepEqual(set, [], 'there is nothing to sleep for');
+  push(20 * SECOND);
+  sleep(0);
+  push(30 * SECOND);
+  sleep(SECOND);
+  sleep(SECOND);
+  assert.deepEqual([set, cleared], [[20 * SECOND], 0], 'what is set comes in time');
+  push(5 * SECOND);
+  sleep(0);
+  assert.deepEqual([set.at(-1), cleared], [7 * SECOND, 1]);
+  offset += 3 * SECOND;
+  sleep(0);
+  assert.deepEqual([set.at(-1), cleared], [4 * SECOND, 2], 'its time is sooner by now');
+  offset -= 3 * SECOND;
+  sleep(0);
+  assert.deepEqual([set.at(-1), cleared], [4 * SECOND, 2], 'to wake too soon does no harm');
+  monotonic = 4 * SECOND;
+  fire();
+  assert.deepEqual([woken, timers.popDue()], [1, undefined]);
+  sleep(0);
+  assert.equal(set.at(-1), 7 * SECOND);
+  monotonic = 7 * SECOND;
+  fire();
+  assert.deepEqual([woken, timers.popDue()], [2, { kind: 'expire', request: 5 * SECOND }]);
+  sleep(0);
+  assert.equal(set.at(-1), 20 * SECOND);
+});
