@@ -2,9 +2,21 @@
 
 import { type BodyOf, type BodyRouteId, ROUTES } from '../schema/routes.js';
 import type { Validators } from '../schema/validators.js';
+import { isJsonObject } from './core/json.js';
 import { parseJson } from './core/json-guard.js';
 import { judgeDefinition } from './definition.js';
 import { EngineError, invalid } from './errors.js';
+
+/** An item of a list whose items are judged one by one, in the place of one that is wrong. */
+export class RefusedItem {
+  readonly item: unknown;
+  readonly error: EngineError;
+
+  constructor(item: unknown, error: EngineError) {
+    this.item = item;
+    this.error = error;
+  }
+}
 
 /**
  * @param isListed the refusal of a definition has its mistakes as lists, too
@@ -24,9 +36,36 @@ export function parseBody<Id extends BodyRouteId>(
   }
   const checked = validators.validateBody(operation, parsed.value);
   if (!checked.ok) {
+    const judged = judgeEach(validators, operation, parsed.value);
+    if (judged !== undefined) return judged;
     if (ROUTES[operation].definition === undefined) throw invalid(checked.message);
     const shape = validators.describeBody(operation, parsed.value);
     throw judgeDefinition(operation, parsed.value, { shape, isListed }).refusal();
   }
   return checked.value;
+}
+
+/**
+ * The body with `RefusedItem` in the place of each item that is wrong, if the items of its list are
+ * judged one by one; undefined: they are not, or it is the list that is wrong.
+ *
+ * @throws EngineError what is wrong beside the list
+ */
+function judgeEach<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  body: unknown,
+): BodyOf<Id> | undefined {
+  const { judgesEach: member, body: schema } = ROUTES[operation];
+  if (member === undefined || !isJsonObject(body)) return undefined;
+  const items = body[member];
+  if (!Array.isArray(items) || items.length > schema?.properties[member].maxItems) return undefined;
+  const rest = validators.validateBody(operation, { ...body, [member]: [] });
+  if (!rest.ok) throw invalid(rest.message);
+  const judged = items.map((item, at) => {
+    const one = validators.validateBody(operation, { ...body, [member]: [item] });
+    if (one.ok) return item;
+    return new RefusedItem(item, invalid(one.message.replace(`${member}[0]`, `${member}[${at}]`)));
+  });
+  return { ...(rest.value as object), [member]: judged } as BodyOf<Id>;
 }
