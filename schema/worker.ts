@@ -163,12 +163,10 @@ export const TaskResult = Type.Unsafe<TaskResult>({
 
 const NameList = Type.Array(Name, { minItems: 1, maxItems: EXCHANGE_NAMES_MAX });
 
-export const ExchangePoll = strict(
+const ExchangePoll = strict(
   checked(
     'exchange-poll',
-    named(
-      'ExchangePoll',
-      'Tasks of any of the handlers, by priority of their instances, then age.',
+    Type.Object(
       {
         handlers: NameList,
         queues: optional(
@@ -185,6 +183,7 @@ export const ExchangePoll = strict(
           }),
         ),
       },
+      { description: 'Tasks of any of the handlers, by priority of their instances, then age.' },
     ),
   ),
 );

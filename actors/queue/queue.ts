@@ -130,10 +130,11 @@ export class QueueActor {
     }
   }
 
-  #serveParked(window: Window): void {
+  /** @param isRead what polls of several places could not be sure of before is in memory now */
+  #serveParked(window: Window, isRead = false): void {
     for (const poll of window.parked) {
       if (this.#serve(poll)) this.#unpark(poll);
-      else if (window.ready.size === 0) return;
+      else if (window.ready.size === 0 && !isRead) return;
     }
   }
 
@@ -250,7 +251,7 @@ export class QueueActor {
     // What was known when the read began may have been forgotten since.
     if (window.read !== read) return;
     endRead(window, tasks, (id) => this.#picked.has(id));
-    this.#serveParked(window);
+    this.#serveParked(window, true);
     this.#answerDue(window, now);
   }
 
