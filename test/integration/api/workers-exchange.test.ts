@@ -131,6 +131,20 @@ describe('results', () => {
     await other.complete(foreign);
   });
 
+  test('one that cannot be kept is refused by itself', async () => {
+    const { tasks } = await claimed(4);
+    const results = tasks.map((task, n) => done(task, { n }));
+    const texts = results.map((result) => JSON.stringify(result));
+    texts[1] = texts[1]!.replace('"n":1', '"n":"\\u0000"');
+    texts[2] = texts[2]!.replace('"n":2', '"n":12345678901234567890');
+    const text = `{"worker_id": "${WORKER}", "results" : [ ${texts.join(' , ')} ]}`;
+    const reply = await tenant.request<TasksExchanged>('POST', PATH, { raw: text });
+    const { outcomes } = expectStatus(reply, 200);
+    assert.deepEqual(column(outcomes, 'status'), [200, 400, 400, 200]);
+    assert.match(outcomes[1]?.error ?? '', /results\[1\]: .*U\+0000.* at .*output\.n/);
+    assert.deepEqual(column(outcomes, 'task_id'), column(tasks, 'id'));
+  });
+
   test('another worker without an epoch is 404, with one 409', async () => {
     const { tasks } = await claimed(1);
     const [a] = tasks as [WorkerTask];
