@@ -78,7 +78,7 @@ describe('results', () => {
     assert.deepEqual([again.instance_id, again.attempt], [b.instance_id, 1]);
   });
 
-  test('each is judged for itself: every kind of refusal stands beside what is taken', async () => {
+  test('each result of an exchange is judged for itself: every kind of refusal stands beside what is taken', async () => {
     const { tasks } = await claimed(6);
     const [a, b, c, d, e, f] = tasks as WorkerTask[] & Record<0 | 1 | 2 | 3 | 4 | 5, WorkerTask>;
     const other = api.tenant();
@@ -235,7 +235,7 @@ describe('the request', () => {
 describe('the poll', () => {
   const three = () => [newHandler(), newHandler(), newHandler(), newHandler()];
 
-  test('takes tasks of all its handlers, wherever their queues are, and no more than its limit', async () => {
+  test('the poll of an exchange takes tasks of all its handlers, wherever their queues are, and no more than its limit', async () => {
     const handlers = three();
     for (const handler of handlers) {
       const sequence = await tenant.sequence([step('a', handler)]);
@@ -316,7 +316,7 @@ describe('the poll', () => {
     assert.ok(waited >= 295 && waited < 60_000, `${waited} ms`);
   });
 
-  test('with results does not wait for tasks', async () => {
+  test('an exchange with results does not wait for tasks', async () => {
     const { tasks } = await claimed(2);
     const began = Date.now();
     const poll = { handlers: three(), wait_ms: 60_000 };
