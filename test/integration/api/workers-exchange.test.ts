@@ -194,11 +194,11 @@ describe('the request', () => {
     'with too many pairs of names': [
       {
         poll: {
-          handlers: Array.from({ length: 100 }, (_, n) => `h${n}`),
-          queues: Array.from({ length: 11 }, (_, n) => `q${n}`),
+          handlers: Array.from({ length: 11 }, (_, n) => `h${n}`),
+          queues: Array.from({ length: 10 }, (_, n) => `q${n}`),
         },
       },
-      /poll must name at most 1000 pairs/,
+      /poll must name at most 100 pairs/,
     ],
   };
   for (const [what, [body, message]] of Object.entries(refused)) {
