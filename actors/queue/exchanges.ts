@@ -13,6 +13,7 @@ import { RefusedItem } from '../../src/body.js';
 import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { type EngineError, RESTARTING } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Call } from '../runtime/operation.js';
 import type { OwnAnswer, OwnRequests } from '../runtime/own-requests.js';
 import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';
@@ -176,13 +177,9 @@ export class Exchanges {
     const { worker_id: worker, version } = body;
     const queues = [...new Set(poll.queues ?? [''])];
     const polled = { request, tenant, worker, version: version ?? null, queues, maySeeSecrets };
-    const waitMs = poll.wait_ms ?? 0;
     // With results it waits for their outcomes, and no longer.
-    const until = exchange.hasResults
-      ? Number.POSITIVE_INFINITY
-      : waitMs > 0
-        ? this.#deps.now() + waitMs
-        : 0;
+    const waitMs = exchange.hasResults ? LIMITS.requestTimeoutMs : (poll.wait_ms ?? 0);
+    const until = waitMs > 0 ? this.#deps.now() + waitMs : 0;
     exchange.gathering = new Gathering(
       {
         ask: (shard, handlers, limit, until) =>

@@ -65,7 +65,9 @@ export class Queues {
     this.#self = new Singleton('queues', deps);
   }
 
+  /** One that is heard twice is served once. */
   poll(asked: PollRequest): void {
+    if (this.#polls.has(asked.request)) return;
     if (asked.limit === 0) {
       asked.answer([]);
       return;
@@ -211,9 +213,7 @@ export class Queues {
         },
         again: (poll) => this.#begin(poll),
         read: (window, read) => this.#read(handler, window, read),
-        expireLater: ({ request, until }) => {
-          if (until !== Number.POSITIVE_INFINITY) this.#deps.expireAt(request, until);
-        },
+        expireLater: ({ request, until }) => this.#deps.expireAt(request, until),
         used: (window) => {
           this.#windows.delete(window);
           this.#windows.set(window, handler);
