@@ -139,7 +139,7 @@ export function weightOf(kind: PeerKind): number {
   if (kind === 'sequence.evict' || kind === 'secret.missing') return 40;
   if (kind === 'release.ended' || kind === 'kin.note') return 20;
   if (kind === 'event.arrived' || kind === 'event.taken') return 20;
-  if (/^(routes|names)/.test(kind)) return 10;
+  if (/^(routes|names|exchange|poll)/.test(kind)) return 10;
   return /^(rate|permit|sequence|unclaim|wake|event)/.test(kind) ? 4 : 1;
 }
 
