@@ -140,7 +140,7 @@ export class QueueActor {
 
   /** Picks tasks for a poll and asks their instances to claim them. */
   #serve(poll: Poll): boolean {
-    const picked: { readonly queue: QueueActor; readonly task: ReadyTask }[] = [];
+    const picked: { readonly place: Place; readonly task: ReadyTask }[] = [];
     for (const { queue, window } of poll.places) queue.#readOn(window, poll);
     while (picked.length < poll.limit) {
       const place = firstPlace(poll.places);
@@ -149,12 +149,12 @@ export class QueueActor {
       const task = place.window.ready.first() as ReadyTask;
       queue.#picked.set(task.id, { task, poll });
       for (const window of queue.#windowsWith(task.tenant, task.queue)) withdraw(window, task.id);
-      picked.push({ queue, task });
+      picked.push({ place, task });
     }
     if (picked.length === 0) return false;
     poll.openClaims = picked.length;
     for (const { queue, window } of poll.places) queue.#readOn(window, poll);
-    for (const { queue, task } of picked) queue.#effects.claim(poll, task);
+    for (const { place, task } of picked) place.queue.#effects.claim(poll, task);
     return true;
   }
 
