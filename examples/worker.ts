@@ -1,6 +1,7 @@
 /**
- * A worker: takes tasks of the handlers that it knows, says that it is alive while it works, and
- * reports what came of them. A claim is a lease: it names its epoch with every call, and when the
+ * A worker: takes tasks of the handlers that it knows, several at once, says that it is alive while it
+ * works, and reports what came of them. All of it is said in exchanges: what is to be said at one moment
+ * about any number of tasks is one request. A claim is a lease: each result names its epoch, and when the
  * server answers 404 or 409 somebody else has the task by now. Copy this file to start your own.
  */
 
@@ -54,24 +55,59 @@ export interface WorkerOptions {
   readonly pollWaitMs?: number;
   /** The pause after a call that failed. Default 1 s. */
   readonly retryMs?: number;
+  /** How many tasks it does at once. Default 10. */
+  readonly concurrency?: number;
+}
+
+/** What became of one result. */
+interface Outcome {
+  readonly status: number;
+  /** Of a heartbeat. */
+  readonly checkpoint_seq?: number;
+}
+
+/** A result that waits to be sent. */
+interface Report {
+  readonly result: JsonObject;
+  readonly settle: (outcome: Outcome) => void;
 }
 
 /** Reports are repeated this often: after a minute of silence the task has gone to another worker. */
 const REPORTS_MAX = 60;
+/** Of one exchange. */
+const RESULTS_MAX = 1_000;
 /** The output itself is wrong or too large: sending it again would not help. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
 
-/** Starts one loop per handler. `stop` finishes the tasks in hand and takes no more. */
+/** `stop` finishes the tasks in hand and takes no more. */
 export function startWorker(options: WorkerOptions): { stop(): Promise<void> } {
-  const { handlers, send, workerId = `worker-${randomUUID()}` } = options;
+  const { handlers, send, workerId = `worker-${randomUUID()}`, concurrency = 10 } = options;
   const { heartbeatMs = 15_000, pollWaitMs = 20_000, retryMs = 1_000 } = options;
   const stopping = new AbortController();
+  const inHand = new Set<Promise<void>>();
+  const outbox: Report[] = [];
+  let isSending = false;
 
-  async function poll(handlerName: string): Promise<readonly Task[]> {
-    const body = { handler_name: handlerName, worker_id: workerId, limit: 1, wait_ms: pollWaitMs };
+  const exchange = (more: JsonObject, signal?: AbortSignal) =>
+    send('/workers/tasks/exchange', { worker_id: workerId, ...more }, signal);
+
+  async function serve(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      for (const task of await poll(concurrency - inHand.size)) {
+        const work = doTask(task).finally(() => inHand.delete(work));
+        inHand.add(work);
+      }
+      if (inHand.size >= concurrency) await Promise.race(inHand);
+    }
+    await Promise.all(inHand);
+  }
+
+  /** Without results, so that it may wait: what is to be said meanwhile goes beside it. */
+  async function poll(limit: number): Promise<readonly Task[]> {
+    const asked = { handlers: Object.keys(handlers), limit, wait_ms: pollWaitMs };
     try {
-      const reply = await send('/workers/tasks/poll', body, stopping.signal);
-      if (reply.status === 200) return reply.body as Task[];
+      const reply = await exchange({ poll: asked }, stopping.signal);
+      if (reply.status === 200) return (reply.body as { tasks: Task[] }).tasks;
     } catch {
       // Not reachable, or we are stopping; a task that was claimed for us will be offered again.
     }
@@ -79,63 +115,78 @@ export function startWorker(options: WorkerOptions): { stop(): Promise<void> } {
     return [];
   }
 
-  async function work(task: Task, handler: Handler): Promise<void> {
-    const lease = { worker_id: workerId, claim_epoch: task.claim_epoch };
+  async function doTask(task: Task): Promise<void> {
     const lost = new AbortController();
     let checkpointSeq = task.checkpoint_seq;
     const beat = async (more: JsonObject = {}): Promise<void> => {
-      const reply = await send(`/workers/tasks/${task.id}/heartbeat`, { ...lease, ...more }).catch(
-        (cause) => {
-          throw new RetryableError('the heartbeat got no answer', { cause });
-        },
-      );
-      if (reply.status === 404 || reply.status === 409) lost.abort();
-      if (reply.status !== 200) throw new RetryableError(`heartbeat answered ${reply.status}`);
-      checkpointSeq = (reply.body as { checkpoint_seq: number }).checkpoint_seq;
+      const { status, checkpoint_seq } = await say(task, { kind: 'heartbeat', ...more });
+      if (status === 404 || status === 409) lost.abort();
+      if (status !== 200) throw new RetryableError(`heartbeat answered ${status}`);
+      checkpointSeq = checkpoint_seq ?? checkpointSeq;
     };
     const checkpoint = (state: JsonObject) =>
       beat({ checkpoint_seq: checkpointSeq, checkpoint: state });
     // A heartbeat that is lost matters only when the next ones are lost too.
     const timer = setInterval(() => void beat().catch(() => undefined), heartbeatMs);
     try {
+      const handler = handlers[task.handler_name] as Handler;
       const output = await handler(task, { signal: lost.signal, checkpoint });
-      const path = `/workers/tasks/${task.id}/complete`;
-      const status = await report(path, { ...lease, output }, lost.signal);
+      const status = await report(task, { kind: 'complete', output }, lost.signal);
       if (REFUSED.has(status)) throw new Error(`the output was refused with status ${status}`);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      const body = { ...lease, message, retryable: error instanceof RetryableError };
-      await report(`/workers/tasks/${task.id}/fail`, body, lost.signal);
+      const retryable = error instanceof RetryableError;
+      await report(task, { kind: 'fail', message, retryable }, lost.signal);
     } finally {
       clearInterval(timer);
     }
   }
 
   /** Repeats until the server has decided. The epoch makes a second delivery harmless. */
-  async function report(path: string, body: JsonObject, lost: AbortSignal): Promise<number> {
+  async function report(task: Task, result: JsonObject, lost: AbortSignal): Promise<number> {
     let status = 503;
     for (let tries = 0; tries < REPORTS_MAX && !lost.aborted; tries += 1) {
-      status = await send(path, body).then(
-        (reply) => reply.status,
-        () => 503,
-      );
+      ({ status } = await say(task, result));
       if (status < 500 && status !== 429) break;
       await wait(retryMs);
     }
     return status;
   }
 
-  async function serve(handlerName: string, handler: Handler): Promise<void> {
-    while (!stopping.signal.aborted) {
-      for (const task of await poll(handlerName)) await work(task, handler);
-    }
+  /** Resolves with 503 when there is no answer. */
+  function say({ id, claim_epoch }: Task, result: JsonObject): Promise<Outcome> {
+    return new Promise((settle) => {
+      outbox.push({ result: { task_id: id, claim_epoch, ...result }, settle });
+      if (!isSending) void sendAll();
+    });
   }
 
-  const loops = Object.entries(handlers).map(([name, handler]) => serve(name, handler));
+  /** What comes while a request is on its way goes with the next one. */
+  async function sendAll(): Promise<void> {
+    isSending = true;
+    while (outbox.length > 0) await deliver(outbox.splice(0, RESULTS_MAX));
+    isSending = false;
+  }
+
+  async function deliver(reports: readonly Report[]): Promise<void> {
+    const results = reports.map(({ result }) => result);
+    const reply = await exchange({ results }).catch(() => ({ status: 503, body: undefined }));
+    const { outcomes } = (reply.status === 200 ? reply.body : {}) as { outcomes?: Outcome[] };
+    if (outcomes === undefined && REFUSED.has(reply.status) && reports.length > 1) {
+      // The request as a whole is too large or not to be kept: one of them is to blame.
+      for (const one of reports) await deliver([one]);
+      return;
+    }
+    reports.forEach(({ settle }, at) => {
+      settle(outcomes?.[at] ?? { status: reply.status });
+    });
+  }
+
+  const serving = serve();
   return {
     async stop() {
       stopping.abort();
-      await Promise.all(loops);
+      await serving;
     },
   };
 }

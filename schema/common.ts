@@ -28,6 +28,8 @@ export const NAME_LENGTH_MAX = 255;
 export const KEY_LENGTH_MAX = 512;
 /** Of the name of a handler, plugin, credential, region or piece of hardware of a runtime. */
 export const FACT_BYTES_MAX = 256;
+/** Pairs of a handler and a queue that one exchange polls: each is read from its table by itself. */
+export const EXCHANGE_PAIRS_MAX = 100;
 /** A condition is parsed once per definition; nobody writes one of 16 KiB by hand. */
 export const EXPRESSION_LENGTH_MAX = 16_384;
 /** Three names of the longest characters, escaped and in base64, fit in. */

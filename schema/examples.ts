@@ -95,6 +95,7 @@ const refused = {
 const filter = { namespace: 'billing', states: ['failed'] };
 const claim = { worker_id: 'worker-1', claim_epoch: 1 };
 const output = { charge_id: 'ch_77' };
+const completed = { kind: 'complete', task_id: EXAMPLE_IDS.task, claim_epoch: 1, output };
 const byHandler = { pending: 4, claimed: 1 };
 
 const audit = {
@@ -413,6 +414,22 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   HeartbeatAccepted: { checkpoint_seq: 1 },
   CompleteTask: { ...claim, output },
   FailTask: { ...claim, message: 'the card was refused', retryable: false },
+  TaskResult: completed,
+  CompleteTaskResult: completed,
+  FailTaskResult: {
+    kind: 'fail',
+    task_id: EXAMPLE_IDS.task,
+    claim_epoch: 1,
+    message: 'the card was refused',
+    retryable: false,
+  },
+  HeartbeatTaskResult: { kind: 'heartbeat', task_id: EXAMPLE_IDS.task, claim_epoch: 1 },
+  ExchangeTasks: {
+    worker_id: 'worker-1',
+    results: [completed],
+    poll: { handlers: ['charge-card'], limit: 50 },
+  },
+  TaskOutcome: { task_id: EXAMPLE_IDS.task, status: 200 },
   WorkerAttempt: {
     id: EXAMPLE_IDS.attempt,
     task_id: EXAMPLE_IDS.task,

@@ -5,7 +5,7 @@
 
 import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject } from '../src/core/json.js';
-import { FACT_BYTES_MAX } from './common.js';
+import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX } from './common.js';
 import { shownName } from './finding.js';
 import { RETRY_DEFAULTS } from './step-options.js';
 import { checkUserSchema } from './user-schema.js';
@@ -73,6 +73,13 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
     if (!isJsonObject(value) || (value.checkpoint ?? null) === null) return undefined;
     return (value.checkpoint_seq ?? null) === null
       ? 'must have checkpoint_seq when it has a checkpoint'
+      : undefined;
+  },
+  'exchange-poll': (value) => {
+    if (!isJsonObject(value) || !Array.isArray(value.handlers)) return undefined;
+    const queues = Array.isArray(value.queues) ? value.queues.length : 1;
+    return value.handlers.length * queues > EXCHANGE_PAIRS_MAX
+      ? `must name at most ${EXCHANGE_PAIRS_MAX} pairs of a handler and a queue`
       : undefined;
   },
   'signal-type': checkSignalType,

@@ -57,11 +57,14 @@ export function findingOfError(error: ErrorObject, what: string, more = ''): Fin
     }
     case 'discriminator': {
       const place = joinPath(path, String(params.tag));
-      return findingOf(
-        place,
-        describeTag(place, params.tagValue) + more,
-        guess(params.tagValue, BLOCK_TYPES),
-      );
+      const { tag, tagValue } = params;
+      if (tag !== 'type') {
+        const words = (error.parentSchema?.oneOf ?? []).map(
+          (kind: TSchema) => kind.properties[tag].const as string,
+        );
+        return findingOf(place, describeWords(place, words) + more, guess(tagValue, words));
+      }
+      return findingOf(place, describeTag(place, tagValue) + more, guess(tagValue, BLOCK_TYPES));
     }
     case 'enum': {
       const told = describeWords(field, params.allowedValues) + more;

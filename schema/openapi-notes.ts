@@ -39,6 +39,9 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   'workers.poll':
     'Claims each task for one worker only, by priority of its instance, then age. The answer is ' +
     'empty when there is none.',
+  'workers.exchange':
+    'Each result is judged for itself and is durable before the answer, whatever becomes of the others and of ' +
+    'the poll. With results the answer does not wait for tasks.',
   'workers.complete': 'The instance goes on at once.',
   'workers.fail':
     'With retryable true the step is tried again; else it fails, and with it an instance that only ' +

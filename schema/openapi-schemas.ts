@@ -6,7 +6,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { Block } from './blocks.js';
-import { FACT_BYTES_MAX } from './common.js';
+import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX } from './common.js';
 import { exampleOf } from './examples.js';
 import { USER_SCHEMA_BYTES_MAX, USER_SCHEMA_NODES_MAX } from './sequence.js';
 
@@ -23,6 +23,7 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   'sequence-or-id': 'Exactly one of sequence_id and sequence; version goes with sequence.',
   'gate-choices': 'Each value once.',
   heartbeat: 'A checkpoint needs checkpoint_seq.',
+  'exchange-poll': `At most ${EXCHANGE_PAIRS_MAX} pairs of a handler and a queue.`,
   'batch-action': 'The action signal needs signal_type.',
   'migration-target':
     'version or sequence_id must be there; with both, the sequence has that version.',
@@ -97,8 +98,9 @@ export class SchemaBook {
   /** Each kind of a tagged union is a component of its own, which tools need to tell them apart. */
   #describeTagged(schema: TSchema, name: string): JsonObject {
     const mapping: Record<string, string> = {};
+    const { propertyName } = schema.discriminator;
     for (const kind of schema.oneOf as TSchema[]) {
-      const { const: word, enum: words = [word] } = kind.properties.type as TSchema;
+      const { const: word, enum: words = [word] } = kind.properties[propertyName] as TSchema;
       const kindName = `${pascalCase(words[0])}${name}`;
       const { $ref } = this.refTo({ ...kind, $id: kindName });
       for (const tag of words) mapping[tag] = $ref as string;
@@ -106,7 +108,7 @@ export class SchemaBook {
     return {
       description: schema.description ?? '',
       oneOf: [...new Set(Object.values(mapping))].map(($ref) => ({ $ref })),
-      discriminator: { propertyName: schema.discriminator.propertyName, mapping },
+      discriminator: { propertyName, mapping },
     };
   }
 

@@ -56,6 +56,8 @@ export interface RouteRow {
   readonly isAlwaysServed?: true;
   /** A poll: the answer may wait for as long as the caller does. */
   readonly isParked?: true;
+  /** The member of the body whose items are judged one by one: a wrong one is refused by itself. */
+  readonly judgesEach?: string;
   /** Of a success that is not `application/json`; one of several where it depends on what is asked for. */
   readonly contentType?: string | readonly string[];
   /** The body is a definition, of which all mistakes are told at once; how messages call it. */

@@ -3,11 +3,12 @@
  * `claim_epoch` (docs/decisions/0033-claims.md).
  */
 
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TObject, Type } from '@sinclair/typebox';
 import {
   AnyJson,
   CREATED_BETWEEN,
   Cursor,
+  checked,
   INTEGER_MAX,
   JsonObjectSchema,
   Limit,
@@ -37,23 +38,30 @@ export const LOG_LEVEL_LENGTH_MAX = 32;
 /** In characters. */
 export const LOG_MESSAGE_LENGTH_MAX = 8_192;
 
+/** Results of one exchange. */
+export const EXCHANGE_RESULTS_MAX = 1_000;
+/** Handlers, and queue names, of one exchange. */
+export const EXCHANGE_NAMES_MAX = 100;
+
 const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 const ClaimedBy = noted(Name, 'That of the claim.');
 const ClaimEpoch = optional(noted(Epoch, 'That of the claim; asked for by some deployments.'));
 
 // ---------------------------------------------------------------- requests
 
+const PollLimit = optional(
+  Type.Integer({
+    minimum: 0,
+    'x-cap': POLL_LIMIT_MAX,
+    default: POLL_LIMIT_DEFAULT,
+    description: '0 gives none.',
+  }),
+);
+
 const POLL_FIELDS = {
   handler_name: Name,
   worker_id: Name,
-  limit: optional(
-    Type.Integer({
-      minimum: 0,
-      'x-cap': POLL_LIMIT_MAX,
-      default: POLL_LIMIT_DEFAULT,
-      description: '0 gives none.',
-    }),
-  ),
+  limit: PollLimit,
   wait_ms: optional(
     Type.Integer({
       minimum: 0,
@@ -119,6 +127,87 @@ export const HeartbeatTask = Type.Object(
 );
 export type HeartbeatTask = Static<typeof HeartbeatTask>;
 
+/** As the route of one result, with the task in the place of the path. */
+function resultOf<Kind extends string, Body extends TObject>(kind: Kind, body: Body) {
+  const { worker_id: _, ...members } = body.properties as Omit<Body['properties'], 'worker_id'> & {
+    worker_id?: unknown;
+  };
+  const rule = body['x-check'] === undefined ? {} : { 'x-check': body['x-check'] as string };
+  return Type.Object(
+    {
+      kind: Type.Literal(kind),
+      task_id: Uuid,
+      ...(members as Omit<Body['properties'], 'worker_id'>),
+    },
+    rule,
+  );
+}
+
+const RESULTS = {
+  complete: resultOf('complete', CompleteTask),
+  fail: resultOf('fail', FailTask),
+  heartbeat: resultOf('heartbeat', HeartbeatTask),
+};
+
+/** What came of one task, or that it is being worked on. */
+export type TaskResult = Static<(typeof RESULTS)[keyof typeof RESULTS]>;
+export const TaskResult = Type.Unsafe<TaskResult>({
+  $id: 'TaskResult',
+  description: 'What a worker has to say of one task that it has claimed.',
+  type: 'object',
+  properties: { kind: { type: 'string' } },
+  required: ['kind'],
+  discriminator: { propertyName: 'kind' },
+  oneOf: Object.values(RESULTS),
+});
+
+const NameList = Type.Array(Name, { minItems: 1, maxItems: EXCHANGE_NAMES_MAX });
+
+const ExchangePoll = strict(
+  checked(
+    'exchange-poll',
+    Type.Object(
+      {
+        handlers: NameList,
+        queues: optional(
+          noted(NameList, 'Only tasks of these queues; absent: of every queue and none.'),
+        ),
+        limit: PollLimit,
+        wait_ms: optional(
+          Type.Integer({
+            minimum: 0,
+            'x-cap': POLL_WAIT_MS_MAX,
+            default: 0,
+            description:
+              'How long to wait for a task when there is none. An exchange with results does not wait.',
+          }),
+        ),
+      },
+      { description: 'Tasks of any of the handlers, by priority of their instances, then age.' },
+    ),
+  ),
+);
+export type ExchangePoll = Static<typeof ExchangePoll>;
+
+export const ExchangeTasks = strict(
+  named(
+    'ExchangeTasks',
+    'What came of earlier tasks, and a poll for new ones; either may be absent.',
+    {
+      worker_id: Name,
+      version: optional(Name),
+      results: optional(
+        Type.Array(TaskResult, {
+          maxItems: EXCHANGE_RESULTS_MAX,
+          description: 'Each is judged for itself, in this order.',
+        }),
+      ),
+      poll: optional(ExchangePoll),
+    },
+  ),
+);
+export type ExchangeTasks = Static<typeof ExchangeTasks>;
+
 export const TaskListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   state: Type.Optional(Type.Array(TaskStateWord)),
@@ -175,6 +264,22 @@ export type TaskList = Static<typeof TaskList>;
 
 export const HeartbeatAccepted = named('HeartbeatAccepted', { checkpoint_seq: Type.Integer() });
 export type HeartbeatAccepted = Static<typeof HeartbeatAccepted>;
+
+/** `error` and `code` stand in each that is not 200. */
+export const TaskOutcome = named('TaskOutcome', 'What became of one result.', {
+  task_id: orNull(noted(Type.String(), 'As it was sent; null when it was no text.')),
+  status: Type.Integer({ description: 'That of the route of one result.' }),
+  checkpoint_seq: Type.Optional(Type.Integer({ description: 'Of a heartbeat.' })),
+  error: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String({ description: 'As in x-error-code.' })),
+});
+export type TaskOutcome = Static<typeof TaskOutcome>;
+
+export const TasksExchanged = named('TasksExchanged', {
+  outcomes: noted(Type.Array(TaskOutcome), 'In the order of the results.'),
+  tasks: noted(Type.Array(WorkerTask), 'As a poll answers them.'),
+});
+export type TasksExchanged = Static<typeof TasksExchanged>;
 
 export const ATTEMPT_EVENTS = [
   'claimed',
@@ -253,6 +358,16 @@ export const WORKER_ROWS = {
     isParked: true,
     body: PollQueue,
     replies: { 200: TaskList, ...refusals(400) },
+  },
+  'workers.exchange': {
+    method: 'POST',
+    path: '/workers/tasks/exchange',
+    summary: 'Report the results of many tasks, and claim new ones.',
+    owner: 'by-body',
+    isParked: true,
+    judgesEach: 'results',
+    body: ExchangeTasks,
+    replies: { 200: TasksExchanged, ...refusals(400) },
   },
   'workers.tasks': {
     ...read,

@@ -46,7 +46,11 @@ export type CalledRequest =
   | Called<'migrate', 'sequences.migrateInstance'>;
 
 /** What a worker calls about a task; `claim_epoch` is absent with old clients. */
-export type WorkerRequest = CalledBy<TaskRouteId> & { readonly task: string };
+export type WorkerRequest = CalledBy<TaskRouteId> & {
+  readonly task: string;
+  /** The caller does not want the record of the task. */
+  readonly isBrief?: true;
+};
 
 export type InstanceRequest =
   | CalledRequest

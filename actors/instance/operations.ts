@@ -1,6 +1,7 @@
 /** The operations on instances and on their tasks. */
 
 import { type BodyOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
+import type { TaskResult } from '../../schema/worker.js';
 import { routeOf } from '../../src/core/ids.js';
 import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
@@ -56,16 +57,33 @@ const told = (kind: string): Serving => ({
 
 /** Told to the instance of the task that the path names. */
 const toldOfTask = (name: string): Serving => ({
-  serve: ({ tasks, instances, release }, call) => {
-    const { request, target: task } = call;
-    const kind = `task.${name}`;
-    tasks.find(
-      task,
-      (instance) => instances.tell(instance, { kind, task, ...call } as unknown as WorkerRequest),
-      (error) => release([{ kind: 'error', request, error }]),
-    );
-  },
+  serve: (parts, call) =>
+    tellOfTask(parts, { kind: `task.${name}`, task: call.target, ...call } as WorkerRequest),
 });
+
+function tellOfTask({ tasks, instances, release }: Tellers, message: WorkerRequest): void {
+  const { request, task } = message;
+  tasks.find(
+    task,
+    (instance) => instances.tell(instance, message),
+    (error) => release([{ kind: 'error', request, error }]),
+  );
+}
+
+/** One of the results of an exchange, as if it had come by a request of its own. */
+export function tellResult(
+  parts: Tellers,
+  request: number,
+  tenant: string,
+  worker: string,
+  { kind, task_id: task, ...result }: TaskResult,
+): void {
+  const body = { worker_id: worker, ...result };
+  const call = { request, tenant, target: task, body, traceparent: undefined };
+  tellOfTask(parts, { kind: `task.${kind}`, task, isBrief: true, ...call } as WorkerRequest);
+}
+
+type Tellers = Pick<InstanceParts, 'tasks' | 'instances' | 'release'>;
 
 const UUID_LENGTH = 36;
 

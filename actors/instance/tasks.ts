@@ -199,13 +199,13 @@ export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress |
 function end(
   actor: LiveInstance,
   turn: Turn,
-  { request, body }: Complete | Fail,
+  { request, body, isBrief }: Complete | Fail,
   task: WorkerTaskRecord,
   outcome: StepOutcome,
 ): Progress {
   noteWorkerLines(actor, turn, task.block_id, body.logs);
   const progress = settle(actor, turn, task, outcome);
-  turn.reply(request, 200, wireText(actor, task));
+  turn.reply(request, 200, isBrief ? '' : wireText(actor, task));
   return progress;
 }
 

@@ -1,13 +1,18 @@
 /** The operations on queues: polls, which go to the shard of their handler. */
 
-import type { PollTasks } from '../../schema/worker.js';
+import { POLL_LIMIT_DEFAULT, type PollTasks } from '../../schema/worker.js';
 import { routeOfName } from '../../src/core/ids.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { Call, RouteOperations } from '../runtime/operation.js';
+import type { Effect } from '../runtime/turn.js';
+import { type Exchanges, replyWith } from './exchanges.js';
+import { arrayOf, claimOf } from './poll.js';
 import type { Queues } from './queues.js';
 
 export interface QueueParts {
   readonly queues: Queues;
+  readonly exchanges: Exchanges;
+  readonly release: (effects: readonly Effect[]) => void;
   readonly now: () => UnixMs;
 }
 
@@ -17,6 +22,11 @@ export const QUEUE_OPERATIONS = {
     leadsTo: ({ handler_name }) => routeOfName(handler_name),
     serve: (parts, call) => poll(parts, call, ''),
   },
+  'workers.exchange': {
+    isBehindHints: true,
+    leadsTo: 'itself',
+    serve: ({ exchanges }, call) => exchanges.serve(call),
+  },
   'workers.pollQueue': {
     isBehindHints: true,
     leadsTo: ({ handler_name }) => routeOfName(handler_name),
@@ -25,19 +35,21 @@ export const QUEUE_OPERATIONS = {
 } satisfies Partial<RouteOperations<QueueParts>>;
 
 function poll(
-  { queues, now }: QueueParts,
+  { queues, now, release }: QueueParts,
   { request, tenant, body, maySeeSecrets }: Call<PollTasks>,
   queue: string,
 ): void {
   const { worker_id: worker, handler_name: handler } = body;
   queues.seen({ tenant, worker, handler, queue, version: body.version ?? null });
-  queues.poll(handler, {
+  queues.poll({
     request,
     tenant,
     worker,
-    queue,
-    limit: body.limit ?? 1,
+    handlers: [handler],
+    queues: [queue],
+    limit: body.limit ?? POLL_LIMIT_DEFAULT,
     maySeeSecrets,
     until: now() + (body.wait_ms ?? 0),
+    answer: (claimed) => release([replyWith(request, arrayOf(claimed), claimed.map(claimOf))]),
   });
 }

@@ -3,6 +3,9 @@
  * no rows: `open_tasks` states what is open, and the queue looks at it through windows, one for each
  * kind of poll. A poll picks tasks here; each becomes the poller's only by a unit of its instance.
  *
+ * A poll may take from several windows, also of other queues of its shard: it takes what comes first in
+ * all of them, waits at each of them, and leaves all when one of them serves it.
+ *
  *   poll ─► window ─► picked ─claim─► instance ─claimed─► answer
  *              ▲                          │
  *              └── ready, gone, reads ────┘
@@ -10,9 +13,9 @@
 
 import type { UnixMs } from '../../src/core/time.js';
 import { LIMITS } from '../../src/limits.js';
-import type { TaskClaim } from '../runtime/protocol.js';
-import type { Claimed, Poll } from './poll.js';
-import { compareTasks, type ReadyTask, type TaskCount } from './ready-tasks.js';
+import type { TaskPlace } from '../runtime/rows.js';
+import type { Claimed, Place, Poll } from './poll.js';
+import { compareTasks, LAST_PLACE, type ReadyTask, type TaskCount } from './ready-tasks.js';
 import {
   endRead,
   newWindow,
@@ -29,7 +32,10 @@ import {
 export interface QueueEffects {
   claim(poll: Poll, task: ReadyTask): void;
   unclaim(task: string, epoch: number): void;
-  reply(request: number, body: string, claims: readonly TaskClaim[]): void;
+  /** Hands over what was claimed: the poll is at its end. */
+  answer(poll: Poll): void;
+  /** All that was picked for the poll was gone: it is as if it came now. */
+  again(poll: Poll): void;
   /** Reads waiting tasks from the table; the answer comes to `loaded` or `loadFailed`. */
   read(window: Window, read: Read): void;
   /** Calls `expire` when the poll's time is over. */
@@ -46,7 +52,6 @@ export class QueueActor {
   readonly #windows = new Map<string, Map<string, Window>>();
   /** Tasks of claims on their way: neither offered nor added again until these are settled. */
   readonly #picked = new Map<string, { readonly task: ReadyTask; readonly poll: Poll }>();
-  #pollCount = 0;
   #parkedCount = 0;
 
   /**
@@ -66,82 +71,91 @@ export class QueueActor {
 
   // ---------------------------------------------------------------- polls
 
-  /** @param poll asks for one task at least */
-  poll(poll: Poll, now: UnixMs): void {
-    this.#pollCount += 1;
-    poll.number = this.#pollCount;
-    const window = this.#windowFor(poll);
+  /** Where polls of this tenant and queue name take tasks. */
+  place(tenant: string, queue: string): Place {
+    const window = this.#windowFor(tenant, queue);
     this.#effects.used(window);
-    if (this.#serve(window, poll)) return;
-    if (this.#parkedCount >= LIMITS.parkedPollsMax) poll.until = now;
+    return { queue: this, window };
+  }
+
+  /** @param poll asks for one task at least, and one of its places is here */
+  poll(poll: Poll, now: UnixMs): void {
+    if (this.#serve(poll)) return;
+    const { places } = poll;
+    if (places.some(({ queue }) => queue.#parkedCount >= LIMITS.parkedPollsMax)) poll.until = now;
     // What the table holds may not be known yet: then the answer waits for it in any case.
-    if (poll.until <= now && window.read === undefined) {
-      this.#effects.reply(poll.request, '[]', []);
+    if (poll.until <= now && !isReading(poll)) {
+      this.#effects.answer(poll);
       return;
     }
-    window.parked.add(poll);
-    this.#parkedCount += 1;
+    for (const { queue, window } of places) {
+      window.parked.add(poll);
+      queue.#parkedCount += 1;
+    }
     if (poll.until > now) this.#effects.expireLater(poll);
   }
 
   /** The client is gone: a parked poll is forgotten, claims on their way are taken back. */
   abort(poll: Poll): void {
     poll.isAborted = true;
-    this.#unpark(this.#windowOf(poll), poll);
+    this.#unpark(poll);
   }
 
   expire(poll: Poll, now: UnixMs): void {
-    const window = this.#windowOf(poll);
-    if (window === undefined || !window.parked.has(poll)) return;
-    if (poll.until <= now && window.read === undefined) this.#answerEmpty(window, poll);
+    const isParked = poll.places[0]?.window.parked.has(poll);
+    if (isParked && poll.until <= now && !isReading(poll)) this.#answerEmpty(poll);
   }
 
   /** The engine stops: nobody waits any longer. */
   answerParked(): void {
     for (const window of this.#allWindows()) {
-      for (const poll of window.parked) this.#answerEmpty(window, poll);
+      for (const poll of window.parked) this.#answerEmpty(poll);
     }
   }
 
   #answerDue(window: Window, now: UnixMs): void {
-    if (window.read !== undefined) return;
-    for (const poll of window.parked) if (poll.until <= now) this.#answerEmpty(window, poll);
-  }
-
-  #answerEmpty(window: Window, poll: Poll): void {
-    this.#unpark(window, poll);
-    this.#effects.reply(poll.request, '[]', []);
-  }
-
-  #unpark(window: Window | undefined, poll: Poll): void {
-    if (window?.parked.delete(poll)) this.#parkedCount -= 1;
-  }
-
-  #serveParked(window: Window): void {
     for (const poll of window.parked) {
-      if (!this.#serve(window, poll)) return;
-      this.#unpark(window, poll);
+      if (poll.until <= now && !isReading(poll)) this.#answerEmpty(poll);
+    }
+  }
+
+  #answerEmpty(poll: Poll): void {
+    this.#unpark(poll);
+    this.#effects.answer(poll);
+  }
+
+  #unpark(poll: Poll): void {
+    for (const { queue, window } of poll.places) {
+      if (window.parked.delete(poll)) queue.#parkedCount -= 1;
+    }
+  }
+
+  /** @param isRead what polls of several places could not be sure of before is in memory now */
+  #serveParked(window: Window, isRead = false): void {
+    for (const poll of window.parked) {
+      if (this.#serve(poll)) this.#unpark(poll);
+      else if (window.ready.size === 0 && !isRead) return;
     }
   }
 
   /** Picks tasks for a poll and asks their instances to claim them. */
-  #serve(window: Window, poll: Poll): boolean {
-    const tasks: ReadyTask[] = [];
-    while (tasks.length < poll.limit) {
-      const task = window.ready.take();
-      if (task === undefined) break;
-      tasks.push(task);
+  #serve(poll: Poll): boolean {
+    const picked: { readonly place: Place; readonly task: ReadyTask }[] = [];
+    for (const { queue, window } of poll.places) queue.#readOn(window, poll);
+    while (picked.length < poll.limit) {
+      const place = firstPlace(poll.places);
+      if (place === undefined) break;
+      const { queue } = place;
+      const task = place.window.ready.first() as ReadyTask;
+      queue.#picked.set(task.id, { task, poll });
+      for (const window of queue.#windowsWith(task.tenant, task.queue)) withdraw(window, task.id);
+      picked.push({ place, task });
     }
-    this.#readOn(window, poll);
-    poll.openClaims = tasks.length;
-    for (const task of tasks) {
-      this.#picked.set(task.id, { task, poll });
-      for (const other of this.#windowsWith(task.tenant, task.queue)) {
-        if (other !== window) withdraw(other, task.id);
-      }
-    }
-    for (const task of tasks) this.#effects.claim(poll, task);
-    return tasks.length > 0;
+    if (picked.length === 0) return false;
+    poll.openClaims = picked.length;
+    for (const { queue, window } of poll.places) queue.#readOn(window, poll);
+    for (const { place, task } of picked) place.queue.#effects.claim(poll, task);
+    return true;
   }
 
   // ---------------------------------------------------------------- claims
@@ -152,7 +166,7 @@ export class QueueActor {
    * @param epoch positive: committed; 0: the task is gone; -1: not known, so it is offered again
    * @param record the claimed task's wire record as JSON text
    */
-  claimed(number: number, id: string, epoch: number, record: string, now: UnixMs): void {
+  claimed(number: number, id: string, epoch: number, record: string): void {
     const picked = this.#picked.get(id);
     if (picked?.poll.number !== number) {
       // The queue was rebuilt meanwhile: nobody waits for this claim.
@@ -164,7 +178,7 @@ export class QueueActor {
     poll.openClaims -= 1;
     if (epoch > 0) this.#keepOrGiveBack(poll, { task, epoch, record });
     else if (epoch < 0) this.ready(task);
-    if (poll.openClaims === 0) this.#finish(poll, now);
+    if (poll.openClaims === 0) this.#finish(poll);
   }
 
   /** A poll's answer stops at the size limit; what does not fit waits again. */
@@ -179,34 +193,31 @@ export class QueueActor {
     poll.claimed.push(claimed);
   }
 
-  #finish(poll: Poll, now: UnixMs): void {
+  #finish(poll: Poll): void {
     const { claimed } = poll;
     if (poll.isAborted) {
       for (const { task, epoch } of claimed) this.#effects.unclaim(task.id, epoch);
       return;
     }
     if (claimed.length === 0) {
-      // All of its tasks were gone: the poll is as if it came now.
-      this.poll(poll, now);
+      this.#effects.again(poll);
       return;
     }
     claimed.sort((a, b) => compareTasks(a.task, b.task));
-    const body = `[${claimed.map(({ record }) => record).join(',')}]`;
-    const claims = claimed.map(({ task, epoch }) => ({ task: task.id, epoch }));
-    this.#effects.reply(poll.request, body, claims);
+    this.#effects.answer(poll);
   }
 
   /**
    * A shard died: the claims that it had been asked for have an unknown outcome, and its last hints
    * may be lost.
    */
-  dropClaims(isOfShard: (instance: string) => boolean, now: UnixMs): void {
+  dropClaims(isOfShard: (instance: string) => boolean): void {
     for (const window of this.#allWindows()) {
       reset(window);
       for (const poll of window.parked) this.#readOn(window, poll);
     }
     for (const [id, { task, poll }] of this.#picked) {
-      if (isOfShard(task.instance)) this.claimed(poll.number, id, 0, '', now);
+      if (isOfShard(task.instance)) this.claimed(poll.number, id, 0, '');
     }
   }
 
@@ -240,7 +251,7 @@ export class QueueActor {
     // What was known when the read began may have been forgotten since.
     if (window.read !== read) return;
     endRead(window, tasks, (id) => this.#picked.has(id));
-    this.#serveParked(window);
+    this.#serveParked(window, true);
     this.#answerDue(window, now);
   }
 
@@ -265,12 +276,7 @@ export class QueueActor {
     return true;
   }
 
-  #windowOf({ tenant, queue }: Poll): Window | undefined {
-    return this.#windows.get(tenant)?.get(queue);
-  }
-
-  #windowFor(poll: Poll): Window {
-    const { tenant, queue } = poll;
+  #windowFor(tenant: string, queue: string): Window {
     let named = this.#windows.get(tenant);
     if (named === undefined) {
       named = new Map();
@@ -299,6 +305,28 @@ export class QueueActor {
   *#allWindows(): Iterable<Window> {
     for (const named of this.#windows.values()) yield* named.values();
   }
+}
+
+/** What is in the table may not be known yet. */
+function isReading({ places }: Poll): boolean {
+  return places.some(({ window }) => window.read !== undefined);
+}
+
+/**
+ * Where the next task of a poll is; undefined: nowhere, or what is not in memory yet may come before it.
+ */
+function firstPlace(places: readonly Place[]): Place | undefined {
+  let found: Place | undefined;
+  let first: TaskPlace = LAST_PLACE;
+  for (const place of places) {
+    const { ready } = place.window;
+    const task = ready.first();
+    const next = task ?? ready.horizon;
+    if (compareTasks(next, first) >= 0) continue;
+    first = next;
+    found = task === undefined ? undefined : place;
+  }
+  return found;
 }
 
 function firstParked({ parked }: Window): number {

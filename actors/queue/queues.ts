@@ -11,12 +11,12 @@ import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { lastUsed } from '../../src/last-used.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Secrets } from '../credential/secrets.js';
-import type { NamedSecrets, PeerMessage, TaskClaim } from '../runtime/protocol.js';
+import type { NamedSecrets, PeerMessage } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { OpenTaskRow } from '../runtime/rows.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
-import { newPoll, type Poll, type PollRequest } from './poll.js';
+import { newPoll, type Place, type Poll, type PollRequest } from './poll.js';
 import { QueueActor } from './queue.js';
 import type { ReadyTask, TaskCount } from './ready-tasks.js';
 import type { Read, Window } from './window.js';
@@ -52,7 +52,8 @@ export class Queues {
   /** Of all windows. */
   readonly #count: TaskCount = { tasks: 0 };
   /** By request: polls that are parked or claiming. */
-  readonly #polls = new Map<number, { readonly queue: QueueActor; readonly poll: Poll }>();
+  readonly #polls = new Map<number, Poll>();
+  #pollCount = 0;
   /** Each name once: tasks that wait share the text of theirs. */
   readonly #names = new Map<string, string>();
   #isDraining = false;
@@ -64,28 +65,48 @@ export class Queues {
     this.#self = new Singleton('queues', deps);
   }
 
-  poll(handler: string, asked: PollRequest): void {
+  /** One that is heard twice is served once. */
+  poll(asked: PollRequest): void {
+    if (this.#polls.has(asked.request)) return;
     if (asked.limit === 0) {
-      this.#reply(asked.request, '[]', []);
+      asked.answer([]);
       return;
     }
     const poll = newPoll(asked);
     if (this.#isDraining) poll.until = 0;
-    const queue = this.#queue(handler);
-    this.#polls.set(poll.request, { queue, poll });
-    queue.poll(poll, this.#deps.now());
+    this.#polls.set(poll.request, poll);
+    this.#begin(poll);
     this.#letGo();
   }
 
+  #begin(poll: Poll): void {
+    const { tenant, handlers, queues } = poll;
+    this.#pollCount += 1;
+    poll.number = this.#pollCount;
+    poll.places = handlers.flatMap((handler) => {
+      const queue = this.#queue(handler);
+      return queues.map((name) => queue.place(tenant, name));
+    });
+    queueOf(poll).poll(poll, this.#deps.now());
+  }
+
   abort(request: number): void {
-    const open = this.#polls.get(request);
+    const poll = this.#polls.get(request);
     this.#polls.delete(request);
-    open?.queue.abort(open.poll);
+    if (poll !== undefined) queueOf(poll).abort(poll);
   }
 
   expire(request: number): void {
-    const open = this.#polls.get(request);
-    open?.queue.expire(open.poll, this.#deps.now());
+    const poll = this.#polls.get(request);
+    if (poll !== undefined) queueOf(poll).expire(poll, this.#deps.now());
+  }
+
+  /** It is not to wait any longer: what it has, or nothing, is answered as soon as it is known. */
+  endWait(request: number): void {
+    const poll = this.#polls.get(request);
+    if (poll === undefined) return;
+    poll.until = 0;
+    queueOf(poll).expire(poll, this.#deps.now());
   }
 
   /** Parked polls are answered, and those that were on their way are not parked any more. */
@@ -118,7 +139,7 @@ export class Queues {
 
   #claimed({ handler, poll, task, epoch }: ClaimAnswer, record: string): void {
     const queue = this.#queues.get(handler);
-    if (queue !== undefined) queue.claimed(poll, task, epoch, record, this.#deps.now());
+    if (queue !== undefined) queue.claimed(poll, task, epoch, record);
     else if (epoch > 0) this.#unclaim(task, epoch);
     if (queue?.isIdle) this.#queues.delete(handler);
   }
@@ -151,10 +172,11 @@ export class Queues {
     );
   }
 
-  /** The shard died with claims that queues had asked it for. */
+  /** The shard died with claims that queues had asked it for, and with polls that it had asked for. */
   shardDied(shard: number): void {
     const isOfShard = (instance: string) => shardOf(routeOf(instance), this.#deps.shards) === shard;
-    for (const queue of this.#queues.values()) queue.dropClaims(isOfShard, this.#deps.now());
+    for (const queue of this.#queues.values()) queue.dropClaims(isOfShard);
+    for (const { asker, request } of this.#polls.values()) if (asker === shard) this.abort(request);
   }
 
   /** Writes the worker's registry row unless that was done lately: a poll costs no commit. */
@@ -185,7 +207,11 @@ export class Queues {
       {
         claim: (poll, task) => this.#claim(handler, poll, task),
         unclaim: (task, epoch) => this.#unclaim(task, epoch),
-        reply: (request, body, claims) => this.#reply(request, body, claims),
+        answer: (poll) => {
+          this.#polls.delete(poll.request);
+          poll.answer(poll.claimed);
+        },
+        again: (poll) => this.#begin(poll),
         read: (window, read) => this.#read(handler, window, read),
         expireLater: ({ request, until }) => this.#deps.expireAt(request, until),
         used: (window) => {
@@ -225,15 +251,6 @@ export class Queues {
     this.#deps.release([{ kind: 'peer', shard, message: { kind: 'unclaim', task, epoch } }]);
   }
 
-  #reply(request: number, body: string, claims: readonly TaskClaim[]): void {
-    this.#polls.delete(request);
-    this.#deps.release([
-      claims.length === 0
-        ? { kind: 'reply', request, status: 200, body }
-        : { kind: 'reply', request, status: 200, body, claims },
-    ]);
-  }
-
   #read(handler: string, window: Window, read: Read): void {
     const { loader, log, clock, now, schedule } = this.#deps;
     const queue = this.#queue(handler);
@@ -270,6 +287,11 @@ export class Queues {
     this.#names.set(name, name);
     return name;
   }
+}
+
+/** What one queue does for a poll, it does for all of its places. */
+function queueOf({ places }: Poll): QueueActor {
+  return (places[0] as Place).queue;
 }
 
 const NAMES_MAX = 10_000;

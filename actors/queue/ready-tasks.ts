@@ -87,15 +87,12 @@ export class ReadyTasks {
     }
   }
 
-  /** Takes the first task. */
-  take(): ReadyTask | undefined {
+  /** The first task, which stays. */
+  first(): ReadyTask | undefined {
     for (;;) {
-      const task = this.#heap.pop();
-      if (task === undefined) return undefined;
-      if (this.#byId.get(task.id) !== task) continue;
-      this.#byId.delete(task.id);
-      this.#count.tasks -= 1;
-      return task;
+      const task = this.#heap.peek();
+      if (task === undefined || this.#byId.get(task.id) === task) return task;
+      this.#heap.pop();
     }
   }
 

@@ -88,6 +88,11 @@ export interface TaskClaim {
   readonly epoch: number;
 }
 
+/** A claimed task, with its wire record as JSON text. */
+export interface FoundTask extends TaskClaim {
+  readonly record: string;
+}
+
 export type Reply =
   | {
       readonly request: number;
@@ -173,6 +178,44 @@ export type PeerMessage =
       readonly record: string;
       /** To be put into the parameters before the worker is given the task. */
       readonly secrets?: NamedSecrets | undefined;
+    }
+  /** Results of an exchange (JSON) whose tasks belong there; answered by `exchange.outcomes`. */
+  | {
+      readonly kind: 'exchange.results';
+      readonly request: number;
+      readonly desk: number;
+      readonly tenant: string;
+      readonly worker: string;
+      readonly results: string;
+    }
+  /** What became of them, in their order: JSON texts. */
+  | {
+      readonly kind: 'exchange.outcomes';
+      readonly request: number;
+      readonly shard: number;
+      readonly outcomes: readonly string[];
+    }
+  /** The part of an exchange's poll that queues there can serve; answered by `poll.answer`. */
+  | {
+      readonly kind: 'poll.ask';
+      readonly request: number;
+      readonly desk: number;
+      readonly tenant: string;
+      readonly worker: string;
+      readonly version: string | null;
+      readonly handlers: readonly string[];
+      readonly queues: readonly string[];
+      readonly limit: number;
+      readonly until: UnixMs;
+      readonly maySeeSecrets: true | undefined;
+    }
+  /** That part does not wait any longer. */
+  | { readonly kind: 'poll.end'; readonly request: number }
+  | {
+      readonly kind: 'poll.answer';
+      readonly request: number;
+      readonly shard: number;
+      readonly found: readonly FoundTask[];
     }
   /** A claimed task names a secret that is not there: its step fails for good. */
   | ({ readonly kind: 'secret.missing'; readonly reason: string } & TaskClaim)

@@ -104,6 +104,14 @@ export class Outbox {
 
 /** The number of the request that the message hands on. */
 function requestIn(message: PeerMessage): number | undefined {
-  if (message.kind === 'create') return message.request;
-  return message.kind === 'request' ? message.request.id : undefined;
+  switch (message.kind) {
+    case 'create':
+    case 'exchange.results':
+    case 'poll.ask':
+      return message.request;
+    case 'request':
+      return message.request.id;
+    default:
+      return undefined;
+  }
 }

@@ -31,10 +31,12 @@ import { Instances } from '../instance/instances.js';
 import { KinNotes } from '../instance/kin-notes.js';
 import type { InstanceEnv } from '../instance/live-instance.js';
 import { instanceLines } from '../instance/log-lines.js';
+import { tellResult } from '../instance/operations.js';
 import { type PurgeRequest, purge } from '../instance/purge.js';
 import { TaskIndex } from '../instance/task-index.js';
 import { Keys } from '../limits/keys.js';
 import { Rates } from '../limits/rates.js';
+import { Exchanges } from '../queue/exchanges.js';
 import { Queues } from '../queue/queues.js';
 import { Releases } from '../release/releases.js';
 import { Routing } from '../release/routing.js';
@@ -223,6 +225,15 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     secrets,
     expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
   });
+  const exchanges = new Exchanges({
+    ...shared,
+    shard,
+    queues,
+    ownRequests,
+    takeHints: hooks.takeHints,
+    tell: (request, tenant, worker, result) =>
+      tellResult({ tasks, instances, release }, request, tenant, worker, result),
+  });
   const pool = new HandlerPool({
     secrets,
     handlers: deps.handlers,
@@ -263,6 +274,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     kin,
     creations,
     queues,
+    exchanges,
     rates: new Rates({ ...hosted, newId, random }),
     events: new Events({ ...hosted, shard, maxOutputBytes: settings.maxOutputBytes }),
     schedules,

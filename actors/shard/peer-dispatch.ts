@@ -38,6 +38,11 @@ const HANDLERS: {
   },
   claimed: ({ queues }, message) => queues.claimed(message),
   unclaim,
+  'exchange.results': ({ exchanges }, message) => exchanges.results(message),
+  'exchange.outcomes': ({ exchanges }, message) => exchanges.outcomes(message),
+  'poll.ask': ({ exchanges }, message) => exchanges.asked(message),
+  'poll.end': ({ exchanges }, { request }) => exchanges.waitEnded(request),
+  'poll.answer': ({ exchanges }, message) => exchanges.answered(message),
   'secret.missing': ({ tasks, instances }, message) =>
     tasks.find(message.task, (instance) => instances.tell(instance, message)),
   'permit.wanted': ({ keys }, { key, instance, number, max, createdAt }) =>

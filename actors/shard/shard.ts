@@ -156,7 +156,12 @@ export class Shard {
 
   receiveRequests(post: RequestPost): void {
     for (const request of post.requests) this.#inbox.push(request);
-    for (const request of post.aborted) this.#work.push(() => this.#parts.queues.abort(request));
+    for (const request of post.aborted) {
+      this.#work.push(() => {
+        this.#parts.exchanges.abort(request);
+        this.#parts.queues.abort(request);
+      });
+    }
     this.#scheduleTurn();
   }
 
@@ -201,6 +206,7 @@ export class Shard {
     this.#enqueue(() => {
       this.#parts.timers.rescan();
       this.#parts.queues.shardDied(shard);
+      this.#parts.exchanges.shardDied(shard);
       this.#parts.keys.shardDied();
       this.#parts.events.shardDied();
       this.#parts.kin.rescan();

@@ -151,7 +151,8 @@ function isNumberStart(code: number): boolean {
 }
 
 /** The offset of the quote that closes the string opened at `start`, or the length of the text. */
-function endOfString(text: string, start: number): number {
+/** Where the string ends that begins at `start`: at its closing quote. */
+export function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length) {
     const code = text.charCodeAt(at);

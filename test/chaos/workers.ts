@@ -9,7 +9,7 @@ import {
   RetryableError,
   startWorker,
 } from '../../examples/worker.js';
-import type { HeartbeatAccepted, WorkerTask } from '../../schema/worker.js';
+import type { TaskOutcome, TaskResult, TasksExchanged } from '../../schema/worker.js';
 import { type Client, NoReplyError, type Reply } from '../helpers/client.js';
 import type { Gate } from './gate.js';
 import type { Ledger, TaskEnd } from './ledger.js';
@@ -48,7 +48,7 @@ export function startChaosWorker(
     handlers: { [WORK_HANDLER]: moodyHandler(workerId, random) },
     async send(path, body, signal) {
       await world.gate.passed();
-      const enter = beforeSending(world.ledger, path, body);
+      const enter = beforeSending(world.ledger, body);
       try {
         const reply = await world.client.post(path, body, signal);
         enter(reply);
@@ -75,37 +75,45 @@ function moodyHandler(workerId: string, random: Random): Handler {
   };
 }
 
-/** Enters the request, and returns what to do with its reply or with the error instead of one. */
-function beforeSending(ledger: Ledger, path: string, body: JsonObject): (outcome: unknown) => void {
-  const [taskId, action] = path.split('/').slice(3) as [string, string | undefined];
-  const end =
-    action === 'complete' || action === 'fail' ? enterEnd(ledger, taskId, body) : undefined;
-  return (outcome) => {
-    if (outcome instanceof NoReplyError) {
-      if (end !== undefined && !outcome.isSent) ledger.settle(end, 'refused');
+/** Enters the results, and returns what to do with the reply or with the error instead of one. */
+function beforeSending(ledger: Ledger, body: JsonObject): (outcome: unknown) => void {
+  const results = (body.results ?? []) as readonly TaskResult[];
+  const ends = results.map((result) => enterEnd(ledger, result));
+  return (told) => {
+    const refuse = (end: TaskEnd | undefined) => {
+      if (end !== undefined) ledger.settle(end, 'refused');
+    };
+    if (told instanceof NoReplyError) {
+      if (!told.isSent) ends.forEach(refuse);
       return;
     }
-    const reply = outcome as Reply<unknown>;
+    const reply = told as Reply<unknown>;
     if (reply.status >= 500 && reply.status !== 503) {
       ledger.complain(`a worker got ${reply.status}: ${reply.text}`);
     }
-    if (end !== undefined && reply.status === 200) ledger.ended(taskId, end);
-    if (end !== undefined && reply.status >= 400 && reply.status < 500) {
-      ledger.settle(end, 'refused');
-    }
+    if (reply.status >= 400 && reply.status < 500) ends.forEach(refuse);
     if (reply.status !== 200) return;
-    if (taskId === 'poll') for (const task of reply.body as WorkerTask[]) ledger.claimed(task);
-    if (action === 'heartbeat') {
-      ledger.checkpointed(taskId, (reply.body as HeartbeatAccepted).checkpoint_seq);
-    }
+    const { outcomes, tasks } = reply.body as TasksExchanged;
+    for (const task of tasks) ledger.claimed(task);
+    results.forEach(({ task_id }, at) => {
+      const { status, error, checkpoint_seq } = outcomes[at] as TaskOutcome;
+      const end = ends[at];
+      if (status >= 500 && status !== 503) ledger.complain(`a result got ${status}: ${error}`);
+      if (status >= 400 && status < 500) refuse(end);
+      if (status !== 200) return;
+      if (end !== undefined) ledger.ended(task_id, end);
+      if (checkpoint_seq !== undefined) ledger.checkpointed(task_id, checkpoint_seq);
+    });
   };
 }
 
-function enterEnd(ledger: Ledger, taskId: string, body: JsonObject): TaskEnd {
-  const output = body.output as { readonly mark: string } | undefined;
-  const common = { epoch: body.claim_epoch as number };
-  if (output === undefined) {
-    return ledger.end(taskId, { kind: 'fail', isRetryable: body.retryable === true, ...common });
+function enterEnd(ledger: Ledger, result: TaskResult): TaskEnd | undefined {
+  const common = { epoch: result.claim_epoch as number };
+  if (result.kind === 'heartbeat') return undefined;
+  if (result.kind === 'fail') {
+    const isRetryable = result.retryable === true;
+    return ledger.end(result.task_id, { kind: 'fail', isRetryable, ...common });
   }
-  return ledger.end(taskId, { kind: 'complete', isRetryable: false, mark: output.mark, ...common });
+  const { mark } = result.output as { readonly mark: string };
+  return ledger.end(result.task_id, { kind: 'complete', isRetryable: false, mark, ...common });
 }

@@ -19,7 +19,7 @@ import type {
 } from '../../schema/handoff.js';
 import type { InstanceCreated } from '../../schema/instance.js';
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
-import type { WorkerTask } from '../../schema/worker.js';
+import type { TasksExchanged, WorkerTask } from '../../schema/worker.js';
 import { eventually, type Json, step, useSharedApi } from '../helpers/api.js';
 import type { Reply } from '../helpers/client.js';
 
@@ -171,8 +171,11 @@ test('every example of a request is taken by the server', async () => {
     assert.equal(tasks.length, 3);
   });
   const [own] = tasks.filter((one) => one.instance_id === id);
-  const [other] = tasks.filter((one) => one.instance_id !== id);
-  assert.ok(own && other);
+  const [other, exchanged] = tasks.filter((one) => one.instance_id !== id);
+  assert.ok(own && other && exchanged);
+  realIds.set(task, exchanged.id);
+  const { outcomes } = await send<TasksExchanged>('workers.exchange');
+  assert.deepEqual(outcomes, [{ task_id: exchanged.id, status: 200 }]);
   realIds.set(task, own.id);
   await send('workers.heartbeat');
   await send('workers.complete');

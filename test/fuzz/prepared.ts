@@ -132,7 +132,25 @@ async function tasks(tenant: Tenant): Promise<Prepared[]> {
     const { id, worker_id, claim_epoch } = await tenant.task(handler);
     return { operation, params: { id }, body: { worker_id, claim_epoch, ...more } };
   };
+  const results = await Promise.all([
+    ofOne('', { kind: 'complete', output: { a: 1 } }),
+    ofOne('', { kind: 'fail', message: 'no' }),
+    ofOne('', { kind: 'heartbeat' }),
+  ]);
+  const handler = `prepared-${randomUUID()}`;
+  await tenant.run([step('b0', handler)]);
   return [
+    {
+      operation: 'workersExchange',
+      body: {
+        worker_id: results[0]?.body.worker_id,
+        results: results.map(({ params, body: { worker_id: _, ...result } }) => ({
+          ...result,
+          task_id: params.id,
+        })),
+        poll: { handlers: [handler], wait_ms: 1_000 },
+      },
+    },
     await ofOne('workersComplete', { output: { a: 1 } }),
     await ofOne('workersFail', { message: 'no' }),
     await ofOne('workersHeartbeat'),

@@ -63,6 +63,9 @@ const EMPTY_OF_OTHERS = new Set([
   'continuityVerifyProvenance',
 ]);
 
+/** Where a mistake is told in the answer to the others, which is a success. */
+const JUDGED_ONE_BY_ONE: Readonly<Record<string, string>> = { workersExchange: '/results/' };
+
 export class Requests {
   readonly #seed: number;
   readonly #random: Random;
@@ -208,7 +211,9 @@ export class Requests {
       }
     }
     if (operation.body !== undefined && body !== undefined) {
+      const judged = JUDGED_ONE_BY_ONE[operation.id];
       for (const { what, value } of violationsOf(operation.body.schema, body)) {
+        if (judged !== undefined && what.startsWith(judged)) continue;
         faults.push(() => ({ body: JSON.stringify(value), fault: what }));
       }
     }

@@ -350,6 +350,11 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   // A poll makes its names known under its tenant, so they are nobody's.
   'workers.poll': () => ({ handler_name: 'swept', worker_id: 'sweeper' }),
   'workers.pollQueue': () => ({ handler_name: 'swept', worker_id: 'sweeper', queue_name: 'q' }),
+  'workers.exchange': () => ({
+    worker_id: 'sweeper',
+    results: [{ kind: 'complete', task_id: randomUUID(), output: {} }],
+    poll: { handlers: ['swept'] },
+  }),
   // Of an epoch that nobody has: the task stays claimed.
   'workers.complete': ({ tenant }) => ({ ...staleClaim(tenant), output: {} }),
   'workers.fail': ({ tenant }) => ({ ...staleClaim(tenant), message: 'm' }),

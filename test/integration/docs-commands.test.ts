@@ -26,6 +26,7 @@ const PAGES = [
   'secrets',
   'triggers',
   'events',
+  'reference/workers',
 ].map((name) => `docs/${name}.md`);
 
 /** The page whose function and variables all of them use. */

@@ -109,13 +109,13 @@ export class Api {
             answer,
             undefined,
             undefined,
-            operation.startsWith('workers.poll') ? true : undefined,
+            isPoll(operation) ? true : undefined,
           );
           if (faults.hits('client.gone')) {
             world.at(
               world.now + world.latency(0.1, 2_000),
               () => {
-                if (operation.startsWith('workers.poll')) client.abort(id);
+                if (isPoll(operation)) client.abort(id);
                 settle(UNKNOWN);
               },
               engine.front,
@@ -139,6 +139,10 @@ export class Api {
       return client.shardOf((body as { ids: string[] }).ids[0]!);
     return target === '' ? client.anyShard() : client.shardOf(target);
   }
+}
+
+function isPoll(operation: ShardOperation): boolean {
+  return operation.startsWith('workers.poll') || operation === 'workers.exchange';
 }
 
 function replyOf(reply: ShardReply): ApiReply {

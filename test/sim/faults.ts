@@ -109,6 +109,11 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'task.ready': 'with a thread',
   claim: 'with a thread',
   claimed: 'with a thread',
+  'exchange.results': 'with a thread',
+  'exchange.outcomes': 'with a thread',
+  'poll.ask': 'with a thread',
+  'poll.end': 'with a thread',
+  'poll.answer': 'with a thread',
   'secret.missing': 'with a thread',
   'sequence.block': 'with a thread',
   'sequence.settled': 'with a thread',
@@ -134,7 +139,7 @@ export function weightOf(kind: PeerKind): number {
   if (kind === 'sequence.evict' || kind === 'secret.missing') return 40;
   if (kind === 'release.ended' || kind === 'kin.note') return 20;
   if (kind === 'event.arrived' || kind === 'event.taken') return 20;
-  if (/^(routes|names)/.test(kind)) return 10;
+  if (/^(routes|names|exchange|poll)/.test(kind)) return 10;
   return /^(rate|permit|sequence|unclaim|wake|event)/.test(kind) ? 4 : 1;
 }
 

@@ -127,6 +127,9 @@ export class Promises {
       case 'workers.pollQueue':
         for (const task of body as TaskBody[]) this.#claimed(task);
         return;
+      case 'workers.exchange':
+        this.#exchanged(call, body as ExchangedBody);
+        return;
       case 'workers.complete':
       case 'workers.fail':
         this.#ended(call);
@@ -257,6 +260,28 @@ export class Promises {
     this.#delivered.add(claim);
   }
 
+  /** Each outcome promises what the route of one result would have promised. */
+  #exchanged(call: Call, { outcomes, tasks }: ExchangedBody): void {
+    const { worker_id, results } = call.body as { worker_id: string; results: ResultBody[] };
+    if (outcomes.length !== results.length) throw new Violation('an outcome is missing');
+    results.forEach(({ kind, task_id: target, ...result }, at) => {
+      const { status, task_id, checkpoint_seq = 0 } = outcomes[at]!;
+      if (task_id !== target) throw new Violation(`the outcome of ${target} is of ${task_id}`);
+      if (status === 500) throw new Violation(`a result of ${target} was answered 500`);
+      this.#counts.add(`exchanged ${kind} ${status}`);
+      if (status >= 300) return;
+      if (kind === 'heartbeat') this.#beaten(target, checkpoint_seq);
+      else
+        this.#ended({
+          ...call,
+          operation: `workers.${kind}`,
+          target,
+          body: { worker_id, ...result },
+        });
+    });
+    for (const task of tasks) this.#claimed(task);
+  }
+
   #ended({ operation, target, body }: Call): void {
     const task = this.#tables.row('worker_tasks', target);
     if (task === undefined) return;
@@ -284,6 +309,20 @@ export class Promises {
       throw new Violation(`task ${id} was promised checkpoint ${seq}`, String(task.instance_id));
     }
   }
+}
+
+interface ResultBody {
+  readonly kind: 'complete' | 'fail' | 'heartbeat';
+  readonly task_id: string;
+}
+
+interface ExchangedBody {
+  readonly outcomes: readonly {
+    readonly task_id: string;
+    readonly status: number;
+    readonly checkpoint_seq?: number;
+  }[];
+  readonly tasks: readonly TaskBody[];
 }
 
 interface AnswerBody {

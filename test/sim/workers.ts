@@ -5,7 +5,7 @@
  */
 
 import type { Random } from '../chaos/random.js';
-import type { Api } from './api.js';
+import type { Api, ApiReply } from './api.js';
 import type { Faults } from './faults.js';
 import { POISON } from './memory-backend.js';
 import { HANDLERS, QUEUE } from './shapes.js';
@@ -15,6 +15,11 @@ interface Task {
   readonly id: string;
   readonly claim_epoch: number;
   readonly checkpoint_seq: number;
+}
+
+interface Exchanged {
+  readonly outcomes: readonly { readonly status: number }[];
+  readonly tasks: readonly Task[];
 }
 
 interface WorkerDeps {
@@ -42,6 +47,8 @@ export class SimWorker {
   readonly #deps: WorkerDeps;
   /** Tasks that it went silent about; it comes back to one of them later. */
   readonly #old: Task[] = [];
+  /** Results that wait for its next exchange, and who wants to know what becomes of each. */
+  readonly #mail: { readonly result: object; readonly tell: (reply: ApiReply) => void }[] = [];
 
   constructor(name: string, deps: WorkerDeps) {
     this.#name = name;
@@ -53,6 +60,10 @@ export class SimWorker {
     const { world, api, random, faults, tenants } = this.#deps;
     for (;;) {
       await world.sleep(world.latency(1, faults.isOver ? 200 : 600));
+      if (random.chance(0.4)) {
+        await this.#exchange(random.chance(0.7) ? '' : random.pick(tenants));
+        continue;
+      }
       const handler_name = random.pick(HANDLERS);
       const isOfQueue = random.chance(0.2);
       const { status, body } = await api.call(
@@ -71,6 +82,30 @@ export class SimWorker {
       // Nobody waits for the others: a worker does its tasks side by side.
       for (const task of body as Task[]) void this.#handle(task);
     }
+  }
+
+  /** Takes what it has to say along; what it has to say of others' tenants stays. */
+  async #exchange(tenant: string): Promise<void> {
+    const { api, random, faults } = this.#deps;
+    const mail = tenant === '' ? this.#mail.splice(0) : [];
+    const handlers = HANDLERS.filter(() => random.chance(0.6));
+    const poll = {
+      handlers: handlers.length === 0 ? [random.pick(HANDLERS)] : handlers,
+      ...(random.chance(0.2) ? { queues: [QUEUE] } : {}),
+      limit: random.integer(1, 5),
+      wait_ms: faults.isOver || random.chance(0.5) ? random.integer(0, 3_000) : 0,
+    };
+    const { status, body } = await api.call('workers.exchange', tenant, '', {
+      worker_id: this.#name,
+      results: mail.map(({ result }) => result),
+      ...(mail.length > 0 && random.chance(0.3) ? {} : { poll }),
+    });
+    const { outcomes, tasks } = (status === 200 ? body : {}) as Partial<Exchanged>;
+    mail.forEach(({ tell }, at) => {
+      const outcome = outcomes?.[at];
+      tell({ status: outcome?.status ?? status, body: outcome });
+    });
+    for (const task of tasks ?? []) void this.#handle(task);
   }
 
   async #handle(task: Task): Promise<void> {
@@ -135,9 +170,19 @@ export class SimWorker {
     }
   }
 
-  #ask(what: 'complete' | 'fail' | 'heartbeat', task: Task, more: object, sure = 0.9) {
+  #ask(
+    what: 'complete' | 'fail' | 'heartbeat',
+    task: Task,
+    more: object,
+    sure = 0.9,
+  ): Promise<ApiReply> {
     const { api, random } = this.#deps;
     const epoch = random.chance(sure) ? { claim_epoch: task.claim_epoch } : {};
+    if (random.chance(0.4)) {
+      return new Promise<ApiReply>((tell) => {
+        this.#mail.push({ result: { kind: what, task_id: task.id, ...epoch, ...more }, tell });
+      });
+    }
     const body = { worker_id: this.#name, ...epoch, ...more };
     return api.call(`workers.${what}`, '', task.id, body);
   }

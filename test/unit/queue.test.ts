@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import fc from 'fast-check';
-import { newPoll, type Poll, type PollRequest } from '../../actors/queue/poll.js';
+import { arrayOf, newPoll, type Poll, type PollRequest } from '../../actors/queue/poll.js';
 import { QueueActor } from '../../actors/queue/queue.js';
 import { Queues, type QueuesDeps } from '../../actors/queue/queues.js';
 import { compareTasks, type ReadyTask, type TaskCount } from '../../actors/queue/ready-tasks.js';
@@ -17,8 +17,16 @@ import { column } from '../helpers/rows.js';
 
 type Scope = Pick<PollScope, 'tenant' | 'queue'>;
 
+/** A task of the table, by the name of its handler. */
+interface Row extends ReadyTask {
+  readonly handler: string;
+}
+
 const isIn = ({ tenant, queue }: Scope, task: ReadyTask) =>
   (tenant === '' || tenant === task.tenant) && (queue === '' || queue === task.queue);
+
+const isFor = ({ tenant, handlers, queues }: Poll, task: Row) =>
+  handlers.includes(task.handler) && queues.some((queue) => isIn({ tenant, queue }, task));
 
 /** As the statement of the loader does. */
 function select(table: Iterable<ReadyTask>, scope: Scope, after: TaskPlace, limit: number) {
@@ -28,42 +36,59 @@ function select(table: Iterable<ReadyTask>, scope: Scope, after: TaskPlace, limi
     .slice(0, limit);
 }
 
+/** The queues of two handlers; tasks and polls are of the first one unless they say otherwise. */
 class Recorder {
-  readonly claims: { poll: number; task: string; worker: string }[] = [];
+  readonly claims: { poll: number; task: string; worker: string; handler: string }[] = [];
   readonly unclaims: [task: string, epoch: number][] = [];
   readonly replies: { request: number; body: string }[] = [];
-  readonly reads: { window: Window; read: Read }[] = [];
-  readonly windows = new Set<Window>();
+  readonly reads: { window: Window; read: Read; handler: string }[] = [];
+  /** And the handler of each. */
+  readonly windows = new Map<Window, string>();
   readonly count: TaskCount = { tasks: 0 };
   /** The tasks that are pending. */
-  readonly table = new Map<string, ReadyTask>();
-  readonly queue: QueueActor;
+  readonly table = new Map<string, Row>();
+  readonly queues: ReadonlyMap<string, QueueActor>;
+  #polls = 0;
 
   constructor(bounds?: WindowBounds) {
-    this.queue = new QueueActor(
+    this.queues = new Map(['h', 'other'].map((name) => [name, this.#newQueue(name, bounds)]));
+  }
+
+  #newQueue(handler: string, bounds?: WindowBounds): QueueActor {
+    return new QueueActor(
       {
         claim: ({ number, worker }, task) => {
-          this.claims.push({ poll: number, task: task.id, worker });
+          this.claims.push({ poll: number, task: task.id, worker, handler });
         },
         unclaim: (task, epoch) => this.unclaims.push([task, epoch]),
-        reply: (request, body) => this.replies.push({ request, body }),
-        read: (window, read) => this.reads.push({ window, read }),
+        answer: ({ request, claimed }) => this.replies.push({ request, body: arrayOf(claimed) }),
+        again: (poll) => this.begin(poll),
+        read: (window, read) => this.reads.push({ window, read, handler }),
         expireLater: () => undefined,
-        used: (window) => this.windows.add(window),
+        used: (window) => this.windows.set(window, handler),
       },
       this.count,
       bounds,
     );
   }
 
-  /** A task is committed, and the queue is told of it. */
-  add(id: string, changes: Partial<ReadyTask> = {}): void {
-    this.queue.ready(this.addUntold(id, changes));
+  of(handler: string): QueueActor {
+    return this.queues.get(handler)!;
   }
 
-  addUntold(id: string, changes: Partial<ReadyTask> = {}): ReadyTask {
+  get queue(): QueueActor {
+    return this.of('h');
+  }
+
+  /** A task is committed, and its queue is told of it. */
+  add(id: string, changes: Partial<Row> = {}): void {
+    const task = this.addUntold(id, changes);
+    this.of(task.handler).ready(task);
+  }
+
+  addUntold(id: string, changes: Partial<Row> = {}): Row {
     const base = { instance: `i-${id}`, tenant: 't1', queue: '', rank: 2, createdAt: 1 };
-    const task = { id, ...base, ...changes };
+    const task = { id, handler: 'h', ...base, ...changes };
     this.table.set(id, task);
     return task;
   }
@@ -76,20 +101,30 @@ class Recorder {
   }
 
   pollUnread(request: number, changes: Partial<PollRequest> = {}): Poll {
-    const base = { tenant: 't1', worker: 'w1', queue: '', limit: 1, until: 0 };
-    const poll = newPoll({ request, ...base, ...changes });
-    this.queue.poll(poll, 10);
+    const base = { tenant: 't1', worker: 'w1', handlers: ['h'], queues: [''], limit: 1, until: 0 };
+    const poll = newPoll({ request, ...base, answer: () => undefined, ...changes });
+    this.begin(poll);
     return poll;
+  }
+
+  begin(poll: Poll): void {
+    this.#polls += 1;
+    poll.number = this.#polls;
+    poll.places = poll.handlers.flatMap((handler) =>
+      poll.queues.map((queue) => this.of(handler).place(poll.tenant, queue)),
+    );
+    poll.places[0]!.queue.poll(poll, 10);
   }
 
   answerReads(): void {
     for (let next = this.reads.shift(); next !== undefined; next = this.reads.shift()) {
-      this.queue.loaded(next.window, next.read, this.rowsFor(next), 10);
+      this.of(next.handler).loaded(next.window, next.read, this.rowsFor(next), 10);
     }
   }
 
-  rowsFor({ window, read }: { window: Window; read: Read }): ReadyTask[] {
-    return select(this.table.values(), window, read.after, read.limit);
+  rowsFor({ window, read, handler }: (typeof this.reads)[number]): ReadyTask[] {
+    const rows = [...this.table.values()].filter((task) => task.handler === handler);
+    return select(rows, window, read.after, read.limit);
   }
 
   get claimed(): string[] {
@@ -98,9 +133,9 @@ class Recorder {
 
   /** Settles the claim of a task; it is pending no more. */
   settle(task: string, epoch: number, record = ''): void {
-    const { poll } = this.claims.findLast((claim) => claim.task === task)!;
+    const { poll, handler } = this.claims.findLast((claim) => claim.task === task)!;
     if (epoch >= 0) this.table.delete(task);
-    this.queue.claimed(poll, task, epoch, record, 11);
+    this.of(handler).claimed(poll, task, epoch, record);
   }
 }
 
@@ -129,8 +164,8 @@ test('more tasks than memory takes hide nothing from polls for other tenants and
   recorder.add('quiet', { queue: 'quiet', createdAt: 3 });
   recorder.add('other', { tenant: 't2', createdAt: 4 });
   recorder.poll(3, { tenant: 't2' });
-  recorder.poll(4, { queue: 'quiet' });
-  recorder.poll(5, { tenant: '', queue: 'quiet' });
+  recorder.poll(4, { queues: ['quiet'] });
+  recorder.poll(5, { tenant: '', queues: ['quiet'] });
   recorder.poll(6, { tenant: '', limit: 2 });
   assert.deepEqual(recorder.claimed, ['other', 'quiet', 'flood-0', 'flood-1']);
   assert.equal(recorder.replies.at(-1)?.request, 5, 'a task is offered in one window only');
@@ -156,7 +191,7 @@ test('a long poll waits and gets the task that comes', () => {
 test('of the long polls that may have a task, the one that came first gets it', () => {
   const scopes = [
     { tenant: '', worker: 'all' },
-    { queue: 'gpu', worker: 'queue' },
+    { queues: ['gpu'], worker: 'queue' },
     { worker: 'tenant' },
     { tenant: 't2', worker: 'foreign' },
   ];
@@ -165,6 +200,24 @@ test('of the long polls that may have a task, the one that came first gets it', 
   });
   for (const id of ['a', 'b', 'c']) recorder.add(id, { queue: 'gpu' });
   assert.deepEqual(column(recorder.claims, 'worker'), ['all', 'queue', 'tenant']);
+});
+
+test('a poll of several handlers and queue names takes what comes first in all of them', () => {
+  recorder.add('low', { rank: 3 });
+  recorder.add('q', { queue: 'q', createdAt: 2 });
+  recorder.add('r', { queue: 'r', rank: 0 });
+  recorder.add('s', { queue: 's', rank: 0 });
+  recorder.add('foreign', { handler: 'other', queue: 'q', createdAt: 1 });
+  recorder.poll(1, { handlers: ['h', 'other'], queues: ['q', 'r'], limit: 10 });
+  assert.deepEqual(recorder.claimed, ['r', 'foreign', 'q']);
+});
+
+test('a long poll of several handlers is served by the first of them that has a task', () => {
+  recorder.poll(1, { handlers: ['h', 'other'], until: 1_000 });
+  recorder.poll(2, { handlers: ['other'], until: 1_000 });
+  recorder.add('a');
+  recorder.add('b', { handler: 'other' });
+  assert.deepEqual(column(recorder.claims, 'poll'), [1, 2]);
 });
 
 test('a long poll whose time is over is answered with an empty array', () => {
@@ -237,7 +290,7 @@ test('a long poll whose read failed gets its task from the next one', () => {
 test('what a dead shard had not told of is read again', () => {
   recorder.poll(1, { until: 1_000 });
   recorder.addUntold('untold');
-  recorder.queue.dropClaims(() => true, 10);
+  recorder.queue.dropClaims(() => true);
   recorder.answerReads();
   assert.deepEqual(recorder.claimed, ['untold']);
 });
@@ -246,23 +299,27 @@ test('what a dead shard had not told of is read again', () => {
 
 const TENANTS = ['a', 'b'];
 const NAMES = ['', 'q', 'r'];
-const SCOPES = ['', ...TENANTS].flatMap((tenant) => NAMES.map((queue) => ({ tenant, queue })));
+const HANDLERS = [['h', 'other'], ['h'], ['other']];
+const QUEUES = [[''], ['q'], ['r'], ['q', 'r'], ['', 'q']];
+const SCOPES = ['', ...TENANTS].flatMap((tenant) =>
+  HANDLERS.flatMap((handlers) => QUEUES.map((queues) => ({ tenant, handlers, queues }))),
+);
 
 /**
  * What may happen, to a queue with little memory and to the table next to it. Each takes a number,
  * by which it chooses among what is there.
  */
 class Model extends Recorder {
-  readonly hints: { readonly isReady: boolean; readonly task: ReadyTask }[] = [];
+  readonly hints: { readonly isReady: boolean; readonly task: Row }[] = [];
   /** By request. */
   readonly polls: Poll[] = [];
   /** Whatever became of them. */
-  readonly tasks = new Map<string, ReadyTask>();
+  readonly tasks = new Map<string, Row>();
   /** Polls whose window could not be read: they may miss a task. */
   readonly excused = new Set<Poll>();
   readonly snapshots = new Map<Read, ReadyTask[]>();
   /** Claimed tasks, and claims on their way with the number of their poll. */
-  readonly held: ReadyTask[] = [];
+  readonly held: Row[] = [];
   readonly open = new Map<string, number>();
 
   constructor() {
@@ -272,7 +329,8 @@ class Model extends Recorder {
   readonly operations: Readonly<Record<string, (n: number) => void>> = {
     create: (n) => {
       const [tenant, queue] = [TENANTS[n % 2]!, NAMES[n % 3]!];
-      const place = { rank: (n >> 2) % 2, createdAt: (n >> 3) % 5 };
+      const handler = (n >> 6) % 3 === 0 ? 'other' : 'h';
+      const place = { rank: (n >> 2) % 2, createdAt: (n >> 3) % 5, handler };
       const task = this.addUntold(`task-${1_000 + this.tasks.size}`, { tenant, queue, ...place });
       this.tasks.set(task.id, task);
       this.hints.push({ isReady: true, task });
@@ -280,8 +338,9 @@ class Model extends Recorder {
     hint: () => {
       const { isReady, task } = this.hints.shift() ?? {};
       if (task === undefined) return;
-      if (isReady) this.queue.ready(task);
-      else this.queue.gone(task.id, task.tenant, task.queue);
+      const queue = this.of(task.handler);
+      if (isReady) queue.ready(task);
+      else queue.gone(task.id, task.tenant, task.queue);
     },
     cancel: (n) => {
       const task = at(this.table.values(), n);
@@ -296,7 +355,11 @@ class Model extends Recorder {
       this.hints.push({ isReady: true, task });
     },
     poll: (n) => {
-      const asked = { ...SCOPES[n % 9], limit: 1 + (n % 4), until: n % 2 === 0 ? 0 : 1_000 };
+      const asked = {
+        ...SCOPES[n % SCOPES.length],
+        limit: 1 + (n % 4),
+        until: n % 2 === 0 ? 0 : 1_000,
+      };
       this.polls.push(this.pollUnread(this.polls.length, asked));
     },
     settle: (n) => {
@@ -307,7 +370,7 @@ class Model extends Recorder {
       const epoch = n % 4 === 3 ? -1 : task === undefined ? 0 : 1;
       if (epoch === 1) this.held.push(task!);
       if (epoch === 1) this.table.delete(id);
-      this.queue.claimed(number, id, epoch, '{}', 10);
+      this.of(this.tasks.get(id)!.handler).claimed(number, id, epoch, '{}');
     },
     snapshot: (n) => {
       const next = at(this.reads, n);
@@ -317,25 +380,26 @@ class Model extends Recorder {
       const [next] = this.reads.splice(n % Math.max(1, this.reads.length), 1);
       if (next === undefined) return;
       const rows = this.snapshots.get(next.read) ?? this.rowsFor(next);
-      this.queue.loaded(next.window, next.read, rows, 10);
+      this.of(next.handler).loaded(next.window, next.read, rows, 10);
     },
     fail: (n) => {
       const [next] = this.reads.splice(n % Math.max(1, this.reads.length), 1);
       for (const poll of next?.window.parked ?? []) this.excused.add(poll);
-      if (next !== undefined) this.queue.loadFailed(next.window, next.read, 10);
+      if (next !== undefined) this.of(next.handler).loadFailed(next.window, next.read, 10);
     },
     expire: (n) => {
       const poll = at(this.polls, n);
-      if (poll !== undefined) this.queue.expire(poll, poll.until);
+      if (poll !== undefined) poll.places[0]!.queue.expire(poll, poll.until);
     },
     evict: (n) => {
-      const window = at(this.windows, n);
-      if (window !== undefined && this.queue.evict(window)) this.windows.delete(window);
+      const [window, handler] = at(this.windows, n) ?? [];
+      if (window === undefined || handler === undefined) return;
+      if (this.of(handler).evict(window)) this.windows.delete(window);
     },
     shardDied: () => {
       this.hints.length = 0;
       this.open.clear();
-      this.queue.dropClaims(() => true, 10);
+      for (const queue of this.queues.values()) queue.dropClaims(() => true);
     },
   };
 
@@ -356,17 +420,17 @@ class Model extends Recorder {
     for (const { task, poll: number } of claims) {
       const poll = this.polls.find((known) => known.number === number)!;
       const picked = this.tasks.get(task)!;
-      assert.ok(isIn(poll, picked), `${task} is not for this poll`);
+      assert.ok(isFor(poll, picked), `${task} is not for this poll`);
       const earlier = this.visible(poll).filter((other) => compareTasks(other, picked) < 0);
       assert.deepEqual(earlier, [], `${task} is offered before its turn`);
     }
   }
 
   /** What a poll must find: neither a hint of it nor a claim is on its way. */
-  visible(scope: Scope): ReadyTask[] {
+  visible(poll: Poll): ReadyTask[] {
     const untold = new Set(this.hints.map(({ task }) => task.id));
     return [...this.table.values()].filter(
-      (task) => isIn(scope, task) && !untold.has(task.id) && !this.open.has(task.id),
+      (task) => isFor(poll, task) && !untold.has(task.id) && !this.open.has(task.id),
     );
   }
 }
@@ -392,10 +456,10 @@ test('a poll gets the first tasks that it may have, and is answered empty only i
       if (model.reads.length > 0) model.step('answer', 0);
       else model.step(isUnderWay() ? 'settle' : 'poll', 0);
     }
-    for (const poll of model.polls) model.queue.expire(poll, poll.until);
+    for (const poll of model.polls) poll.places[0]!.queue.expire(poll, poll.until);
     const answered = model.replies.map(({ request }) => request).sort((a, b) => a - b);
     assert.deepEqual(answered, [...model.polls.keys()], 'each poll is answered once');
-    for (const window of model.windows) model.queue.evict(window);
+    for (const [window, handler] of model.windows) model.of(handler).evict(window);
     assert.equal(model.count.tasks, 0);
   });
   fc.assert(law, { numRuns: 500, interruptAfterTimeLimit: 20_000 });
@@ -438,7 +502,8 @@ function newQueues(table: readonly ReadyTask[]) {
     expireAt: () => undefined,
   } as unknown as QueuesDeps);
   const poll = async (request: number, tenant: string) => {
-    queues.poll('h', { request, tenant, worker: 'w', queue: '', limit: 1, until: 0 });
+    const asked = { request, tenant, worker: 'w', handlers: ['h'], queues: [''], limit: 1 };
+    queues.poll({ ...asked, until: 0, answer: () => undefined });
     await new Promise(setImmediate);
     for (const item of work.splice(0)) item();
   };

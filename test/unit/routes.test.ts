@@ -143,6 +143,7 @@ const STRICT_BODIES: readonly RouteId[] = [
   'instances.pruneCheckpoints',
   'apiKeys.mint',
   'events.sendBatch',
+  'workers.exchange',
   'approvals.link',
   'migrations.migrate',
   'sequences.migrateInstances',

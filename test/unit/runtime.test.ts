@@ -92,7 +92,10 @@ test('ready tasks leave in the order of their queue, whatever was removed or had
     });
     const { horizon } = ready;
     const taken: string[] = [];
-    for (let item = ready.take(); item; item = ready.take()) taken.push(item.id);
+    for (let item = ready.first(); item; item = ready.first()) {
+      taken.push(item.id);
+      ready.remove(item.id);
+    }
     const known = kept.filter((item) => compareTasks(item, horizon) <= 0).sort(compareTasks);
     assert.deepEqual(
       taken,
@@ -116,7 +119,7 @@ test('ready tasks that were removed leave nothing in memory', () => {
     ready.add({ id, instance: id, tenant: 't', queue: '', rank: 0, createdAt: n });
     ready.remove(id);
   }
-  assert.equal(ready.take(), undefined);
+  assert.equal(ready.first(), undefined);
   assert.ok(used() - before < 5 * 1024 * 1024);
 });
 

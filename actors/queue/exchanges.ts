@@ -1,0 +1,325 @@
+/**
+ * Exchanges of workers, on the shard that each came to: results are told to the instances of their
+ * tasks, those of another shard in one message to it, and the poll is made beside them, so that all of it
+ * is committed together. The answer leaves when every result has its outcome and the poll its tasks.
+ *
+ *   results ─► instances ─► outcomes ─┐
+ *   poll ────► queues ────► tasks ────┴─► answer
+ */
+
+import type { ExchangePoll, ExchangeTasks, TaskResult } from '../../schema/worker.js';
+import { POLL_LIMIT_DEFAULT } from '../../schema/worker.js';
+import { RefusedItem } from '../../src/body.js';
+import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
+import type { UnixMs } from '../../src/core/time.js';
+import { type EngineError, RESTARTING } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
+import type { Call } from '../runtime/operation.js';
+import type { OwnAnswer, OwnRequests } from '../runtime/own-requests.js';
+import type { FoundTask, PeerMessage, TaskClaim } from '../runtime/protocol.js';
+import type { Effect } from '../runtime/turn.js';
+import { Gathering } from './gathering.js';
+import { arrayOf } from './poll.js';
+import type { Queues } from './queues.js';
+
+export interface ExchangesDeps {
+  readonly shard: number;
+  readonly shards: number;
+  readonly now: () => UnixMs;
+  readonly queues: Pick<Queues, 'endWait' | 'poll' | 'seen'>;
+  readonly ownRequests: OwnRequests;
+  readonly release: (effects: readonly Effect[]) => void;
+  readonly schedule: (work: () => void) => void;
+  /** Takes in what peers have posted and what has not been delivered yet. */
+  readonly takeHints: () => void;
+  /** Tells the instance of the task what its worker says, who is answered through the request. */
+  readonly tell: (request: number, tenant: string, worker: string, result: TaskResult) => void;
+}
+
+type MessageOf<Kind extends PeerMessage['kind']> = Extract<PeerMessage, { kind: Kind }>;
+/** What one shard is asked for a poll. */
+type Asked = Omit<MessageOf<'poll.ask'>, 'kind' | 'desk'>;
+
+interface Exchange {
+  readonly request: number;
+  /** As JSON texts, in the order of the results. */
+  readonly outcomes: string[];
+  readonly hasResults: boolean;
+  /** Outcomes that are not known, and one more until all of the request was looked at. */
+  open: number;
+  /** By shard: where the outcomes go of the results that it was handed. */
+  readonly away: Map<number, readonly number[]>;
+  gathering: Gathering | undefined;
+  isGathered: boolean;
+}
+
+/** The results that another shard is handed. */
+interface Parcel {
+  readonly at: number[];
+  readonly results: TaskResult[];
+}
+
+export class Exchanges {
+  readonly #deps: ExchangesDeps;
+  readonly #exchanges = new Map<number, Exchange>();
+  /** Which shard is asked first, in turns: what it has would otherwise always come first. */
+  #firstShard = 0;
+
+  constructor(deps: ExchangesDeps) {
+    this.#deps = deps;
+  }
+
+  serve(call: Call<ExchangeTasks>): void {
+    const { request, tenant, body } = call;
+    const { worker_id: worker, poll } = body;
+    const results = body.results ?? [];
+    const exchange: Exchange = {
+      request,
+      outcomes: new Array(results.length),
+      hasResults: results.length > 0,
+      open: results.length + 1,
+      away: new Map(),
+      gathering: undefined,
+      isGathered: poll == null,
+    };
+    this.#exchanges.set(request, exchange);
+    const parcels = new Map<number, Parcel>();
+    results.forEach((result: TaskResult | RefusedItem, at) => {
+      const settle = (outcome: string) => this.#settle(exchange, at, outcome);
+      if (result instanceof RefusedItem) {
+        settle(refusal(textIn(result.item, 'task_id'), result.error));
+        return;
+      }
+      const owner = shardOf(routeOf(result.task_id), this.#deps.shards);
+      if (owner === this.#deps.shard) this.#apply(tenant, worker, result, settle);
+      else parcelFor(owner, parcels, at, result);
+    });
+    for (const [shard, { at, results: text }] of parcels) {
+      exchange.away.set(shard, at);
+      const handed = { request, desk: this.#deps.shard, tenant, worker };
+      this.#post(shard, { kind: 'exchange.results', ...handed, results: JSON.stringify(text) });
+    }
+    if (poll != null) this.#gather(exchange, call, poll);
+    this.#known(exchange);
+  }
+
+  /** The client is gone. What it reported stays; its polls are ended like any other. */
+  abort(request: number): void {
+    this.#exchanges.delete(request);
+  }
+
+  /** What the shard was asked has an unknown outcome. */
+  shardDied(shard: number): void {
+    for (const exchange of this.#exchanges.values()) {
+      const at = exchange.away.get(shard) ?? [];
+      exchange.away.delete(shard);
+      // Of their tasks nothing is known but where they are.
+      for (const place of at) this.#settle(exchange, place, refusal(undefined, RESTARTING));
+      exchange.gathering?.heard(shard, []);
+    }
+  }
+
+  // ---------------------------------------------------------------- results
+
+  #apply(
+    tenant: string,
+    worker: string,
+    result: TaskResult,
+    settle: (outcome: string) => void,
+  ): void {
+    const { ownRequests, tell } = this.#deps;
+    const request = ownRequests.open((answer) => settle(outcomeOf(result.task_id, answer)));
+    tell(request, tenant, worker, result);
+  }
+
+  /** Results that another shard has read: their outcomes go back together. */
+  results({ request, desk, tenant, worker, results: text }: MessageOf<'exchange.results'>): void {
+    const results = JSON.parse(text) as TaskResult[];
+    const outcomes: string[] = new Array(results.length);
+    let open = results.length;
+    const { shard } = this.#deps;
+    results.forEach((result, at) => {
+      this.#apply(tenant, worker, result, (outcome) => {
+        outcomes[at] = outcome;
+        open -= 1;
+        if (open === 0) this.#post(desk, { kind: 'exchange.outcomes', request, shard, outcomes });
+      });
+    });
+  }
+
+  outcomes({ request, shard, outcomes }: MessageOf<'exchange.outcomes'>): void {
+    const exchange = this.#exchanges.get(request);
+    const at = exchange?.away.get(shard);
+    if (exchange === undefined || at === undefined) return;
+    exchange.away.delete(shard);
+    at.forEach((place, index) => {
+      this.#settle(exchange, place, outcomes[index] as string);
+    });
+  }
+
+  #settle(exchange: Exchange, at: number, outcome: string): void {
+    exchange.outcomes[at] = outcome;
+    this.#known(exchange);
+  }
+
+  #known(exchange: Exchange): void {
+    exchange.open -= 1;
+    if (exchange.open > 0) return;
+    if (exchange.isGathered) this.#answer(exchange);
+    // Behind the hints of the same units: the poll finds what the results have given rise to.
+    else if (exchange.hasResults) this.#deps.schedule(() => exchange.gathering?.end());
+  }
+
+  // ---------------------------------------------------------------- the poll
+
+  #gather(exchange: Exchange, call: Call<ExchangeTasks>, poll: ExchangePoll): void {
+    const { request, tenant, maySeeSecrets, body } = call;
+    const { worker_id: worker, version } = body;
+    const queues = [...new Set(poll.queues ?? [''])];
+    const polled = { request, tenant, worker, version: version ?? null, queues, maySeeSecrets };
+    // With results it waits for their outcomes, and no longer.
+    const waitMs = exchange.hasResults ? LIMITS.requestTimeoutMs : (poll.wait_ms ?? 0);
+    const until = waitMs > 0 ? this.#deps.now() + waitMs : 0;
+    exchange.gathering = new Gathering(
+      {
+        ask: (shard, handlers, limit, until) =>
+          this.#ask(shard, { ...polled, handlers, limit, until }),
+        end: (shard) => {
+          if (shard === this.#deps.shard) this.#deps.queues.endWait(request);
+          else this.#post(shard, { kind: 'poll.end', request });
+        },
+        giveBack: (claim) => this.#giveBack(claim),
+        done: () => {
+          exchange.isGathered = true;
+          if (exchange.open === 0) this.#answer(exchange);
+        },
+      },
+      this.#byShard(poll.handlers),
+      poll.limit ?? POLL_LIMIT_DEFAULT,
+      until,
+    );
+    exchange.gathering.start();
+  }
+
+  #byShard(handlers: readonly string[]): (readonly [number, readonly string[]])[] {
+    const byShard = new Map<number, string[]>();
+    for (const handler of new Set(handlers)) {
+      const shard = shardOf(routeOfName(handler), this.#deps.shards);
+      const list = byShard.get(shard);
+      if (list === undefined) byShard.set(shard, [handler]);
+      else list.push(handler);
+    }
+    this.#firstShard += 1;
+    const list = [...byShard];
+    const first = this.#firstShard % list.length;
+    return [...list.slice(first), ...list.slice(0, first)];
+  }
+
+  #ask(shard: number, asked: Asked): void {
+    const { shard: desk } = this.#deps;
+    if (shard === desk) this.#poll(asked, undefined, (found) => this.#heard(asked, shard, found));
+    else this.#post(shard, { kind: 'poll.ask', desk, ...asked });
+  }
+
+  /** A part of a poll, from another shard. */
+  asked({ desk, ...asked }: MessageOf<'poll.ask'>): void {
+    const { shard, takeHints } = this.#deps;
+    const { request } = asked;
+    takeHints();
+    this.#poll(asked, desk, (found) => {
+      this.#post(desk, { kind: 'poll.answer', request, shard, found });
+    });
+  }
+
+  /** It does not wait any longer; of what was told before nothing is missed. */
+  waitEnded(request: number): void {
+    this.#deps.takeHints();
+    this.#deps.queues.endWait(request);
+  }
+
+  answered({ request, shard, found }: MessageOf<'poll.answer'>): void {
+    this.#heard({ request }, shard, found);
+  }
+
+  #poll(
+    { handlers, queues: names, version, ...asked }: Asked,
+    asker: number | undefined,
+    answer: (found: FoundTask[]) => void,
+  ): void {
+    const { queues } = this.#deps;
+    const { tenant, worker } = asked;
+    for (const handler of handlers) {
+      for (const queue of names) queues.seen({ tenant, worker, handler, queue, version });
+    }
+    queues.poll({
+      ...asked,
+      handlers,
+      queues: names,
+      asker,
+      answer: (claimed) =>
+        answer(claimed.map(({ task, epoch, record }) => ({ task: task.id, epoch, record }))),
+    });
+  }
+
+  #heard({ request }: Pick<Asked, 'request'>, shard: number, found: readonly FoundTask[]): void {
+    const { gathering } = this.#exchanges.get(request) ?? {};
+    // The client, or the shard's incarnation that was asked, is gone.
+    if (gathering?.heard(shard, found) !== true) for (const task of found) this.#giveBack(task);
+  }
+
+  #giveBack({ task, epoch }: TaskClaim): void {
+    const { shards } = this.#deps;
+    this.#post(shardOf(routeOf(task), shards), { kind: 'unclaim', task, epoch });
+  }
+
+  // ---------------------------------------------------------------- the answer
+
+  #answer({ request, outcomes, gathering }: Exchange): void {
+    this.#exchanges.delete(request);
+    const found = gathering?.found ?? [];
+    const body = `{"outcomes":[${outcomes.join(',')}],"tasks":${arrayOf(found)}}`;
+    const claims = found.map(({ task, epoch }) => ({ task, epoch }));
+    this.#deps.release([replyWith(request, body, claims)]);
+  }
+
+  #post(shard: number, message: PeerMessage): void {
+    this.#deps.release([{ kind: 'peer', shard, message }]);
+  }
+}
+
+/** @param claims what is taken back if the client is gone */
+export function replyWith(request: number, body: string, claims: readonly TaskClaim[]): Effect {
+  return claims.length === 0
+    ? { kind: 'reply', request, status: 200, body }
+    : { kind: 'reply', request, status: 200, body, claims };
+}
+
+function parcelFor(
+  owner: number,
+  parcels: Map<number, Parcel>,
+  at: number,
+  result: TaskResult,
+): void {
+  const parcel = parcels.get(owner);
+  if (parcel === undefined) parcels.set(owner, { at: [at], results: [result] });
+  else {
+    parcel.at.push(at);
+    parcel.results.push(result);
+  }
+}
+
+/** @param answer without a body, or with the members that the outcome has, too */
+function outcomeOf(task: string, answer: OwnAnswer): string {
+  if ('error' in answer) return refusal(task, answer.error);
+  const more = answer.body === '' ? '}' : `,${answer.body.slice(1)}`;
+  return `{"task_id":"${task}","status":200${more}`;
+}
+
+function refusal(task: string | undefined, { status, message, code }: EngineError): string {
+  return JSON.stringify({ task_id: task ?? null, status, error: message, code });
+}
+
+function textIn(item: unknown, member: string): string | undefined {
+  const value = (item as Readonly<Record<string, unknown>> | null)?.[member];
+  return typeof value === 'string' ? value : undefined;
+}

@@ -1,0 +1,98 @@
+/**
+ * A poll over the queues of several shards. What is ready is taken from one shard after the other, each
+ * asked for no more than is left to take; if there is nothing, the poll waits at all of them, and the
+ * first that has tasks ends the wait at the others. What comes beyond the limit is given back at once.
+ */
+
+import type { UnixMs } from '../../src/core/time.js';
+import { LIMITS } from '../../src/limits.js';
+import type { FoundTask, TaskClaim } from '../runtime/protocol.js';
+
+export interface GatheringEffects {
+  /** The shard answers by `heard`, once. */
+  ask(shard: number, handlers: readonly string[], limit: number, until: UnixMs): void;
+  /** The shard, which was asked, is to answer without waiting any longer. */
+  end(shard: number): void;
+  giveBack(claim: TaskClaim): void;
+  /** No shard has anything left to say. */
+  done(): void;
+}
+
+export class Gathering {
+  readonly found: FoundTask[] = [];
+  readonly #effects: GatheringEffects;
+  readonly #shards: readonly (readonly [shard: number, handlers: readonly string[]])[];
+  readonly #limit: number;
+  readonly #mayWait: boolean;
+  #until: UnixMs;
+  /** Shards that were asked and have not answered. */
+  readonly #open = new Set<number>();
+  #asked = 0;
+  #isWaiting = false;
+  #bytes = 0;
+
+  /** @param until when it is over although there is nothing; 0: it does not wait */
+  constructor(
+    effects: GatheringEffects,
+    shards: readonly (readonly [shard: number, handlers: readonly string[]])[],
+    limit: number,
+    until: UnixMs,
+  ) {
+    this.#effects = effects;
+    this.#shards = shards;
+    this.#limit = limit;
+    this.#until = until;
+    this.#mayWait = until > 0;
+  }
+
+  start(): void {
+    if (this.#shards.length === 1) this.#askAll();
+    else this.#askNext();
+  }
+
+  /** It is not to wait any longer. What was ready when this is called is still found. */
+  end(): void {
+    this.#until = 0;
+    if (this.#isWaiting) for (const shard of this.#open) this.#effects.end(shard);
+  }
+
+  /** @returns false when the shard has nothing to say here: what it found is not wanted */
+  heard(shard: number, found: readonly FoundTask[]): boolean {
+    if (!this.#open.delete(shard)) return false;
+    for (const task of found) this.#take(task);
+    const isFound = this.found.length > 0;
+    if (this.#open.size > 0) {
+      if (isFound) this.end();
+    } else if (this.#isWaiting) this.#effects.done();
+    else if (this.found.length < this.#limit && this.#asked < this.#shards.length) this.#askNext();
+    else if (isFound || !this.#mayWait) this.#effects.done();
+    else this.#askAll();
+    return true;
+  }
+
+  #take(found: FoundTask): void {
+    const bytes = this.#bytes + found.record.length;
+    const isFull = this.found.length === this.#limit || bytes > LIMITS.responseBytesMax;
+    if (isFull && this.found.length > 0) this.#effects.giveBack(found);
+    else {
+      this.#bytes = bytes;
+      this.found.push(found);
+    }
+  }
+
+  #askNext(): void {
+    const [shard, handlers] = this.#shards[this.#asked] as readonly [number, readonly string[]];
+    this.#asked += 1;
+    this.#open.add(shard);
+    this.#effects.ask(shard, handlers, this.#limit - this.found.length, 0);
+  }
+
+  #askAll(): void {
+    this.#isWaiting = true;
+    for (const [shard] of this.#shards) this.#open.add(shard);
+    // Each may answer at once.
+    for (const [shard, handlers] of this.#shards) {
+      this.#effects.ask(shard, handlers, this.#limit, this.#until);
+    }
+  }
+}
