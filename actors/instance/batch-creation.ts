@@ -11,7 +11,7 @@ import { type CommitDeps, commitUnit } from '../runtime/commit.js';
 import type { Rows } from '../runtime/loader.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import { beingRemoved } from './creation.js';
-import { type InstanceRecord, type NewInstance, newRecord, wholeRow } from './record.js';
+import { type InstanceRecord, type NewInstance, newRecord, wholeLine } from './record.js';
 
 export interface BatchDeps extends CommitDeps {
   readonly loader: Pick<Rows, 'orphanedInstances'>;
@@ -44,7 +44,7 @@ export function createBatch(
   const turn = new Turn();
   for (const [id, record] of records) {
     if (record.idempotency_key !== null) turn.gate = 'batch';
-    turn.put('instance.insert', id, wholeRow(record));
+    turn.put('instance.insert', id, wholeLine(record));
     turn.put('timer.set', id, {
       instance_id: id,
       fire_at: isoTime(startOf(record)),

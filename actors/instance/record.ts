@@ -12,6 +12,7 @@ import type { Snapshot } from '../../src/core/progress.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
+import { rowOf } from '../../src/db/lines.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow, SequenceName } from '../runtime/rows.js';
 import type { Fence } from './orders.js';
@@ -188,6 +189,44 @@ export function wholeRow(record: InstanceRecord, creationAudit: readonly object[
     `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)},` +
     `"creation_audit":${audit}}`
   );
+}
+
+/** The same as the text of a line, unless a text of it makes it an object: for those that are many. */
+export function wholeLine(record: InstanceRecord, creationAudit: readonly object[] = []): string {
+  const { snapshot } = record;
+  const failure = failureOf(record);
+  return rowOf('instance.insert', {
+    id: record.id,
+    sequence_id: record.sequence_id,
+    tenant_id: record.tenant_id,
+    namespace: record.namespace,
+    state: snapshot.state,
+    next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
+    priority: record.priority,
+    timezone: snapshot.timezone,
+    metadata: JSON.stringify(record.metadata),
+    data: JSON.stringify(snapshot.data),
+    config: JSON.stringify(snapshot.config),
+    context_audit: JSON.stringify(record.context_audit),
+    runtime: JSON.stringify(snapshot.runtime),
+    execution: JSON.stringify(snapshot.execution),
+    concurrency_key: record.concurrency_key,
+    max_concurrency: record.max_concurrency,
+    idempotency_key: record.idempotency_key,
+    parent_instance_id: record.parent_instance_id,
+    creation_audit: creationAudit.length === 0 ? null : JSON.stringify(creationAudit),
+    signal_count: record.signal_count,
+    audit_count: record.audit_count,
+    created_at: record.created_at,
+    updated_at: record.updated_at,
+    // No schedule made it.
+    cron_schedule_id: null,
+    traceparent: record.traceparent,
+    release_id: record.release_id,
+    release_variant: record.release_variant,
+    failure: failure === null ? null : JSON.stringify(failure),
+    timeout: snapshot.timeoutMs,
+  });
 }
 
 function changingPairs(record: InstanceRecord): string {

@@ -17,7 +17,7 @@ import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
 import * as notes from './notes.js';
-import { changingRow, failureOf, type PermitStatus, permitStatus, wholeRow } from './record.js';
+import { changingRow, failureOf, type PermitStatus, permitStatus, wholeLine } from './record.js';
 import { offerTasks } from './tasks.js';
 
 /** What a message may change about an instance that has rows elsewhere. */
@@ -43,7 +43,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
   writeGates(actor, turn);
-  turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
+  turn.put('instance.insert', actor.record.id, wholeLine(actor.record, actor.creationAudit));
   actor.creationAudit = undefined;
 }
 

@@ -7,10 +7,18 @@
 
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { UnitGate } from '../core/unit.js';
+import { isLine, LINE_END } from './lines.js';
 import { MUTATION_KINDS, MUTATIONS, type MutationKind } from './mutations.js';
-import { GATED_STATEMENTS, type GatedKind, STATEMENTS, type Statement } from './statements.js';
+import {
+  GATED_LINE_STATEMENTS,
+  GATED_STATEMENTS,
+  type GatedKind,
+  LINE_STATEMENTS,
+  STATEMENTS,
+  type Statement,
+} from './statements.js';
 
-/** A statement and the text of its only parameter, a JSON array of rows. */
+/** A statement and the text of the rows that it takes: a JSON array, or lines. */
 export interface RowsCommand {
   readonly statement: Statement;
   readonly rows: string;
@@ -108,21 +116,16 @@ export class Batch<Unit extends BatchUnit> {
 
 /** The gated inserts of a batch, which run first. Their answers are the argument of the next two. */
 export function gateCommands(units: readonly BatchUnit[]): RowsCommand[] {
-  const texts = new Map<GatedKind, string>();
+  const texts: RowTexts = { objects: [], lines: [] };
   for (const unit of units) {
     if (unit.gate === 'none') continue;
     for (let i = 0; i < unit.mutations.length; i += 3) {
       const { gated } = kindAt(unit.mutations, i);
       if (gated === undefined || !isGate(unit, i)) continue;
-      const text = texts.get(gated);
-      const row = unit.mutations[i + 2] as string;
-      texts.set(gated, text === undefined ? row : `${text},${row}`);
+      append(texts, unit.mutations[i] as number, unit.mutations[i + 2] as string);
     }
   }
-  return [...texts].map(([kind, text]) => ({
-    statement: GATED_STATEMENTS[kind],
-    rows: `[${text}]`,
-  }));
+  return commandsOf(texts, GATED_STATEMENTS, GATED_LINE_STATEMENTS);
 }
 
 /**
@@ -133,7 +136,7 @@ export function bodyCommands(
   units: readonly BatchUnit[],
   inserted = NOTHING_INSERTED,
 ): RowsCommand[] {
-  const texts: (string | undefined)[] = [];
+  const texts: RowTexts = { objects: [], lines: [] };
   const latest = new Map<string, Map<string, LatestRow>>();
   for (const unit of units) {
     if (unit.gate === 'exists' && !inserted.has(unit.gateKeys[0]!)) continue;
@@ -157,11 +160,7 @@ export function bodyCommands(
   for (const rows of latest.values()) {
     for (const { kind, row } of rows.values()) append(texts, kind, row);
   }
-  const commands: RowsCommand[] = [];
-  texts.forEach((text, kind) => {
-    commands.push({ statement: STATEMENTS[KINDS[kind]!.kind], rows: `[${text}]` });
-  });
-  return commands;
+  return commandsOf(texts, STATEMENTS, LINE_STATEMENTS);
 }
 
 /** What became of a unit of a batch that was committed. */
@@ -179,9 +178,42 @@ interface LatestRow {
   readonly row: string;
 }
 
-function append(texts: (string | undefined)[], kind: number, row: string): void {
-  const text = texts[kind];
-  texts[kind] = text === undefined ? row : `${text},${row}`;
+/** The rows of each kind by its index, put together; undefined where there are none. */
+interface RowTexts {
+  readonly objects: (string | undefined)[];
+  readonly lines: (string | undefined)[];
+}
+
+function append({ objects, lines }: RowTexts, kind: number, row: string): void {
+  if (isLine(row)) {
+    const text = lines[kind];
+    lines[kind] = text === undefined ? row : text + LINE_END + row;
+  } else {
+    const text = objects[kind];
+    objects[kind] = text === undefined ? row : `${text},${row}`;
+  }
+}
+
+type StatementsOf = Readonly<Partial<Record<MutationKind, Statement>>>;
+
+/** In the order of MUTATION_KINDS. */
+function commandsOf(
+  { objects, lines }: RowTexts,
+  ofObjects: StatementsOf,
+  ofLines: StatementsOf,
+): RowsCommand[] {
+  const commands: RowsCommand[] = [];
+  const add = (statement: Statement | undefined, rows: string) => {
+    if (statement === undefined) throw new Error('rows of a form that their kind does not have');
+    commands.push({ statement, rows });
+  };
+  const kinds = Math.max(objects.length, lines.length);
+  for (let kind = 0; kind < kinds; kind++) {
+    const [text, line] = [objects[kind], lines[kind]];
+    if (text !== undefined) add(ofObjects[KINDS[kind]!.kind], `[${text}]`);
+    if (line !== undefined) add(ofLines[KINDS[kind]!.kind], line);
+  }
+  return commands;
 }
 
 function kindAt(mutations: readonly (string | number)[], i: number): KindInfo {

@@ -2,10 +2,10 @@
  * One connection of the writer: its prepared statements, whole flushes sent in one go, and what the
  * writer must ask to learn the fate of a flush whose answer was lost.
  *
- * A flush is one exchange of the extended protocol: all its commands, then a single Sync. When any
- * of them fails, the server skips everything up to the Sync, `commit` included. The `pipeline` mode
- * of `pg` sends a Sync behind every query; there, a `begin` that was cancelled would let the
- * commands behind it commit one by one, past the fence.
+ * A flush is one exchange of the extended protocol: all its commands, then a single Sync. Without a
+ * `begin` such an exchange is one transaction, which the Sync commits; when any command fails, all of
+ * it is undone, and the server skips everything up to the Sync. The `pipeline` mode of `pg` sends a
+ * Sync behind every query; there, the commands behind a fence that failed would commit one by one.
  */
 
 import pg from 'pg';
@@ -81,13 +81,16 @@ export class WriterSession {
   exchange(commands: readonly Command[]): Promise<Answer> {
     return this.#send((connection) => {
       for (const { statement, values } of commands) {
-        connection.bind({ statement: statement.name, values: values as string[] }, true);
+        const { name, isCopy } = statement;
+        connection.bind({ statement: name, values: isCopy ? NO_VALUES : [...values] }, true);
         connection.execute(null, true);
+        // Where the copy was not begun, because something before it failed, the server skips its data.
+        if (isCopy) sendData(connection as CopyingConnection, values[0]!);
       }
     });
   }
 
-  /** Leaves the failed transaction of an exchange. @throws Error when the connection is lost */
+  /** Leaves the failed transaction of an exchange that began one. @throws Error when the connection is lost */
   async rollback(): Promise<void> {
     await this.#client.query('rollback');
   }
@@ -181,6 +184,19 @@ async function ownBackend(client: pg.Client): Promise<BackendId> {
   return rows[0]!;
 }
 
+/** What the types of `pg` leave out. */
+interface CopyingConnection extends pg.Connection {
+  sendCopyFromChunk(chunk: Buffer): void;
+  endCopyFrom(): void;
+}
+
+const NO_VALUES: string[] = [];
+
+function sendData(connection: CopyingConnection, rows: string): void {
+  connection.sendCopyFromChunk(Buffer.from(rows));
+  connection.endCopyFrom();
+}
+
 /** Puts messages on the wire, all of which one Sync ends. */
 type Messages = (connection: pg.Connection) => void;
 
@@ -210,6 +226,9 @@ class Exchange implements pg.Submittable {
   }
 
   handleRowDescription(): void {}
+
+  /** The data is on its way already. */
+  handleCopyInResponse(): void {}
 
   handleDataRow(message: { readonly fields: (string | null)[] }): void {
     this.#rows.push(message.fields);

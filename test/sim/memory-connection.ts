@@ -96,6 +96,12 @@ class MemoryConnection extends EventEmitter {
     this.#binds.push(bind);
   }
 
+  sendCopyFromChunk(rows: Buffer): void {
+    this.#binds.push({ ...this.#binds.pop(), values: [rows.toString()] });
+  }
+
+  endCopyFrom(): void {}
+
   describe(): void {}
 
   execute(): void {}

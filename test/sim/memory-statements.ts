@@ -5,6 +5,7 @@
 
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { laterOf } from '../../src/core/time.js';
+import { LINE_END } from '../../src/db/lines.js';
 import {
   type Delete,
   fieldsOf,
@@ -17,12 +18,16 @@ import {
 } from '../../src/db/mutations.js';
 import { BELONGINGS, type SpecialKind } from '../../src/db/special-statements.js';
 import {
+  GATED_LINE_STATEMENTS,
   GATED_STATEMENTS,
   GATED_UNLESS,
   type GatedKind,
+  LINE_STATEMENTS,
   STATEMENTS,
+  type Statement,
 } from '../../src/db/statements.js';
 import { columnType, TABLES, type TableName } from '../../src/db/tables.js';
+import { readRow } from '../helpers/unit-rows.js';
 import {
   type MemoryTables,
   type Row,
@@ -296,11 +301,38 @@ function remove(
   for (const [key] of db.matching(tx, table, isGone)) db.put(tx, table, key, undefined);
 }
 
+/** Of a kind, the statements for both forms of its rows. */
+function withLines<K extends MutationKind>(
+  kind: K,
+  objects: Readonly<Record<K, Statement>>,
+  lines: Readonly<Partial<Record<K, Statement>>>,
+  run: Run,
+): (readonly [string, Run])[] {
+  const ofLines = lines[kind];
+  const both = ofLines === undefined ? [objects[kind]] : [objects[kind], ofLines];
+  return both.map(({ name }) => [name, run] as const);
+}
+
 /** Name of the prepared statement → what it does. */
 export const RUNS: ReadonlyMap<string, Run> = new Map([
-  ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, runOf(kind)] as const),
-  ...(Object.keys(GATED_STATEMENTS) as GatedKind[]).map((kind) => {
+  ...MUTATION_KINDS.flatMap((kind) => withLines(kind, STATEMENTS, LINE_STATEMENTS, runOf(kind))),
+  ...(Object.keys(GATED_STATEMENTS) as GatedKind[]).flatMap((kind) => {
     const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
-    return [GATED_STATEMENTS[kind].name, insertRun(insert, GATED_UNLESS[kind])] as const;
+    const run = insertRun(insert, GATED_UNLESS[kind]);
+    return withLines(kind, GATED_STATEMENTS, GATED_LINE_STATEMENTS, run);
   }),
 ]);
+
+/** Name of a statement whose rows are lines → their kind. */
+const LINED = new Map<string, MutationKind>(
+  [LINE_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
+    Object.entries(statements).map(([kind, { name }]) => [name, kind as MutationKind] as const),
+  ),
+);
+
+/** The rows that a statement was given. */
+export function rowsIn(statement: string, text: string): JsonObject[] {
+  const kind = LINED.get(statement);
+  if (kind === undefined) return JSON.parse(text) as JsonObject[];
+  return text.split(LINE_END).map((line) => readRow(kind, line));
+}
