@@ -12,7 +12,6 @@ import {
   bodyCommands,
   gateCommands,
   type InsertedIds,
-  type RowsCommand,
 } from '../../src/db/batch.js';
 import { BEGIN, COMMIT, FENCE, FLUSHES_KEPT, FORGET_FLUSHES } from '../../src/db/statements.js';
 import type { Answer, Command, WriterSession } from '../../src/db/writer-session.js';
@@ -228,11 +227,11 @@ export class Lane<Unit extends LaneUnit> {
     units: readonly Unit[],
     keepInserted: (ids: InsertedIds) => void,
   ): Promise<FlushResult> {
-    const gates = gateCommands(units).map(toCommand);
+    const gates = gateCommands(units);
     this.#link.sent = number;
     if (gates.length > 0) return this.#attemptGated(session, number, units, gates, keepInserted);
     this.#stage(number, units, undefined);
-    const body = bodyCommands(units).map(toCommand);
+    const body = bodyCommands(units);
     // One exchange is one transaction: its Sync commits, and a failure undoes all of it.
     const answer = await this.#link.send(session, [
       this.#fence(number),
@@ -261,7 +260,7 @@ export class Lane<Unit extends LaneUnit> {
     const inserted = new Set(gated.rows.slice(1).map(([id]) => id!));
     keepInserted(inserted);
     this.#stage(number, units, inserted);
-    const body = bodyCommands(units, inserted).map(toCommand);
+    const body = bodyCommands(units, inserted);
     const answer = await link.send(session, [...body, ...this.#forgetting(number), COMMIT_COMMAND]);
     if (answer.kind !== 'done') return leave(session, judge(answer, 0));
     if (answer.tag === 'COMMIT') return { kind: 'committed', inserted };
@@ -337,8 +336,4 @@ async function leave(session: WriterSession, result: FlushResult): Promise<Flush
   } catch (error) {
     return { kind: 'unknown', trouble: troubleOf(error) };
   }
-}
-
-function toCommand({ statement, rows }: RowsCommand): Command {
-  return { statement, values: [rows] };
 }

@@ -7,7 +7,7 @@
 
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { UnitGate } from '../core/unit.js';
-import { isLine, LINE_END } from './lines.js';
+import { isLine } from './lines.js';
 import { MUTATION_KINDS, MUTATIONS, type MutationKind } from './mutations.js';
 import {
   GATED_LINE_STATEMENTS,
@@ -18,10 +18,12 @@ import {
   type Statement,
 } from './statements.js';
 
-/** A statement and the text of the rows that it takes: a JSON array, or lines. */
+/** A statement and the rows that it takes: as one array of JSON, or as lines. */
 export interface RowsCommand {
   readonly statement: Statement;
-  readonly rows: string;
+  /** Their texts, which are put together where they become bytes. */
+  readonly rows: readonly string[];
+  readonly areLines: boolean;
 }
 
 export interface BatchLimits {
@@ -116,16 +118,16 @@ export class Batch<Unit extends BatchUnit> {
 
 /** The gated inserts of a batch, which run first. Their answers are the argument of the next two. */
 export function gateCommands(units: readonly BatchUnit[]): RowsCommand[] {
-  const texts: RowTexts = { objects: [], lines: [] };
+  const rows: RowsOfKinds = { objects: [], lines: [] };
   for (const unit of units) {
     if (unit.gate === 'none') continue;
     for (let i = 0; i < unit.mutations.length; i += 3) {
       const { gated } = kindAt(unit.mutations, i);
       if (gated === undefined || !isGate(unit, i)) continue;
-      append(texts, unit.mutations[i] as number, unit.mutations[i + 2] as string);
+      append(rows, unit.mutations[i] as number, unit.mutations[i + 2] as string);
     }
   }
-  return commandsOf(texts, GATED_STATEMENTS, GATED_LINE_STATEMENTS);
+  return commandsOf(rows, GATED_STATEMENTS, GATED_LINE_STATEMENTS);
 }
 
 /**
@@ -136,7 +138,7 @@ export function bodyCommands(
   units: readonly BatchUnit[],
   inserted = NOTHING_INSERTED,
 ): RowsCommand[] {
-  const texts: RowTexts = { objects: [], lines: [] };
+  const all: RowsOfKinds = { objects: [], lines: [] };
   const latest = new Map<string, Map<string, LatestRow>>();
   for (const unit of units) {
     if (unit.gate === 'exists' && !inserted.has(unit.gateKeys[0]!)) continue;
@@ -153,14 +155,14 @@ export function bodyCommands(
         if (rows.size === 0) latest.set(group, rows);
         rows.set(mutations[i + 1] as string, { kind: mutations[i] as number, row });
       } else {
-        append(texts, mutations[i] as number, row);
+        append(all, mutations[i] as number, row);
       }
     }
   }
   for (const rows of latest.values()) {
-    for (const { kind, row } of rows.values()) append(texts, kind, row);
+    for (const { kind, row } of rows.values()) append(all, kind, row);
   }
-  return commandsOf(texts, STATEMENTS, LINE_STATEMENTS);
+  return commandsOf(all, STATEMENTS, LINE_STATEMENTS);
 }
 
 /** What became of a unit of a batch that was committed. */
@@ -178,42 +180,48 @@ interface LatestRow {
   readonly row: string;
 }
 
-/** The rows of each kind by its index, put together; undefined where there are none. */
-interface RowTexts {
-  readonly objects: (string | undefined)[];
-  readonly lines: (string | undefined)[];
+/** The texts of the rows of each kind, by its index; nothing where there are none. */
+interface RowsOfKinds {
+  readonly objects: string[][];
+  readonly lines: string[][];
 }
 
-function append({ objects, lines }: RowTexts, kind: number, row: string): void {
-  if (isLine(row)) {
-    const text = lines[kind];
-    lines[kind] = text === undefined ? row : text + LINE_END + row;
-  } else {
-    const text = objects[kind];
-    objects[kind] = text === undefined ? row : `${text},${row}`;
-  }
+function append({ objects, lines }: RowsOfKinds, kind: number, row: string): void {
+  const rows = isLine(row) ? lines : objects;
+  const sofar = rows[kind];
+  if (sofar === undefined) rows[kind] = [row];
+  else sofar.push(row);
 }
 
 type StatementsOf = Readonly<Partial<Record<MutationKind, Statement>>>;
 
 /** In the order of MUTATION_KINDS. */
 function commandsOf(
-  { objects, lines }: RowTexts,
+  { objects, lines }: RowsOfKinds,
   ofObjects: StatementsOf,
   ofLines: StatementsOf,
 ): RowsCommand[] {
   const commands: RowsCommand[] = [];
-  const add = (statement: Statement | undefined, rows: string) => {
-    if (statement === undefined) throw new Error('rows of a form that their kind does not have');
-    commands.push({ statement, rows });
-  };
   const kinds = Math.max(objects.length, lines.length);
   for (let kind = 0; kind < kinds; kind++) {
-    const [text, line] = [objects[kind], lines[kind]];
-    if (text !== undefined) add(ofObjects[KINDS[kind]!.kind], `[${text}]`);
-    if (line !== undefined) add(ofLines[KINDS[kind]!.kind], line);
+    add(commands, ofObjects, kind, objects[kind], false);
+    add(commands, ofLines, kind, lines[kind], true);
   }
   return commands;
+}
+
+function add(
+  commands: RowsCommand[],
+  statements: StatementsOf,
+  kind: number,
+  rows: readonly string[] | undefined,
+  areLines: boolean,
+): void {
+  if (rows === undefined) return;
+  const name = KINDS[kind]!.kind;
+  const statement = statements[name];
+  if (statement === undefined) throw new Error(`rows of ${name} in a form that it does not have`);
+  commands.push({ statement, rows, areLines });
 }
 
 function kindAt(mutations: readonly (string | number)[], i: number): KindInfo {

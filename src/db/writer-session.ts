@@ -9,12 +9,14 @@
  */
 
 import pg from 'pg';
+import type { RowsCommand } from './batch.js';
+import { RowsBuffer } from './rows-buffer.js';
 import { ALL_STATEMENTS, type Statement, WRITER_SETTINGS } from './statements.js';
 
-export interface Command {
-  readonly statement: Statement;
-  readonly values: readonly string[];
-}
+/** A statement with its parameters, or with rows. */
+export type Command =
+  | { readonly statement: Statement; readonly values: readonly string[] }
+  | RowsCommand;
 
 export type Answer =
   /** The columns of every row that came back, and the tag of the last command. */
@@ -80,12 +82,9 @@ export class WriterSession {
   /** Sends the commands and one Sync. Never rejects. One exchange at a time. */
   exchange(commands: readonly Command[]): Promise<Answer> {
     return this.#send((connection) => {
-      for (const { statement, values } of commands) {
-        const { name, isCopy } = statement;
-        connection.bind({ statement: name, values: isCopy ? NO_VALUES : [...values] }, true);
-        connection.execute(null, true);
-        // Where the copy was not begun, because something before it failed, the server skips its data.
-        if (isCopy) sendData(connection as CopyingConnection, values[0]!);
+      for (const command of commands) {
+        if ('rows' in command) sendRows(connection as CopyingConnection, command);
+        else sendValues(connection, command.statement.name, command.values);
       }
     });
   }
@@ -190,11 +189,27 @@ interface CopyingConnection extends pg.Connection {
   endCopyFrom(): void;
 }
 
-const NO_VALUES: string[] = [];
+const NO_VALUES: readonly Buffer[] = [];
 
-function sendData(connection: CopyingConnection, rows: string): void {
-  connection.sendCopyFromChunk(Buffer.from(rows));
+const ROWS = new RowsBuffer();
+
+/** Where a copy is not begun, because something before it failed, the server skips its data. */
+function sendRows(connection: CopyingConnection, command: RowsCommand): void {
+  const { name, isCopy } = command.statement;
+  const rows = ROWS.bytesOf(command);
+  sendValues(connection, name, isCopy ? NO_VALUES : [rows]);
+  if (!isCopy) return;
+  connection.sendCopyFromChunk(rows);
   connection.endCopyFrom();
+}
+
+function sendValues(
+  connection: pg.Connection,
+  statement: string,
+  values: readonly (string | Buffer)[],
+): void {
+  connection.bind({ statement, values: values as string[] }, true);
+  connection.execute(null, true);
 }
 
 /** Puts messages on the wire, all of which one Sync ends. */

@@ -14,7 +14,7 @@ import { SqlError } from './memory-tables.js';
 import type { Thread, World } from './world.js';
 
 interface Bind {
-  readonly statement?: string;
+  readonly statement?: string | undefined;
   readonly values: readonly unknown[];
 }
 
@@ -92,8 +92,9 @@ class MemoryConnection extends EventEmitter {
     else if (!NAMES.has(name)) throw new Error(`statement ${name} is not one of the writer's`);
   }
 
-  bind(bind: Bind): void {
-    this.#binds.push(bind);
+  bind({ statement, values }: Bind): void {
+    // Bytes are those of a buffer that is used again.
+    this.#binds.push({ statement, values: values.map((it) => (isBytes(it) ? `${it}` : it)) });
   }
 
   sendCopyFromChunk(rows: Buffer): void {
@@ -253,6 +254,10 @@ class MemoryConnection extends EventEmitter {
     const world = this.#world;
     if (backend !== undefined) world.at(world.now + world.latency(0.1, 500), () => backend.cut());
   }
+}
+
+function isBytes(value: unknown): value is Buffer {
+  return Buffer.isBuffer(value);
 }
 
 function databaseError({ code, message }: SqlError): pg.DatabaseError {

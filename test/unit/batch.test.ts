@@ -14,6 +14,7 @@ import {
   readUnit,
 } from '../../src/db/batch.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
+import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import {
   GATED_LINE_STATEMENTS,
   GATED_STATEMENTS,
@@ -54,9 +55,11 @@ const KINDS = new Map(
   ),
 );
 
-/** Each statement as a kind and its rows. */
+const BUFFER = new RowsBuffer();
+
+/** Each statement as a kind and its rows, as they are sent. */
 const named = (commands: readonly RowsCommand[]) =>
-  commands.map(({ statement, rows }) => `${KINDS.get(statement.name)} ${rows}`);
+  commands.map((command) => `${KINDS.get(command.statement.name)} ${BUFFER.bytesOf(command)}`);
 
 test('a note is deleted behind those that come in its place, by its own id', () => {
   const units = [unit([`kinNote.clear n1 {"id":1}`]), unit([`kinNote.set ${A}:${B} {"id":2}`])];

@@ -26,8 +26,8 @@ import { EngineError } from '../../src/errors.js';
 import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
 import { column } from '../helpers/rows.js';
-import { readRow } from '../helpers/unit-rows.js';
 import { created, told } from '../helpers/turns.js';
+import { readRow } from '../helpers/unit-rows.js';
 
 const START = 1_700_000_000_000;
 const TENANT = 't';

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
 import { isLine, LINED_COLUMNS, rowText } from '../../src/db/lines.js';
+import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import { readRow } from '../helpers/unit-rows.js';
 
 const ID = '01950000-0000-7000-8000-00000000000a';
@@ -47,6 +48,16 @@ test('a row with an escape that may stand for no text is an object, so that it i
 
 test('rows of other kinds are objects', () => {
   assert.equal(rowText('timer.clear', { instance_id: ID }), `{"instance_id":"${ID}"}`);
+});
+
+test('rows become bytes as they are, however large they are', () => {
+  const buffer = new RowsBuffer();
+  const bytesOf = (rows: readonly string[], areLines: boolean) =>
+    String(buffer.bytesOf({ rows, areLines }));
+  const large = 'aäć😀'.repeat(200_000);
+  assert.equal(bytesOf(['{}', `{"a":"${large}"}`], false), `[{},{"a":"${large}"}]`);
+  assert.equal(bytesOf([large, 'b', large], true), `${large}\nb\n${large}`);
+  assert.equal(bytesOf(['c'], true), 'c');
 });
 
 test('the line of an instance has what its object has', () => {
