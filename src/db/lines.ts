@@ -3,8 +3,8 @@
  * instance makes. Postgres takes a line apart for a third of what an object of JSON costs it, whose
  * members are looked up by name and whose nested values are read three times (docs/decisions/0115).
  *
- * Between cells stand control characters, which no text of JSON has. A text that has one makes its
- * whole row an object of JSON instead, as the rows of all other kinds are: so nothing is ever escaped.
+ * Between cells stand control characters that no text of JSON has. A cell that cannot stand in a line makes
+ * its whole row an object of JSON instead, as the rows of all other kinds are: so nothing is ever escaped.
  * Pure.
  */
 
@@ -91,8 +91,15 @@ function textOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): st
     else if (type !== 'json' && UNFIT.test(cell as string)) return jsonOf(columns, cells, read);
     else line += cell;
   }
-  // Postgres reads escapes when it takes an object apart, and refuses those that stand for no text.
-  return line.includes('\\u') ? jsonOf(columns, cells, read) : line;
+  return isFit(line) ? line : jsonOf(columns, cells, read);
+}
+
+/**
+ * JSON may have line breaks between its tokens, when its text is that of somebody else. And Postgres reads escapes
+ * when it takes an object apart, and refuses those that stand for no text.
+ */
+function isFit(line: string): boolean {
+  return !line.includes('\n') && !line.includes('\r') && !line.includes('\\u');
 }
 
 function jsonOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): string {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
-import { isLine, LINED_COLUMNS, rowText } from '../../src/db/lines.js';
+import { isLine, LINED_COLUMNS, rowOf, rowText } from '../../src/db/lines.js';
 import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -44,6 +44,27 @@ test('a row with an escape that may stand for no text is an object, so that it i
   for (const text of ['\0', '\ud800', '\u001f']) {
     assert.equal(isLine(rowText('audit.insert', audit('t', [text]))), false);
   }
+});
+
+test('a row with JSON that has line breaks between its tokens is an object', () => {
+  const cells = {
+    id: ID,
+    instance_id: ID,
+    block_id: 'a',
+    iteration: '',
+    attempt: 0,
+    try: 0,
+    output_ref: null,
+    output_size: 2,
+    created_at: AT,
+    effect: null,
+  };
+  for (const output of ['{\n}', '{\r"a":1}']) {
+    const row = rowOf('output.insert', { ...cells, output });
+    assert.equal(isLine(row), false);
+    assert.deepEqual(readRow('output.insert', row).output, JSON.parse(output));
+  }
+  assert.equal(isLine(rowOf('output.insert', { ...cells, output: '{\t}' })), true);
 });
 
 test('rows of other kinds are objects', () => {
