@@ -15,7 +15,8 @@ import type { Thread, World } from './world.js';
 
 interface Bind {
   readonly statement?: string | undefined;
-  readonly values: readonly unknown[];
+  /** `pg` leaves them out where there are none. */
+  readonly values?: readonly unknown[];
 }
 
 interface Answer {
@@ -94,7 +95,10 @@ class MemoryConnection extends EventEmitter {
 
   bind({ statement, values }: Bind): void {
     // Bytes are those of a buffer that is used again.
-    this.#binds.push({ statement, values: values.map((it) => (isBytes(it) ? `${it}` : it)) });
+    this.#binds.push({
+      statement,
+      values: values?.map((it) => (isBytes(it) ? `${it}` : it)) ?? [],
+    });
   }
 
   sendCopyFromChunk(rows: Buffer): void {
@@ -114,7 +118,7 @@ class MemoryConnection extends EventEmitter {
     this.#binds = [];
     const [first] = binds;
     if (first === undefined) this.#receive(() => this.#ready());
-    else if (!first.statement) this.#ask(this.#text, first.values);
+    else if (!first.statement) this.#ask(this.#text, first.values ?? []);
     else this.#exchange(binds as Bound[]);
   }
 

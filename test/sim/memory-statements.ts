@@ -108,6 +108,16 @@ function insertRun(mutation: Insert, barring?: TableName): Run {
   };
 }
 
+/** COPY gathers rows, each of which has what it must have, before it inserts the first of them. */
+function copyRun(mutation: Insert): Run {
+  const types = fieldsOf(mutation);
+  const insert = insertRun(mutation);
+  return (db, tx, rows) => {
+    for (const row of typed(types, rows)) expectWhole(mutation.table, row);
+    return insert(db, tx, rows);
+  };
+}
+
 function updateRun(mutation: Update): Run {
   const { table, matching, where, keeps } = mutation;
   const types = fieldsOf(mutation);
@@ -301,26 +311,18 @@ function remove(
   for (const [key] of db.matching(tx, table, isGone)) db.put(tx, table, key, undefined);
 }
 
-/** Of a kind, the statements for both forms of its rows. */
-function withLines<K extends MutationKind>(
-  kind: K,
-  objects: Readonly<Record<K, Statement>>,
-  lines: Readonly<Partial<Record<K, Statement>>>,
-  run: Run,
-): (readonly [string, Run])[] {
-  const ofLines = lines[kind];
-  const both = ofLines === undefined ? [objects[kind]] : [objects[kind], ofLines];
-  return both.map(({ name }) => [name, run] as const);
-}
-
 /** Name of the prepared statement → what it does. */
 export const RUNS: ReadonlyMap<string, Run> = new Map([
-  ...MUTATION_KINDS.flatMap((kind) => withLines(kind, STATEMENTS, LINE_STATEMENTS, runOf(kind))),
-  ...(Object.keys(GATED_STATEMENTS) as GatedKind[]).flatMap((kind) => {
-    const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
-    const run = insertRun(insert, GATED_UNLESS[kind]);
-    return withLines(kind, GATED_STATEMENTS, GATED_LINE_STATEMENTS, run);
-  }),
+  ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, runOf(kind)] as const),
+  ...Object.entries(LINE_STATEMENTS).map(
+    ([kind, { name }]) => [name, copyRun(MUTATIONS[kind as MutationKind] as Insert)] as const,
+  ),
+  ...[GATED_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
+    (Object.entries(statements) as [GatedKind, Statement][]).map(([kind, { name }]) => {
+      const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
+      return [name, insertRun(insert, GATED_UNLESS[kind])] as const;
+    }),
+  ),
 ]);
 
 /** Name of a statement whose rows are lines → their kind. */
