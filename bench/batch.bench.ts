@@ -1,6 +1,6 @@
 /** What the writer's thread does per commit unit beside waiting for Postgres. */
 
-import { wholeRow } from '../actors/instance/record.js';
+import { wholeLine } from '../actors/instance/record.js';
 import type { UnitEnvelope } from '../actors/runtime/protocol.js';
 import { WRITER_LIMITS } from '../actors/writer/writer.js';
 import type { UnitGate } from '../src/core/unit.js';
@@ -19,7 +19,7 @@ function envelopes(gate: UnitGate): UnitEnvelope[] {
   const output = MUTATION_KINDS.indexOf('output.insert');
   return Array.from({ length: UNITS }, (_, index) => {
     const id = ids.next(index);
-    const row = wholeRow(orderRecord(id));
+    const row = wholeLine(orderRecord(id));
     const outputId = ids.next(index);
     const outputRow = JSON.stringify({ id: outputId, instance_id: id, block_id: 'only' });
     const mutations = [output, outputId, outputRow, instance, id, row];

@@ -587,6 +587,18 @@ select r.id, r.continuity_id, r.tenant_id, r.state, r.record, r.secrets, r.creat
 from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, tenant_id text, state text, record json, secrets json, created_at timestamptz, updated_at timestamptz)
 on conflict (id) do update set state = excluded.state, record = excluded.record, updated_at = excluded.updated_at;
 
+-- writer_instance_insert_lines
+copy instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_output_insert_lines
+copy block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_audit_insert_lines
+copy audit_log (instance_id, seq, tenant_id, entries, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
+-- writer_task_insert_lines
+copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
 -- writer_gated_sequence_insert
 insert into sequences (id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
 select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.status, 'production'), r.definition, r.created_at
@@ -606,5 +618,14 @@ returning id;
 insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at, fires)
 select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at, r.fires
 from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz, fires json)
+on conflict do nothing
+returning id;
+
+-- writer_gated_instance_insert_lines
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select l.cells[1]::uuid, l.cells[2]::uuid, l.cells[3]::text, l.cells[4]::text, l.cells[5]::text, l.cells[6]::timestamptz, l.cells[7]::smallint, l.cells[8]::text, l.cells[9]::json, l.cells[10]::json, l.cells[11]::json, l.cells[12]::json, l.cells[13]::json, l.cells[14]::json, l.cells[15]::text, l.cells[16]::integer, l.cells[17]::text, l.cells[18]::uuid, l.cells[19]::json, l.cells[20]::integer, l.cells[21]::integer, l.cells[22]::timestamptz, l.cells[23]::timestamptz, l.cells[24]::uuid, l.cells[25]::text, l.cells[26]::uuid, l.cells[27]::text, l.cells[28]::json, l.cells[29]::bigint
+from (
+  select string_to_array(line, E'\x1f', E'\x01') as cells
+  from string_to_table($1::text, E'\x0a') as line offset 0) as l
 on conflict do nothing
 returning id;

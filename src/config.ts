@@ -101,7 +101,7 @@ const KNOBS = {
   writerLanes: [
     'ENGINE_WRITER_LANES',
     integer(0, 0, 16),
-    'Connections that write to the database. 0: as measured at the start, 1 where the disk is fast, up to 4.',
+    'Connections that write to the database. 0: 1 on one or two cores and where the disk is fast, else up to 4, as measured at the start.',
   ],
   tickIntervalMs: [
     'ENGINE_TICK_INTERVAL_MS',

@@ -17,7 +17,7 @@ import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js'
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
-import { type InstanceRecord, newRecord, wholeRow } from '../instance/record.js';
+import { type InstanceRecord, newRecord, wholeLine } from '../instance/record.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
@@ -45,7 +45,7 @@ export async function importUnit(
   record.signal_count = signals.length;
   const turn = new Turn();
   turn.gate = 'exists';
-  turn.put('instance.insert', record.id, wholeRow(record));
+  turn.put('instance.insert', record.id, wholeLine(record));
   putOwnership(record, turn);
   if (tree.blocks.length > 0) {
     turn.put('injection.set', record.id, { instance_id: record.id, blocks: tree.blocks });

@@ -23,7 +23,7 @@ import { type Effect, Turn } from '../runtime/turn.js';
 import { start } from './actor.js';
 import { beingRemoved } from './creation.js';
 import { type InstanceEnv, liveInstance } from './live-instance.js';
-import { type NewInstance, newRecord, wholeRow } from './record.js';
+import { type NewInstance, newRecord, wholeLine } from './record.js';
 
 export interface BatchDeps extends CommitDeps {
   readonly loader: Pick<Rows, 'orphanedInstances'>;
@@ -184,7 +184,7 @@ class BatchUnit implements UnitOwner {
     const { id, priority, created_at, snapshot } = record;
     const rank = rankOf(priority);
     const at = snapshot.nextFireAt ?? Date.parse(created_at);
-    this.#turn.put('instance.insert', id, wholeRow(record));
+    this.#turn.put('instance.insert', id, wholeLine(record));
     this.#turn.put(
       'timer.set',
       id,

@@ -19,6 +19,7 @@ import {
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
+import { rowOf } from '../../src/db/lines.js';
 import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
@@ -82,13 +83,19 @@ function putOutput(
   turn.put(
     'output.insert',
     id,
-    `{"id":"${id}","instance_id":"${actor.record.id}",` +
-      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${iteration}",` +
-      `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
-      (output.outputRef === null ? '"output_ref":null,' : `"output_ref":"${output.outputRef}",`) +
-      `"output_size":${Buffer.byteLength(text)},` +
-      (effect === undefined ? '' : `"effect":${effect.text},`) +
-      `"created_at":"${isoTime(actor.env.now())}"}`,
+    rowOf('output.insert', {
+      id,
+      instance_id: actor.record.id,
+      block_id: output.blockId,
+      iteration,
+      attempt: output.attempt,
+      try: output.tryNumber,
+      output: text,
+      output_ref: output.outputRef,
+      output_size: Buffer.byteLength(text),
+      created_at: isoTime(actor.env.now()),
+      effect: effect?.text,
+    }),
   );
 }
 

@@ -12,6 +12,7 @@ import type { Snapshot } from '../../src/core/progress.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
+import { objectOf, rowOf } from '../../src/db/lines.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow, SequenceName } from '../runtime/rows.js';
 import type { GivenTexts } from './given-texts.js';
@@ -202,13 +203,58 @@ export function changedRow(record: InstanceRecord): string {
 }
 
 /**
- * The row of `instance.insert`: all columns.
+ * The row of `instance.insert`, all columns: as the text of a line, unless a text of it makes it an object.
  *
  * @param creationAudit JSON of the audit entries of the unit that inserts it, with commas
+ * @param schedule whose run it is
  */
-export function wholeRow(record: InstanceRecord, creationAudit = ''): string {
-  const audit = creationAudit === '' ? '' : `,"creation_audit":[${creationAudit}]`;
-  return `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)}${audit}}`;
+export function wholeLine(
+  record: InstanceRecord,
+  creationAudit = '',
+  schedule: string | null = null,
+): string {
+  return rowOf('instance.insert', wholeCells(record, creationAudit, schedule));
+}
+
+/** The same as an object of JSON: for the kinds whose rows are never lines. */
+export function wholeRow(record: InstanceRecord): string {
+  return objectOf('instance.insert', wholeCells(record, '', null));
+}
+
+function wholeCells(record: InstanceRecord, creationAudit: string, schedule: string | null) {
+  const { snapshot, context_audit: audit } = record;
+  const failure = failureOf(record);
+  return {
+    id: record.id,
+    sequence_id: record.sequence_id,
+    tenant_id: record.tenant_id,
+    namespace: record.namespace,
+    state: snapshot.state,
+    next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
+    priority: record.priority,
+    timezone: snapshot.timezone,
+    metadata: metadataText(record),
+    data: dataText(record),
+    config: configText(record),
+    context_audit: audit.length === 0 ? '[]' : JSON.stringify(audit),
+    runtime: objectText(snapshot.runtime),
+    execution: JSON.stringify(snapshot.execution),
+    concurrency_key: record.concurrency_key,
+    max_concurrency: record.max_concurrency,
+    idempotency_key: record.idempotency_key,
+    parent_instance_id: record.parent_instance_id,
+    creation_audit: creationAudit === '' ? null : `[${creationAudit}]`,
+    signal_count: record.signal_count,
+    audit_count: record.audit_count,
+    created_at: record.created_at,
+    updated_at: record.updated_at,
+    cron_schedule_id: schedule,
+    traceparent: record.traceparent,
+    release_id: record.release_id,
+    release_variant: record.release_variant,
+    failure: failure === null ? null : JSON.stringify(failure),
+    timeout: snapshot.timeoutMs,
+  };
 }
 
 function changingPairs(record: InstanceRecord): string {
@@ -220,14 +266,6 @@ function changingPairs(record: InstanceRecord): string {
     `"execution":${JSON.stringify(snapshot.execution)},` +
     `"signal_count":${record.signal_count},"audit_count":${record.audit_count},` +
     `"updated_at":"${record.updated_at}"`
-  );
-}
-
-function contextPairs(record: InstanceRecord): string {
-  const { context_audit: audit } = record;
-  return (
-    `"data":${dataText(record)},"config":${configText(record)},` +
-    (audit.length === 0 ? '"context_audit":[]' : `"context_audit":${JSON.stringify(audit)}`)
   );
 }
 
@@ -250,75 +288,6 @@ function metadataText({ metadata, given }: InstanceRecord): string {
 function objectText(object: JsonObject): string {
   for (const _ in object) return JSON.stringify(object);
   return '{}';
-}
-
-function textPair(column: string, text: string | null): string {
-  return text === null ? '' : `"${column}":${JSON.stringify(text)},`;
-}
-
-/** What is null is left out. */
-function fixedPairs(record: InstanceRecord): string {
-  const { traceparent, snapshot, parent_instance_id: parent } = record;
-  return (
-    sharedPairs(record) +
-    `"metadata":${metadataText(record)},` +
-    textPair('concurrency_key', record.concurrency_key) +
-    (record.max_concurrency === null ? '' : `"max_concurrency":${record.max_concurrency},`) +
-    textPair('idempotency_key', record.idempotency_key) +
-    (parent === null ? '' : `"parent_instance_id":"${parent}",`) +
-    (traceparent === null ? '' : `"traceparent":"${traceparent}",`) +
-    releasePairs(record) +
-    failurePair(record) +
-    (snapshot.timeoutMs == null ? '' : `"timeout":${snapshot.timeoutMs},`) +
-    `"created_at":"${record.created_at}"`
-  );
-}
-
-/** What thousands of instances of a sequence have in common, as text: a memory of the last one of each. */
-interface Shared {
-  readonly tenant_id: string;
-  readonly namespace: string;
-  readonly priority: number;
-  readonly timezone: string;
-  readonly text: string;
-}
-
-const sharedOf = new Map<string, Shared>();
-/** Sequences that are created from at one time. */
-const SHARED_MAX = 1_000;
-
-function sharedPairs({ sequence_id, tenant_id, namespace, priority, snapshot }: InstanceRecord) {
-  const { timezone } = snapshot;
-  const known = sharedOf.get(sequence_id);
-  const isSame =
-    known !== undefined &&
-    known.tenant_id === tenant_id &&
-    known.namespace === namespace &&
-    known.priority === priority &&
-    known.timezone === timezone;
-  if (isSame) return known.text;
-  // Joined to one text: what is added up is a tree of its pieces, to be walked for every row.
-  const text = [
-    `"sequence_id":"${sequence_id}"`,
-    `"tenant_id":${JSON.stringify(tenant_id)}`,
-    `"namespace":${JSON.stringify(namespace)}`,
-    `"priority":${priority}`,
-    `"timezone":${JSON.stringify(timezone)}`,
-    '',
-  ].join(',');
-  if (sharedOf.size >= SHARED_MAX) sharedOf.clear();
-  sharedOf.set(sequence_id, { tenant_id, namespace, priority, timezone, text });
-  return text;
-}
-
-function releasePairs({ release_id, release_variant }: InstanceRecord): string {
-  if (release_id === null) return '';
-  return `"release_id":"${release_id}","release_variant":"${release_variant}",`;
-}
-
-function failurePair(record: InstanceRecord): string {
-  const failure = failureOf(record);
-  return failure === null ? '' : `"failure":${JSON.stringify(failure)},`;
 }
 
 function timeText(ms: UnixMs | null): string {

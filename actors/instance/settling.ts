@@ -25,7 +25,7 @@ import {
   permitStatus,
   type Sections,
   sectionsOf,
-  wholeRow,
+  wholeLine,
 } from './record.js';
 import { offerTasks } from './tasks.js';
 
@@ -54,7 +54,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
   writeGates(actor, turn);
-  turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
+  turn.put('instance.insert', actor.record.id, wholeLine(actor.record, actor.creationAudit));
   actor.creationAudit = undefined;
   record.given = undefined;
 }

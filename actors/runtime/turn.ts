@@ -7,6 +7,7 @@ import type { JsonValue } from '../../src/core/json.js';
 import type { ChildStart, StepTry } from '../../src/core/progress.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { UnitGate } from '../../src/core/unit.js';
+import { rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/db/mutations.js';
 import type { EngineError } from '../../src/errors.js';
 import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
@@ -130,9 +131,9 @@ export class Turn {
   /** The step whose data the unit stores: what fails if the database refuses that data. */
   origin: StepTry | undefined;
 
-  /** @param row its columns, or the text of a JSON object that has them */
+  /** @param row its columns, or their text (`db/lines.ts`) */
   put<K extends MutationKind>(kind: K, key: string, row: MutationRow<K> | string): void {
-    const text = typeof row === 'string' ? row : JSON.stringify(row);
+    const text = typeof row === 'string' ? row : rowText(kind, row);
     this.mutations.push(KIND_INDEX[kind], key, text);
   }
 

@@ -26,7 +26,7 @@ import {
   nameIn,
   newRecord,
   priorityLabel,
-  wholeRow,
+  wholeLine,
 } from '../instance/record.js';
 import { cohortKeyIn } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
@@ -327,8 +327,7 @@ export class Cron {
     const body = { sequence_id, tenant_id, namespace, ...started };
     const record = newRecord({ id, body, route }, now);
     const rank = rankOf(priorityRank(priority));
-    const columns = wholeRow(record).slice(1);
-    turn.put('instance.insert', id, `{"cron_schedule_id":"${row.id}",${columns}`);
+    turn.put('instance.insert', id, wholeLine(record, '', row.id));
     const timer = { instance_id: id, fire_at: isoTime(now), recover: false, rank };
     turn.put('timer.set', id, timer);
     turn.count('engine_cron_triggered_total');

@@ -12,7 +12,6 @@ import {
   bodyCommands,
   gateCommands,
   type InsertedIds,
-  type RowsCommand,
 } from '../../src/db/batch.js';
 import { BEGIN, COMMIT, FENCE, FLUSHES_KEPT, FORGET_FLUSHES } from '../../src/db/statements.js';
 import type { Answer, Command, WriterSession } from '../../src/db/writer-session.js';
@@ -63,8 +62,9 @@ type FlushResult =
 /** Taken units are cut off the queue's array in pieces of at least this many. */
 const QUEUE_CUT = 4_096;
 
-/** `begin` and the fence, whose failure says nothing about the units behind them. */
-const OPENING_COMMANDS = 2;
+const NO_COMMANDS: readonly Command[] = [];
+const BEGIN_COMMAND: Command = { statement: BEGIN, values: [] };
+const COMMIT_COMMAND: Command = { statement: COMMIT, values: [] };
 
 /** Serialization failures and deadlocks. */
 const CLASS_AGAIN = '40';
@@ -227,38 +227,60 @@ export class Lane<Unit extends LaneUnit> {
     units: readonly Unit[],
     keepInserted: (ids: InsertedIds) => void,
   ): Promise<FlushResult> {
-    const link = this.#link;
-    const opening: Command[] = [
-      { statement: BEGIN, values: [] },
-      { statement: FENCE, values: [`${this.#index}`, `${this.#host.epoch}`, `${number}`] },
-    ];
-    const closing = closingOf(this.#index, number);
     const gates = gateCommands(units);
-    link.sent = number;
-    let inserted: InsertedIds | undefined;
-    let answer: Answer;
-    if (gates.length === 0) {
-      this.#stage(number, units, inserted);
-      const body = bodyCommands(units).map(toCommand);
-      answer = await link.send(session, [...opening, ...body, ...closing]);
-    } else {
-      answer = await link.send(session, [...opening, ...gates.map(toCommand)]);
-      if (answer.kind === 'done') {
-        // The first row is the fence's.
-        inserted = new Set(answer.rows.slice(1).map(([id]) => id!));
-        keepInserted(inserted);
-        this.#stage(number, units, inserted);
-        const body = bodyCommands(units, inserted).map(toCommand);
-        answer = await link.send(session, [...body, ...closing]);
-      }
-    }
-    if (answer.kind !== 'done') return this.#judge(session, answer, inserted === undefined);
+    this.#link.sent = number;
+    if (gates.length > 0) return this.#attemptGated(session, number, units, gates, keepInserted);
+    this.#stage(number, units, undefined);
+    const body = bodyCommands(units);
+    // One exchange is one transaction: its Sync commits, and a failure undoes all of it.
+    const answer = await this.#link.send(session, [
+      this.#fence(number),
+      ...body,
+      ...this.#forgetting(number),
+    ]);
+    if (answer.kind === 'done') return { kind: 'committed', inserted: undefined };
+    return judge(answer, 1);
+  }
+
+  /**
+   * What is written depends on what the gates answer, so that the transaction spans two exchanges.
+   * It has to be an explicit one: only then does Postgres end it when this engine was stopped between them.
+   */
+  async #attemptGated(
+    session: WriterSession,
+    number: number,
+    units: readonly Unit[],
+    gates: readonly Command[],
+    keepInserted: (ids: InsertedIds) => void,
+  ): Promise<FlushResult> {
+    const link = this.#link;
+    const gated = await link.send(session, [BEGIN_COMMAND, this.#fence(number), ...gates]);
+    if (gated.kind !== 'done') return leave(session, judge(gated, 2));
+    // The first row is the fence's.
+    const inserted = new Set(gated.rows.slice(1).map(([id]) => id!));
+    keepInserted(inserted);
+    this.#stage(number, units, inserted);
+    const body = bodyCommands(units, inserted);
+    const answer = await link.send(session, [...body, ...this.#forgetting(number), COMMIT_COMMAND]);
+    if (answer.kind !== 'done') return leave(session, judge(answer, 0));
     if (answer.tag === 'COMMIT') return { kind: 'committed', inserted };
     const trouble = databaseTrouble(undefined, `commit was answered ${answer.tag}`);
     return { kind: 'unknown', trouble };
   }
 
-  /** Before `commit` is sent: whoever finds out that it happened finds the counts there. */
+  #fence(number: number): Command {
+    const values = [`${this.#index}`, `${this.#host.epoch}`, `${number}`];
+    return { statement: FENCE, values };
+  }
+
+  /** Every so often a flush forgets the numbers of flushes long past. */
+  #forgetting(number: number): readonly Command[] {
+    if (number % FLUSHES_KEPT > 0) return NO_COMMANDS;
+    const [from, to] = [number - 2 * FLUSHES_KEPT, number - FLUSHES_KEPT];
+    return [{ statement: FORGET_FLUSHES, values: [`${this.#index}`, `${from}`, `${to}`] }];
+  }
+
+  /** Before the commit is sent: whoever finds out that it happened finds the counts there. */
   #stage(number: number, units: readonly Unit[], inserted: InsertedIds | undefined): void {
     const counts: UnitCounts[] = [];
     for (const unit of units) {
@@ -267,34 +289,6 @@ export class Lane<Unit extends LaneUnit> {
       if (!isVoid) counts.push(unit.counts);
     }
     this.#host.ledger.stage(this.#index, number, counts);
-  }
-
-  /**
-   * What a failure means for the units. Leaves the failed transaction.
-   * @param hasOpening whether the exchange began with the fence
-   */
-  async #judge(
-    session: WriterSession,
-    answer: Exclude<Answer, { kind: 'done' }>,
-    hasOpening: boolean,
-  ): Promise<FlushResult> {
-    const { message } = answer;
-    if (answer.kind === 'lost') {
-      return { kind: 'unknown', trouble: databaseTrouble(undefined, message) };
-    }
-    const { sqlState, at } = answer;
-    const isOfUnits = !hasOpening || at >= OPENING_COMMANDS;
-    const isAgain = isOfUnits && sqlState.startsWith(CLASS_AGAIN);
-    // A new connection reads anew who owns the lane, and may find what this one lacks.
-    if (!isAgain && !(isOfUnits && isFaultOfData(sqlState))) {
-      return { kind: 'unknown', trouble: databaseTrouble(sqlState, message) };
-    }
-    try {
-      await session.rollback();
-    } catch (error) {
-      return { kind: 'unknown', trouble: troubleOf(error) };
-    }
-    return isAgain ? { kind: 'again' } : { kind: 'refused', sqlState, message };
   }
 
   #halve(units: readonly Unit[], sqlState: string, message: string): void {
@@ -316,14 +310,30 @@ export class Lane<Unit extends LaneUnit> {
   }
 }
 
-/** Ends a flush; every so often it forgets the numbers of flushes long past. */
-function closingOf(lane: number, number: number): readonly Command[] {
-  const commit: Command = { statement: COMMIT, values: [] };
-  if (number % FLUSHES_KEPT > 0) return [commit];
-  const [from, to] = [number - 2 * FLUSHES_KEPT, number - FLUSHES_KEPT];
-  return [{ statement: FORGET_FLUSHES, values: [`${lane}`, `${from}`, `${to}`] }, commit];
+/**
+ * What a failure means for the units.
+ * @param opening how many commands of the exchange say nothing about the units behind them
+ */
+function judge(answer: Exclude<Answer, { kind: 'done' }>, opening: number): FlushResult {
+  const { message } = answer;
+  if (answer.kind === 'lost') {
+    return { kind: 'unknown', trouble: databaseTrouble(undefined, message) };
+  }
+  const { sqlState, at } = answer;
+  const isOfUnits = at >= opening;
+  if (isOfUnits && sqlState.startsWith(CLASS_AGAIN)) return { kind: 'again' };
+  if (isOfUnits && isFaultOfData(sqlState)) return { kind: 'refused', sqlState, message };
+  // A new connection reads anew who owns the lane, and may find what this one lacks.
+  return { kind: 'unknown', trouble: databaseTrouble(sqlState, message) };
 }
 
-function toCommand({ statement, rows }: RowsCommand): Command {
-  return { statement, values: [rows] };
+/** Leaves the failed transaction of an attempt whose connection is used again. */
+async function leave(session: WriterSession, result: FlushResult): Promise<FlushResult> {
+  if (result.kind === 'unknown') return result;
+  try {
+    await session.rollback();
+    return result;
+  } catch (error) {
+    return { kind: 'unknown', trouble: troubleOf(error) };
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * The ceiling that a server is compared with: the writer's own statements, fence and commit, sent
+ * The ceiling that a server is compared with: the writer's own statements, fence included, sent
  * by a bare script on the same Postgres, with the rows of the server's creations in batches of the
  * size that the server had. While one batch is being committed the next one is made ready, so that
  * each connection always has a transaction in flight.
@@ -8,7 +8,7 @@
 import { performance } from 'node:perf_hooks';
 import { migrate } from '../../src/db/migrate.js';
 import { createClient } from '../../src/db/pool.js';
-import { BEGIN, COMMIT, FENCE, STATEMENTS } from '../../src/db/statements.js';
+import { FENCE, STATEMENTS } from '../../src/db/statements.js';
 import { type Command, WriterSession } from '../../src/db/writer-session.js';
 import { benchIds } from '../fixtures.js';
 import { connect } from './postgres.js';
@@ -115,10 +115,8 @@ export class Ceiling {
   async #flush(lane: CeilingLane, rows: readonly Command[]): Promise<number> {
     lane.batch += 1;
     const answer = await lane.session.exchange([
-      { statement: BEGIN, values: [] },
       { statement: FENCE, values: [String(lane.index), String(EPOCH), String(lane.batch)] },
       ...rows,
-      { statement: COMMIT, values: [] },
     ]);
     if (answer.kind !== 'done') throw new Error(`the ceiling's flush failed: ${answer.message}`);
     return performance.now();

@@ -7,13 +7,23 @@
 
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { UnitGate } from '../core/unit.js';
+import { isLine } from './lines.js';
 import { MUTATION_KINDS, MUTATIONS, type Mutation, type MutationKind } from './mutations.js';
-import { GATED_STATEMENTS, type GatedKind, STATEMENTS, type Statement } from './statements.js';
+import {
+  GATED_LINE_STATEMENTS,
+  GATED_STATEMENTS,
+  type GatedKind,
+  LINE_STATEMENTS,
+  STATEMENTS,
+  type Statement,
+} from './statements.js';
 
-/** A statement and the text of its only parameter, a JSON array of rows. */
+/** A statement and the rows that it takes: as one array of JSON, or as lines. */
 export interface RowsCommand {
   readonly statement: Statement;
-  readonly rows: string;
+  /** Their texts, which are put together where they become bytes. */
+  readonly rows: readonly string[];
+  readonly areLines: boolean;
 }
 
 export interface BatchLimits {
@@ -116,21 +126,16 @@ export class Batch<Unit extends BatchUnit> {
 
 /** The gated inserts of a batch, which run first. Their answers are the argument of the next two. */
 export function gateCommands(units: readonly BatchUnit[]): RowsCommand[] {
-  const texts = new Map<GatedKind, string>();
+  const rows: RowsOfKinds = { objects: [], lines: [] };
   for (const unit of units) {
     if (unit.gate === 'none') continue;
     for (let i = 0; i < unit.mutations.length; i += 3) {
       const { gated } = kindAt(unit.mutations, i);
       if (gated === undefined || !isGate(unit, i)) continue;
-      const text = texts.get(gated);
-      const row = unit.mutations[i + 2] as string;
-      texts.set(gated, text === undefined ? row : `${text},${row}`);
+      append(rows, unit.mutations[i] as number, unit.mutations[i + 2] as string);
     }
   }
-  return [...texts].map(([kind, text]) => ({
-    statement: GATED_STATEMENTS[kind],
-    rows: `[${text}]`,
-  }));
+  return commandsOf(rows, GATED_STATEMENTS, GATED_LINE_STATEMENTS);
 }
 
 /**
@@ -141,7 +146,7 @@ export function bodyCommands(
   units: readonly BatchUnit[],
   inserted = NOTHING_INSERTED,
 ): RowsCommand[] {
-  const texts: (string | undefined)[] = [];
+  const all: RowsOfKinds = { objects: [], lines: [] };
   const latest = new Map<string, Map<string, LatestRow>>();
   for (const unit of units) {
     if (unit.gate === 'exists' && !inserted.has(unit.gateKeys[0]!)) continue;
@@ -161,20 +166,16 @@ export function bodyCommands(
         if (earlier !== undefined && earlier.kind === narrows) earlier.over = row;
         else rows.set(key, { kind: mutations[i] as number, row });
       } else {
-        append(texts, mutations[i] as number, row);
+        append(all, mutations[i] as number, row);
       }
     }
   }
   for (const rows of latest.values()) {
     for (const { kind, row, over } of rows.values()) {
-      append(texts, kind, over === undefined ? row : laidOver(row, over));
+      append(all, kind, over === undefined ? row : laidOver(row, over));
     }
   }
-  const commands: RowsCommand[] = [];
-  texts.forEach((text, kind) => {
-    commands.push({ statement: STATEMENTS[KINDS[kind]!.kind], rows: `[${text}]` });
-  });
-  return commands;
+  return commandsOf(all, STATEMENTS, LINE_STATEMENTS);
 }
 
 /** What became of a unit of a batch that was committed. */
@@ -199,9 +200,48 @@ function laidOver(earlier: string, later: string): string {
   return `${earlier.slice(0, -1)},${later.slice(1)}`;
 }
 
-function append(texts: (string | undefined)[], kind: number, row: string): void {
-  const text = texts[kind];
-  texts[kind] = text === undefined ? row : `${text},${row}`;
+/** The texts of the rows of each kind, by its index; nothing where there are none. */
+interface RowsOfKinds {
+  readonly objects: string[][];
+  readonly lines: string[][];
+}
+
+function append({ objects, lines }: RowsOfKinds, kind: number, row: string): void {
+  const rows = isLine(row) ? lines : objects;
+  const sofar = rows[kind];
+  if (sofar === undefined) rows[kind] = [row];
+  else sofar.push(row);
+}
+
+type StatementsOf = Readonly<Partial<Record<MutationKind, Statement>>>;
+
+/** In the order of MUTATION_KINDS. */
+function commandsOf(
+  { objects, lines }: RowsOfKinds,
+  ofObjects: StatementsOf,
+  ofLines: StatementsOf,
+): RowsCommand[] {
+  const commands: RowsCommand[] = [];
+  const kinds = Math.max(objects.length, lines.length);
+  for (let kind = 0; kind < kinds; kind++) {
+    add(commands, ofObjects, kind, objects[kind], false);
+    add(commands, ofLines, kind, lines[kind], true);
+  }
+  return commands;
+}
+
+function add(
+  commands: RowsCommand[],
+  statements: StatementsOf,
+  kind: number,
+  rows: readonly string[] | undefined,
+  areLines: boolean,
+): void {
+  if (rows === undefined) return;
+  const name = KINDS[kind]!.kind;
+  const statement = statements[name];
+  if (statement === undefined) throw new Error(`rows of ${name} in a form that it does not have`);
+  commands.push({ statement, rows, areLines });
 }
 
 function kindAt(mutations: readonly (string | number)[], i: number): KindInfo {

@@ -1,10 +1,11 @@
 /**
  * The SQL of the writer: one statement per kind of mutation, each taking the JSON text of an array
- * of rows. They are prepared by name on every connection of the writer. No statement reads a table
+ * of rows, and for some kinds another one that takes lines (`lines.ts`). They are prepared by name on every connection of the writer. No statement reads a table
  * in order to decide: what is written was decided by the actor that owns the row. The regular ones
  * are made from `mutations.ts`; docs/statements.sql shows them all as they are sent.
  */
 
+import { CELL_END, LINE_END, LINED_COLUMNS, NULL_CELL } from './lines.js';
 import {
   type Delete,
   fieldsOf,
@@ -22,22 +23,26 @@ export interface Statement {
   /** The name under which it is prepared, at most 63 bytes. */
   readonly name: string;
   readonly text: string;
+  /** It takes its rows as data behind it, not as a parameter. */
+  readonly isCopy?: true;
 }
 
 /**
  * Settings of the writer's sessions. Every statement below finds its rows by an index, through a
  * nested loop from the handed-in rows. A plan that was cached while a table was small would join by
  * reading the whole of it, and would be kept until the table is analysed: so such plans are ruled
- * out.
+ * out. No plan depends on the rows, so the first executions need none of their own.
  *
  * What is acknowledged must be on disk, whatever the database or the role has set for its sessions.
  * Any setting but `off` waits for the disk; it is set again, so that no reload changes it.
  */
 export const WRITER_SETTINGS = `
 set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off; set jit = off;
+set plan_cache_mode = force_generic_plan;
 select set_config('synchronous_commit', coalesce(
   nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
+/** A flush whose gates are asked first spans two exchanges; every other one is a single exchange without these. */
 export const BEGIN: Statement = { name: 'writer_begin', text: 'begin' };
 export const COMMIT: Statement = { name: 'writer_commit', text: 'commit' };
 
@@ -173,6 +178,47 @@ function gated(kind: GatedKind, name: string): Statement {
   return { name, text: `${textOf(kind)}${unless}\non conflict do nothing\nreturning id` };
 }
 
+/** A character as a literal of SQL. */
+function escaped(character: string): string {
+  return `E'\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}'`;
+}
+
+/** The quote is a character that no row has. */
+const CSV = `format csv, delimiter ${escaped(CELL_END)}, null ${escaped(NULL_CELL)}, quote E'\\x02'`;
+
+/** For rows that are lines. */
+export const LINE_STATEMENTS = Object.fromEntries(
+  [...LINED_COLUMNS].map(([kind, columns]) => {
+    const { table } = MUTATIONS[kind] as Insert;
+    const names = columns.map(({ name }) => name).join(', ');
+    const text = `copy ${table} (${names}) from stdin with (${CSV})`;
+    return [kind, { name: `${STATEMENTS[kind].name}_lines`, text, isCopy: true }];
+  }),
+) as Readonly<Partial<Record<MutationKind, Statement>>>;
+
+/**
+ * The gated insert of rows that are lines, which COPY has no form for: $1 is their text. The offset
+ * keeps each line from being split once per column.
+ */
+export const GATED_LINE_STATEMENTS: Readonly<Partial<Record<GatedKind, Statement>>> = {
+  'instance.insert': gatedLines('instance.insert'),
+};
+
+function gatedLines(kind: GatedKind): Statement {
+  const columns = LINED_COLUMNS.get(kind)!;
+  const { table } = MUTATIONS[kind];
+  const cells = columns.map(({ type }, i) => `l.cells[${i + 1}]::${type}`).join(', ');
+  const text = `
+insert into ${table} (${columns.map(({ name }) => name).join(', ')})
+select ${cells}
+from (
+  select string_to_array(line, ${escaped(CELL_END)}, ${escaped(NULL_CELL)}) as cells
+  from string_to_table($1::text, ${escaped(LINE_END)}) as line offset 0) as l
+on conflict do nothing
+returning id`;
+  return { name: `${GATED_STATEMENTS[kind].name}_lines`, text };
+}
+
 /** Everything that a connection of the writer prepares. */
 export const ALL_STATEMENTS: readonly Statement[] = [
   BEGIN,
@@ -180,7 +226,9 @@ export const ALL_STATEMENTS: readonly Statement[] = [
   FENCE,
   FORGET_FLUSHES,
   ...Object.values(STATEMENTS),
+  ...Object.values(LINE_STATEMENTS),
   ...Object.values(GATED_STATEMENTS),
+  ...Object.values(GATED_LINE_STATEMENTS),
 ];
 
 /** All statements as one text, which is committed as docs/statements.sql to be read and compared. */

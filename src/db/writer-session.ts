@@ -2,19 +2,21 @@
  * One connection of the writer: its prepared statements, whole flushes sent in one go, and what the
  * writer must ask to learn the fate of a flush whose answer was lost.
  *
- * A flush is one exchange of the extended protocol: all its commands, then a single Sync. When any
- * of them fails, the server skips everything up to the Sync, `commit` included. The `pipeline` mode
- * of `pg` sends a Sync behind every query; there, a `begin` that was cancelled would let the
- * commands behind it commit one by one, past the fence.
+ * A flush is one exchange of the extended protocol: all its commands, then a single Sync. Without a
+ * `begin` such an exchange is one transaction, which the Sync commits; when any command fails, all of
+ * it is undone, and the server skips everything up to the Sync. The `pipeline` mode of `pg` sends a
+ * Sync behind every query; there, the commands behind a fence that failed would commit one by one.
  */
 
 import pg from 'pg';
+import type { RowsCommand } from './batch.js';
+import { RowsBuffer } from './rows-buffer.js';
 import { ALL_STATEMENTS, type Statement, WRITER_SETTINGS } from './statements.js';
 
-export interface Command {
-  readonly statement: Statement;
-  readonly values: readonly string[];
-}
+/** A statement with its parameters, or with rows. */
+export type Command =
+  | { readonly statement: Statement; readonly values: readonly string[] }
+  | RowsCommand;
 
 export type Answer =
   /** The columns of every row that came back, and the tag of the last command. */
@@ -80,14 +82,14 @@ export class WriterSession {
   /** Sends the commands and one Sync. Never rejects. One exchange at a time. */
   exchange(commands: readonly Command[]): Promise<Answer> {
     return this.#send((connection) => {
-      for (const { statement, values } of commands) {
-        connection.bind({ statement: statement.name, values: values as string[] }, true);
-        connection.execute(null, true);
+      for (const command of commands) {
+        if ('rows' in command) sendRows(connection as CopyingConnection, command);
+        else sendValues(connection, command.statement.name, command.values);
       }
     });
   }
 
-  /** Leaves the failed transaction of an exchange. @throws Error when the connection is lost */
+  /** Leaves the failed transaction of an exchange that began one. @throws Error when the connection is lost */
   async rollback(): Promise<void> {
     await this.#client.query('rollback');
   }
@@ -181,6 +183,35 @@ async function ownBackend(client: pg.Client): Promise<BackendId> {
   return rows[0]!;
 }
 
+/** What the types of `pg` leave out. */
+interface CopyingConnection extends pg.Connection {
+  sendCopyFromChunk(chunk: Buffer): void;
+  endCopyFrom(): void;
+}
+
+const NO_VALUES: readonly Buffer[] = [];
+
+const ROWS = new RowsBuffer();
+
+/** Where a copy is not begun, because something before it failed, the server skips its data. */
+function sendRows(connection: CopyingConnection, command: RowsCommand): void {
+  const { name, isCopy } = command.statement;
+  const rows = ROWS.bytesOf(command);
+  sendValues(connection, name, isCopy ? NO_VALUES : [rows]);
+  if (!isCopy) return;
+  connection.sendCopyFromChunk(rows);
+  connection.endCopyFrom();
+}
+
+function sendValues(
+  connection: pg.Connection,
+  statement: string,
+  values: readonly (string | Buffer)[],
+): void {
+  connection.bind({ statement, values: values as string[] }, true);
+  connection.execute(null, true);
+}
+
 /** Puts messages on the wire, all of which one Sync ends. */
 type Messages = (connection: pg.Connection) => void;
 
@@ -210,6 +241,9 @@ class Exchange implements pg.Submittable {
   }
 
   handleRowDescription(): void {}
+
+  /** The data is on its way already. */
+  handleCopyInResponse(): void {}
 
   handleDataRow(message: { readonly fields: (string | null)[] }): void {
     this.#rows.push(message.fields);

@@ -16,10 +16,11 @@ import type {
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import type { Clock } from '../../src/core/clock.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
+import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createLogger } from '../../src/log.js';
 import type { Json } from './api.js';
 import { SHARD_SETTINGS } from './shard.js';
+import { readRow } from './unit-rows.js';
 
 export const TENANT = 'tenant';
 
@@ -155,7 +156,7 @@ export function rowsOf(units: readonly UnitEnvelope[], kind: string): Json[] {
   for (const { mutations } of units) {
     for (let i = 0; i < mutations.length; i += 3) {
       if (MUTATION_KINDS[mutations[i] as number] !== kind) continue;
-      rows.push(JSON.parse(mutations[i + 2] as string) as Json);
+      rows.push(readRow(kind as MutationKind, mutations[i + 2] as string) as Json);
     }
   }
   return rows;

@@ -5,6 +5,7 @@ import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
+import { rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
 import type { DatabaseTrouble } from '../../src/errors.js';
@@ -127,7 +128,7 @@ export function envelope(
   const mutations = puts.flatMap(([kind, key, row]) => [
     MUTATION_KINDS.indexOf(kind),
     key,
-    JSON.stringify(row),
+    rowText(kind, row),
   ]);
   return { seq, actor, incarnation, gate, mutations };
 }

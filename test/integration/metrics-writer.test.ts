@@ -11,7 +11,7 @@ import { Writer } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { createClient } from '../../src/db/pool.js';
-import { COMMIT } from '../../src/db/statements.js';
+import { FENCE } from '../../src/db/statements.js';
 import { COUNTER_INDEX } from '../../src/metrics/catalog.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -115,7 +115,7 @@ for (const [fault, how] of FAULTS) {
     const writer = await startWriter(url);
     writer.submit(0, 0, [counted(1, [auditPut(1, 1)])]);
     await settled(1);
-    const sent = proxy.whenSent(COMMIT.name, fault);
+    const sent = proxy.whenSent(FENCE.name, fault);
     writer.submit(0, 0, [counted(10, [auditPut(1, 2)])]);
     await sent;
     writer.submit(0, 0, [counted(100, [auditPut(1, 3)])]);
@@ -126,7 +126,7 @@ for (const [fault, how] of FAULTS) {
 
 test('a unit whose commit the writer never hears of is counted when its successor has looked', async () => {
   const writer = await startWriter(url);
-  const sent = proxy.whenSent(COMMIT.name, 'mute');
+  const sent = proxy.whenSent(FENCE.name, 'mute');
   writer.submit(0, 0, [counted(1, [auditPut(1, 1)])]);
   await sent;
   await eventually(async () => assert.equal(await auditRows(), 1));
@@ -139,7 +139,7 @@ test('a unit that was never committed is not counted, whatever its writer had pr
   const writer = await startWriter(url);
   writer.submit(0, 0, [counted(1, [auditPut(1, 1)])]);
   await settled(1);
-  const sent = proxy.whenSent(COMMIT.name, 'cut-before');
+  const sent = proxy.whenSent(FENCE.name, 'cut-before');
   writer.submit(0, 0, [counted(10, [auditPut(1, 2)])]);
   await sent;
   proxy.refuse();

@@ -44,7 +44,7 @@ const MOMENTS: readonly Moment[] = [
   { title: 'while the schema is made', has: (output) => hasSettled(output) },
   {
     title: 'when the lanes are counted',
-    has: told('number of lanes chosen by the time of a commit'),
+    has: told('number of lanes chosen by cores and the time of a commit'),
   },
   { title: 'when it is ready', has: told('ready') },
 ];

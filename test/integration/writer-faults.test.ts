@@ -65,7 +65,7 @@ for (const [fault, how] of FAULTS) {
   test(`a connection that ${how} loses and repeats nothing`, async () => {
     const h = await harness({ connectionString: url });
     await h.put('a', [auditPut(1, 1)]);
-    const sent = proxy.whenSent(COMMIT.name, fault);
+    const sent = proxy.whenSent(FENCE.name, fault);
     // A repeated insert would be refused as a duplicate.
     const settled = h.put('a', [auditPut(1, 2)]);
     await sent;
@@ -114,7 +114,7 @@ test('connections that break again and again repeat nothing', async () => {
   const rounds = 15;
   for (let round = 0; round < rounds; round++) {
     const fault = round % 2 === 0 ? 'cut-after' : 'cut-before';
-    const sent = proxy.whenSent(COMMIT.name, fault);
+    const sent = proxy.whenSent(FENCE.name, fault);
     const settled = Array.from({ length: 20 }, (_, n) => h.put(`a${n}`, [auditPut(n, round)]));
     await sent;
     const acks = await Promise.all(settled);
@@ -278,7 +278,7 @@ test('a writer that never reached the database can be stopped', async () => {
 
 test('a shard is discarded only when the fate of its flush is known', async () => {
   const h = await harness({ connectionString: url });
-  const sent = proxy.whenSent(COMMIT.name, 'cut-after');
+  const sent = proxy.whenSent(FENCE.name, 'cut-after');
   void h.put('a', [auditPut(1, 1)]);
   await sent;
   proxy.refuse();
@@ -295,7 +295,7 @@ test('a shard is discarded only when the fate of its flush is known', async () =
 
 test('a take-over during a lost flush fences the writer', async () => {
   const h = await harness({ connectionString: url });
-  const sent = proxy.whenSent(COMMIT.name, 'cut-before');
+  const sent = proxy.whenSent(FENCE.name, 'cut-before');
   void h.put('a', [auditPut(1, 1)]);
   await sent;
   await client.query('update lanes set epoch = 2');

@@ -3,11 +3,10 @@
  * other, and outlives a connection that is cut, so that a commit can happen which nobody is told of.
  */
 
-import type { JsonObject } from '../../src/core/json.js';
 import { BEGIN, COMMIT, FENCE, FORGET_FLUSHES } from '../../src/db/statements.js';
 import type { ExchangeFault } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
-import { RUNS } from './memory-statements.js';
+import { RUNS, rowsIn } from './memory-statements.js';
 import { Blocked, type Row, SqlError, Transaction } from './memory-tables.js';
 
 export interface Bound {
@@ -29,6 +28,8 @@ export interface Reply {
 /** Commands under way. */
 interface Exchange {
   readonly commands: readonly Bound[];
+  /** It is a transaction of its own, which ends with it. */
+  readonly isImplicit: boolean;
   readonly fault: ExchangeFault | undefined;
   readonly results: Result[];
   readonly answer: (reply: Reply) => void;
@@ -39,6 +40,9 @@ export const POISON = 'simulated poison';
 
 /** How long a backend that was left in a transaction waits for its client. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
+
+/** What the Sync behind an exchange without `begin` does. */
+const COMMIT_BY_SYNC: Bound = { statement: COMMIT.name, values: [] };
 
 /** What the fence asks of its lane's row, read from its text. */
 const FENCE_TERMS = fenceTerms(FENCE.text);
@@ -96,22 +100,25 @@ export class Backend {
   /** Carries the commands out up to the first that fails, then answers. */
   exchange(commands: readonly Bound[], answer: (reply: Reply) => void): void {
     if (this.isGone) return;
-    const hasCommit = commands.some(({ statement }) => statement === COMMIT.name);
+    const isImplicit = this.#tx === undefined && commands[0]?.statement !== BEGIN.name;
+    const hasCommit = isImplicit || commands.some(({ statement }) => statement === COMMIT.name);
     const fault = this.#server.deps.faults.ofExchange(hasCommit);
     if (fault === 'unheard') return;
     this.isWorking = true;
-    this.#step({ commands, fault, answer, results: [] });
+    if (isImplicit) this.#tx = new Transaction();
+    this.#step({ commands, isImplicit, fault, answer, results: [] });
   }
 
   #step(exchange: Exchange): void {
-    const { commands, fault, results } = exchange;
+    const { commands, isImplicit, fault, results } = exchange;
     const at = results.length;
-    const command = commands[at];
+    const steps = commands.length + (isImplicit ? 1 : 0);
+    const command = commands[at] ?? COMMIT_BY_SYNC;
     if (this.isGone) return;
     const isHit = at === (commands[1]?.statement === FENCE.name ? 2 : 1);
     const failure = isHit ? this.#server.deps.faults.sqlStateOf(fault) : undefined;
-    if (command === undefined) this.#finish(exchange, undefined);
-    else if (fault === 'lost before' && at === commands.length - 1) this.end();
+    if (at === steps) this.#finish(exchange, undefined);
+    else if (fault === 'lost before' && at === steps - 1) this.end();
     else if (failure !== undefined) {
       this.#finish(exchange, new SqlError(failure, 'simulated failure'));
     } else if (command.statement === COMMIT.name) this.#commitLater(exchange);
@@ -140,18 +147,22 @@ export class Backend {
     });
   }
 
-  #finish({ fault, results, answer }: Exchange, error: SqlError | undefined): void {
+  #finish(
+    { commands, isImplicit, fault, results, answer }: Exchange,
+    error: SqlError | undefined,
+  ): void {
     const { world, onBroken } = this.#server.deps;
     this.isWorking = false;
     if (error !== undefined) {
       world.note(`${this.applicationName} is refused: ${error.code} ${error.message}`);
       if (error.code.startsWith('23')) onBroken(error.message);
       this.#abort();
-      this.#isAborted = true;
+      this.#isAborted = !isImplicit;
     }
     if (this.#isCut || fault === 'lost after') this.end();
     else if (fault === 'silent') this.#giveUpLater();
-    else answer({ results, error });
+    // A Sync is answered by no result of its own.
+    else answer({ results: results.slice(0, commands.length), error });
   }
 
   #await(holder: Transaction, then: () => void): void {
@@ -180,7 +191,7 @@ export class Backend {
     if (text.includes('\\u0000') || text.includes(POISON)) {
       throw new SqlError('22P05', 'unsupported Unicode escape sequence');
     }
-    const ids = run(this.#server.tables, tx, JSON.parse(text) as JsonObject[]);
+    const ids = run(this.#server.tables, tx, rowsIn(statement, text));
     return { rows: ids.map((id) => [id]), tag: 'INSERT' };
   }
 

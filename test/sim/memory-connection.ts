@@ -14,8 +14,9 @@ import { SqlError } from './memory-tables.js';
 import type { Thread, World } from './world.js';
 
 interface Bind {
-  readonly statement?: string;
-  readonly values: readonly unknown[];
+  readonly statement?: string | undefined;
+  /** `pg` leaves them out where there are none. */
+  readonly values?: readonly unknown[];
 }
 
 interface Answer {
@@ -92,9 +93,19 @@ class MemoryConnection extends EventEmitter {
     else if (!NAMES.has(name)) throw new Error(`statement ${name} is not one of the writer's`);
   }
 
-  bind(bind: Bind): void {
-    this.#binds.push(bind);
+  bind({ statement, values }: Bind): void {
+    // Bytes are those of a buffer that is used again.
+    this.#binds.push({
+      statement,
+      values: values?.map((it) => (isBytes(it) ? `${it}` : it)) ?? [],
+    });
   }
+
+  sendCopyFromChunk(rows: Buffer): void {
+    this.#binds.push({ ...this.#binds.pop(), values: [rows.toString()] });
+  }
+
+  endCopyFrom(): void {}
 
   describe(): void {}
 
@@ -107,7 +118,7 @@ class MemoryConnection extends EventEmitter {
     this.#binds = [];
     const [first] = binds;
     if (first === undefined) this.#receive(() => this.#ready());
-    else if (!first.statement) this.#ask(this.#text, first.values);
+    else if (!first.statement) this.#ask(this.#text, first.values ?? []);
     else this.#exchange(binds as Bound[]);
   }
 
@@ -247,6 +258,10 @@ class MemoryConnection extends EventEmitter {
     const world = this.#world;
     if (backend !== undefined) world.at(world.now + world.latency(0.1, 500), () => backend.cut());
   }
+}
+
+function isBytes(value: unknown): value is Buffer {
+  return Buffer.isBuffer(value);
 }
 
 function databaseError({ code, message }: SqlError): pg.DatabaseError {

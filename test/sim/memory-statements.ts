@@ -5,6 +5,7 @@
 
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { laterOf } from '../../src/core/time.js';
+import { LINE_END } from '../../src/db/lines.js';
 import {
   type Delete,
   fieldsOf,
@@ -17,12 +18,16 @@ import {
 } from '../../src/db/mutations.js';
 import { BELONGINGS, type SpecialKind } from '../../src/db/special-statements.js';
 import {
+  GATED_LINE_STATEMENTS,
   GATED_STATEMENTS,
   GATED_UNLESS,
   type GatedKind,
+  LINE_STATEMENTS,
   STATEMENTS,
+  type Statement,
 } from '../../src/db/statements.js';
 import { columnType, TABLES, type TableName } from '../../src/db/tables.js';
+import { readRow } from '../helpers/unit-rows.js';
 import {
   type MemoryTables,
   type Row,
@@ -100,6 +105,16 @@ function insertRun(mutation: Insert, barring?: TableName): Run {
       seen.add(key);
     }
     return inserted;
+  };
+}
+
+/** COPY gathers rows, each of which has what it must have, before it inserts the first of them. */
+function copyRun(mutation: Insert): Run {
+  const types = fieldsOf(mutation);
+  const insert = insertRun(mutation);
+  return (db, tx, rows) => {
+    for (const row of typed(types, rows)) expectWhole(mutation.table, row);
+    return insert(db, tx, rows);
   };
 }
 
@@ -309,8 +324,27 @@ function remove(
 /** Name of the prepared statement → what it does. */
 export const RUNS: ReadonlyMap<string, Run> = new Map([
   ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, runOf(kind)] as const),
-  ...(Object.keys(GATED_STATEMENTS) as GatedKind[]).map((kind) => {
-    const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
-    return [GATED_STATEMENTS[kind].name, insertRun(insert, GATED_UNLESS[kind])] as const;
-  }),
+  ...Object.entries(LINE_STATEMENTS).map(
+    ([kind, { name }]) => [name, copyRun(MUTATIONS[kind as MutationKind] as Insert)] as const,
+  ),
+  ...[GATED_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
+    (Object.entries(statements) as [GatedKind, Statement][]).map(([kind, { name }]) => {
+      const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
+      return [name, insertRun(insert, GATED_UNLESS[kind])] as const;
+    }),
+  ),
 ]);
+
+/** Name of a statement whose rows are lines → their kind. */
+const LINED = new Map<string, MutationKind>(
+  [LINE_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
+    Object.entries(statements).map(([kind, { name }]) => [name, kind as MutationKind] as const),
+  ),
+);
+
+/** The rows that a statement was given. */
+export function rowsIn(statement: string, text: string): JsonObject[] {
+  const kind = LINED.get(statement);
+  if (kind === undefined) return JSON.parse(text) as JsonObject[];
+  return text.split(LINE_END).map((line) => readRow(kind, line));
+}

@@ -7,6 +7,7 @@ import type { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { UnitGate } from '../../src/core/unit.js';
+import { rowText } from '../../src/db/lines.js';
 import { fieldsOf, MUTATION_KINDS, MUTATIONS, type MutationKind } from '../../src/db/mutations.js';
 import { type BaseType, TABLES } from '../../src/db/tables.js';
 import type { Random } from '../chaos/random.js';
@@ -84,7 +85,7 @@ export class RandomUnits {
     const kinds = this.#kinds(gate);
     const mutations = kinds.flatMap((kind) => {
       const row = this.#row(kind);
-      return [MUTATION_KINDS.indexOf(kind), this.#key(kind, row), JSON.stringify(row)];
+      return [MUTATION_KINDS.indexOf(kind), this.#key(kind, row), rowText(kind, row)];
     });
     // One incarnation for each, so that a refusal does not concern the next one.
     return { seq: this.#seq, actor: 'actor', incarnation: this.#seq, gate, mutations };

@@ -116,15 +116,17 @@ const GATED_KIND_OF = new Map<string, MutationKind>([
   [GATED_STATEMENTS['instance.insert'].name, 'instance.insert'],
 ]);
 
+const rowsIn = (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as Row);
+
 /** As the writer applies a batch. */
 function flush(tables: Tables, units: readonly BatchUnit[]): Ack[] {
   const inserted = new Set<string>();
   for (const { statement, rows } of gateCommands(units)) {
     const kind = GATED_KIND_OF.get(statement.name)!;
-    for (const key of runGated(tables, kind, rowsOf(rows))) inserted.add(key);
+    for (const key of runGated(tables, kind, rowsIn(rows))) inserted.add(key);
   }
   for (const { statement, rows } of bodyCommands(units, inserted)) {
-    run(tables, KIND_OF.get(statement.name)!, rowsOf(rows));
+    run(tables, KIND_OF.get(statement.name)!, rowsIn(rows));
   }
   return units.map((unit) => committedAck(unit, inserted));
 }

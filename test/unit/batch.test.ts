@@ -14,7 +14,13 @@ import {
   readUnit,
 } from '../../src/db/batch.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
-import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
+import { RowsBuffer } from '../../src/db/rows-buffer.js';
+import {
+  GATED_LINE_STATEMENTS,
+  GATED_STATEMENTS,
+  LINE_STATEMENTS,
+  STATEMENTS,
+} from '../../src/db/statements.js';
 
 const A = '01950000-0000-7000-8000-00000000000a';
 const B = '01950000-0000-7000-8000-00000000000b';
@@ -39,14 +45,21 @@ function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 
 
 /** The kinds of mutations by the names of their statements. */
 const KINDS = new Map(
-  [STATEMENTS, GATED_STATEMENTS].flatMap((all, at) =>
-    Object.entries(all).map(([kind, { name }]) => [name, at === 0 ? kind : `gate of ${kind}`]),
+  Object.entries({
+    '': STATEMENTS,
+    'lines of ': LINE_STATEMENTS,
+    'gate of ': GATED_STATEMENTS,
+    'lines of the gate of ': GATED_LINE_STATEMENTS,
+  }).flatMap(([what, all]) =>
+    Object.entries(all).map(([kind, { name }]) => [name, `${what}${kind}`] as const),
   ),
 );
 
-/** Each statement as a kind and its rows. */
+const BUFFER = new RowsBuffer();
+
+/** Each statement as a kind and its rows, as they are sent. */
 const named = (commands: readonly RowsCommand[]) =>
-  commands.map(({ statement, rows }) => `${KINDS.get(statement.name)} ${rows}`);
+  commands.map((command) => `${KINDS.get(command.statement.name)} ${BUFFER.bytesOf(command)}`);
 
 test('a note is deleted behind those that come in its place, by its own id', () => {
   const units = [unit([`kinNote.clear n1 {"id":1}`]), unit([`kinNote.set ${A}:${B} {"id":2}`])];
@@ -179,6 +192,27 @@ test('only the first insert of a gated unit is its gate', () => {
   );
   assert.deepEqual(named(gateCommands([one])), ['gate of sequence.insert [{"id":"a"}]']);
   assert.deepEqual(named(bodyCommands([one], new Set([A]))), ['instance.insert [{"id":"b"}]']);
+});
+
+test('rows that are lines and rows that are objects are two statements of their kind', () => {
+  const units = [
+    unit([`audit.insert ${A} a1`, `instance.insert ${A} i1`]),
+    unit([`audit.insert ${A} {"id":2}`, `instance.insert ${B} i2`]),
+    unit([`audit.insert ${A} a3`]),
+  ];
+  assert.deepEqual(named(bodyCommands(units)), [
+    'lines of instance.insert i1\ni2',
+    'audit.insert [{"id":2}]',
+    'lines of audit.insert a1\na3',
+  ]);
+  const gated = [
+    unit([`instance.insert ${A} a`], 'exists'),
+    unit([`instance.insert ${B} {}`], 'exists'),
+  ];
+  assert.deepEqual(named(gateCommands(gated)), [
+    'gate of instance.insert [{}]',
+    'lines of the gate of instance.insert a',
+  ]);
 });
 
 test('an envelope that no actor may send is a defect', () => {

@@ -13,6 +13,7 @@ import { RouteTable } from '../../src/core/releases/routes.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import type { EngineError } from '../../src/errors.js';
 import { instanceEnv } from '../helpers/instances.js';
+import { readRow } from '../helpers/unit-rows.js';
 
 const TENANT = 'tenant';
 const RELEASE = '00000000-0000-4000-8000-000000000001';
@@ -154,7 +155,7 @@ function batch(): string[] {
   const rows: string[] = [];
   for (let at = 0; at < mutations.length; at += 3) {
     if (MUTATION_KINDS[mutations[at] as number] !== 'instance.insert') continue;
-    rows.push((JSON.parse(mutations[at + 2] as string) as { sequence_id: string }).sequence_id);
+    rows.push(readRow('instance.insert', mutations[at + 2] as string).sequence_id as string);
   }
   return rows;
 }

@@ -10,6 +10,7 @@ import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import { planOf, work } from '../helpers/player.js';
 import { created, told } from '../helpers/turns.js';
+import { readRow } from '../helpers/unit-rows.js';
 
 const NOW = 1_700_000_000_000;
 /** What a reader of the change feed may have been shown everything below. */
@@ -26,7 +27,7 @@ function create(more: Partial<CreationBody>): { created_at: string; next_fire_at
   actor = liveInstance(newRecord(instance, NOW), planOf([work('a')]), ENV);
   const { mutations } = created(actor);
   const at = mutations.indexOf(MUTATION_KINDS.indexOf('instance.insert'));
-  return JSON.parse(String(mutations[at + 2])) as ReturnType<typeof create>;
+  return readRow('instance.insert', String(mutations[at + 2])) as ReturnType<typeof create>;
 }
 
 const KEYED = { concurrency_key: 'k', max_concurrency: 1 };

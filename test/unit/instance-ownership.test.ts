@@ -27,6 +27,7 @@ import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
 import { column } from '../helpers/rows.js';
 import { created, told } from '../helpers/turns.js';
+import { readRow } from '../helpers/unit-rows.js';
 
 const START = 1_700_000_000_000;
 const TENANT = 't';
@@ -102,7 +103,7 @@ function kindsOf(turn: Turn): MutationKind[] {
 function rowOf(turn: Turn, kind: MutationKind): JsonObject {
   const at = turn.mutations.lastIndexOf(MUTATION_KINDS.indexOf(kind));
   assert.ok(at >= 0, `no ${kind} in ${kindsOf(turn).join(', ')}`);
-  return JSON.parse(String(turn.mutations[at + 2])) as JsonObject;
+  return readRow(kind, String(turn.mutations[at + 2]));
 }
 
 function peersOf({ effects }: Turn): PeerMessage[] {

@@ -507,7 +507,7 @@ const WRITES_ROWS =
 
 test('only the writer, ownership and the migrations change rows', () => {
   const change =
-    /\binsert\s+into\b|\bupdate\s+(?:only\s+)?\w+(?:\s+(?:as\s+)?\w+)?\s+set\b|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\s+table\b/gi;
+    /\binsert\s+into\b|\bupdate\s+(?:only\s+)?\w+(?:\s+(?:as\s+)?\w+)?\s+set\b|\bdelete\s+from\b|\bfrom\s+stdin\b|\bmerge\s+into\b|\btruncate\s+table\b/gi;
   nothing(
     PRODUCT.filter(({ name }) => !WRITES_ROWS.test(name)).flatMap((source) =>
       matches(source, 'strings', change),

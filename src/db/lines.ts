@@ -1,0 +1,122 @@
+/**
+ * Rows as lines: the cells of a row in the order of its columns, as text, for the inserts that every
+ * instance makes. Postgres takes a line apart for a third of what an object of JSON costs it, whose
+ * members are looked up by name and whose nested values are read three times (docs/decisions/0115).
+ *
+ * Between cells stand control characters that no text of JSON has. A cell that cannot stand in a line makes
+ * its whole row an object of JSON instead, as the rows of all other kinds are: so nothing is ever escaped.
+ * Pure.
+ */
+
+import {
+  fieldsOf,
+  MUTATIONS,
+  type Mutation,
+  type MutationKind,
+  type MutationRow,
+} from './mutations.js';
+import type { BaseType } from './tables.js';
+
+/** Behind each cell but the last; behind each line but the last; and what stands for null. */
+export const CELL_END = '\u001f';
+export const LINE_END = '\n';
+export const NULL_CELL = '\u0001';
+
+export type LinedKind =
+  | 'instance.insert'
+  | 'output.insert'
+  | 'audit.insert'
+  | 'task.insert'
+  | 'openTask.insert';
+
+const LINED: readonly LinedKind[] = [
+  'instance.insert',
+  'output.insert',
+  'audit.insert',
+  'task.insert',
+  'openTask.insert',
+];
+
+/** As text of the column's type, JSON as its text. */
+export type Cell = string | number | boolean | null;
+type CellsOf<K extends LinedKind> = { readonly [C in keyof MutationRow<K>]: Cell | undefined };
+type Cells = Readonly<Record<string, Cell | undefined>>;
+
+interface LinedColumn {
+  readonly name: string;
+  readonly type: BaseType;
+}
+
+/** Kinds whose rows may be lines, with their columns. Only plain inserts: COPY knows no conflicts. */
+export const LINED_COLUMNS: ReadonlyMap<MutationKind, readonly LinedColumn[]> = new Map(
+  LINED.flatMap((kind) => {
+    const mutation: Mutation = MUTATIONS[kind];
+    if (mutation.does !== 'insert' || mutation.onConflict !== 'error') return [];
+    return [[kind, fieldsOf(mutation).map(([name, type]) => ({ name, type }))] as const];
+  }),
+);
+
+/** In a text: what separates cells and lines, and halves of pairs, which UTF-8 does not have. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+const UNFIT = /[\0-\u001f\ud800-\udfff]/;
+
+/** The text of one row, a line if it can be one. */
+export function rowOf<K extends LinedKind>(kind: K, cells: CellsOf<K>): string {
+  return textOf(LINED_COLUMNS.get(kind)!, cells, cellOf);
+}
+
+/** The same as an object in any case. */
+export function objectOf<K extends LinedKind>(kind: K, cells: CellsOf<K>): string {
+  return jsonOf(LINED_COLUMNS.get(kind)!, cells, cellOf);
+}
+
+/** The same of a row as it is put, with values of JSON rather than their texts; for other kinds its JSON. */
+export function rowText(kind: MutationKind, row: object): string {
+  const columns = LINED_COLUMNS.get(kind);
+  if (columns === undefined) return JSON.stringify(row);
+  return textOf(columns, row as Cells, cellOfValue);
+}
+
+/** Whether the text is a line rather than an object of JSON: no first cell begins like one. */
+export function isLine(row: string): boolean {
+  return row.charCodeAt(0) !== 0x7b;
+}
+
+type CellOf = (type: BaseType, value: Cell | undefined) => Cell | undefined;
+
+const cellOf: CellOf = (_type, cell) => cell;
+const cellOfValue: CellOf = (type, value) => (type === 'json' ? JSON.stringify(value) : value);
+
+function textOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): string {
+  let line = '';
+  for (const { name, type } of columns) {
+    const cell = read(type, cells[name]);
+    if (line !== '') line += CELL_END;
+    if (isNull(type, cell)) line += NULL_CELL;
+    else if (type !== 'json' && UNFIT.test(cell as string)) return jsonOf(columns, cells, read);
+    else line += cell;
+  }
+  return isFit(line) ? line : jsonOf(columns, cells, read);
+}
+
+/**
+ * JSON may have line breaks between its tokens, when its text is that of somebody else. And Postgres reads escapes
+ * when it takes an object apart, and refuses those that stand for no text.
+ */
+function isFit(line: string): boolean {
+  return !line.includes('\n') && !line.includes('\r') && !line.includes('\\u');
+}
+
+function jsonOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): string {
+  const members = columns.map(({ name, type }) => {
+    const cell = read(type, cells[name]);
+    if (isNull(type, cell)) return `"${name}":null`;
+    return `"${name}":${type === 'json' ? cell : JSON.stringify(cell)}`;
+  });
+  return `{${members.join(',')}}`;
+}
+
+/** The null of JSON is that of SQL, as in the rows that are objects. */
+function isNull(type: BaseType, cell: Cell | undefined): boolean {
+  return cell == null || (type === 'json' && cell === 'null');
+}

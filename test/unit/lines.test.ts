@@ -1,0 +1,111 @@
+/** Rows as lines: when a row is one, and that it says what the object would. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
+import { isLine, LINED_COLUMNS, rowOf, rowText } from '../../src/db/lines.js';
+import { RowsBuffer } from '../../src/db/rows-buffer.js';
+import { readRow } from '../helpers/unit-rows.js';
+
+const ID = '01950000-0000-7000-8000-00000000000a';
+const AT = '2031-01-01T00:00:00.000Z';
+
+const audit = (tenant: string, entries: unknown = []) => ({
+  created_at: AT,
+  entries,
+  tenant_id: tenant,
+  seq: 1,
+  instance_id: ID,
+});
+
+test('a row is a line of its columns in their order', () => {
+  const row = rowText('audit.insert', audit('', [{ id: 1 }, 'a "b"\n']));
+  assert.equal(row, [ID, 1, '', '[{"id":1},"a \\"b\\"\\n"]', AT].join('\u001f'));
+});
+
+test('what is not there is null, as the null of JSON is', () => {
+  const row = { id: ID, instance_id: ID, block_id: 'a', output: null };
+  const read = readRow('output.insert', rowText('output.insert', row));
+  assert.deepEqual([read.output, read.output_ref, read.block_id], [null, null, 'a']);
+});
+
+test('a row with a text that would be taken apart is an object', () => {
+  for (const tenant of ['a\u001fb', 'a\nb', '\u0001', '\u0002', '\0', 'smile 😀', '\ud800']) {
+    const row = rowText('audit.insert', audit(tenant));
+    assert.equal(isLine(row), false, JSON.stringify(tenant));
+    assert.deepEqual(readRow('audit.insert', row), audit(tenant));
+  }
+  // Within JSON all of them are escaped, or harmless.
+  const row = rowText('audit.insert', audit('Zoë', ['a\nb', 'smile 😀', '\u2028']));
+  assert.equal(isLine(row), true);
+});
+
+test('a row with an escape that may stand for no text is an object, so that it is refused as ever', () => {
+  for (const text of ['\0', '\ud800', '\u001f']) {
+    assert.equal(isLine(rowText('audit.insert', audit('t', [text]))), false);
+  }
+});
+
+test('a row with JSON that has line breaks between its tokens is an object', () => {
+  const cells = {
+    id: ID,
+    instance_id: ID,
+    block_id: 'a',
+    iteration: '',
+    attempt: 0,
+    try: 0,
+    output_ref: null,
+    output_size: 2,
+    created_at: AT,
+    effect: null,
+  };
+  for (const output of ['{\n}', '{\r"a":1}']) {
+    const row = rowOf('output.insert', { ...cells, output });
+    assert.equal(isLine(row), false);
+    assert.deepEqual(readRow('output.insert', row).output, JSON.parse(output));
+  }
+  assert.equal(isLine(rowOf('output.insert', { ...cells, output: '{\t}' })), true);
+});
+
+test('rows of other kinds are objects', () => {
+  assert.equal(rowText('timer.clear', { instance_id: ID }), `{"instance_id":"${ID}"}`);
+});
+
+test('rows become bytes as they are, however large they are', () => {
+  const buffer = new RowsBuffer();
+  const bytesOf = (rows: readonly string[], areLines: boolean) =>
+    String(buffer.bytesOf({ rows, areLines }));
+  const large = 'aäć😀'.repeat(200_000);
+  assert.equal(bytesOf(['{}', `{"a":"${large}"}`], false), `[{},{"a":"${large}"}]`);
+  assert.equal(bytesOf([large, 'b', large], true), `${large}\nb\n${large}`);
+  assert.equal(bytesOf(['c'], true), 'c');
+});
+
+test('the line of an instance has what its object has', () => {
+  const record = newRecord(
+    {
+      id: ID,
+      body: {
+        sequence_id: ID,
+        tenant_id: 'acme',
+        namespace: 'default',
+        priority: 'high',
+        timeout: 5_000,
+        metadata: { a: [1, null, 'ä'] },
+        context: { data: { b: { c: 1.5 } }, config: { d: true } },
+        concurrency_key: 'k',
+        max_concurrency: 3,
+        idempotency_key: 'i',
+        next_fire_at: AT,
+      },
+      traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      route: { releaseId: ID, variant: 'canary', sequenceId: ID } as never,
+    },
+    Date.parse(AT),
+  );
+  const object = JSON.parse(wholeRow(record));
+  const line = wholeLine(record);
+  assert.equal(isLine(line), true);
+  const nulls = LINED_COLUMNS.get('instance.insert')!.map(({ name }) => [name, null]);
+  assert.deepEqual(readRow('instance.insert', line), { ...Object.fromEntries(nulls), ...object });
+});
