@@ -91,6 +91,7 @@ export class Line<Item extends Member<Item>> {
 /** Of what all actors may take these may take so much, however few others there are. */
 const ENDED_SHARE = 1 / 128;
 const WAITING_SHARE = 1 / 8;
+
 export type Lines<Item extends Member<Item>> = Readonly<Record<LineName, Line<Item>>>;
 
 /** @param bytesMax what all actors of a kind may take */
