@@ -23,8 +23,6 @@ const VERY_SLOW_COMMIT_MS = 4;
 const COMMITS_BEFORE = 10;
 const COMMITS_MEASURED = 12;
 
-const CHOSEN = 'number of lanes chosen by cores and the time of a commit';
-
 /** A lock is written into its row, which Postgres makes durable like any other change. */
 const MEASURE = {
   name: 'measure_commit',
@@ -54,10 +52,13 @@ export async function measuredLanes(
   log: DbLog,
   cores = availableParallelism(),
 ): Promise<number> {
-  if (cores <= CORES_OF_ONE_LANE) {
-    log.info({ lanes: 1, cores }, CHOSEN);
-    return 1;
-  }
+  const isSmall = cores <= CORES_OF_ONE_LANE;
+  const chosen = isSmall ? { lanes: 1 } : await measured(connectionString);
+  log.info({ ...chosen, cores }, 'number of lanes chosen by cores and the time of a commit');
+  return chosen.lanes;
+}
+
+async function measured(connectionString: string): Promise<{ lanes: number; commitMs: number }> {
   const client = createClient({ connectionString, applicationName: 'engine measure' });
   // A connection that breaks fails the query under way.
   client.on('error', () => undefined);
@@ -71,8 +72,7 @@ export async function measuredLanes(
       commitMs = performance.now() - startedAt;
       return commitMs;
     });
-    log.info({ lanes, cores, commitMs }, CHOSEN);
-    return lanes;
+    return { lanes, commitMs };
   } finally {
     await client.end();
   }

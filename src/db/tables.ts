@@ -199,11 +199,7 @@ export const TABLES = {
     number: 'integer',
     created_at: 'timestamptz',
   }),
-  permits: table(['instance_id'], {
-    instance_id: 'uuid',
-    key_id: 'uuid',
-    number: 'integer',
-  }),
+  permits: table(['instance_id'], { instance_id: 'uuid', key_id: 'uuid', number: 'integer' }),
   rate_limits: table(['id'], {
     id: 'uuid',
     tenant_id: 'text',
@@ -248,10 +244,7 @@ export const TABLES = {
     outcome: 'text',
     taken_at: 'timestamptz',
   }),
-  injected_blocks: belonging(['instance_id'], {
-    instance_id: 'uuid',
-    blocks: 'json',
-  }),
+  injected_blocks: belonging(['instance_id'], { instance_id: 'uuid', blocks: 'json' }),
   checkpoints: belonging(['instance_id', 'id'], {
     id: 'uuid',
     instance_id: 'uuid',

@@ -13,6 +13,7 @@ import type { Plan } from '../../src/core/plan.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import { planOf } from '../helpers/player.js';
+import { readRow } from '../helpers/unit-rows.js';
 
 const ENV = instanceEnv();
 const NOOP = planOf([step('noop')]);
@@ -66,12 +67,12 @@ function unit(): UnitEnvelope | undefined {
   return units[0];
 }
 
-/** The rows of a kind, however many texts they are in. */
+/** The rows of a kind. */
 function rowsOf({ mutations }: UnitEnvelope, kind: (typeof MUTATION_KINDS)[number]): object[] {
   const rows: object[] = [];
   for (let at = 0; at < mutations.length; at += 3) {
     if (MUTATION_KINDS[mutations[at] as number] !== kind) continue;
-    rows.push(...(JSON.parse(`[${mutations[at + 2]}]`) as object[]));
+    rows.push(readRow(kind, mutations[at + 2] as string));
   }
   return rows;
 }

@@ -43,10 +43,6 @@ function textOf(kind: MutationKind, key: string, value: number): string {
   return JSON.stringify({ key, ...Object.fromEntries(columns) });
 }
 
-function rowsOf(texts: string): Row[] {
-  return (JSON.parse(texts) as object[]).map((row) => rowOf(JSON.stringify(row)));
-}
-
 /** `table/key` → what the statements left there. */
 type Tables = Map<string, string>;
 
@@ -116,7 +112,7 @@ const GATED_KIND_OF = new Map<string, MutationKind>([
   [GATED_STATEMENTS['instance.insert'].name, 'instance.insert'],
 ]);
 
-const rowsIn = (texts: readonly string[]) => texts.map((text) => JSON.parse(text) as Row);
+const rowsIn = (texts: readonly string[]) => texts.map(rowOf);
 
 /** As the writer applies a batch. */
 function flush(tables: Tables, units: readonly BatchUnit[]): Ack[] {
