@@ -599,6 +599,9 @@ copy audit_log (instance_id, seq, tenant_id, entries, created_at) from stdin wit
 -- writer_task_insert_lines
 copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
 
+-- writer_opentask_insert_lines
+copy open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+
 -- writer_gated_sequence_insert
 insert into sequences (id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
 select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.status, 'production'), r.definition, r.created_at

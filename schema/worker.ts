@@ -179,7 +179,7 @@ const ExchangePoll = strict(
             'x-cap': POLL_WAIT_MS_MAX,
             default: 0,
             description:
-              'How long to wait for a task when there is none. An exchange with results does not wait.',
+              'How long to wait for a task when there is none. A result that is refused ends the wait.',
           }),
         ),
       },

@@ -45,6 +45,10 @@ interface Exchange {
   /** As JSON texts, in the order of the results. */
   readonly outcomes: string[];
   readonly hasResults: boolean;
+  /** Its poll waits for tasks when there are none. */
+  readonly mayWait: boolean;
+  /** A result was refused, so that its worker has something to do: nothing is waited for. */
+  isRefused: boolean;
   /** Outcomes that are not known, and one more until all of the request was looked at. */
   open: number;
   /** By shard: where the outcomes go of the results that it was handed. */
@@ -52,6 +56,9 @@ interface Exchange {
   gathering: Gathering | undefined;
   isGathered: boolean;
 }
+
+/** What became of a result, as JSON. */
+type Settle = (outcome: string, isRefused: boolean) => void;
 
 /** The results that another shard is handed. */
 interface Parcel {
@@ -77,6 +84,8 @@ export class Exchanges {
       request,
       outcomes: new Array(results.length),
       hasResults: results.length > 0,
+      mayWait: (poll?.wait_ms ?? 0) > 0,
+      isRefused: false,
       open: results.length + 1,
       away: new Map(),
       gathering: undefined,
@@ -85,9 +94,9 @@ export class Exchanges {
     this.#exchanges.set(request, exchange);
     const parcels = new Map<number, Parcel>();
     results.forEach((result: TaskResult | RefusedItem, at) => {
-      const settle = (outcome: string) => this.#settle(exchange, at, outcome);
+      const settle: Settle = (outcome, isRefused) => this.#settle(exchange, at, outcome, isRefused);
       if (result instanceof RefusedItem) {
-        settle(refusal(textIn(result.item, 'task_id'), result.error));
+        settle(refusal(textIn(result.item, 'task_id'), result.error), true);
         return;
       }
       const owner = shardOf(routeOf(result.task_id), this.#deps.shards);
@@ -114,21 +123,18 @@ export class Exchanges {
       const at = exchange.away.get(shard) ?? [];
       exchange.away.delete(shard);
       // Of their tasks nothing is known but where they are.
-      for (const place of at) this.#settle(exchange, place, refusal(undefined, RESTARTING));
+      for (const place of at) this.#settle(exchange, place, refusal(undefined, RESTARTING), true);
       exchange.gathering?.heard(shard, []);
     }
   }
 
   // ---------------------------------------------------------------- results
 
-  #apply(
-    tenant: string,
-    worker: string,
-    result: TaskResult,
-    settle: (outcome: string) => void,
-  ): void {
+  #apply(tenant: string, worker: string, result: TaskResult, settle: Settle): void {
     const { ownRequests, tell } = this.#deps;
-    const request = ownRequests.open((answer) => settle(outcomeOf(result.task_id, answer)));
+    const request = ownRequests.open((answer) =>
+      settle(outcomeOf(result.task_id, answer), 'error' in answer),
+    );
     tell(request, tenant, worker, result);
   }
 
@@ -137,28 +143,33 @@ export class Exchanges {
     const results = JSON.parse(text) as TaskResult[];
     const outcomes: string[] = new Array(results.length);
     let open = results.length;
+    let isAnyRefused = false;
     const { shard } = this.#deps;
     results.forEach((result, at) => {
-      this.#apply(tenant, worker, result, (outcome) => {
+      this.#apply(tenant, worker, result, (outcome, isRefused) => {
         outcomes[at] = outcome;
+        isAnyRefused ||= isRefused;
         open -= 1;
-        if (open === 0) this.#post(desk, { kind: 'exchange.outcomes', request, shard, outcomes });
+        if (open > 0) return;
+        const answer = { request, shard, outcomes, isRefused: isAnyRefused };
+        this.#post(desk, { kind: 'exchange.outcomes', ...answer });
       });
     });
   }
 
-  outcomes({ request, shard, outcomes }: MessageOf<'exchange.outcomes'>): void {
+  outcomes({ request, shard, outcomes, isRefused }: MessageOf<'exchange.outcomes'>): void {
     const exchange = this.#exchanges.get(request);
     const at = exchange?.away.get(shard);
     if (exchange === undefined || at === undefined) return;
     exchange.away.delete(shard);
     at.forEach((place, index) => {
-      this.#settle(exchange, place, outcomes[index] as string);
+      this.#settle(exchange, place, outcomes[index] as string, isRefused);
     });
   }
 
-  #settle(exchange: Exchange, at: number, outcome: string): void {
+  #settle(exchange: Exchange, at: number, outcome: string, isRefused: boolean): void {
     exchange.outcomes[at] = outcome;
+    exchange.isRefused ||= isRefused;
     this.#known(exchange);
   }
 
@@ -166,8 +177,10 @@ export class Exchanges {
     exchange.open -= 1;
     if (exchange.open > 0) return;
     if (exchange.isGathered) this.#answer(exchange);
-    // Behind the hints of the same units: the poll finds what the results have given rise to.
-    else if (exchange.hasResults) this.#deps.schedule(() => exchange.gathering?.end());
+    else if (exchange.isRefused || (exchange.hasResults && !exchange.mayWait)) {
+      // Behind the hints of the same units: the poll finds what the results have given rise to.
+      this.#deps.schedule(() => exchange.gathering?.end());
+    }
   }
 
   // ---------------------------------------------------------------- the poll
@@ -177,9 +190,10 @@ export class Exchanges {
     const { worker_id: worker, version } = body;
     const queues = [...new Set(poll.queues ?? [''])];
     const polled = { request, tenant, worker, version: version ?? null, queues, maySeeSecrets };
-    // With results it waits for their outcomes, and no longer.
-    const waitMs = exchange.hasResults ? LIMITS.requestTimeoutMs : (poll.wait_ms ?? 0);
-    const until = waitMs > 0 ? this.#deps.now() + waitMs : 0;
+    const waitMs = poll.wait_ms ?? 0;
+    // The outcomes are waited for in any case.
+    const untilMs = exchange.hasResults && waitMs === 0 ? LIMITS.requestTimeoutMs : waitMs;
+    const until = untilMs > 0 ? this.#deps.now() + untilMs : 0;
     exchange.gathering = new Gathering(
       {
         ask: (shard, handlers, limit, until) =>

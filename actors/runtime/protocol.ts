@@ -188,11 +188,12 @@ export type PeerMessage =
       readonly worker: string;
       readonly results: string;
     }
-  /** What became of them, in their order: JSON texts. */
+  /** What became of them, in their order: JSON texts; and whether any was refused. */
   | {
       readonly kind: 'exchange.outcomes';
       readonly request: number;
       readonly shard: number;
+      readonly isRefused: boolean;
       readonly outcomes: readonly string[];
     }
   /** The part of an exchange's poll that queues there can serve; answered by `poll.answer`. */

@@ -316,12 +316,22 @@ describe('the poll', () => {
     assert.ok(waited >= 295 && waited < 60_000, `${waited} ms`);
   });
 
-  test('an exchange with results does not wait for tasks', async () => {
-    const { tasks } = await claimed(2);
+  test('an exchange whose results were taken waits for tasks as long as it is told to, and one with a refused result does not', async () => {
+    const { tasks } = await claimed(3);
+    const [first, second, third] = tasks.map((task) => done(task)) as [Json, Json, Json];
+    const handlers = three();
+    const parked = exchange({ results: [first], poll: { handlers, wait_ms: 60_000 } });
+    await tenant.until(String(tasks[0]?.instance_id), 'completed');
+    const id = await tenant.run([step('a', handlers[1] as string)]);
+    const answer = await parked;
+    assert.deepEqual(column(answer.outcomes, 'status'), [200]);
+    assert.deepEqual(column(answer.tasks, 'instance_id'), [id]);
+
     const began = Date.now();
     const poll = { handlers: three(), wait_ms: 60_000 };
-    const { outcomes, tasks: none } = await exchange({ results: tasks.map((t) => done(t)), poll });
-    assert.deepEqual([column(outcomes, 'status'), none], [[200, 200], []]);
+    const refused = await exchange({ results: [second, first], poll });
+    assert.deepEqual([column(refused.outcomes, 'status'), refused.tasks], [[200, 409], []]);
+    assert.deepEqual(column((await exchange({ results: [third] })).outcomes, 'status'), [200]);
     assert.ok(Date.now() - began < 30_000);
   });
 
