@@ -10,7 +10,7 @@ import type pg from 'pg';
 import {
   type InstanceRecord,
   newRecord,
-  wholeLine,
+  wholeRow,
   wireInstance,
 } from '../../actors/instance/record.js';
 import {
@@ -183,7 +183,7 @@ function instance(given: Given = {}): InstanceRecord {
 }
 
 async function store(...records: readonly InstanceRecord[]): Promise<void> {
-  await put('instance.insert', ...records.map((record) => wholeLine(record)));
+  await put('instance.insert', ...records.map((record) => wholeRow(record)));
   const failed = records.filter((record) => record.snapshot.state === 'failed');
   await put(
     'deadLetter.set',

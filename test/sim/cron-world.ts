@@ -27,6 +27,8 @@ const NO_WEBHOOKS = {
 
 /** Longer than any fault lasts. */
 const TRIES_MAX = 1_000;
+/** Where faults keep every engine from starting for so long, they end: what is not served shows nothing. */
+const FAULTY_TRIES_MAX = 500;
 
 export interface CronWorldOptions {
   /** The virtual time at which it begins. */
@@ -139,6 +141,7 @@ export class CronWorld {
       const { status } = reply.error;
       if (status === 409 || (status === 404 && operation.endsWith('.delete'))) return {};
       assert.ok(status === 503 || status === 400, `${operation}: ${reply.error.message}`);
+      if (tries === FAULTY_TRIES_MAX) this.endFaults();
       await this.world.sleep(200);
     }
     return assert.fail(`${operation} is not answered`);
