@@ -1,7 +1,7 @@
 /**
  * A batch of instances as one commit unit: all are inserted, or none is. Each is advanced before that as
  * one that is created alone (eager start), as far as its actor need not be there when the commit is
- * known; the others are inserted in their plain first state, with a timer by which their actors find
+ * known, and stays in memory as such a one does; the others are inserted in their plain first state, with a timer by which their actors find
  * them and a hint that tells them so.
  *
  * A large batch takes several turns to make, with those of others in between. Its place among the
@@ -22,7 +22,8 @@ import type { Rows } from '../runtime/loader.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import { start } from './actor.js';
 import { beingRemoved } from './creation.js';
-import { type InstanceEnv, liveInstance } from './live-instance.js';
+import type { Instances } from './instances.js';
+import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import { type NewInstance, newRecord, wholeLine } from './record.js';
 
 export interface BatchDeps extends CommitDeps {
@@ -31,6 +32,7 @@ export interface BatchDeps extends CommitDeps {
   readonly shards: number;
   readonly clock: Pick<Clock, 'monotonic' | 'setTimeout'>;
   readonly schedule: (work: () => void) => void;
+  readonly instances: Pick<Instances, 'adopt'>;
 }
 
 /** Of one turn of the shard: requests and timers need the rest. */
@@ -67,6 +69,12 @@ interface Start {
   readonly rank: number;
 }
 
+/** One that was advanced, and how many characters its rows have. */
+interface Started {
+  readonly actor: LiveInstance;
+  readonly characters: number;
+}
+
 class BatchUnit implements UnitOwner {
   readonly key: string;
   readonly incarnation: number;
@@ -79,7 +87,7 @@ class BatchUnit implements UnitOwner {
   readonly #place: number;
   readonly #turn = new Turn();
   readonly #starts: Start[] = [];
-  readonly #started: string[] = [];
+  readonly #started: Started[] = [];
   /** Plans whose instances need their actor at once. */
   readonly #attended = new Set<Plan>();
   #eagerMs = 0;
@@ -170,11 +178,11 @@ class BatchUnit implements UnitOwner {
       this.#attended.add(plan);
       return false;
     }
-    this.#started.push(instance.id);
     const { mutations } = turn;
-    for (let i = 2; i < mutations.length; i += 3) {
-      this.#eagerCharacters += (mutations[i] as string).length;
-    }
+    let characters = 0;
+    for (let i = 2; i < mutations.length; i += 3) characters += (mutations[i] as string).length;
+    this.#eagerCharacters += characters;
+    this.#started.push({ actor, characters });
     this.#turn.join(turn);
     return true;
   }
@@ -194,17 +202,21 @@ class BatchUnit implements UnitOwner {
   }
 
   settled({ effects }: PendingUnit, ack: Settlement): void {
-    const { release } = this.#deps;
+    const { release, instances } = this.#deps;
     const error = failureOf(ack, this.key);
     if (error !== undefined) {
       this.#isLost = true;
       release([{ kind: 'error', request: this.#request, error }]);
       // They may be there, and what they told others is not: each does so again when it is loaded.
       if (ack.outcome === 'lost') {
-        release(this.#started.map((instance) => ({ kind: 'continue', instance, rank: LOST_RANK })));
+        const hint = ({ actor: { record } }: Started): Effect => {
+          return { kind: 'continue', instance: record.id, rank: LOST_RANK };
+        };
+        release(this.#started.map(hint));
       }
       return;
     }
+    for (const { actor, characters } of this.#started) instances.adopt(actor, characters);
     release(effects);
     const created = ack.outcome === 'inserted' ? new Set(ack.ids) : this.#born;
     for (const start of this.#starts) if (created.has(start.id)) release([this.#hint(start)]);

@@ -25,7 +25,7 @@ export interface CreationsDeps extends BatchDeps, CreationDeps {
   readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'load'>;
   readonly names: Pick<Names, 'get' | 'load'>;
   readonly routing: Pick<Routing, 'routed'>;
-  readonly instances: Pick<Instances, 'create' | 'tell'>;
+  readonly instances: Pick<Instances, 'adopt' | 'create' | 'tell'>;
 }
 
 /** What is made of instances when it is known where they go, and the sequences there are at hand. */

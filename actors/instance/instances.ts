@@ -11,7 +11,8 @@ import type { Logger } from '../../src/log.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Cell } from '../runtime/cell.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
-import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
+import { ActorHost, type HostDeps } from '../runtime/host.js';
+import type { Ready } from '../runtime/kind.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Outlook } from '../runtime/residence.js';
 import type { LoadedInstance } from '../runtime/rows.js';
@@ -103,6 +104,11 @@ export class Instances {
     const cell = isKeyed ? this.#host.peek(id) : undefined;
     if (cell !== undefined) this.#host.deliver(cell, creation);
     else this.#begin(creation, isKeyed);
+  }
+
+  /** One that a batch has created as it stands, so that it need not be read. @param characters of its rows */
+  adopt(actor: LiveInstance, characters: number): void {
+    if (outlookOf(actor) !== 'ended') this.#host.adopt(actor.record.id, actor, characters);
   }
 
   tell(id: string, message: InstanceMessage | Repeat): void {

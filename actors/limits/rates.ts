@@ -1,7 +1,8 @@
 /** The rate limits of one shard, by the hash of tenant and key. */
 
 import type { UnixMs } from '../../src/core/time.js';
-import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
+import { ActorHost, type HostDeps } from '../runtime/host.js';
+import type { HostedMessage } from '../runtime/kind.js';
 import type { Room } from '../runtime/room.js';
 import type { RateLimitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';

@@ -26,77 +26,18 @@ import type { Logger } from '../../src/log.js';
 import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
-import { LINES, type LineName, type Lines, newLines, type Outlook } from './residence.js';
+import type { HostedMessage, Kind, Ready } from './kind.js';
+import {
+  bytesOf,
+  IDLE_SHARE,
+  LARGE_SHARE,
+  LINES,
+  type LineName,
+  type Lines,
+  newLines,
+  valuesOf,
+} from './residence.js';
 import { Turn } from './turn.js';
-
-/** A `request` waits for an answer; a message without one may be dropped. */
-export interface HostedMessage {
-  readonly kind: string;
-  readonly request?: number;
-}
-
-/** What one kind of actor is. Functions that are left out have nothing to do. */
-export interface Kind<State, Message extends HostedMessage, Rows> {
-  /** As a caller calls it: `instance`. */
-  readonly noun: string;
-  /** The key of its units: unique among all actors of the shard. */
-  readonly keyOf: (id: string) => string;
-  /** Names the actor in the log. */
-  readonly nameOf: (id: string) => object;
-  /** Actors in memory; beyond it those that are idle are let go. Absent: only their bytes count. */
-  readonly residentMax?: number;
-  /** The rows of many actors at once; those that have none may be missing. */
-  readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Rows>>;
-  /** Rows that come sooner than those of actors that were asked for before wait for them. */
-  readonly loadsInOrder?: boolean;
-  /** Undefined: there is no such actor. May read more. */
-  readonly restore: (
-    id: string,
-    rows: Rows | undefined,
-  ) => State | undefined | Promise<State | undefined>;
-  /** When this changes while an actor is restored, what was read for it is old: it is read again. */
-  readonly readsSince?: () => number;
-  /** Takes one message in, by `run` unless there is nothing to commit. */
-  readonly handle: (cell: Ready<State, Message>, message: Message) => void;
-  /** Memory says nothing that the rows do not, and nobody waits. */
-  readonly isIdle: (state: State) => boolean;
-  /** How soon it is likely to be asked for again; absent: any of them as soon as any other. */
-  readonly outlookOf?: (state: State) => Outlook;
-  /** Characters of JSON that it keeps in memory beside what it committed last. */
-  readonly charactersOf?: (state: State) => number;
-  /** The last word in the unit of a batch; `reload` asks for more rows. */
-  readonly flush?: (state: State, turn: Turn) => 'done' | 'reload';
-  /** Told before any message when its state is new; may `run` what follows from the rows. */
-  readonly awake?: (cell: Ready<State, Message>, rows: Rows | undefined) => void;
-  /** Nothing comes of the message; without this only requests are told. */
-  readonly refuse?: (cell: Cell<State, Message>, message: Message, error: EngineError) => void;
-  /** There is no such actor, although there may be rows: what becomes of those who asked for it. */
-  readonly missing?: (
-    cell: Cell<State, Message>,
-    messages: readonly Message[],
-    rows: Rows | undefined,
-  ) => void;
-  readonly committed?: (cell: Cell<State, Message>) => void;
-  /** The gate of its unit found the row: nothing of the unit happened. */
-  readonly existed?: (cell: Cell<State, Message>) => void;
-  /** @returns what the actor is to be told first, when it is back */
-  readonly refused?: (
-    cell: Cell<State, Message>,
-    unit: PendingUnit,
-    reason: string,
-  ) => Message | undefined;
-  /** Its state is about to be discarded. */
-  readonly discarded?: (cell: Cell<State, Message>) => void;
-  /** It is not in memory any more although it may have something to do. */
-  readonly abandoned?: (id: string, error: EngineError) => void;
-  /** Its rows make no sense: whenever it is loaded it ends the same. */
-  readonly unrestorable?: (id: string) => void;
-  /** It threw again at one of its own messages: true lets it be. */
-  readonly givesUp?: (cell: Cell<State, Message>, message: Message) => boolean;
-}
-
-/** The cell of an actor whose state is here. */
-export type Ready<State, Message> = Cell<State, Message> & { readonly state: State };
 
 export interface HostDeps extends CommitDeps {
   readonly log: Logger;
@@ -107,20 +48,6 @@ export interface HostDeps extends CommitDeps {
   /** What the actors of one kind may take in memory; absent: as much as in the largest heap. */
   readonly residentBytesMax?: number | undefined;
 }
-
-/** What an actor takes beside the values of its JSON: its own objects, and the strings in them. */
-const ACTOR_BYTES = 3_200;
-
-/** Objects and arrays of small values, as contexts mostly are, take so much for each character of their JSON. */
-const BYTES_PER_CHARACTER = 3;
-
-/** Text of a unit that is no value of a caller's: names of columns, ids, times. */
-const UNIT_FRAME_CHARACTERS = 2_000;
-
-/** One that takes more is large. */
-const LARGE_SHARE = 1 / 16;
-/** So much is left to idle ones, whatever those take for whom something is under way. */
-const IDLE_SHARE = 1 / 8;
 
 /** Actors whose rows are read by one query. */
 const LOAD_BATCH = 500;
@@ -202,6 +129,17 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     cell.state = state;
     cell.phase = phase;
     return cell;
+  }
+
+  /**
+   * An actor whose rows the unit of another owner has inserted.
+   * @param characters of these rows
+   */
+  adopt(id: string, state: State, characters: number): void {
+    if (this.#cells.has(id)) return;
+    const cell = this.add(id, state, 'ready');
+    this.#weighUnit(cell, characters);
+    this.#lineUp(cell);
   }
 
   /** Nothing of it is in memory any more. Only while none of its units is under way. */
@@ -296,7 +234,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   /** It has so many characters of JSON in memory. */
   weigh(cell: Cell<State, Message>, characters: number): void {
-    this.#setBytes(cell, ACTOR_BYTES + BYTES_PER_CHARACTER * characters);
+    this.#setBytes(cell, bytesOf(characters));
   }
 
   /** Called at the end of each turn of the shard: commits batches, loads, and lets idle ones go. */
@@ -417,10 +355,13 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     cell.last = this.#deps.commits.append(cell, turn);
     cell.unacked += 1;
     cell.unackedBytes += cell.last.bytes;
+    this.#weighUnit(cell, cell.last.bytes);
+  }
+
+  /** Its largest unit had its context in it; what it commits later may be only that it goes on. */
+  #weighUnit(cell: Cell<State, Message>, characters: number): void {
     const kept = cell.state === undefined ? 0 : (this.#kind.charactersOf?.(cell.state) ?? 0);
-    const characters = kept + Math.max(0, cell.last.bytes - UNIT_FRAME_CHARACTERS);
-    // Its largest unit had its context in it; what it commits later may be only that it goes on.
-    const bytes = ACTOR_BYTES + BYTES_PER_CHARACTER * characters;
+    const bytes = bytesOf(kept + valuesOf(characters));
     if (bytes > cell.bytes) this.#setBytes(cell, bytes);
   }
 

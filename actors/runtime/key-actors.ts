@@ -5,7 +5,8 @@
  */
 
 import { BackgroundJob } from '../../src/background-job.js';
-import { ActorHost, type HostDeps, type HostedMessage } from './host.js';
+import { ActorHost, type HostDeps } from './host.js';
+import type { HostedMessage } from './kind.js';
 import type { Room } from './room.js';
 import type { Turn } from './turn.js';
 

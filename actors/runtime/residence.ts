@@ -88,6 +88,29 @@ export class Line<Item extends Member<Item>> {
   }
 }
 
+/** What an actor takes beside the values of its JSON: its own objects, and the strings in them. */
+const ACTOR_BYTES = 3_200;
+
+/** Objects and arrays of small values, as contexts mostly are, take so much for each character of their JSON. */
+const BYTES_PER_CHARACTER = 3;
+
+/** Text of a unit that is no value of a caller's: names of columns, ids, times. */
+const UNIT_FRAME_CHARACTERS = 2_000;
+
+/** What an actor takes, estimated. @param characters of the JSON of its values */
+export function bytesOf(characters: number): number {
+  return ACTOR_BYTES + BYTES_PER_CHARACTER * characters;
+}
+
+/** Characters of values in the rows of a unit that has so many characters. */
+export function valuesOf(unitCharacters: number): number {
+  return Math.max(0, unitCharacters - UNIT_FRAME_CHARACTERS);
+}
+
+/** Of what all actors may take; one that takes more is large. */
+export const LARGE_SHARE = 1 / 16;
+/** So much is left to idle ones, whatever those take for whom something is under way. */
+export const IDLE_SHARE = 1 / 8;
 /** Of what all actors may take these may take so much, however few others there are. */
 const ENDED_SHARE = 1 / 128;
 const WAITING_SHARE = 1 / 8;

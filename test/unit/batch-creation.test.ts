@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { StoredSequence } from '../../actors/catalog/plans.js';
 import { createBatch } from '../../actors/instance/batch-creation.js';
+import type { LiveInstance } from '../../actors/instance/live-instance.js';
 import type { NewInstance } from '../../actors/instance/record.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
@@ -17,6 +18,7 @@ import { readRow } from '../helpers/unit-rows.js';
 
 const ENV = instanceEnv();
 const NOOP = planOf([step('noop')]);
+const WORKING = planOf([step('packs')]);
 const ACTING = planOf([step('http_request', { url: 'https://example.org' })]);
 
 let commits: CommitLog;
@@ -24,12 +26,15 @@ let effects: Effect[];
 /** What is to be done in a later turn. */
 let later: (() => void)[];
 let msPerLook: number;
+/** Actors that stay in memory. */
+let adopted: string[];
 
 beforeEach(() => {
   commits = new CommitLog();
   effects = [];
   later = [];
   msPerLook = 0;
+  adopted = [];
 });
 
 function step(handler: string, params = {}): Block {
@@ -52,6 +57,7 @@ function batch(plan: Plan, asked: readonly NewInstance[]): void {
       setTimeout: (work: () => void) => void later.push(work),
     },
     schedule: (work: () => void) => work(),
+    instances: { adopt: (actor: LiveInstance) => void adopted.push(actor.record.id) },
   };
   const sequence = { plan } as StoredSequence;
   createBatch(deps, 1, asked, new Set(), () => sequence);
@@ -93,6 +99,18 @@ test('instances of a batch run as far as they can in the unit that inserts them'
     { kind: 'reply', request: 1, status: 201, body: '{"count":3,"created":3}' },
   ]);
   assert.equal(effects.filter(({ kind }) => kind === 'completed').length, 3);
+});
+
+test('what a batch has started stays in memory once it is committed, and not before', () => {
+  const asked = instances(2);
+  batch(WORKING, asked);
+  const made = unit()!;
+  assert.deepEqual(adopted, []);
+  commits.settle([{ seq: made.seq, outcome: 'committed' }]);
+  assert.deepEqual(
+    adopted,
+    asked.map(({ id }) => id),
+  );
 });
 
 test('with a key in the batch all are inserted as they stand, since they may be there already', () => {

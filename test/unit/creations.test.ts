@@ -92,6 +92,7 @@ beforeEach(() => {
     },
     instances: {
       create: make,
+      adopt: () => undefined,
       tell: (_id, message) => void (message.kind === 'repeat' && repeats.push(message)),
     },
     release: (effects) => {
