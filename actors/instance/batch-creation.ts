@@ -1,8 +1,8 @@
 /**
  * A batch of instances as one commit unit: all are inserted, or none is. Each is advanced before that as
  * one that is created alone (eager start), as far as its actor need not be there when the commit is
- * known, and stays in memory as such a one does; the others are inserted in their plain first state, with a timer by which their actors find
- * them and a hint that tells them so.
+ * known, and stays in memory as such a one does; the others are inserted in their plain first state, with
+ * a timer by which their actors find them and a hint that tells them so.
  *
  * A large batch takes several turns to make, with those of others in between. Its place among the
  * units is taken in the first one: where its instances go is decided there.

@@ -1,8 +1,8 @@
 /**
  * What a shard does until it has started: while the database is waited for, a twin of it leads instances
- * through their lives, so that the code which every request needs is compiled when the first one comes. The twin has no database, no
- * peers, no timers and a meter of its own: its rows are the two sequences below, each of its units counts as
- * committed at once, and nobody else sees its answers.
+ * through their lives, so that the code which every request needs is compiled when the first one comes.
+ * The twin has no database, no peers, no timers and a meter of its own: its rows are the two sequences
+ * below, each of its units counts as committed at once, and nobody else sees its answers.
  */
 
 import { setImmediate as pause } from 'node:timers/promises';

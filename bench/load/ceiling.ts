@@ -6,9 +6,10 @@
  */
 
 import { performance } from 'node:perf_hooks';
+import { bodyCommands, readUnit } from '../../src/db/batch.js';
 import { migrate } from '../../src/db/migrate.js';
 import { createClient } from '../../src/db/pool.js';
-import { FENCE, STATEMENTS } from '../../src/db/statements.js';
+import { FENCE } from '../../src/db/statements.js';
 import { type Command, WriterSession } from '../../src/db/writer-session.js';
 import { benchIds } from '../fixtures.js';
 import { connect } from './postgres.js';
@@ -106,9 +107,16 @@ export class Ceiling {
   }
 
   #rows(template: UnitTemplate, size: number): readonly Command[] {
-    return template
-      .render(size, this.#ids, new Date(Date.now()).toISOString())
-      .map(({ kind, rows }) => ({ statement: STATEMENTS[kind], values: [rows] }));
+    const mutations = template.render(size, this.#ids, new Date(Date.now()).toISOString());
+    const unit = {
+      seq: 0,
+      actor: '',
+      incarnation: 0,
+      gate: 'none',
+      mutations,
+      counts: [],
+    } as const;
+    return bodyCommands([readUnit(unit)]);
   }
 
   /** Resolves with the time at which the commit was answered. */

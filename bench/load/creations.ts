@@ -7,9 +7,8 @@
 import type { BenchOptions } from '../options.js';
 import { median, type PartResult, renderTable, round } from '../report.js';
 import { Ceiling } from './ceiling.js';
-import type { JobResult } from './job-result.js';
 import type { LoadContext } from './run.js';
-import { type BenchServer, startServer, type Variant } from './server.js';
+import { type BenchServer, creationsOf, startServer, type Variant } from './server.js';
 import { UnitTemplate } from './unit-template.js';
 
 const CONNECTIONS = [64, 256] as const;
@@ -82,7 +81,7 @@ async function measureVariant(
   const { postgres } = context;
   const ms = options.seconds * 1_000;
   // Not counted: the code of the request has run.
-  await create(context, server, CONNECTIONS[0], ms / 2);
+  await context.generator.run(creationsOf(server, CONNECTIONS[0], ms / 2));
   const { rows } = await server.db.query<{ id: string }>(
     'select id from instances order by id desc limit 1',
   );
@@ -127,7 +126,7 @@ async function takeTurn(
   const { postgres } = context;
   await postgres.checkpoint();
   const flushesBefore = await server.flushes();
-  const created = await create(context, server, connections, ms);
+  const created = await context.generator.run(creationsOf(server, connections, ms));
   const flushes = (await server.flushes()) - flushesBefore;
   const unitsPerFlush = created.answered / Math.max(1, flushes);
 
@@ -148,22 +147,6 @@ async function takeTurn(
     bestPerSecond: (best.units * 1_000) / best.ms,
     share: perSecond / ceilingPerSecond,
   };
-}
-
-function create(
-  { generator }: LoadContext,
-  server: BenchServer,
-  connections: number,
-  ms: number,
-): Promise<JobResult> {
-  return generator.run({
-    kind: 'loop',
-    port: server.port,
-    connections,
-    requests: [server.createRequest],
-    status: 201,
-    limit: { ms },
-  });
 }
 
 function medianTurn(turns: readonly Turn[]): Turn {

@@ -7,7 +7,7 @@ import { createBody, EXTERNAL_HANDLER } from '../fixtures.js';
 import type { JobResult } from './job-result.js';
 import type { Job } from './jobs.js';
 import { postRequest } from './requests.js';
-import type { BenchServer, Variant } from './server.js';
+import { type BenchServer, creationsOf, type Variant } from './server.js';
 import { EXCHANGE_ROUTE } from './worker-jobs.js';
 
 /** What the jobs of a path may depend on. */
@@ -93,14 +93,7 @@ function creations(name: string, sequence: Variant, connections: number): Path {
     operation: `creation of ${sequence}, ${connections} connections`,
     sequence,
     completes: sequence === 'noop',
-    job: ({ server, ms }) => ({
-      kind: 'loop',
-      port: server.port,
-      connections,
-      requests: [server.createRequest],
-      status: 201,
-      limit: { ms },
-    }),
+    job: ({ server, ms }) => creationsOf(server, connections, ms),
   };
 }
 

@@ -11,6 +11,7 @@ import {
   STEPS_SEQUENCE,
   TENANT,
 } from '../fixtures.js';
+import type { LoopJob } from './jobs.js';
 import { type BenchPostgres, connect } from './postgres.js';
 import { postRequest } from './requests.js';
 
@@ -39,6 +40,18 @@ export interface BenchServer {
   /** @returns the id of one more sequence of the tenant */
   store(variant: Variant): Promise<string>;
   stop(): Promise<void>;
+}
+
+/** Creations of a typical client, one after the other on each connection. */
+export function creationsOf(server: BenchServer, connections: number, ms: number): LoopJob {
+  return {
+    kind: 'loop',
+    port: server.port,
+    connections,
+    requests: [server.createRequest],
+    status: 201,
+    limit: { ms },
+  };
 }
 
 /**

@@ -6,7 +6,8 @@
 
 import type pg from 'pg';
 import type { IdGenerator } from '../../src/core/ids.js';
-import type { MutationKind } from '../../src/db/mutations.js';
+import { CELL_END, rowText } from '../../src/db/lines.js';
+import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 
 /** Where the rows of a creation are, in the order in which a flush writes them. */
 const SOURCES: readonly (readonly [kind: MutationKind, table: string, column: string])[] = [
@@ -20,8 +21,12 @@ const SOURCES: readonly (readonly [kind: MutationKind, table: string, column: st
   ['deadLetter.set', 'dead_letters', 'instance_id'],
 ];
 
-const UUID_OR_TIME =
-  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=")\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)(?=")/g;
+/** A time stands in quotes, or is a cell of a line. */
+const UUID_OR_TIME = new RegExp(
+  '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|' +
+    `(?<=["${CELL_END}])\\d{4}-\\d\\d-\\d\\dT[\\d:.]+(?:Z|\\+00:00)(?=["${CELL_END}]|$)`,
+  'g',
+);
 
 /** Text as it is, the number of an id, or the time. */
 type Piece = string | number | typeof TIME;
@@ -31,12 +36,6 @@ const TIME = Symbol('time');
 interface RowPattern {
   readonly kind: MutationKind;
   readonly pieces: readonly Piece[];
-}
-
-export interface RowsOfKind {
-  readonly kind: MutationKind;
-  /** A JSON array of rows, as the statement of the kind takes it. */
-  readonly rows: string;
 }
 
 export class UnitTemplate {
@@ -55,28 +54,31 @@ export class UnitTemplate {
   /** @throws Error when the instance is not in the database */
   static async readFrom(db: pg.Client, instanceId: string): Promise<UnitTemplate> {
     const texts: [MutationKind, string][] = [];
+    let sequenceId: string | undefined;
     for (const [kind, table, column] of SOURCES) {
       const { rows } = await db.query<{ row: string }>(
         `select row_to_json(t)::text as row from ${table} t where ${column} = $1::uuid`,
         [instanceId],
       );
-      for (const { row } of rows) texts.push([kind, row]);
+      for (const { row } of rows) {
+        const values = JSON.parse(row) as { sequence_id?: string };
+        sequenceId ??= values.sequence_id;
+        texts.push([kind, rowText(kind, values)]);
+      }
     }
-    const first = texts[0];
-    if (first === undefined) throw new Error(`instance ${instanceId} has no row`);
-    const { sequence_id } = JSON.parse(first[1]) as { sequence_id: string };
+    if (sequenceId === undefined) throw new Error(`instance ${instanceId} has no row`);
     const numbers = new Map<string, number>();
     const patterns = texts.map(([kind, text]) => ({
       kind,
-      pieces: split(text, sequence_id, numbers),
+      pieces: split(text, sequenceId, numbers),
     }));
     const bytes = texts.reduce((sum, [, text]) => sum + Buffer.byteLength(text), 0);
     return new UnitTemplate(patterns, numbers.size, bytes);
   }
 
-  /** The rows of so many new units, by kind. Rows of one kind are one text. */
-  render(units: number, ids: IdGenerator, time: string): RowsOfKind[] {
-    const texts = new Map<MutationKind, string>();
+  /** The mutations of so many new units, as one unit has them. */
+  render(units: number, ids: IdGenerator, time: string): (string | number)[] {
+    const mutations: (string | number)[] = [];
     for (let unit = 0; unit < units; unit += 1) {
       const route = unit & 0xffff;
       const unitIds = Array.from({ length: this.#idsPerUnit }, () => ids.next(route));
@@ -86,11 +88,10 @@ export class UnitTemplate {
           if (typeof piece === 'string') row += piece;
           else row += typeof piece === 'number' ? unitIds[piece] : time;
         }
-        const before = texts.get(kind);
-        texts.set(kind, before === undefined ? row : `${before},${row}`);
+        mutations.push(MUTATION_KINDS.indexOf(kind), `${unit}:${mutations.length}`, row);
       }
     }
-    return [...texts].map(([kind, text]) => ({ kind, rows: `[${text}]` }));
+    return mutations;
   }
 }
 

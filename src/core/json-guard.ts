@@ -151,15 +151,18 @@ function isNumberStart(code: number): boolean {
 }
 
 /** The offset of the quote that closes the string opened at `start`, or the length of the text. */
-/** Where the string ends that begins at `start`: at its closing quote. */
 export function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at;
-    at += code === BACKSLASH ? 2 : 1;
-  }
-  return text.length;
+  // Looked for natively: that is several times as fast as character by character.
+  let at = text.indexOf('"', start + 1);
+  while (at >= 0 && isEscaped(text, at)) at = text.indexOf('"', at + 1);
+  return at < 0 ? text.length : at;
+}
+
+/** Whether an odd number of backslashes stands before it: each two of them are one character. */
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote - 1;
+  while (text.charCodeAt(at) === BACKSLASH) at -= 1;
+  return (quote - at) % 2 === 0;
 }
 
 /** Looks at the `\uXXXX` escapes of one string: none may be U+0000, surrogates come in pairs. */

@@ -4,12 +4,13 @@
  * left alone: what is stored is as large as its value, whatever space a caller puts between.
  */
 
+import { endOfString } from './json-guard.js';
+
 const SPACE = 32;
 const QUOTE = 34;
 const COMMA = 44;
 const COLON = 58;
 const OPEN_BRACKET = 91;
-const BACKSLASH = 92;
 const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
@@ -91,18 +92,4 @@ export class JsonReader {
     this.at += 1;
     return true;
   }
-}
-
-/** The offset of the quote that closes the string opened at `start`. */
-function endOfString(text: string, start: number): number {
-  let at = text.indexOf('"', start + 1);
-  while (isEscaped(text, at)) at = text.indexOf('"', at + 1);
-  return at;
-}
-
-/** Whether an odd number of backslashes stands before it: each two of them are one character. */
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote - 1;
-  while (text.charCodeAt(at) === BACKSLASH) at -= 1;
-  return (quote - at) % 2 === 0;
 }

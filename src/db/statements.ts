@@ -1,8 +1,9 @@
 /**
  * The SQL of the writer: one statement per kind of mutation, each taking the JSON text of an array
- * of rows, and for some kinds another one that takes lines (`lines.ts`). They are prepared by name on every connection of the writer. No statement reads a table
- * in order to decide: what is written was decided by the actor that owns the row. The regular ones
- * are made from `mutations.ts`; docs/statements.sql shows them all as they are sent.
+ * of rows, and for some kinds another one that takes lines (`lines.ts`). They are prepared by name on
+ * every connection of the writer. No statement reads a table in order to decide: what is written was
+ * decided by the actor that owns the row. The regular ones are made from `mutations.ts`;
+ * docs/statements.sql shows them all as they are sent.
  */
 
 import { CELL_END, LINE_END, LINED_COLUMNS, NULL_CELL } from './lines.js';
