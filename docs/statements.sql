@@ -602,6 +602,26 @@ copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handle
 -- writer_opentask_insert_lines
 copy open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
 
+-- writer_instance_insert_cells
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint);
+
+-- writer_output_insert_cells
+insert into block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::integer, $7::json, $8::text, $9::integer, $10::timestamptz, $11::json);
+
+-- writer_audit_insert_cells
+insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
+values ($1::uuid, $2::integer, $3::text, $4::json, $5::timestamptz);
+
+-- writer_task_insert_cells
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::text, $7::text, $8::text, $9::json, $10::json, $11::json, $12::integer, $13::bigint, $14::smallint, $15::text, $16::boolean, $17::text, $18::integer, $19::timestamptz, $20::timestamptz, $21::timestamptz, $22::json, $23::text, $24::boolean, $25::integer, $26::json, $27::json, $28::timestamptz, $29::bigint);
+
+-- writer_opentask_insert_cells
+insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::smallint, $7::timestamptz);
+
 -- writer_gated_sequence_insert
 insert into sequences (id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
 select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.status, 'production'), r.definition, r.created_at
@@ -630,5 +650,11 @@ select l.cells[1]::uuid, l.cells[2]::uuid, l.cells[3]::text, l.cells[4]::text, l
 from (
   select string_to_array(line, E'\x1f', E'\x01') as cells
   from string_to_table($1::text, E'\x0a') as line offset 0) as l
+on conflict do nothing
+returning id;
+
+-- writer_gated_instance_insert_cells
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::timestamptz, $7::smallint, $8::text, $9::json, $10::json, $11::json, $12::json, $13::json, $14::json, $15::text, $16::integer, $17::text, $18::uuid, $19::json, $20::integer, $21::integer, $22::timestamptz, $23::timestamptz, $24::uuid, $25::text, $26::uuid, $27::text, $28::json, $29::bigint)
 on conflict do nothing
 returning id;

@@ -77,6 +77,11 @@ export function rowText(kind: MutationKind, row: object): string {
   return textOf(columns, row as Cells, cellOfValue);
 }
 
+/** The cells of a line as the parameters of a statement. */
+export function cellsOf(line: string): (string | null)[] {
+  return line.split(CELL_END).map((cell) => (cell === NULL_CELL ? null : cell));
+}
+
 /** Whether the text is a line rather than an object of JSON: no first cell begins like one. */
 export function isLine(row: string): boolean {
   return row.charCodeAt(0) !== 0x7b;

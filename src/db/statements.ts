@@ -26,6 +26,8 @@ export interface Statement {
   readonly text: string;
   /** It takes its rows as data behind it, not as a parameter. */
   readonly isCopy?: true;
+  /** The same for one row that is a line: its cells are the parameters. */
+  readonly ofCells?: Statement;
 }
 
 /**
@@ -153,6 +155,9 @@ export const STATEMENTS = Object.fromEntries(
   ]),
 ) as Readonly<Record<MutationKind, Statement>>;
 
+/** The answer lacks a row that was there. */
+const GATE = 'on conflict do nothing\nreturning id';
+
 export type GatedKind = 'sequence.insert' | 'instance.insert' | 'event.insert';
 
 /** A row of this table with its id keeps one from being inserted, as one with its key does. */
@@ -176,7 +181,7 @@ function gated(kind: GatedKind, name: string): Statement {
     barring === undefined
       ? ''
       : `\nwhere not exists (select 1 from ${barring} t where t.id = r.id)`;
-  return { name, text: `${textOf(kind)}${unless}\non conflict do nothing\nreturning id` };
+  return { name, text: `${textOf(kind)}${unless}\n${GATE}` };
 }
 
 /** A character as a literal of SQL. */
@@ -191,11 +196,22 @@ const CSV = `format csv, delimiter ${escaped(CELL_END)}, null ${escaped(NULL_CEL
 export const LINE_STATEMENTS = Object.fromEntries(
   [...LINED_COLUMNS].map(([kind, columns]) => {
     const { table } = MUTATIONS[kind] as Insert;
-    const names = columns.map(({ name }) => name).join(', ');
+    const { name } = STATEMENTS[kind];
+    const names = columns.map((column) => column.name).join(', ');
     const text = `copy ${table} (${names}) from stdin with (${CSV})`;
-    return [kind, { name: `${STATEMENTS[kind].name}_lines`, text, isCopy: true }];
+    const ofCells = { name: `${name}_cells`, text: cellsText(kind) };
+    return [kind, { name: `${name}_lines`, text, isCopy: true, ofCells }];
   }),
 ) as Readonly<Partial<Record<MutationKind, Statement>>>;
+
+/** $1, $2, … are the cells of a line. */
+function cellsText(kind: MutationKind): string {
+  const columns = LINED_COLUMNS.get(kind)!;
+  const names = columns.map(({ name }) => name).join(', ');
+  const cells = columns.map(({ type }, i) => `$${i + 1}::${type}`).join(', ');
+  const { table } = MUTATIONS[kind] as Insert;
+  return `insert into ${table} (${names})\nvalues (${cells})`;
+}
 
 /**
  * The gated insert of rows that are lines, which COPY has no form for: $1 is their text. The offset
@@ -215,10 +231,14 @@ select ${cells}
 from (
   select string_to_array(line, ${escaped(CELL_END)}, ${escaped(NULL_CELL)}) as cells
   from string_to_table($1::text, ${escaped(LINE_END)}) as line offset 0) as l
-on conflict do nothing
-returning id`;
-  return { name: `${GATED_STATEMENTS[kind].name}_lines`, text };
+${GATE}`;
+  const { name } = GATED_STATEMENTS[kind];
+  const ofCells = { name: `${name}_cells`, text: `${cellsText(kind)}\n${GATE}` };
+  return { name: `${name}_lines`, text, ofCells };
 }
+
+const celled = (statements: Readonly<Partial<Record<MutationKind, Statement>>>) =>
+  Object.values(statements).flatMap((statement) => statement.ofCells ?? []);
 
 /** Everything that a connection of the writer prepares. */
 export const ALL_STATEMENTS: readonly Statement[] = [
@@ -228,8 +248,10 @@ export const ALL_STATEMENTS: readonly Statement[] = [
   FORGET_FLUSHES,
   ...Object.values(STATEMENTS),
   ...Object.values(LINE_STATEMENTS),
+  ...celled(LINE_STATEMENTS),
   ...Object.values(GATED_STATEMENTS),
   ...Object.values(GATED_LINE_STATEMENTS),
+  ...celled(GATED_LINE_STATEMENTS),
 ];
 
 /** All statements as one text, which is committed as docs/statements.sql to be read and compared. */

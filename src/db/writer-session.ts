@@ -10,6 +10,7 @@
 
 import pg from 'pg';
 import type { RowsCommand } from './batch.js';
+import { cellsOf } from './lines.js';
 import { RowsBuffer } from './rows-buffer.js';
 import { ALL_STATEMENTS, type Statement, WRITER_SETTINGS } from './statements.js';
 
@@ -193,9 +194,19 @@ const NO_VALUES: readonly Buffer[] = [];
 
 const ROWS = new RowsBuffer();
 
+/**
+ * So few lines are inserted one by one: the server answers the beginning of a copy, which wakes the
+ * writer and costs more than what a copy saves (docs/decisions/0115).
+ */
+const FEW_LINES = 2;
+
 /** Where a copy is not begun, because something before it failed, the server skips its data. */
 function sendRows(connection: CopyingConnection, command: RowsCommand): void {
-  const { name, isCopy } = command.statement;
+  const { name, isCopy, ofCells } = command.statement;
+  if (ofCells !== undefined && command.rows.length <= FEW_LINES) {
+    for (const line of command.rows) sendValues(connection, ofCells.name, cellsOf(line));
+    return;
+  }
   const rows = ROWS.bytesOf(command);
   sendValues(connection, name, isCopy ? NO_VALUES : [rows]);
   if (!isCopy) return;
@@ -206,7 +217,7 @@ function sendRows(connection: CopyingConnection, command: RowsCommand): void {
 function sendValues(
   connection: pg.Connection,
   statement: string,
-  values: readonly (string | Buffer)[],
+  values: readonly (string | Buffer | null)[],
 ): void {
   connection.bind({ statement, values: values as string[] }, true);
   connection.execute(null, true);

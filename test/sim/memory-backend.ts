@@ -6,12 +6,12 @@
 import { BEGIN, COMMIT, FENCE, FORGET_FLUSHES } from '../../src/db/statements.js';
 import type { ExchangeFault } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
-import { RUNS, rowsIn } from './memory-statements.js';
+import { RUNS, rowsIn, textIn } from './memory-statements.js';
 import { Blocked, type Row, SqlError, Transaction } from './memory-tables.js';
 
 export interface Bound {
   readonly statement: string;
-  readonly values: readonly string[];
+  readonly values: readonly (string | null)[];
 }
 
 export interface Result {
@@ -187,7 +187,7 @@ export class Backend {
     if (statement === FORGET_FLUSHES.name) return this.#forget(tx, values.map(Number));
     const run = RUNS.get(statement);
     if (run === undefined) throw new SqlError('26000', `statement ${statement} does not exist`);
-    const text = values[0]!;
+    const text = textIn(statement, values);
     if (text.includes('\\u0000') || text.includes(POISON)) {
       throw new SqlError('22P05', 'unsupported Unicode escape sequence');
     }

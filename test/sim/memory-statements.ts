@@ -5,7 +5,7 @@
 
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { laterOf } from '../../src/core/time.js';
-import { LINE_END } from '../../src/db/lines.js';
+import { CELL_END, LINE_END, NULL_CELL } from '../../src/db/lines.js';
 import {
   type Delete,
   fieldsOf,
@@ -324,13 +324,15 @@ function remove(
 /** Name of the prepared statement → what it does. */
 export const RUNS: ReadonlyMap<string, Run> = new Map([
   ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, runOf(kind)] as const),
-  ...Object.entries(LINE_STATEMENTS).map(
-    ([kind, { name }]) => [name, copyRun(MUTATIONS[kind as MutationKind] as Insert)] as const,
-  ),
+  ...Object.entries(LINE_STATEMENTS).flatMap(([kind, { name, ofCells }]) => {
+    const insert = MUTATIONS[kind as MutationKind] as Insert;
+    return [[name, copyRun(insert)] as const, [ofCells!.name, insertRun(insert)] as const];
+  }),
   ...[GATED_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
-    (Object.entries(statements) as [GatedKind, Statement][]).map(([kind, { name }]) => {
+    (Object.entries(statements) as [GatedKind, Statement][]).flatMap(([kind, statement]) => {
       const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
-      return [name, insertRun(insert, GATED_UNLESS[kind])] as const;
+      const run = insertRun(insert, GATED_UNLESS[kind]);
+      return namesOf(statement).map((name) => [name, run] as const);
     }),
   ),
 ]);
@@ -338,7 +340,26 @@ export const RUNS: ReadonlyMap<string, Run> = new Map([
 /** Name of a statement whose rows are lines → their kind. */
 const LINED = new Map<string, MutationKind>(
   [LINE_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
-    Object.entries(statements).map(([kind, { name }]) => [name, kind as MutationKind] as const),
+    Object.entries(statements).flatMap(([kind, statement]) =>
+      namesOf(statement).map((name) => [name, kind as MutationKind] as const),
+    ),
+  ),
+);
+
+function namesOf({ name, ofCells }: Statement): string[] {
+  return ofCells === undefined ? [name] : [name, ofCells.name];
+}
+
+/** What a statement was given as one text: the cells of a row as a line. */
+export function textIn(statement: string, values: readonly (string | null)[]): string {
+  if (!CELLED.has(statement)) return values[0]!;
+  return values.map((value) => value ?? NULL_CELL).join(CELL_END);
+}
+
+/** Statements that are given the cells of one row. */
+const CELLED: ReadonlySet<string> = new Set(
+  [LINE_STATEMENTS, GATED_LINE_STATEMENTS].flatMap((statements) =>
+    Object.values(statements).map(({ ofCells }) => ofCells!.name),
   ),
 );
 
