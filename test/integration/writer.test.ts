@@ -296,6 +296,29 @@ test('what arrives during a flush is one batch, and outcomes come in order', asy
   assert.equal(await count('audit_log'), 400);
 });
 
+test('a row says the same whether it goes alone, with a few, or with many', async () => {
+  const h = await start();
+  const said = {
+    data: { 'a"b': ['c\\d', 'e,f', "'", 'Zoë 😀', null, 1.5e-7] },
+    metadata: {},
+    timezone: '',
+  };
+  const puts = (from: number, rows: number) =>
+    Array.from({ length: rows }, (_, n) => instancePut(from + n, said));
+  await h.put('a', puts(10, 1));
+  await h.put('a', puts(20, 2));
+  await h.put('a', puts(30, 3));
+  await h.put('b', puts(40, 1), 'exists');
+  await h.put('b', puts(50, 3), 'batch');
+  const { rows } = await client.query(
+    `select count(*)::int as n, (to_jsonb(i) - 'id' - 'data') || jsonb_build_object('data', i.data::text) as said
+     from instances i group by 2`,
+  );
+  assert.deepEqual(column(rows, 'n'), [10]);
+  assert.deepEqual(JSON.parse(rows[0].said.data), said.data);
+  assert.equal(rows[0].said.timezone, '');
+});
+
 test('a unit larger than a batch is written alone', async () => {
   const h = await start({ limits: { rowsMax: 5, bytesMax: 10_000 } });
   const rows = Array.from({ length: 12 }, (_, n) => auditPut(1, n));

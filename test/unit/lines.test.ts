@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
-import { isLine, LINED_COLUMNS, rowOf, rowText } from '../../src/db/lines.js';
+import { cellsOf, isLine, LINED_COLUMNS, rowOf, rowText } from '../../src/db/lines.js';
 import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -27,6 +27,18 @@ test('what is not there is null, as the null of JSON is', () => {
   const row = { id: ID, instance_id: ID, block_id: 'a', output: null };
   const read = readRow('output.insert', rowText('output.insert', row));
   assert.deepEqual([read.output, read.output_ref, read.block_id], [null, null, 'a']);
+});
+
+test('the cells of a line are what its columns hold', () => {
+  const row = { id: ID, instance_id: ID, block_id: '', try: 2, output: { a: '\u001f'.length } };
+  const cells = cellsOf(rowText('output.insert', row));
+  const names = LINED_COLUMNS.get('output.insert')!.map(({ name }) => name);
+  const named = Object.fromEntries(names.map((name, i) => [name, cells[i]]));
+  assert.equal(cells.length, names.length);
+  assert.deepEqual(
+    [named.id, named.block_id, named.try, named.output, named.effect],
+    [ID, '', '2', '{"a":1}', null],
+  );
 });
 
 test('a row with a text that would be taken apart is an object', () => {
