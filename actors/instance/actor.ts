@@ -73,8 +73,7 @@ const HANDLERS: {
     message: MessageOf<Kind>,
   ) => Came;
 } = {
-  get: ({ record }, turn, { request }) =>
-    answer(turn, request, JSON.stringify(wireInstance(record))),
+  get,
   tree: ({ plan, record: { snapshot, id } }, turn, { request }) =>
     answer(turn, request, JSON.stringify(treeOf(plan, snapshot.execution, id))),
   look: ({ record }, turn, { request, version }) => {
@@ -119,6 +118,12 @@ type Handler = (actor: LiveInstance, turn: Turn, message: never) => Came;
 
 function answer(turn: Turn, request: number, body: string): undefined {
   turn.reply(request, 200, body);
+}
+
+function get({ record, env }: LiveInstance, turn: Turn, { request }: MessageOf<'get'>): undefined {
+  const stamp = env.versions?.stampOf(record.id);
+  const body = JSON.stringify(wireInstance(record));
+  turn.effects.push({ kind: 'reply', request, status: 200, body, stamp });
 }
 
 function checkTenant(actor: LiveInstance, message: InstanceRequest): void {

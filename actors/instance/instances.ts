@@ -80,6 +80,7 @@ export class Instances {
         charactersOf: (actor) => actor.kept.characters,
         refuse: (cell, message, error) => this.#refuse(cell, message, error),
         missing: (cell, messages, rows) => this.#missing(cell, messages, rows),
+        changing: ({ id }) => env.versions?.raise(id),
         committed: (cell) => this.#committed(cell),
         existed: (cell) => this.#existed(cell),
         refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
@@ -122,6 +123,8 @@ export class Instances {
 
   /** Takes an instance out of memory because its rows were deleted. */
   evictSequence(sequenceId: string): void {
+    // Those that are not in memory are gone for their readers, too.
+    this.#deps.env.versions?.raiseAll();
     for (const cell of this.#host.cells) {
       if (cell.state?.record.sequence_id === sequenceId) this.#forget(cell);
     }
@@ -139,6 +142,7 @@ export class Instances {
     cell.state = undefined;
     cell.phase = 'held';
     this.#purging.add(cell);
+    this.#deps.env.versions?.raise(id);
     return true;
   }
 

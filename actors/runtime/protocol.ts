@@ -102,6 +102,8 @@ export type Reply =
       readonly claims?: readonly TaskClaim[];
       /** An event was stored that fires triggers: a hint for the front thread. */
       readonly fires?: true;
+      /** The record of an instance, which the front thread may keep while this is current (`versions.ts`). */
+      readonly stamp?: number;
     }
   | { readonly request: number; readonly error: ErrorData };
 

@@ -45,8 +45,9 @@ export type Effect =
       readonly status: number;
       readonly body: string;
       readonly claims?: readonly TaskClaim[];
-      /** See `Reply`. */
+      /** See `Reply`, as for `stamp`. */
       readonly fires?: true;
+      readonly stamp?: number | undefined;
     }
   | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
   | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }

@@ -509,12 +509,13 @@ export class Shard {
   }
 }
 
-/** Most replies have no claims, and then not even the member: every one is cloned. */
+/** Most replies have none of the other members, and then not even undefined ones: every one is cloned. */
 function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
   const { request } = effect;
   if (effect.kind === 'error') return { request, error: effect.error.toData() };
-  const { status, body, claims, fires } = effect;
+  const { status, body, claims, fires, stamp } = effect;
   if (fires) return { request, status, body, fires };
+  if (stamp !== undefined) return { request, status, body, stamp };
   return claims === undefined ? { request, status, body } : { request, status, body, claims };
 }
 
