@@ -91,7 +91,7 @@ export class Promises {
     this.#counts.add('record kept');
     const shown = JSON.parse(kept.body) as Row;
     const row = this.#tables.row('instances', target);
-    if (shown.state === row?.state && shown.updated_at === row.updated_at) return;
+    if (row?.state === shown.state && row?.updated_at === shown.updated_at) return;
     throw new Violation(`a record of ${shown.updated_at} is kept, not ${row?.updated_at}`, target);
   }
 

@@ -107,7 +107,7 @@ test('people answered in every way, events came, children and sagas ended', () =
 });
 
 test('records of instances were kept, and held against what was committed', () => {
-  expectEach(['record kept'], 1_000);
+  expectEach(['record kept'], 500);
 });
 
 /** Each so many times over all seeds; in their brief form half of that, all together. */
