@@ -11,6 +11,7 @@ import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
+import type { KnownRecord } from '../runtime/protocol.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter } from './advance.js';
@@ -120,10 +121,16 @@ function answer(turn: Turn, request: number, body: string): undefined {
   turn.reply(request, 200, body);
 }
 
-function get({ record, env }: LiveInstance, turn: Turn, { request }: MessageOf<'get'>): undefined {
-  const stamp = env.versions?.stampOf(record.id);
-  const body = JSON.stringify(wireInstance(record));
-  turn.effects.push({ kind: 'reply', request, status: 200, body, stamp });
+function get(actor: LiveInstance, turn: Turn, { request }: MessageOf<'get'>): undefined {
+  const { text: body, ...known } = knownRecord(actor);
+  turn.effects.push({ kind: 'reply', request, status: 200, body, known });
+}
+
+/** What a reader is shown of it; to be told behind the units that it has under way. */
+export function knownRecord({ record, env }: LiveInstance): Required<KnownRecord> {
+  const { id: instance } = record;
+  const stamp = env.versions?.stampOf(instance) ?? Number.NaN;
+  return { instance, stamp, text: JSON.stringify(wireInstance(record)) };
 }
 
 function checkTenant(actor: LiveInstance, message: InstanceRequest): void {

@@ -12,7 +12,7 @@ import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/d
 import type { EngineError } from '../../src/errors.js';
 import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { KinNote, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
+import type { KinNote, KnownRecord, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
 import type { SequenceName, WebhookRow } from './rows.js';
 
 /** A step inside the process whose outcome comes back as a message. */
@@ -45,9 +45,9 @@ export type Effect =
       readonly status: number;
       readonly body: string;
       readonly claims?: readonly TaskClaim[];
-      /** See `Reply`, as for `stamp`. */
+      /** See `Reply`. */
       readonly fires?: true;
-      readonly stamp?: number | undefined;
+      known?: KnownRecord | undefined;
     }
   | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
   | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }

@@ -10,7 +10,14 @@ import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
-import type { Reply, ReplyPost, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
+import type {
+  KnownRecord,
+  Reply,
+  ReplyPost,
+  Request,
+  RequestPost,
+  TaskClaim,
+} from '../runtime/protocol.js';
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords, type KeptReply } from './kept-records.js';
 import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
@@ -33,7 +40,6 @@ interface Pending {
   readonly shard: number;
   readonly operation: ShardOperation;
   readonly tenant: string;
-  readonly target: string;
   readonly bytes: number;
   readonly deadline: number;
   readonly onReply: OnReply;
@@ -154,7 +160,6 @@ export class ShardClient {
       shard,
       operation,
       tenant,
-      target,
       bytes: body.length,
       deadline: this.#deps.clock.monotonic() + timeoutMs,
       onReply,
@@ -280,16 +285,18 @@ export class ShardClient {
       this.#settle(request, { error: fromErrorData(reply.error) });
       return;
     }
-    const { status, body, stamp } = reply;
+    const { status, body, known } = reply;
     const told = { status, body };
-    if (stamp !== undefined) this.#keep(request, stamp, told);
+    if (known !== undefined) this.#keep(request, known, told);
     this.#settle(request, told);
     if (reply.fires) this.#deps.onFires?.();
   }
 
-  #keep(request: number, stamp: number, reply: KeptReply): void {
+  /** For the tenant that asked, which is shown the same when it reads the instance. */
+  #keep(request: number, { instance, stamp, text }: KnownRecord, told: KeptReply): void {
     const pending = this.#pending.get(request);
-    if (pending !== undefined) this.kept.keep(pending.tenant, pending.target, stamp, reply);
+    const reply = text === undefined ? told : { status: 200, body: text };
+    if (pending !== undefined) this.kept.keep(pending.tenant, instance, stamp, reply);
   }
 
   #unclaim(claims: readonly TaskClaim[]): void {

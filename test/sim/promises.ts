@@ -84,7 +84,7 @@ export class Promises {
   }
 
   /** What a read at this moment would be answered is what is committed. */
-  #checkKept({ tenant, target }: Call, engine: SimEngine): void {
+  #checkKept(tenant: string, target: string, engine: SimEngine): void {
     if (engine !== this.#newest()) return;
     const kept = engine.client.kept.find(tenant, target);
     if (kept === undefined) return;
@@ -115,12 +115,13 @@ export class Promises {
       if (status >= 300) this.#releases.refused(call, status, mark.release);
       else this.#releases.answered(call, body, mark.release);
     }
-    this.#checkKept(call, engine);
+    this.#checkKept(call.tenant, target, engine);
     if (status >= 300) return;
     this.#count(call, mark.row);
     switch (call.operation) {
       case 'instances.create':
         this.#created(call, body as { id: string; deduplicated: boolean });
+        this.#checkKept(call.tenant, (body as { id: string }).id, engine);
         return;
       case 'instances.createBatch':
         this.#batchCreated(call);

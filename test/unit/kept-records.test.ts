@@ -158,10 +158,8 @@ describe('the client of the shards', () => {
       asked += 1;
       const given = stamp();
       const answer: Reply = { request: id, status: 200, body };
-      port2.postMessage({
-        kind: 'replies',
-        replies: [given === undefined ? answer : { ...answer, stamp: given }],
-      });
+      const known = given === undefined ? {} : { known: { instance: ID, stamp: given } };
+      port2.postMessage({ kind: 'replies', replies: [{ ...answer, ...known }] });
       while (heard.text === '') await new Promise((resolve) => setImmediate(resolve));
       return { text: heard.text, isAsked: true };
     };
