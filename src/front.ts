@@ -164,6 +164,7 @@ function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptio
     engine_database_up: () => (isServing() ? 1 : 0),
     engine_clock_skew_seconds: () => (now() - realClock.now()) / 1_000,
     engine_requests_in_flight: () => client.inFlight,
+    engine_instance_reads_kept_total: () => client.readsKept,
   };
   return metricsOperations(new Metrics({ memory, front, rows: sampler.gauges }), sampler);
 }

@@ -29,6 +29,12 @@ export const LIMITS = {
   bodyIdleTimeoutMs: 30_000,
   /** Lists and polls stop here and say so (docs/limits.md). */
   responseBytesMax: 8 * 1024 * 1024,
+  /**
+   * Records of instances that the front thread keeps for those who read them again; one that is longer
+   * than the second is asked for each time.
+   */
+  keptRecordsCharactersMax: 16 * 1024 * 1024,
+  keptRecordCharactersMax: 1024 * 1024,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
   /**

@@ -9,8 +9,9 @@ import {
   COUNTER_INDEX,
   COUNTERS,
   type CounterName,
+  FRONT_COUNTERS,
   FRONT_GAUGES,
-  type FrontGaugeName,
+  type FrontMetricName,
   HISTOGRAMS,
   type HistogramName,
   NAMED_COUNTERS,
@@ -71,7 +72,7 @@ export class MetricMemory {
 
 export interface MetricSources {
   readonly memory: MetricMemory;
-  readonly front: Readonly<Record<FrontGaugeName, () => number>>;
+  readonly front: Readonly<Record<FrontMetricName, () => number>>;
   /** The last look at the rows; 0 before the first one. */
   readonly rows: Readonly<Record<RowGaugeName, () => number>>;
 }
@@ -90,6 +91,9 @@ export class Metrics {
     }
     for (const [name, help] of entriesOf(THREAD_GAUGES)) {
       this.#add(name, 'gauge', help, () => memory.gauge(name));
+    }
+    for (const [name, help] of entriesOf(FRONT_COUNTERS)) {
+      this.#add(name, 'counter', help, front[name]);
     }
     for (const [name, help] of entriesOf(FRONT_GAUGES)) this.#add(name, 'gauge', help, front[name]);
     for (const [name, help] of entriesOf(ROW_GAUGES)) this.#add(name, 'gauge', help, rows[name]);

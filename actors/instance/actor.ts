@@ -11,6 +11,7 @@ import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
+import type { KnownRecord } from '../runtime/protocol.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter } from './advance.js';
@@ -73,8 +74,7 @@ const HANDLERS: {
     message: MessageOf<Kind>,
   ) => Came;
 } = {
-  get: ({ record }, turn, { request }) =>
-    answer(turn, request, JSON.stringify(wireInstance(record))),
+  get,
   tree: ({ plan, record: { snapshot, id } }, turn, { request }) =>
     answer(turn, request, JSON.stringify(treeOf(plan, snapshot.execution, id))),
   look: ({ record }, turn, { request, version }) => {
@@ -119,6 +119,18 @@ type Handler = (actor: LiveInstance, turn: Turn, message: never) => Came;
 
 function answer(turn: Turn, request: number, body: string): undefined {
   turn.reply(request, 200, body);
+}
+
+function get(actor: LiveInstance, turn: Turn, { request }: MessageOf<'get'>): undefined {
+  const { text: body, ...known } = knownRecord(actor);
+  turn.effects.push({ kind: 'reply', request, status: 200, body, known });
+}
+
+/** What a reader is shown of it; to be told behind the units that it has under way. */
+export function knownRecord({ record, env }: LiveInstance): Required<KnownRecord> {
+  const { id: instance } = record;
+  const stamp = env.versions?.stampOf(instance) ?? Number.NaN;
+  return { instance, stamp, text: JSON.stringify(wireInstance(record)) };
 }
 
 function checkTenant(actor: LiveInstance, message: InstanceRequest): void {

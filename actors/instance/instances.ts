@@ -18,7 +18,7 @@ import type { Outlook } from '../runtime/residence.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
 import type { Prepare } from './action.js';
-import { create, handle } from './actor.js';
+import { create, handle, knownRecord } from './actor.js';
 import { beingRemoved } from './creation.js';
 import { type InstanceEnv, isSeenBy, type LiveInstance, liveInstance } from './live-instance.js';
 import type { Creation, InstanceMessage, InstanceRequest, Message, Repeat } from './messages.js';
@@ -56,6 +56,8 @@ export class Instances {
   readonly #creating = new Map<InstanceCell, Creation>();
   readonly #preparing = new Map<InstanceCell, Prepared>();
   readonly #purging = new Set<InstanceCell>();
+  /** It was created while nothing else was under way. */
+  #newborn: InstanceCell | undefined;
   /** Instances that the engine itself leaves alone, see `#givesUp`. */
   readonly #quarantined = new Set<string>();
 
@@ -80,6 +82,7 @@ export class Instances {
         charactersOf: (actor) => actor.kept.characters,
         refuse: (cell, message, error) => this.#refuse(cell, message, error),
         missing: (cell, messages, rows) => this.#missing(cell, messages, rows),
+        changing: ({ id }) => env.versions?.raise(id),
         committed: (cell) => this.#committed(cell),
         existed: (cell) => this.#existed(cell),
         refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
@@ -122,6 +125,8 @@ export class Instances {
 
   /** Takes an instance out of memory because its rows were deleted. */
   evictSequence(sequenceId: string): void {
+    // Those that are not in memory are gone for their readers, too.
+    this.#deps.env.versions?.raiseAll();
     for (const cell of this.#host.cells) {
       if (cell.state?.record.sequence_id === sequenceId) this.#forget(cell);
     }
@@ -139,6 +144,7 @@ export class Instances {
     cell.state = undefined;
     cell.phase = 'held';
     this.#purging.add(cell);
+    this.#deps.env.versions?.raise(id);
     return true;
   }
 
@@ -156,6 +162,21 @@ export class Instances {
     this.#deps.changed(id);
   }
 
+  /**
+   * Who creates an instance mostly reads it next. As long as it is alone its record travels with the
+   * answer: it is made while the writer commits, when the shard has nothing else to do.
+   */
+  showNewborn(): void {
+    const cell = this.#newborn;
+    if (cell === undefined) return;
+    this.#newborn = undefined;
+    const { state, last, unacked } = cell;
+    if (state === undefined || last === undefined || unacked !== 1) return;
+    if (this.#deps.commits.unackedUnits !== 1 || last.bytes > NEWBORN_CHARACTERS_MAX) return;
+    const reply = last.effects.find((effect) => effect.kind === 'reply');
+    if (reply?.kind === 'reply') reply.known = knownRecord(state);
+  }
+
   /** Reads the rows of actors that were asked for in this turn, and lets idle ones go. */
   endTurn(): void {
     this.#host.endTurn();
@@ -169,6 +190,7 @@ export class Instances {
     const actor = liveInstance(record, creation.sequence.plan, env);
     const cell = this.#host.add(record.id, actor, gated ? 'held' : 'ready');
     if (gated) this.#creating.set(cell, creation);
+    if (this.#deps.commits.unackedUnits === 0) this.#newborn = cell;
     this.#insert(cell, creation, (turn) => create(actor, turn, creation.request, gated));
   }
 
@@ -387,6 +409,9 @@ export class Instances {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
 }
+
+/** Of the unit that creates it: nobody may read it, and a long text costs its way to the front. */
+const NEWBORN_CHARACTERS_MAX = 16_384;
 
 /** What was refused is the fault of the instance's data, unless somebody asked for it. */
 function refusedUnitOf({ effects, origin }: PendingUnit, reason: string): Message | undefined {

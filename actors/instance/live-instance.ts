@@ -13,6 +13,7 @@ import type { WebhookEvent } from '../../src/core/webhook.js';
 import { LazyMap } from '../../src/lazy-map.js';
 import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
+import type { Versions } from '../runtime/versions.js';
 import type { Found } from './child-places.js';
 import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord, NewInstance } from './record.js';
@@ -46,6 +47,8 @@ export interface InstanceEnv {
   readonly monotonic: () => number;
   /** Absent: nobody measures. */
   readonly measures?: Measures;
+  /** Absent: nobody keeps what is read. */
+  readonly versions?: Versions | undefined;
 }
 
 /** What the row of an open gate says that may change while it is open. */

@@ -352,6 +352,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       return;
     }
     cell.line?.remove(cell);
+    this.#kind.changing?.(cell);
     cell.last = this.#deps.commits.append(cell, turn);
     cell.unacked += 1;
     cell.unackedBytes += cell.last.bytes;

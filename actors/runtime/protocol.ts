@@ -93,6 +93,14 @@ export interface FoundTask extends TaskClaim {
   readonly record: string;
 }
 
+/** What a reader of an instance is shown, which the front thread may keep while it holds (`versions.ts`). */
+export interface KnownRecord {
+  readonly instance: string;
+  readonly stamp: number;
+  /** Absent: the body of the reply is the record. */
+  readonly text?: string;
+}
+
 export type Reply =
   | {
       readonly request: number;
@@ -102,6 +110,7 @@ export type Reply =
       readonly claims?: readonly TaskClaim[];
       /** An event was stored that fires triggers: a hint for the front thread. */
       readonly fires?: true;
+      readonly known?: KnownRecord;
     }
   | { readonly request: number; readonly error: ErrorData };
 

@@ -12,7 +12,7 @@ import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/d
 import type { EngineError } from '../../src/errors.js';
 import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { KinNote, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
+import type { KinNote, KnownRecord, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
 import type { SequenceName, WebhookRow } from './rows.js';
 
 /** A step inside the process whose outcome comes back as a message. */
@@ -47,6 +47,7 @@ export type Effect =
       readonly claims?: readonly TaskClaim[];
       /** See `Reply`. */
       readonly fires?: true;
+      known?: KnownRecord | undefined;
     }
   | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
   | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }

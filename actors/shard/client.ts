@@ -10,7 +10,16 @@ import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
-import type { Reply, ReplyPost, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
+import type {
+  KnownRecord,
+  Reply,
+  ReplyPost,
+  Request,
+  RequestPost,
+  TaskClaim,
+} from '../runtime/protocol.js';
+import { Versions } from '../runtime/versions.js';
+import { KeptRecords, type KeptReply } from './kept-records.js';
 import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
 
 export type ShardReply =
@@ -46,7 +55,15 @@ const WATCHES: ReadonlySet<ShardOperation> = new Set(['instances.watch', 'change
 
 const SWEEP_MS = 1_000;
 
+/** Nothing is kept for longer: in this time no counter of versions comes round. */
+const KEPT_MS_MAX = 3_600_000;
+
 export class ShardClient {
+  /** To be handed to all shards. */
+  readonly versions = new Versions();
+  readonly kept = new KeptRecords(this.versions);
+  /** Reads of instances that were answered from what is kept. */
+  readsKept = 0;
   readonly #deps: ShardClientDeps;
   readonly #ports: (MessagePort | undefined)[];
   readonly #outbox: { requests: Request[]; aborted: number[] }[];
@@ -55,12 +72,14 @@ export class ShardClient {
   #nextShard = 0;
   #bytes = 0;
   #flushing = false;
+  #keptSince: number;
   #sweep: TimerHandle;
 
   constructor(deps: ShardClientDeps) {
     this.#deps = deps;
     this.#ports = Array.from({ length: deps.shards }, () => undefined);
     this.#outbox = this.#ports.map(() => ({ requests: [], aborted: [] }));
+    this.#keptSince = deps.clock.monotonic();
     this.#sweepLater();
   }
 
@@ -82,6 +101,8 @@ export class ShardClient {
     this.#ports[shard]?.close();
     this.#ports[shard] = undefined;
     this.#outbox[shard] = { requests: [], aborted: [] };
+    // It raises nothing any more for what it is told.
+    this.versions.raiseAll();
     this.#refuse((pending) => pending.shard === shard || pending.mayMove);
   }
 
@@ -102,7 +123,7 @@ export class ShardClient {
   }
 
   /**
-   * @param onReply called once, also after `abort`
+   * @param onReply called once, also after `abort`; before this returns when the answer is at hand
    * @param traceparent see `Request`, as for `query` and `maySeeSecrets`
    * @returns the request's number, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is away
@@ -118,6 +139,12 @@ export class ShardClient {
     query?: Request['query'],
     maySeeSecrets?: true,
   ): number {
+    const kept = operation === 'instances.get' ? this.kept.find(tenant, target) : undefined;
+    if (kept !== undefined) {
+      this.readsKept += 1;
+      onReply(kept);
+      return 0;
+    }
     if (
       this.#pending.size >= LIMITS.requestsInFlightMax ||
       this.#bytes + body.length > LIMITS.requestBytesInFlightMax
@@ -166,15 +193,15 @@ export class ShardClient {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const text = typeof body === 'string' ? body : textOf(body);
+      const leave = () => {
+        this.abort(id);
+        reject(signal?.reason);
+      };
       const id = this.send(shard, operation, tenant, target, text, (reply) => {
         signal?.removeEventListener('abort', leave);
         if ('error' in reply) reject(reply.error);
         else resolve(reply);
       });
-      const leave = () => {
-        this.abort(id);
-        reject(signal?.reason);
-      };
       signal?.addEventListener('abort', leave, { once: true });
     });
   }
@@ -258,8 +285,18 @@ export class ShardClient {
       this.#settle(request, { error: fromErrorData(reply.error) });
       return;
     }
-    this.#settle(request, { status: reply.status, body: reply.body });
+    const { status, body, known } = reply;
+    const told = { status, body };
+    if (known !== undefined) this.#keep(request, known, told);
+    this.#settle(request, told);
     if (reply.fires) this.#deps.onFires?.();
+  }
+
+  /** For the tenant that asked, which is shown the same when it reads the instance. */
+  #keep(request: number, { instance, stamp, text }: KnownRecord, told: KeptReply): void {
+    const pending = this.#pending.get(request);
+    const reply = text === undefined ? told : { status: 200, body: text };
+    if (pending !== undefined) this.kept.keep(pending.tenant, instance, stamp, reply);
   }
 
   #unclaim(claims: readonly TaskClaim[]): void {
@@ -290,6 +327,10 @@ export class ShardClient {
       );
       for (const [id, pending] of this.#pending) {
         if (pending.deadline <= now) this.#settle(id, { error });
+      }
+      if (now - this.#keptSince > KEPT_MS_MAX) {
+        this.#keptSince = now;
+        this.kept.clear();
       }
       this.#sweepLater();
     }, SWEEP_MS);

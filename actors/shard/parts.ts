@@ -46,6 +46,7 @@ import { Measures } from '../runtime/measures.js';
 import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Effect } from '../runtime/turn.js';
+import type { Versions } from '../runtime/versions.js';
 import { Schedules } from '../schedule/schedules.js';
 import { Triggers } from '../trigger/triggers.js';
 import { Subscribers } from '../webhook/subscribers.js';
@@ -89,6 +90,8 @@ export interface ShardDeps {
   readonly webhookSender: WebhookSender;
   /** Where it counts and measures; absent: nobody looks. */
   readonly meter?: Meter;
+  /** By which the front knows whether what it keeps still holds; absent: it keeps nothing. */
+  readonly versions?: Versions | undefined;
   readonly ports: ShardPorts;
   readonly tracer?: Tracer | undefined;
   /** Runs the function when the events at hand have been seen. */
@@ -175,6 +178,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     placeChild: (asked, found) => places.place(asked, found),
     monotonic: () => clock.monotonic(),
     measures,
+    versions: deps.versions,
   };
   const instances: Instances = new Instances({
     ...hosted,

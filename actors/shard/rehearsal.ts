@@ -13,6 +13,7 @@ import { Meter } from '../../src/metrics/meter.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Reply, UnitEnvelope } from '../runtime/protocol.js';
 import type { SequenceRow } from '../runtime/rows.js';
+import { Versions } from '../runtime/versions.js';
 import type { ShardDeps } from './parts.js';
 import { Shard } from './shard.js';
 
@@ -124,6 +125,7 @@ class Stage {
       }) as Rows,
       handlers: new Map(),
       meter: new Meter(),
+      versions: new Versions(),
       tracer: undefined,
       setImmediate: (fn) => this.#turns.push(fn),
       ports: {

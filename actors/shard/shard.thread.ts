@@ -22,6 +22,7 @@ import { Loader } from '../runtime/loader.js';
 import { type OffloadControl, offloadThrough } from '../runtime/offload.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
 import type { PeerPost, RequestPost } from '../runtime/protocol.js';
+import { Versions } from '../runtime/versions.js';
 import type { ShardDeps, ShardSettings } from './parts.js';
 import { rehearse } from './rehearsal.js';
 import { Shard } from './shard.js';
@@ -41,6 +42,8 @@ export interface ShardTask {
   readonly offload: MessagePort;
   /** Of the thread before, which this one counts on. */
   readonly meter: SharedArrayBuffer;
+  /** Of all threads. */
+  readonly versions: SharedArrayBuffer;
 }
 
 /** What the supervisor can ask of a shard. */
@@ -100,6 +103,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       now: () => clock.now(),
     }),
     meter: new Meter(task.meter),
+    versions: new Versions(task.versions),
     tracer,
     setImmediate: (fn) => setImmediate(fn),
     ports: {

@@ -294,6 +294,7 @@ export class Shard {
     this.#endTurn();
     this.#parts.measures.turnEnded(began, this.#parts.pool.active);
     this.#parts.out.flush();
+    this.#parts.instances.showNewborn();
     this.#scheduled = false;
     const isLeft = this.#inbox.size > 0 || this.#work.length > 0 || this.#run.size > 0;
     if (isLeft || isLate) this.#scheduleTurn();
@@ -509,12 +510,13 @@ export class Shard {
   }
 }
 
-/** Most replies have no claims, and then not even the member: every one is cloned. */
+/** Most replies have none of the other members, and then not even undefined ones: every one is cloned. */
 function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
   const { request } = effect;
   if (effect.kind === 'error') return { request, error: effect.error.toData() };
-  const { status, body, claims, fires } = effect;
+  const { status, body, claims, fires, known } = effect;
   if (fires) return { request, status, body, fires };
+  if (known !== undefined) return { request, status, body, known };
   return claims === undefined ? { request, status, body } : { request, status, body, claims };
 }
 

@@ -258,6 +258,7 @@ export class Supervisor {
       front: front.port2,
       offload: offload.port2,
       meter: (this.metrics.shards[shard] as Meter).memory,
+      versions: client.versions.memory,
     };
     const link = linkControl<ShardControl>(control.port1, CONTROL_DEADLINE_MS);
     this.#shards[shard] = { link, incarnation };

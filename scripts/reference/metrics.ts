@@ -2,6 +2,7 @@
 
 import {
   COUNTERS,
+  FRONT_COUNTERS,
   FRONT_GAUGES,
   HISTOGRAMS,
   NAMED_COUNTERS,
@@ -17,7 +18,7 @@ type Helps = Readonly<Record<string, string | { readonly help: string; readonly 
 
 export function metricRegions(): Regions {
   return {
-    counters: listed('counts', { ...COUNTERS, ...processMetrics('counter') }),
+    counters: listed('counts', { ...COUNTERS, ...FRONT_COUNTERS, ...processMetrics('counter') }),
     'named-counters': table(
       ['name', 'label', 'counts'],
       Object.entries(NAMED_COUNTERS).map(([name, { label, help }]) => {

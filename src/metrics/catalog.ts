@@ -110,6 +110,12 @@ export const THREAD_GAUGES = {
 
 export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
 
+/** What the front counts by itself. */
+export const FRONT_COUNTERS = {
+  engine_instance_reads_kept_total:
+    'Reads of one instance that were answered from the record that the front thread had kept of it, which had not changed.',
+} as const;
+
 /** What the front knows by itself. */
 export const FRONT_GAUGES = {
   engine_ready: '1 while /health/ready answers 200, else 0.',
@@ -121,7 +127,7 @@ export const FRONT_GAUGES = {
     'Requests that wait for a shard, polls that wait for a task among them.',
 } as const;
 
-export type FrontGaugeName = keyof typeof FRONT_GAUGES;
+export type FrontMetricName = keyof typeof FRONT_COUNTERS | keyof typeof FRONT_GAUGES;
 
 /** What the system tells of the process, under the usual names. */
 export const PROCESS_METRICS = {

@@ -13,6 +13,7 @@ import type {
   ReplyPost,
   UnitEnvelope,
 } from '../../actors/runtime/protocol.js';
+import { Versions } from '../../actors/runtime/versions.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
 import type { Clock } from '../../src/core/clock.js';
@@ -31,6 +32,7 @@ export class HandShard {
   units: UnitEnvelope[] = [];
   /** Log lines at `error`. */
   readonly errors: Json[] = [];
+  readonly versions = new Versions();
   readonly shard: Shard;
   readonly #turns: (() => void)[] = [];
   readonly #timers = new Map<object, { readonly at: number; readonly fn: () => void }>();
@@ -64,6 +66,7 @@ export class HandShard {
         send: () => new Promise(() => undefined),
       },
       setImmediate: (fn) => void this.#turns.push(fn),
+      versions: this.versions,
       ports: {
         toFront: (post) => {
           toFront(post);

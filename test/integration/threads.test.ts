@@ -115,6 +115,41 @@ test('when all threads die in one instant they are replaced, and nothing acknowl
   );
 });
 
+test('a record that was read before its shard died is not read again behind a later change', async () => {
+  const keys = Array.from({ length: 40 }, (_, i) => `read before ${i}`);
+  const made = keys.map((key) =>
+    persist(() => ask<{ id: string }>('instances.create', '', creation(external, key))),
+  );
+  const ids = (await Promise.all(made)).map(({ id }) => id);
+  const changed = async (id: string) => {
+    const { rows } = await sql.query<{ updated_at: Date }>(
+      'select updated_at from instances where id = $1',
+      [id],
+    );
+    return rows[0]!.updated_at.toISOString();
+  };
+  const look = async (id: string) => {
+    const least = await changed(id);
+    const { updated_at } = await ask<{ updated_at: string }>('instances.get', id, undefined);
+    assert.ok(updated_at >= least, `${updated_at} was read behind ${least}`);
+  };
+  for (const id of ids) await persist(() => look(id));
+  const keptBefore = client.readsKept;
+  for (const id of ids) await look(id);
+  assert.equal(client.readsKept - keptBefore, ids.length);
+  const { shards } = await supervisor.threads();
+  const dying = shards[1] as Worker;
+  const signal = (id: string) =>
+    ask('instances.signal', id, { signal_type: 'update_context', payload: { mark: id } });
+  const ended = once(dying, 'exit');
+  // Whether they are committed by then, or at all, nobody knows: the rows say it.
+  const signals = Promise.allSettled(ids.map(signal));
+  await Promise.all([dying.terminate(), ended, signals]);
+  for (let round = 0; round < 3; round++) {
+    for (const id of ids) await persist(() => look(id));
+  }
+});
+
 test('a timer that a dead shard held in memory still fires', async () => {
   const { id } = await persist(() =>
     ask<{ id: string }>('instances.create', '', creation(external, 'sleeper')),

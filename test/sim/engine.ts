@@ -232,6 +232,7 @@ export class SimEngine {
         loader: new Loader(memoryPool(server, thread), { ...settings, shard }),
         handlers: handlersOf(thread),
         meter: new Meter(METER_MEMORY),
+        versions: this.client.versions,
         continuityRows: new ContinuityRows(memoryPool(server, thread)),
         webhookSender: webhookSenderOf(thread),
         setImmediate: (fn) => world.soon(fn, thread),

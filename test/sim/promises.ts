@@ -8,7 +8,7 @@ import { isoTime } from '../../src/core/time.js';
 import type { ApiReply, Call } from './api.js';
 import type { SimEngine } from './engine.js';
 import type { Counts } from './faults.js';
-import { type MemoryTables, type Row, standing } from './memory-tables.js';
+import { type Change, type MemoryTables, type Row, standing } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import { type ReleaseMark, ReleasePromises } from './release-promises.js';
 import { Violation } from './violation.js';
@@ -69,6 +69,32 @@ export class Promises {
     return { row, births, at: isoTime(Math.floor(now)), release };
   }
 
+  /**
+   * Whoever looks from now on may have seen the change: no answer from before it is given any more.
+   * @throws Violation
+   */
+  committed(changes: readonly Change[], { client }: SimEngine): void {
+    for (const { table, key, before } of changes) {
+      if (table !== 'instances' || before === undefined) continue;
+      const tenants = ['', String(before.tenant_id)];
+      if (tenants.some((tenant) => client.kept.find(tenant, key) !== undefined)) {
+        throw new Violation('the record from before a commit is still kept', key);
+      }
+    }
+  }
+
+  /** What a read at this moment would be answered is what is committed. */
+  #checkKept(tenant: string, target: string, engine: SimEngine): void {
+    if (engine !== this.#newest()) return;
+    const kept = engine.client.kept.find(tenant, target);
+    if (kept === undefined) return;
+    this.#counts.add('record kept');
+    const shown = JSON.parse(kept.body) as Row;
+    const row = this.#tables.row('instances', target);
+    if (row?.state === shown.state && row?.updated_at === shown.updated_at) return;
+    throw new Violation(`a record of ${shown.updated_at} is kept, not ${row?.updated_at}`, target);
+  }
+
   /** Those of a deleted sequence are gone for everyone before their rows are. */
   #isPresent(instance: string): boolean {
     const row = this.#tables.row('instances', instance);
@@ -89,11 +115,13 @@ export class Promises {
       if (status >= 300) this.#releases.refused(call, status, mark.release);
       else this.#releases.answered(call, body, mark.release);
     }
+    this.#checkKept(call.tenant, target, engine);
     if (status >= 300) return;
     this.#count(call, mark.row);
     switch (call.operation) {
       case 'instances.create':
         this.#created(call, body as { id: string; deduplicated: boolean });
+        this.#checkKept(call.tenant, (body as { id: string }).id, engine);
         return;
       case 'instances.createBatch':
         this.#batchCreated(call);

@@ -106,6 +106,10 @@ test('people answered in every way, events came, children and sagas ended', () =
   );
 });
 
+test('records of instances were kept, and held against what was committed', () => {
+  expectEach(['record kept'], 500);
+});
+
 /** Each so many times over all seeds; in their brief form half of that, all together. */
 function expectEach(names: readonly string[], times: number): void {
   const met = names.map((name) => ({ name, count: counts.get(name) ?? 0 }));

@@ -117,6 +117,8 @@ class Simulation {
       onBroken: (text) => this.#fail(new Violation(text)),
       onCommit: (changes, applicationName) => {
         this.#check(() => this.#observer.committed(changes, applicationName));
+        const engine = this.#cluster.byWriter(applicationName);
+        if (engine !== undefined) this.#check(() => this.#promises.committed(changes, engine));
         const isMove = changes.some(({ table }) => table === 'releases');
         this.#cluster.committed(applicationName, isMove ? MOVE_WEIGHT : 1);
       },

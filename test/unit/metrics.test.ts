@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import {
   COUNTERS,
+  FRONT_COUNTERS,
   FRONT_GAUGES,
   HISTOGRAMS,
   ROW_GAUGES,
@@ -45,7 +46,11 @@ const zeroes = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
   >;
 
 const metricsOf = (memory: MetricMemory) =>
-  new Metrics({ memory, front: zeroes(FRONT_GAUGES), rows: zeroes(ROW_GAUGES) });
+  new Metrics({
+    memory,
+    front: zeroes({ ...FRONT_COUNTERS, ...FRONT_GAUGES }),
+    rows: zeroes(ROW_GAUGES),
+  });
 
 const read = async (memory: MetricMemory): Promise<Exposition> =>
   parseExposition(await metricsOf(memory).text(true));
