@@ -7,7 +7,7 @@ import { toUnixMs } from '../../schema/common.js';
 import type { Failure } from '../../schema/failure.js';
 import type { BodyOf } from '../../schema/routes.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { PRIORITIES, priorityRank } from '../../src/core/states.js';
@@ -199,7 +199,7 @@ export function changingRow(record: InstanceRecord): string {
 
 /** The row of `instance.change`: with `context.data`, which is written only when it changed. */
 export function changedRow(record: InstanceRecord): string {
-  return `{${changingPairs(record)},"data":${JSON.stringify(record.snapshot.data)}}`;
+  return `{${changingPairs(record)},"data":${textOfJson(record.snapshot.data)}}`;
 }
 
 /**

@@ -241,8 +241,16 @@ export class Queues {
   #claim(handler: string, { number: poll, worker, maySeeSecrets }: Poll, task: ReadyTask): void {
     const { shard, shards } = this.#deps;
     const { id, instance } = task;
-    const claim = { handler, poll, task: id, instance, worker, maySeeSecrets, queueShard: shard };
-    const message: PeerMessage = { kind: 'claim', ...claim };
+    const message: PeerMessage = {
+      kind: 'claim',
+      handler,
+      poll,
+      task: id,
+      instance,
+      worker,
+      maySeeSecrets,
+      queueShard: shard,
+    };
     this.#deps.release([{ kind: 'peer', shard: shardOf(routeOf(instance), shards), message }]);
   }
 

@@ -93,7 +93,7 @@ function textOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): st
     const cell = read(type, cells[name]);
     if (line !== '') line += CELL_END;
     if (isNull(type, cell)) line += NULL_CELL;
-    else if (type !== 'json' && UNFIT.test(cell as string)) return jsonOf(columns, cells, read);
+    else if (type === 'text' && UNFIT.test(cell as string)) return jsonOf(columns, cells, read);
     else line += cell;
   }
   return isFit(line) ? line : jsonOf(columns, cells, read);
