@@ -284,26 +284,25 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     }
     return;
   }
-  const entries = events.map((event) => ({
-    id: nextId(actor),
-    event_type: event.eventType,
-    from_state: event.fromState,
-    to_state: event.toState,
-    block_id: event.blockId,
-    details: event.details ?? {},
-    failure: event.failure,
-  }));
+  let entries = '';
+  for (const event of events) {
+    entries += (entries === '' ? '' : ',') + entryText(nextId(actor), event);
+  }
   record.audit_count += 1;
-  turn.put('audit.insert', `${record.id}:${record.audit_count}`, {
-    instance_id: record.id,
-    seq: record.audit_count,
-    tenant_id: record.tenant_id,
-    entries,
-    created_at: isoTime(actor.env.stamp()),
-  });
+  turn.put(
+    'audit.insert',
+    `${record.id}:${record.audit_count}`,
+    rowOf('audit.insert', {
+      instance_id: record.id,
+      seq: record.audit_count,
+      tenant_id: record.tenant_id,
+      entries: `[${entries}]`,
+      created_at: isoTime(actor.env.stamp()),
+    }),
+  );
 }
 
-/** The same as text: every instance that is created has some, of which most are moves from state to state. */
+/** As text: every instance that is created has some, of which most are moves from state to state. */
 function entryText(id: string, event: AuditEvent): string {
   const { eventType, fromState, toState, blockId, details, failure } = event;
   return (

@@ -108,6 +108,7 @@ export function givenContext({ context }: Pick<CreationBody, 'context'>): {
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
   const { id, body, route, texts, traceparent, parent } = instance;
   const created_at = isoTime(now);
+  const { data, config } = givenContext(body);
   return {
     id,
     sequence_id: targetOf(instance),
@@ -138,7 +139,8 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
       state: 'scheduled',
       nextFireAt: (body.next_fire_at == null ? undefined : toUnixMs(body.next_fire_at)) ?? now,
       timeoutMs: body.timeout ?? null,
-      ...givenContext(body),
+      data,
+      config,
       runtime: runtimeOf(body),
       execution: emptyExecution(),
       outputs: new Map(),

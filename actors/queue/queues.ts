@@ -83,10 +83,12 @@ export class Queues {
     const { tenant, handlers, queues } = poll;
     this.#pollCount += 1;
     poll.number = this.#pollCount;
-    poll.places = handlers.flatMap((handler) => {
+    const places: Place[] = [];
+    for (const handler of handlers) {
       const queue = this.#queue(handler);
-      return queues.map((name) => queue.place(tenant, name));
-    });
+      for (const name of queues) places.push(queue.place(tenant, name));
+    }
+    poll.places = places;
     queueOf(poll).poll(poll, this.#deps.now());
   }
 
