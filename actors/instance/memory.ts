@@ -128,8 +128,8 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
   override set(id: string, task: WorkerTaskRecord): this {
     const replaced = this.get(id);
     if (replaced?.params !== task.params) {
-      this.#characters += charactersOf(task.params);
-      if (replaced !== undefined) this.#characters -= charactersOf(replaced.params);
+      this.#characters += task.params.length;
+      if (replaced !== undefined) this.#characters -= replaced.params.length;
     }
     const step = stepOf(task.block_id, task.iteration);
     const last = this.#lastOf.get(step);
@@ -142,7 +142,7 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
   override delete(id: string): boolean {
     const task = this.get(id);
     if (task === undefined) return false;
-    this.#characters -= charactersOf(task.params);
+    this.#characters -= task.params.length;
     const step = stepOf(task.block_id, task.iteration);
     if (this.#lastOf.get(step) === id) this.#lastOf.delete(step);
     this.#ended.delete(id);

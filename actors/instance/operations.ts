@@ -56,10 +56,22 @@ const told = (kind: string): Serving => ({
 });
 
 /** Told to the instance of the task that the path names. */
-const toldOfTask = (name: string): Serving => ({
-  serve: (parts, call) =>
-    tellOfTask(parts, { kind: `task.${name}`, task: call.target, ...call } as WorkerRequest),
-});
+const toldOfTask = (name: string): Serving => {
+  const kind = `task.${name}`;
+  return {
+    // One by one, on the hot path: spread, they take several times as long.
+    serve: (parts, { request, tenant, target, body, traceparent }) =>
+      tellOfTask(parts, {
+        kind,
+        task: target,
+        request,
+        tenant,
+        target,
+        body,
+        traceparent,
+      } as WorkerRequest),
+  };
+};
 
 function tellOfTask({ tasks, instances, release }: Tellers, message: WorkerRequest): void {
   const { request, task } = message;

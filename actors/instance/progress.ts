@@ -6,6 +6,7 @@
 
 import { DEADLINE_HANDLER_MS_MAX, isDeadlineHandler } from '../../src/core/deadline-handlers.js';
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
+import { isJsonObject, textOfJson } from '../../src/core/json.js';
 import {
   type AuditEvent,
   type Dispatch,
@@ -18,7 +19,7 @@ import {
   type Withdrawal,
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
+import { isoTime, msOfTime } from '../../src/core/time.js';
 import { rowOf } from '../../src/db/lines.js';
 import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage } from '../runtime/protocol.js';
@@ -36,6 +37,7 @@ import {
   isTold,
   newTask,
   openTaskColumns,
+  taskRow,
   type WorkerTaskRecord,
 } from './worker-task.js';
 
@@ -73,7 +75,9 @@ function putOutput(
   effect: OutputEffect | undefined,
 ): void {
   const id = effect?.id ?? nextId(actor);
-  const text = JSON.stringify(output.output);
+  const text = isJsonObject(output.output)
+    ? textOfJson(output.output)
+    : JSON.stringify(output.output);
   // The place of the step's own row is left to that, however often its gate is answered.
   const isNote = output.outputRef === GATE_REF;
   const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;
@@ -106,7 +110,7 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   actor.tasks.set(task.id, task);
   const ownership_epoch = actor.record.ownership_epoch || null;
   // The row is the receipt of what the worker does, too.
-  turn.put('task.insert', task.id, { ...task, ownership_epoch });
+  turn.put('task.insert', task.id, taskRow(task, ownership_epoch));
   turn.put('openTask.insert', task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   turn.effects.push(queueHint(actor, task));
@@ -121,12 +125,19 @@ export function isOffered({ record }: LiveInstance, { state }: WorkerTaskRecord)
 export function queueHint(actor: LiveInstance, task: WorkerTaskRecord): Effect {
   const { env, record } = actor;
   const { id, handler_name: handler, tenant_id: tenant } = task;
-  const hint = { handler, task: id, tenant, queue: task.queue_name ?? '' };
-  const createdAt = Date.parse(task.created_at);
-  const rank = rankOf(task.priority);
+  const queue = task.queue_name ?? '';
   const message: PeerMessage = isOffered(actor, task)
-    ? { kind: 'task.ready', ...hint, instance: record.id, rank, createdAt }
-    : { kind: 'task.gone', ...hint };
+    ? {
+        kind: 'task.ready',
+        handler,
+        task: id,
+        tenant,
+        queue,
+        instance: record.id,
+        rank: rankOf(task.priority),
+        createdAt: msOfTime(task.created_at),
+      }
+    : { kind: 'task.gone', handler, task: id, tenant, queue };
   return { kind: 'peer', shard: shardOf(routeOfName(handler), env.shards), message };
 }
 
@@ -273,26 +284,25 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     }
     return;
   }
-  const entries = events.map((event) => ({
-    id: nextId(actor),
-    event_type: event.eventType,
-    from_state: event.fromState,
-    to_state: event.toState,
-    block_id: event.blockId,
-    details: event.details ?? {},
-    failure: event.failure,
-  }));
+  let entries = '';
+  for (const event of events) {
+    entries += (entries === '' ? '' : ',') + entryText(nextId(actor), event);
+  }
   record.audit_count += 1;
-  turn.put('audit.insert', `${record.id}:${record.audit_count}`, {
-    instance_id: record.id,
-    seq: record.audit_count,
-    tenant_id: record.tenant_id,
-    entries,
-    created_at: isoTime(actor.env.stamp()),
-  });
+  turn.put(
+    'audit.insert',
+    `${record.id}:${record.audit_count}`,
+    rowOf('audit.insert', {
+      instance_id: record.id,
+      seq: record.audit_count,
+      tenant_id: record.tenant_id,
+      entries: `[${entries}]`,
+      created_at: isoTime(actor.env.stamp()),
+    }),
+  );
 }
 
-/** The same as text: every instance that is created has some, of which most are moves from state to state. */
+/** As text: every instance that is created has some, of which most are moves from state to state. */
 function entryText(id: string, event: AuditEvent): string {
   const { eventType, fromState, toState, blockId, details, failure } = event;
   return (

@@ -7,7 +7,7 @@ import { toUnixMs } from '../../schema/common.js';
 import type { Failure } from '../../schema/failure.js';
 import type { BodyOf } from '../../schema/routes.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { PRIORITIES, priorityRank } from '../../src/core/states.js';
@@ -108,6 +108,7 @@ export function givenContext({ context }: Pick<CreationBody, 'context'>): {
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
   const { id, body, route, texts, traceparent, parent } = instance;
   const created_at = isoTime(now);
+  const { data, config } = givenContext(body);
   return {
     id,
     sequence_id: targetOf(instance),
@@ -138,7 +139,8 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
       state: 'scheduled',
       nextFireAt: (body.next_fire_at == null ? undefined : toUnixMs(body.next_fire_at)) ?? now,
       timeoutMs: body.timeout ?? null,
-      ...givenContext(body),
+      data,
+      config,
       runtime: runtimeOf(body),
       execution: emptyExecution(),
       outputs: new Map(),
@@ -199,7 +201,7 @@ export function changingRow(record: InstanceRecord): string {
 
 /** The row of `instance.change`: with `context.data`, which is written only when it changed. */
 export function changedRow(record: InstanceRecord): string {
-  return `{${changingPairs(record)},"data":${JSON.stringify(record.snapshot.data)}}`;
+  return `{${changingPairs(record)},"data":${textOfJson(record.snapshot.data)}}`;
 }
 
 /**

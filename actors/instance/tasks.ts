@@ -5,9 +5,9 @@
 
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
-import { isoTime } from '../../src/core/time.js';
+import { isoTime, msOfTime } from '../../src/core/time.js';
 import { EngineError, invalid, notFound } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
@@ -153,7 +153,7 @@ function giveBack(
 
 /** After downtime silence counts from readiness, or every live worker would be reclaimed. */
 function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
-  const heardAt = task.heartbeat_at === null ? 0 : Date.parse(task.heartbeat_at);
+  const heardAt = task.heartbeat_at === null ? 0 : msOfTime(task.heartbeat_at);
   const since = Math.max(heardAt, actor.env.readySince());
   return since + actor.env.workerStaleMs;
 }
@@ -178,7 +178,7 @@ export function complete(actor: LiveInstance, turn: Turn, message: Complete): Pr
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
   checkSize('output is', output, actor.env.maxOutputBytes);
-  task.output = output;
+  task.output = textOfJson(output);
   return end(actor, turn, message, task, { kind: 'success', output });
 }
 
@@ -232,7 +232,7 @@ function settle(
 function measure(actor: LiveInstance, task: WorkerTaskRecord): void {
   const { claimed_at, completed_at, handler_name, state } = task;
   if (claimed_at === null || completed_at === null) return;
-  const seconds = Math.max(0, Date.parse(completed_at) - Date.parse(claimed_at)) / 1_000;
+  const seconds = Math.max(0, msOfTime(completed_at) - msOfTime(claimed_at)) / 1_000;
   actor.env.measures?.attemptEnded(handler_name, seconds, state === 'completed');
 }
 
@@ -310,5 +310,5 @@ function reject(
 
 function wireText(actor: LiveInstance, task: WorkerTaskRecord): string {
   const { snapshot, traceparent } = actor.record;
-  return JSON.stringify(wireTask(task, snapshot, traceparent));
+  return wireTask(task, snapshot, traceparent);
 }

@@ -108,7 +108,13 @@ async function crossingTo(
 }
 
 function carriedTask(task: WorkerTaskRecord | undefined): CarriedTask | undefined {
-  return task && { id: task.id, params: task.params, isHeld: task.claim_epoch > 0 };
+  return (
+    task && {
+      id: task.id,
+      params: JSON.parse(task.params) as JsonValue,
+      isHeld: task.claim_epoch > 0,
+    }
+  );
 }
 
 /** The task of a try that no worker has ended. */

@@ -1,13 +1,13 @@
 /** A worker task as its instance's actor holds it, its wire form, and the entries of its history. Pure. */
 
-import { WorkerTask } from '../../schema/worker.js';
 import { hashedUuid } from '../../src/core/ids.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
 import { rankOf } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { MUTATIONS, type MutationRow } from '../../src/db/mutations.js';
+import { rowOf } from '../../src/db/lines.js';
+import type { MutationRow } from '../../src/db/mutations.js';
 import type { WorkerTaskRow } from '../runtime/rows.js';
 import type { InstanceRecord } from './record.js';
 
@@ -31,14 +31,12 @@ export interface Attempt {
   readonly created_at: string;
 }
 
-/** What columns of JSON hold; everything else is as the row is read. */
+/** What columns of JSON hold that somebody looks into; everything else is as the row is read. */
 interface Values {
-  params: JsonValue;
   /** What a for_each adds to context.data for this step. */
   overlay: JsonObject | null;
   /** Where `params` name secrets. */
   secrets: readonly SecretText[] | null;
-  output: JsonValue;
   resume_checkpoint: JsonValue;
   history: Attempt[];
 }
@@ -67,7 +65,7 @@ export function newTask(
     iteration: dispatch.iteration,
     handler_name: dispatch.handler,
     queue_name: dispatch.queueName,
-    params: dispatch.params,
+    params: JSON.stringify(dispatch.params),
     overlay: dispatch.overlay,
     secrets: dispatch.secrets ?? null,
     attempt: dispatch.attempt,
@@ -100,10 +98,8 @@ export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
   return {
     ...row,
     node,
-    params: JSON.parse(row.params) as JsonValue,
     overlay: JSON.parse(row.overlay ?? 'null') as JsonObject | null,
     secrets: JSON.parse(row.secrets ?? 'null') as SecretText[] | null,
-    output: JSON.parse(row.output ?? 'null') as JsonValue,
     resume_checkpoint: JSON.parse(row.resume_checkpoint ?? 'null') as JsonValue,
     history: JSON.parse(row.history) as Attempt[],
   };
@@ -141,27 +137,67 @@ export function isTold({ history, claim_epoch }: Told, event: AttemptEvent): boo
 /** The row of `openTask.claim`. */
 export function claimRow(task: WorkerTaskRecord): string {
   return (
-    `{"task_id":"${task.id}","worker_id":${JSON.stringify(task.worker_id)},` +
-    `"claim_epoch":${task.claim_epoch},"claimed_at":${JSON.stringify(task.claimed_at)},` +
-    `"heartbeat_at":${JSON.stringify(task.heartbeat_at)},"checkpoint_seq":${task.checkpoint_seq}}`
+    `{"task_id":"${task.id}","worker_id":${textOrNull(task.worker_id)},` +
+    `"claim_epoch":${task.claim_epoch},"claimed_at":${timeOrNull(task.claimed_at)},` +
+    `"heartbeat_at":${timeOrNull(task.heartbeat_at)},"checkpoint_seq":${task.checkpoint_seq}}`
   );
 }
 
-const END_COLUMNS = Object.keys(MUTATIONS['task.end'].fields) as (keyof WorkerTaskRecord)[];
-
 /** The row of `task.end`. */
 export function endRow(task: WorkerTaskRecord): string {
-  return JSON.stringify(picked(task, END_COLUMNS));
+  return (
+    `{"id":"${task.id}","state":"${task.state}","withdrawn":${task.withdrawn},` +
+    `"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch},` +
+    `"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)},` +
+    `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +
+    `"error_message":${textOrNull(task.error_message)},` +
+    `"error_retryable":${task.error_retryable},"checkpoint_seq":${task.checkpoint_seq},` +
+    `"history":${JSON.stringify(task.history)}}`
+  );
 }
 
-function picked<Field extends string>(
-  task: WorkerTaskRecord,
-  fields: readonly Field[],
-): Pick<WorkerTaskRecord, Field & keyof WorkerTaskRecord> {
-  const from: Readonly<Record<string, unknown>> = task;
-  const to: Record<string, unknown> = {};
-  for (const field of fields) to[field] = from[field];
-  return to as Pick<WorkerTaskRecord, Field & keyof WorkerTaskRecord>;
+function textOrNull(text: string | null): string {
+  return text === null ? 'null' : JSON.stringify(text);
+}
+
+/** Nothing in the text of a time or an id is ever escaped. */
+function timeOrNull(text: string | null): string {
+  return text === null ? 'null' : `"${text}"`;
+}
+
+/** The row of `task.insert`. */
+export function taskRow(task: WorkerTaskRecord, ownership_epoch: number | null): string {
+  return rowOf('task.insert', {
+    id: task.id,
+    instance_id: task.instance_id,
+    tenant_id: task.tenant_id,
+    block_id: task.block_id,
+    node: task.node,
+    iteration: task.iteration,
+    handler_name: task.handler_name,
+    queue_name: task.queue_name,
+    params: task.params,
+    overlay: JSON.stringify(task.overlay),
+    secrets: JSON.stringify(task.secrets),
+    attempt: task.attempt,
+    timeout_ms: task.timeout_ms,
+    priority: task.priority,
+    state: task.state,
+    withdrawn: task.withdrawn,
+    worker_id: task.worker_id,
+    claim_epoch: task.claim_epoch,
+    claimed_at: task.claimed_at,
+    heartbeat_at: task.heartbeat_at,
+    completed_at: task.completed_at,
+    output: task.output,
+    error_message: task.error_message,
+    error_retryable: task.error_retryable,
+    checkpoint_seq: task.checkpoint_seq,
+    resume_checkpoint: JSON.stringify(task.resume_checkpoint),
+    history: JSON.stringify(task.history),
+    created_at: task.created_at,
+    ownership_epoch,
+  });
 }
 
 /** The row of `openTask.insert`: what a queue needs to order and offer the task. */
@@ -179,11 +215,9 @@ export function openTaskRank({ priority }: WorkerTaskRecord, isOffered: boolean)
   return rankOf(priority) + (isOffered ? 0 : NOT_OFFERED);
 }
 
-/** In the order in which they are shown. */
-const SHOWN = Object.keys(WorkerTask.properties) as (keyof WorkerTask)[];
-
 /**
- * The wire record (schema `WorkerTask`).
+ * The wire record (schema `WorkerTask`) as text, put together piece by piece: it is half of what an answer to a
+ * worker costs, and most of it is text already.
  *
  * @param context the instance's context.data and context.config as the step sees them now
  * @param traceparent of the instance as it is now
@@ -192,13 +226,25 @@ export function wireTask(
   task: WorkerTaskRecord,
   context: { readonly data: JsonObject; readonly config: JsonObject },
   traceparent: string | null = null,
-): object {
+): string {
   const data = task.overlay === null ? context.data : { ...context.data, ...task.overlay };
-  return {
-    ...picked(task, SHOWN),
-    queue_name: task.queue_name ?? undefined,
-    context: { data, config: context.config },
-    resume_checkpoint: task.resume_checkpoint ?? undefined,
-    traceparent: traceparent ?? undefined,
-  };
+  const queue = task.queue_name === null ? '' : `"queue_name":${JSON.stringify(task.queue_name)},`;
+  const checkpoint =
+    task.resume_checkpoint === null
+      ? ''
+      : `"resume_checkpoint":${JSON.stringify(task.resume_checkpoint)},`;
+  return (
+    `{"id":"${task.id}","instance_id":"${task.instance_id}",` +
+    `"block_id":${JSON.stringify(task.block_id)},` +
+    `"handler_name":${JSON.stringify(task.handler_name)},${queue}"params":${task.params},` +
+    `"context":{"data":${textOfJson(data)},"config":${JSON.stringify(context.config)}},` +
+    `"attempt":${task.attempt},"timeout_ms":${task.timeout_ms},"state":"${task.state}",` +
+    `"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch},` +
+    `"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)},` +
+    `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +
+    `"error_message":${textOrNull(task.error_message)},` +
+    `"error_retryable":${task.error_retryable},"checkpoint_seq":${task.checkpoint_seq},` +
+    `${checkpoint}${traceparent === null ? '' : `"traceparent":${JSON.stringify(traceparent)},`}` +
+    `"created_at":"${task.created_at}"}`
+  );
 }

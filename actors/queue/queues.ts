@@ -83,10 +83,12 @@ export class Queues {
     const { tenant, handlers, queues } = poll;
     this.#pollCount += 1;
     poll.number = this.#pollCount;
-    poll.places = handlers.flatMap((handler) => {
+    const places: Place[] = [];
+    for (const handler of handlers) {
       const queue = this.#queue(handler);
-      return queues.map((name) => queue.place(tenant, name));
-    });
+      for (const name of queues) places.push(queue.place(tenant, name));
+    }
+    poll.places = places;
     queueOf(poll).poll(poll, this.#deps.now());
   }
 
@@ -241,8 +243,16 @@ export class Queues {
   #claim(handler: string, { number: poll, worker, maySeeSecrets }: Poll, task: ReadyTask): void {
     const { shard, shards } = this.#deps;
     const { id, instance } = task;
-    const claim = { handler, poll, task: id, instance, worker, maySeeSecrets, queueShard: shard };
-    const message: PeerMessage = { kind: 'claim', ...claim };
+    const message: PeerMessage = {
+      kind: 'claim',
+      handler,
+      poll,
+      task: id,
+      instance,
+      worker,
+      maySeeSecrets,
+      queueShard: shard,
+    };
     this.#deps.release([{ kind: 'peer', shard: shardOf(routeOf(instance), shards), message }]);
   }
 

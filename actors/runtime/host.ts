@@ -239,8 +239,12 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   /** Called at the end of each turn of the shard: commits batches, loads, and lets idle ones go. */
   endTurn(): void {
-    for (const cell of this.#touched) this.#flush(cell);
-    this.#touched.clear();
+    // Most kinds have no actor in memory in most turns.
+    if (this.#cells.size === 0) return;
+    if (this.#touched.size > 0) {
+      for (const cell of this.#touched) this.#flush(cell);
+      this.#touched.clear();
+    }
     this.#load();
     this.#passivate();
   }
@@ -348,7 +352,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   #commit(cell: Cell<State, Message>, turn: Turn): void {
     if (turn.mutations.length === 0) {
-      if (turn.effects.length > 0) this.tellBehind(cell, turn.effects);
+      const effects = turn.effectsAlone();
+      if (effects.length > 0) this.tellBehind(cell, effects);
       return;
     }
     cell.line?.remove(cell);

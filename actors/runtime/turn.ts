@@ -10,7 +10,7 @@ import type { UnitGate } from '../../src/core/unit.js';
 import { rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/db/mutations.js';
 import type { EngineError } from '../../src/errors.js';
-import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
+import { COUNTER_INDEX, COUNTER_NAMES, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
 import type { KinNote, KnownRecord, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
 import type { SequenceName, WebhookRow } from './rows.js';
@@ -123,6 +123,8 @@ const KIND_INDEX: Readonly<Record<MutationKind, number>> = Object.fromEntries(
 const NO_COUNTS: UnitCounts = [];
 
 export class Turn {
+  /** One entry for each counter, as `UnitCounts`. */
+  #counts: number[] | undefined;
   /** Flat, as the writer takes it: index of the kind, key, row, … */
   readonly mutations: (string | number)[] = [];
   readonly effects: Effect[] = [];
@@ -142,6 +144,8 @@ export class Turn {
   join(other: Turn): void {
     for (const part of other.mutations) this.mutations.push(part);
     for (const effect of other.effects) this.effects.push(effect);
+    const counts = other.takeCounts();
+    for (let i = 0; i < counts.length; i += 2) this.#add(counts[i]!, counts[i + 1]!);
   }
 
   addLine(line: LoggedLine): void {
@@ -159,33 +163,35 @@ export class Turn {
 
   /** Counted if and when the turn is committed; without a unit, when its effects are released. */
   count(counter: CounterName, by = 1): void {
-    if (by > 0) this.effects.push({ kind: 'count', counter, by });
+    if (by > 0) this.#add(COUNTER_INDEX[counter], by);
   }
 
-  /** Takes the counts out of the effects: those of a unit travel with it (docs/decisions/0054). */
+  /** Those of a unit travel with it (docs/decisions/0054). */
   takeCounts(): UnitCounts {
-    let counts: number[] | undefined;
-    let kept = 0;
-    for (const effect of this.effects) {
-      if (effect.kind === 'count') {
-        counts ??= [];
-        add(counts, COUNTER_INDEX[effect.counter], effect.by);
-      } else {
-        this.effects[kept] = effect;
-        kept += 1;
-      }
-    }
-    this.effects.length = kept;
-    return counts ?? NO_COUNTS;
+    const counts = this.#counts ?? NO_COUNTS;
+    this.#counts = undefined;
+    return counts;
   }
-}
 
-/** One entry for each counter: a unit of many instances counts the same for each of them. */
-function add(counts: number[], counter: number, by: number): void {
-  for (let i = 0; i < counts.length; i += 2) {
-    if (counts[i] !== counter) continue;
-    counts[i + 1]! += by;
-    return;
+  /** The effects of a turn that makes no unit: with its counts. */
+  effectsAlone(): Effect[] {
+    const counts = this.takeCounts();
+    for (let i = 0; i < counts.length; i += 2) {
+      const counter = COUNTER_NAMES[counts[i]!]!;
+      this.effects.push({ kind: 'count', counter, by: counts[i + 1]! });
+    }
+    return this.effects;
   }
-  counts.push(counter, by);
+
+  /** A unit of many instances counts the same for each of them. */
+  #add(counter: number, by: number): void {
+    this.#counts ??= [];
+    const counts = this.#counts;
+    for (let i = 0; i < counts.length; i += 2) {
+      if (counts[i] !== counter) continue;
+      counts[i + 1]! += by;
+      return;
+    }
+    counts.push(counter, by);
+  }
 }

@@ -411,13 +411,12 @@ export class Evaluation {
 
   /** Shallow: each key replaces the one in context.data. The spread defines own properties only. */
   mergeData(values: JsonObject): void {
-    if (Object.keys(values).length === 0) return;
-    this.snapshot.data = { ...this.snapshot.data, ...values };
+    this.snapshot.data = this.#dataWith(values);
   }
 
-  /** Whether context.data may take these in. */
-  fitsData(values: JsonObject): boolean {
-    return this.env.fitsContext?.({ ...this.snapshot.data, ...values }) ?? true;
+  #dataWith(values: JsonObject): JsonObject {
+    const { data } = this.snapshot;
+    return Object.keys(values).length === 0 ? data : { ...data, ...values };
   }
 
   /**
@@ -465,11 +464,18 @@ export class Evaluation {
     this.charge(output);
   }
 
-  /** The output of a step becomes part of context.data, and of what its own item sees there. */
-  mergeOutput(node: NodePlace, output: JsonObject): void {
-    this.mergeData(output);
+  /**
+   * The output of a step becomes part of context.data, and of what its own item sees there.
+   *
+   * @returns false when the data may not take it in, and nothing has happened
+   */
+  mergeOutput(node: NodePlace, output: JsonObject): boolean {
+    const data = this.#dataWith(output);
+    if (this.env.fitsContext?.(data) === false) return false;
+    this.snapshot.data = data;
     this.lanes.merge(node, output);
     this.#scopes.forgetItem();
+    return true;
   }
 
   /** What a block comes to that is no output, such as the error that a catch list sees, and an answer: the same. */

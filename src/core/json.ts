@@ -13,6 +13,21 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+let lastValue: JsonObject | undefined;
+let lastText = '';
+
+/**
+ * Its JSON, for values that are replaced and never changed in place. One unit writes the same data to its row and
+ * to its answer, so the last text is kept: a pure function with a memory of one.
+ */
+export function textOfJson(value: JsonObject): string {
+  if (value !== lastValue) {
+    lastText = JSON.stringify(value);
+    lastValue = value;
+  }
+  return lastText;
+}
+
 /** Own properties only, so that a path such as `constructor.prototype` finds nothing. */
 export function ownValue(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;

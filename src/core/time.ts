@@ -18,6 +18,11 @@ export function isoTime(ms: UnixMs): string {
   return lastText;
 }
 
+/** Of a text that `isoTime` made; the last one it need not read. */
+export function msOfTime(text: string): UnixMs {
+  return text === lastText ? lastMs : Date.parse(text);
+}
+
 export function isoTimeOrNull(ms: UnixMs | null): string | null {
   return ms === null ? null : isoTime(ms);
 }

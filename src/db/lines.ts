@@ -62,7 +62,7 @@ const UNFIT = /[\0-\u001f\ud800-\udfff]/;
 
 /** The text of one row, a line if it can be one. */
 export function rowOf<K extends LinedKind>(kind: K, cells: CellsOf<K>): string {
-  return textOf(LINED_COLUMNS.get(kind)!, cells, cellOf);
+  return LINED_KINDS.get(kind)!.ofCells(cells);
 }
 
 /** The same as an object in any case. */
@@ -72,9 +72,8 @@ export function objectOf<K extends LinedKind>(kind: K, cells: CellsOf<K>): strin
 
 /** The same of a row as it is put, with values of JSON rather than their texts; for other kinds its JSON. */
 export function rowText(kind: MutationKind, row: object): string {
-  const columns = LINED_COLUMNS.get(kind);
-  if (columns === undefined) return JSON.stringify(row);
-  return textOf(columns, row as Cells, cellOfValue);
+  const lined = LINED_KINDS.get(kind);
+  return lined === undefined ? JSON.stringify(row) : lined.ofValues(row as Cells);
 }
 
 /** The cells of a line as the parameters of a statement. */
@@ -92,16 +91,46 @@ type CellOf = (type: BaseType, value: Cell | undefined) => Cell | undefined;
 const cellOf: CellOf = (_type, cell) => cell;
 const cellOfValue: CellOf = (type, value) => (type === 'json' ? JSON.stringify(value) : value);
 
-function textOf(columns: readonly LinedColumn[], cells: Cells, read: CellOf): string {
-  let line = '';
-  for (const { name, type } of columns) {
-    const cell = read(type, cells[name]);
-    if (line !== '') line += CELL_END;
-    if (isNull(type, cell)) line += NULL_CELL;
-    else if (type !== 'json' && UNFIT.test(cell as string)) return jsonOf(columns, cells, read);
-    else line += cell;
-  }
-  return isFit(line) ? line : jsonOf(columns, cells, read);
+interface RowWriters {
+  readonly ofCells: (cells: Cells) => string;
+  readonly ofValues: (values: Cells) => string;
+}
+
+const LINED_KINDS: ReadonlyMap<MutationKind, RowWriters> = new Map(
+  Array.from(LINED_COLUMNS, ([kind, columns]) => [
+    kind,
+    { ofCells: writerOf(columns, cellOf), ofValues: writerOf(columns, cellOfValue) },
+  ]),
+);
+
+/** What writes rows with these columns: code that names each of them, which a loop over them takes twice as long for. */
+function writerOf(columns: readonly LinedColumn[], read: CellOf): (cells: Cells) => string {
+  const parts = columns.map(({ name, type }) => {
+    if (type === 'json') return `json(read('json',cells.${name}))`;
+    return `${type === 'text' ? 'text' : 'plain'}(cells.${name})`;
+  });
+  const code = `return (cells) => ${parts.join(`+'${CELL_END}'+`)}`;
+  const lineOf = new Function('read', 'json', 'text', 'plain', code)(read, json, text, plain) as (
+    cells: Cells,
+  ) => string;
+  return (cells) => {
+    const line = lineOf(cells);
+    return isFit(line) ? line : jsonOf(columns, cells, read);
+  };
+}
+
+function json(cell: Cell | undefined): Cell {
+  return cell == null || cell === 'null' ? NULL_CELL : cell;
+}
+
+function plain(cell: Cell | undefined): Cell {
+  return cell ?? NULL_CELL;
+}
+
+/** What a line cannot have makes it none. */
+function text(cell: Cell | undefined): Cell {
+  if (cell == null) return NULL_CELL;
+  return UNFIT.test(cell as string) ? LINE_END : cell;
 }
 
 /**

@@ -41,12 +41,9 @@ export function settleTry(
     return;
   }
   run.storeOutput(node, number, outcome.output, null);
-  if (node.isMerged && isJsonObject(outcome.output)) {
-    if (!run.fitsData(outcome.output)) {
-      giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
-      return;
-    }
-    run.mergeOutput(node, outcome.output);
+  if (node.isMerged && isJsonObject(outcome.output) && !run.mergeOutput(node, outcome.output)) {
+    giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
+    return;
   }
   run.finish(node, COMPLETED);
 }
