@@ -31,6 +31,7 @@ export function picture(
 ): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
+    `<title>${escapeXml(title)}</title>`,
     `<style>${STYLE}\n</style>`,
     `<rect class="back" width="${width}" height="${height}"/>`,
     label(8, 20, title, { cls: 'title' }),

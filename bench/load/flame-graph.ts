@@ -122,6 +122,7 @@ export function flameGraph(root: Flame, title: string): string {
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}">`,
+    `<title>${escapeXml(title)}</title>`,
     `<style>${STYLE}\n</style>`,
     `<rect class="back" width="${WIDTH}" height="${height}"/>`,
     `<text class="over head" x="4" y="17">${escapeXml(title)}</text>`,
