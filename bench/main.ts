@@ -12,12 +12,14 @@ import { runLoad } from './load/run.js';
 import { describeCommit, describeMachine } from './machine.js';
 import { runMicro } from './micro.js';
 import { type BenchOptions, readOptions, USAGE, UsageError } from './options.js';
+import { writePage } from './page/write.js';
 import { PeersMissingError } from './peers/packages.js';
 import { planCases } from './plan.bench.js';
 import { type PartResult, saveResults } from './report.js';
 import { rowCases } from './row.bench.js';
 
 const RESULTS = fileURLToPath(new URL('../../bench/results', import.meta.url));
+const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 
 const MICRO_CASES = [
   ...evaluatorCases,
@@ -46,6 +48,11 @@ try {
 }
 
 async function run(options: BenchOptions): Promise<void> {
+  if (options.report) {
+    const written = writePage(options.results ?? RESULTS, options.docs ?? DOCS);
+    for (const file of written) say(file);
+    return;
+  }
   const machine = describeMachine();
   say(`${machine.processor}, ${machine.cores} cores, ${machine.memoryGb} GB, node ${machine.node}`);
   const parts: Record<string, PartResult> = {};
@@ -55,10 +62,10 @@ async function run(options: BenchOptions): Promise<void> {
     say(`\nmicro benches\n\n${table}`);
   }
   const { load, paths, checks, neighbours, cron, release, events, scale, peers } = options;
-  const isLoaded = load.length + paths.length + checks.length > 0;
-  if (isLoaded || neighbours || cron || release || events || scale || peers) {
+  const isLoaded = load.length + paths.length + checks.length + peers.length > 0;
+  if (isLoaded || neighbours || cron || release || events || scale) {
     Object.assign(parts, await runLoad(options, say));
   }
-  if (options.results === undefined) return;
+  if (options.results === undefined || Object.keys(parts).length === 0) return;
   say(`\nstored in ${saveResults(options.results, machine, describeCommit(), parts)}`);
 }

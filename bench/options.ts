@@ -6,6 +6,7 @@
 import { parseArgs } from 'node:util';
 import { CHECK_NAMES } from './load/checks.js';
 import { PATH_NAMES } from './load/path-table.js';
+import { WORK_NAMES } from './peers/works.js';
 
 /**
  * `a` creations beside their ceiling `d`: neither means anything without the other, so naming one
@@ -58,8 +59,12 @@ export interface BenchOptions {
   readonly scaleTo: number;
   /** Timers that fall due within one second, at each step of the growth. */
   readonly herd: number;
-  /** Other engines on the same work: only when it is named. */
-  readonly peers: boolean;
+  /** Work that other engines do, too; none unless `peers` is named. */
+  readonly peers: readonly string[];
+  /** Whether the page of the stored results is written. */
+  readonly report: boolean;
+  /** The folder of the manual; undefined: that of this checkout. */
+  readonly docs: string | undefined;
   /** Where the other engines are installed. */
   readonly peersFolder: string | undefined;
   /** Instances that wait for an event each. */
@@ -92,16 +97,17 @@ const RELEASE = 'release';
 const EVENTS = 'events';
 const SCALE = 'scale';
 const PEERS = 'peers';
-const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, SCALE, PEERS];
+const REPORT = 'report';
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, SCALE, REPORT];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
-const PARTS: readonly string[] = ['micro', 'load', PATHS, ...NAMED_ONLY];
+const PARTS: readonly string[] = ['micro', 'load', PATHS, PEERS, ...NAMED_ONLY];
 
 export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events]
-                       [scale] [peers] [paths [name,…]] [flags]
+                       [scale] [peers [name,…]] [paths [name,…]] [report] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -115,7 +121,9 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   selects of: ${PATH_NAMES.join(' ')}
   and of the checks within one run: ${CHECK_NAMES.join(' ')}
   "scale" measures what a million waiting instances and a million pending tasks cost the others.
-  "peers" installs other engines in a folder of their own, and measures them on the same work.
+  "peers" installs other engines in a folder of their own, and measures them on the same work:
+  ${WORK_NAMES.join(' ')}
+  "report" measures nothing: it writes docs/performance.md and its pictures by the stored results.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -138,6 +146,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --peers-dir D  folder in which part peers installs (among the temporary files)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
+  --docs D       folder of the manual that report writes to (docs)
   --no-save      store no results
   --quick        tiny durations: checks that everything runs, measures nothing`;
 
@@ -151,7 +160,8 @@ const WAL_SEGMENTS = 128;
 export function readOptions(args: readonly string[], resultsFolder: string): BenchOptions {
   const { values, positionals } = parse(args);
   const quick = values.quick === true;
-  const [named, others] = readPaths(positionals);
+  const [named, behindPaths] = readNames(positionals, PATHS, ROW_NAMES);
+  const [peers, others] = readNames(behindPaths, PEERS, WORK_NAMES);
   const usual = others.filter((word) => !NAMED_ONLY.includes(word));
   const [micro, load] = readParts(usual);
   const isAlone = positionals.length > 0 && usual.length === 0;
@@ -177,7 +187,9 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     growthOf: readGrowths(values['growth-of']),
     scaleTo: number(values.instances, 'instances', quick ? 2_000 : 1_000_000, 10),
     herd: number(values.herd, 'herd', quick ? 100 : 10_000, 1),
-    peers: positionals.includes(PEERS),
+    peers,
+    report: positionals.includes(REPORT),
+    docs: values.docs,
     peersFolder: values['peers-dir'],
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
     rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
@@ -217,6 +229,7 @@ function parse(args: readonly string[]) {
         'growth-of': { type: 'string' },
         herd: { type: 'string' },
         'peers-dir': { type: 'string' },
+        docs: { type: 'string' },
         'data-dir': { type: 'string' },
         out: { type: 'string' },
         'no-save': { type: 'boolean' },
@@ -247,17 +260,21 @@ function readParts(words: readonly string[]): [micro: boolean, load: readonly Lo
   return [micro, load];
 }
 
-/** @returns the paths and checks, and the words that say something else */
-function readPaths(words: readonly string[]): [paths: readonly string[], others: string[]] {
-  const at = words.indexOf(PATHS);
+/** @returns what of a part is asked for, and the words that say something else */
+function readNames(
+  words: readonly string[],
+  part: string,
+  all: readonly string[],
+): [named: readonly string[], others: string[]] {
+  const at = words.indexOf(part);
   if (at < 0) return [[], [...words]];
   const next = words[at + 1];
   const isNamed = next !== undefined && !PARTS.includes(next);
   const others = words.toSpliced(at, isNamed ? 2 : 1);
-  if (!isNamed) return [ROW_NAMES, others];
+  if (!isNamed) return [all, others];
   const names = next.split(',');
-  const unknown = names.find((name) => !ROW_NAMES.includes(name));
-  if (unknown !== undefined) throw new UsageError(`unknown path ${unknown}`);
+  const unknown = names.find((name) => !all.includes(name));
+  if (unknown !== undefined) throw new UsageError(`unknown row ${unknown} of ${part}`);
   return [names, others];
 }
 

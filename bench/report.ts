@@ -17,14 +17,33 @@ export interface PartResult {
   readonly remarks: readonly string[];
 }
 
+/** Results of rows that can also be run one by one: each is stored as a part of its own. */
+export interface RowsResult extends Omit<PartResult, 'results'> {
+  readonly rows: Readonly<Record<string, object>>;
+}
+
+/** As they are stored; of a row the name of its part comes first. */
+export function partsOf(
+  title: string,
+  part: PartResult | RowsResult,
+): Readonly<Record<string, PartResult>> {
+  if (!('rows' in part)) return { [title]: part };
+  const { rows, ...common } = part;
+  const named = Object.entries(rows).map(([name, results]) => [
+    `${title} ${name}`,
+    { ...common, results },
+  ]);
+  return Object.fromEntries(named);
+}
+
 export type Cell = string | number;
 
-interface StoredPart extends PartResult {
+export interface StoredPart extends PartResult {
   readonly at: string;
   readonly commit: string | null;
 }
 
-interface ResultsFile {
+export interface ResultsFile {
   readonly date: string;
   readonly machine: Machine;
   readonly parts: Readonly<Record<string, StoredPart>>;

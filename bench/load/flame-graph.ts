@@ -3,6 +3,7 @@
  * passed in it and in what it called. Pure.
  */
 
+import { escapeXml } from '../chart/svg.js';
 import { type CpuProfile, type NameOf, nodeTimes, type Origin, type Span } from './profile.js';
 
 export interface Flame {
@@ -15,19 +16,28 @@ export interface Flame {
 }
 
 const WIDTH = 1_200;
-const ROW = 16;
-const HEAD = 28;
-const LETTER = 6.2;
-/** Narrower ones are left out: nobody could see them. */
-const PX_MIN = 0.4;
+const ROW = 18;
+const HEAD = 46;
+const LETTER = 6.7;
+/** Of all of the thread's time: what is less is left out, since nobody could read it. */
+const SHARE_MIN = 0.003;
 
-const COLOURS: Readonly<Record<Origin, string>> = {
-  own: '#f4a259',
-  package: '#8cb369',
-  node: '#7ea8be',
-  engine: '#c9c9c9',
-};
-const LEGEND = 'orange: own code, green: packages, blue: Node, grey: V8';
+/** By origin: told from each other in print and by those who do not see red and green apart. */
+const LEGEND: readonly (readonly [Origin, string])[] = [
+  ['own', 'own code'],
+  ['package', 'packages'],
+  ['node', 'Node'],
+  ['engine', 'V8: collection of garbage, compilation, system calls'],
+];
+
+const STYLE = `
+text { font: 11px ui-monospace, monospace; fill: #1f2328 }
+.back { fill: #ffffff } .head { font-size: 14px; font-weight: bold }
+rect { stroke: #ffffff; stroke-width: 0.6 }
+.own { fill: #f6b26b } .package { fill: #93c47d } .node { fill: #8ab4d8 } .engine { fill: #cccccc }
+@media (prefers-color-scheme: dark) {
+  .back { fill: #0d1117 } rect { stroke: #0d1117 } .over { fill: #e6edf3 }
+}`;
 
 /** What is not the thread's own work: it waited. */
 const IDLE = '(idle)';
@@ -53,16 +63,50 @@ export function flameTree(profile: CpuProfile, nameOf: NameOf, spans: readonly S
   return { name: 'all', origin: 'engine', ms: msOf(calls), calls };
 }
 
+/** Without what is too narrow to be seen. */
+export function pruned(root: Flame): Flame {
+  const least = root.ms * SHARE_MIN;
+  const prune = (flame: Flame): Flame => ({
+    ...flame,
+    calls: flame.calls.filter(({ ms }) => ms >= least).map(prune),
+  });
+  return prune(root);
+}
+
+/**
+ * As lines that JSON and a diff can show, a caller before what it called: depth, origin, milliseconds, name.
+ */
+export function flameLines(root: Flame): readonly string[] {
+  const lines: string[] = [];
+  const add = ({ name, origin, ms, calls }: Flame, depth: number) => {
+    lines.push(`${depth} ${origin} ${Number(ms.toPrecision(4))} ${name}`);
+    for (const call of calls) add(call, depth + 1);
+  };
+  add(root, 0);
+  return lines;
+}
+
+/** What `flameLines` made. */
+export function flameOf(lines: readonly string[]): Flame {
+  const open: { name: string; origin: Origin; ms: number; calls: Flame[] }[] = [];
+  for (const line of lines) {
+    const [, depth, origin, ms, name] = /^(\d+) (\S+) (\S+) (.*)$/s.exec(line)!;
+    const flame = { name: name!, origin: origin as Origin, ms: Number(ms), calls: [] as Flame[] };
+    open.length = Number(depth);
+    open.at(-1)?.calls.push(flame);
+    open.push(flame);
+  }
+  return open[0]!;
+}
+
 /** @param title for a reader who sees nothing but the picture */
 export function flameGraph(root: Flame, title: string): string {
   const scale = WIDTH / Math.max(root.ms, Number.MIN_VALUE);
   const boxes: string[] = [];
   let depthMax = 0;
   const draw = (flame: Flame, x: number, depth: number) => {
-    const width = flame.ms * scale;
-    if (width < PX_MIN) return;
     depthMax = Math.max(depthMax, depth);
-    boxes.push(box(flame, x, depth, width, flame.ms / root.ms));
+    boxes.push(box(flame, x, depth, flame.ms * scale, flame.ms / root.ms));
     let at = x;
     for (const call of flame.calls) {
       draw(call, at, depth + 1);
@@ -71,11 +115,18 @@ export function flameGraph(root: Flame, title: string): string {
   };
   draw(root, 0, 0);
   const height = HEAD + (depthMax + 1) * ROW;
+  const legend = LEGEND.map(
+    ([origin, text], at) =>
+      `<rect class="${origin}" x="${4 + at * 110}" y="26" width="12" height="12"/>` +
+      `<text class="over" x="${20 + at * 110}" y="36">${text}</text>`,
+  );
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="monospace" font-size="10">`,
-    `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>`,
-    `<text x="4" y="17" font-size="13">${escapeXml(title)}</text>`,
-    `<text x="${WIDTH - 4}" y="17" text-anchor="end">${LEGEND}</text>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}">`,
+    `<title>${escapeXml(title)}</title>`,
+    `<style>${STYLE}\n</style>`,
+    `<rect class="back" width="${WIDTH}" height="${height}"/>`,
+    `<text class="over head" x="4" y="17">${escapeXml(title)}</text>`,
+    ...legend,
     ...boxes,
     '</svg>\n',
   ].join('\n');
@@ -83,15 +134,15 @@ export function flameGraph(root: Flame, title: string): string {
 
 function box({ name, origin, ms }: Flame, x: number, depth: number, width: number, share: number) {
   const y = HEAD + depth * ROW;
-  const letters = Math.floor((width - 4) / LETTER);
+  const letters = Math.floor((width - 5) / LETTER);
+  // The whole name where it fits, else that of the function.
+  const shown = name.length <= letters ? name : name.split(' ')[0]!.slice(0, letters);
   const text =
-    letters < 3
-      ? ''
-      : `<text x="${(x + 2).toFixed(1)}" y="${y + 11}">${escapeXml(name.slice(0, letters))}</text>`;
+    letters < 3 ? '' : `<text x="${(x + 3).toFixed(1)}" y="${y + 13}">${escapeXml(shown)}</text>`;
   const told = `${name}: ${ms.toFixed(1)} ms, ${(100 * share).toFixed(1)} %`;
   return (
-    `<g><title>${escapeXml(told)}</title><rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" ` +
-    `height="${ROW - 1}" fill="${COLOURS[origin]}" stroke="#ffffff" stroke-width="0.5"/>${text}</g>`
+    `<g><title>${escapeXml(told)}</title><rect class="${origin}" x="${x.toFixed(1)}" y="${y}" ` +
+    `width="${width.toFixed(1)}" height="${ROW - 1}"/>${text}</g>`
   );
 }
 
@@ -101,8 +152,4 @@ function msOf(flames: readonly Flame[]): number {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-function escapeXml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

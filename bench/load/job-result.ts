@@ -10,6 +10,8 @@ export interface JobResult {
   /** By kind of request: `request`; `create`, `read`, `total`; those of workers and of `wake`. */
   readonly latency: Readonly<Record<string, Latency>>;
   readonly bodies: readonly string[];
+  /** Of equal stretches of the run, where they were asked for. */
+  readonly slices?: readonly Latency[];
   /** Of the generator's thread. */
   readonly cpuMs: number;
 }

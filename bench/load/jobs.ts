@@ -32,6 +32,8 @@ export interface LoopJob {
   readonly limit: { readonly ms: number } | { readonly replies: number };
   /** How many of the first replies' bodies come back. */
   readonly keepBodies?: number;
+  /** The length of a slice, if the run is to be told in slices. */
+  readonly sliceMs?: number;
 }
 
 /** One connection, one after the other: create an instance, read it until it is completed. */
@@ -99,9 +101,10 @@ async function withConnections(
 }
 
 function loop(job: LoopJob, connections: readonly HttpConnection[], fail: Fail): Promise<Measured> {
-  const { limit, keepBodies = 0 } = job;
+  const { limit, keepBodies = 0, sliceMs } = job;
   const requests = job.requests.map((text) => Buffer.from(text));
   const samples = new Samples();
+  const slices: Samples[] = [];
   const bodies: string[] = [];
   const startedAt = performance.now();
   const endsAt = 'ms' in limit ? startedAt + limit.ms : Number.POSITIVE_INFINITY;
@@ -109,11 +112,20 @@ function loop(job: LoopJob, connections: readonly HttpConnection[], fail: Fail):
   let sent = 0;
   let open = connections.length;
   let answered = 0;
+  const sliceAt = (at: number) => (slices[at] ??= new Samples());
   return new Promise((resolve) => {
     const finish = () => {
       const ms = Math.min(performance.now(), endsAt) - startedAt;
       const latency = samples.summary();
-      resolve({ replies: latency.count, answered, ms, latency: { request: latency }, bodies });
+      resolve({
+        replies: latency.count,
+        answered,
+        ms,
+        latency: { request: latency },
+        bodies,
+        // From the first to the last one, those without a reply too.
+        ...(sliceMs && { slices: Array.from(slices, (one = new Samples()) => one.summary()) }),
+      });
     };
     const next = (connection: HttpConnection, sentAt: number) => {
       if (sentAt >= endsAt || unsent <= 0) {
@@ -130,7 +142,11 @@ function loop(job: LoopJob, connections: readonly HttpConnection[], fail: Fail):
         }
         const now = performance.now();
         answered += 1;
-        if (now <= endsAt) samples.add(now - sentAt);
+        if (now <= endsAt) {
+          samples.add(now - sentAt);
+          if (sliceMs !== undefined)
+            sliceAt(Math.floor((now - startedAt) / sliceMs)).add(now - sentAt);
+        }
         if (bodies.length < keepBodies) bodies.push(body.toString());
         next(connection, now);
       });

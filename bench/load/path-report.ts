@@ -1,8 +1,10 @@
 /** The tables of part `paths`. Pure. */
 
 import { type Cell, median, ratioOf, renderTable, round } from '../report.js';
-import type { Figure } from './checks.js';
+import { verdictOf } from '../targets.js';
+import type { Figure, Slice } from './checks.js';
 import { type Cost, ROLES } from './cost.js';
+import type { ThreadProfile } from './profile-report.js';
 import type { Side } from './sides.js';
 
 export interface Turn extends Cost {
@@ -16,14 +18,19 @@ export interface PathRow {
   readonly operation: string;
   readonly insteadOf: string | undefined;
   readonly side: Side;
+  readonly shards: number;
   /** Connections of the writer. */
   readonly lanes: number;
   readonly turns: readonly Turn[];
+  /** Of the threads of its server, where they were asked for. */
+  readonly profiles: readonly ThreadProfile[];
 }
 
 type Column = readonly [name: string, read: (turn: Turn) => number];
 
-const CPU: Column = ['CPU µs/op', ({ cpu }) => cpu.sum];
+/** The column that is compared before all others. */
+export const CPU_SUM = 'CPU µs/op';
+const CPU: Column = [CPU_SUM, ({ cpu }) => cpu.sum];
 
 const COLUMNS: readonly Column[] = [
   ['ops/s', (turn) => turn.perSecond],
@@ -38,7 +45,7 @@ const COLUMNS: readonly Column[] = [
 const NAMES = COLUMNS.map(([name]) => name);
 
 /** By the names of the columns. */
-type Figures = Readonly<Record<string, number>>;
+export type Figures = Readonly<Record<string, number>>;
 
 /** Of each column the median over the turns. */
 export function mediansOf({ turns }: PathRow): Figures {
@@ -86,16 +93,29 @@ export function ratioTable(all: readonly Ratios[]): string {
   );
 }
 
-/** What a path costs that does with fewer requests what another one does, of the other server where there is one. */
-export function savings(rows: readonly PathRow[]): string[] {
+/** What a path costs that does with fewer requests what another one does. */
+export interface Saving {
+  readonly path: string;
+  readonly side: Side;
+  readonly of: { readonly path: string; readonly side: Side };
+  readonly share: number;
+}
+
+/** Beside the other server where there is one. */
+export function savingsOf(rows: readonly PathRow[]): readonly Saving[] {
   const cpuOf = ({ turns }: PathRow) => median(turns.map(CPU[1]));
   return rows.flatMap((row) => {
     const same = rows.filter(({ path }) => path === row.insteadOf);
     const other = same.find(({ side }) => side === 'against') ?? same[0];
     if (other === undefined) return [];
-    const share = round(cpuOf(row) / cpuOf(other));
-    return [`${row.path} (${row.side}): ${share} of the CPU of ${other.path} (${other.side})`];
+    const { path, side } = row;
+    const of = { path: other.path, side: other.side };
+    return [{ path, side, of, share: cpuOf(row) / cpuOf(other) }];
   });
+}
+
+export function savingText({ path, side, of, share }: Saving): string {
+  return `${path} (${side}): ${round(share)} of the CPU of ${of.path} (${of.side})`;
 }
 
 export interface CheckRow {
@@ -103,6 +123,7 @@ export interface CheckRow {
   readonly asks: string;
   readonly side: Side;
   readonly figures: readonly Figure[];
+  readonly slices?: readonly Slice[];
 }
 
 export function checkTable(rows: readonly CheckRow[]): string {
@@ -114,16 +135,8 @@ export function checkTable(rows: readonly CheckRow[]): string {
         side,
         name,
         round(value),
-        target === undefined ? '' : verdict(value, target),
+        target === undefined ? '' : verdictOf(target, value),
       ]),
     ),
   );
-}
-
-function verdict(value: number, target: NonNullable<Figure['target']>): string {
-  const [word, isReached] =
-    'atMost' in target
-      ? [`at most ${target.atMost}`, value <= target.atMost]
-      : [`at least ${target.atLeast}`, value >= target.atLeast];
-  return `${word}: ${isReached ? 'reached' : 'missed'}`;
 }

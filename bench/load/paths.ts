@@ -8,18 +8,24 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
 import { describeCommit } from '../machine.js';
 import type { BenchOptions } from '../options.js';
-import type { PartResult } from '../report.js';
+import type { RowsResult } from '../report.js';
+import { type Reached, reachedOf } from '../targets.js';
 import { CHECKS, type Check } from './checks.js';
 import { startMeter } from './cost.js';
 import {
   type CheckRow,
+  CPU_SUM,
   checkTable,
   costTable,
+  type Figures,
   mediansOf,
   type PathRow,
+  type Ratios,
   ratiosOf,
   ratioTable,
-  savings,
+  type Saving,
+  savingsOf,
+  savingText,
   type Turn,
 } from './path-report.js';
 import {
@@ -31,6 +37,7 @@ import {
   type Path,
 } from './path-table.js';
 import { monotonicUs, type Span } from './profile.js';
+import { storedProfile } from './profile-report.js';
 import type { LoadContext } from './run.js';
 import type { BenchServer } from './server.js';
 import { type Candidate, inTurn, withCandidates } from './sides.js';
@@ -54,7 +61,7 @@ interface Contender extends Candidate {
 export async function runPaths(
   context: LoadContext,
   options: BenchOptions,
-): Promise<{ readonly part: PartResult; readonly table: string }> {
+): Promise<{ readonly part: RowsResult; readonly table: string }> {
   const rows: PathRow[] = [];
   const skipped: string[] = [];
   await context.postgres.setAutovacuum(false);
@@ -86,18 +93,26 @@ export async function runPaths(
     checks.push(...found);
   }
   const ratios = ratiosOf(rows);
-  const part: PartResult = {
+  const savings = savingsOf(rows);
+  const part: RowsResult = {
     question: 'What does an operation of each path cost the whole machine?',
     settings: {
       seconds: options.seconds,
       rounds: options.rounds,
       backlog: options.backlog,
       lanes: options.lanes ?? null,
+      heldSeconds: options.snapshotSeconds,
+      fullSeconds: options.fullSeconds,
       this: describeCommit(options.server),
       against: options.against === undefined ? null : describeCommit(options.against),
     },
-    results: { rows: rows.map((row) => ({ ...row, medians: mediansOf(row) })), ratios, checks },
-    remarks: [...skipped, ...savings(rows)],
+    rows: {
+      ...Object.fromEntries(
+        rows.map(({ path }) => [path, storedPath(path, rows, ratios, savings)]),
+      ),
+      ...Object.fromEntries(checks.map(({ check }) => [check, storedCheck(check, checks)])),
+    },
+    remarks: [...skipped, ...savings.map(savingText)],
   };
   const tables = [
     ...(rows.length > 0 ? [costTable(rows)] : []),
@@ -108,6 +123,51 @@ export async function runPaths(
   return { part, table: tables.join('\n\n') };
 }
 
+/** What is stored of one path: both sides of it, and what it is beside others of the same run. */
+export interface StoredPath {
+  readonly sides: readonly (PathRow & { readonly medians: Figures })[];
+  readonly ratios: Ratios | null;
+  readonly saving: Saving | null;
+  readonly reached: Reached;
+}
+
+function storedPath(
+  path: string,
+  rows: readonly PathRow[],
+  ratios: readonly Ratios[],
+  savings: readonly Saving[],
+): StoredPath {
+  const ratio = ratios.find((one) => one.path === path);
+  const saving = savings.find((one) => one.path === path && one.side === 'this');
+  return {
+    sides: rows
+      .filter((row) => row.path === path)
+      .map((row) => ({
+        ...row,
+        medians: mediansOf(row),
+        profiles: row.profiles.map(storedProfile),
+      })),
+    ratios: ratio ?? null,
+    saving: saving ?? null,
+    reached: {
+      ...reachedOf(`cpu ${path}`, ratio?.ratios[CPU_SUM]),
+      ...(saving?.of.side === 'against' ? reachedOf(`saving ${path}`, saving.share) : {}),
+    },
+  };
+}
+
+export interface StoredCheck {
+  readonly sides: readonly CheckRow[];
+  readonly reached: Reached;
+}
+
+function storedCheck(check: string, rows: readonly CheckRow[]): StoredCheck {
+  const sides = rows.filter((row) => row.check === check);
+  const own = sides.find(({ side }) => side === 'this')?.figures ?? [];
+  const reached = own.map(({ target, value }) => (target ? reachedOf(target, value) : {}));
+  return { sides, reached: Object.assign({}, ...reached) };
+}
+
 async function measureCheck(
   context: LoadContext,
   options: BenchOptions,
@@ -116,8 +176,8 @@ async function measureCheck(
 ): Promise<CheckRow[]> {
   const rows: CheckRow[] = [];
   for (const candidate of candidates) {
-    const figures = await check.measure(context, options, candidate);
-    rows.push({ check: check.name, asks: check.asks, side: candidate.side, figures });
+    const found = await check.measure(context, options, candidate);
+    rows.push({ check: check.name, asks: check.asks, side: candidate.side, ...found });
   }
   return rows;
 }
@@ -150,7 +210,7 @@ async function measure(
   }
   const rows: PathRow[] = [];
   for (const contender of contenders) {
-    const { side, turns, server } = contender;
+    const { side, turns, server, profiles } = contender;
     const { name, operation, completes } = path;
     if (completes) await expectCompleted(contender);
     rows.push({
@@ -159,6 +219,8 @@ async function measure(
       insteadOf: path.insteadOf,
       side,
       turns,
+      profiles,
+      shards: server.shards,
       lanes: await server.lanes(),
     });
   }

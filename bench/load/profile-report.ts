@@ -5,37 +5,69 @@ import { SourceMap } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderTable, round } from '../report.js';
-import { flameGraph, flameTree } from './flame-graph.js';
+import { flameGraph, flameLines, flameTree, pruned } from './flame-graph.js';
 import {
   type CpuProfile,
   type NameOf,
   type Origin,
+  originTimes,
   roleOf,
+  type SelfTime,
   type Span,
   selfTimes,
 } from './profile.js';
 
+/** Functions in a table. */
 const SHOWN = 25;
+/** Functions that are stored. */
+const STORED = 10;
 
-/** @param spans the measured turns; none: the whole life of the server */
-export function reportProfiles(folder: string, spans: readonly Span[]): string {
+/** What is stored of one thread. */
+export interface ThreadProfile {
+  readonly role: string;
+  readonly busyMs: number;
+  /** Milliseconds in code of each origin. */
+  readonly byOrigin: Readonly<Record<Origin, number>>;
+  /** Those in which most time passed, without what they called. */
+  readonly top: readonly SelfTime[];
+  /** The flame graph, as `flameLines` writes it. */
+  readonly flame: readonly string[];
+}
+
+/**
+ * Of every thread that left a profile in the folder; its flame graph is drawn beside it.
+ * @param spans the measured turns; none: the whole life of the server
+ */
+export function profilesOf(folder: string, spans: readonly Span[]): readonly ThreadProfile[] {
   const nameOf = namesBySource();
-  const tables = readdirSync(folder)
+  return readdirSync(folder)
     .filter((name) => name.endsWith('.cpuprofile'))
     .map((name) => {
       const profile = JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as CpuProfile;
       const times = selfTimes(profile, nameOf, spans);
-      const total = times.reduce((sum, { ms }) => sum + ms, 0);
-      const title = `${roleOf(profile)}, busy ${round(total)} ms`;
-      const svg = `${path.basename(name, '.cpuprofile')}.${roleOf(profile)}.svg`;
-      const graph = flameGraph(flameTree(profile, nameOf, spans), title);
-      writeFileSync(path.join(folder, svg), graph);
-      const table = renderTable(
-        ['self ms', '%', 'function'],
-        times.slice(0, SHOWN).map(({ name, ms }) => [round(ms), round((100 * ms) / total), name]),
-      );
-      return `${title} (${svg})\n\n${table}`;
+      const busyMs = times.reduce((sum, { ms }) => sum + ms, 0);
+      const role = roleOf(profile);
+      const tree = pruned(flameTree(profile, nameOf, spans));
+      const svg = `${path.basename(name, '.cpuprofile')}.${role}.svg`;
+      writeFileSync(path.join(folder, svg), flameGraph(tree, `${role}, busy ${round(busyMs)} ms`));
+      const byOrigin = originTimes(profile, nameOf, spans);
+      return { role, busyMs, byOrigin, top: times.slice(0, SHOWN), flame: flameLines(tree) };
     });
+}
+
+/** Of what is printed the most: less is stored. */
+export function storedProfile(profile: ThreadProfile): ThreadProfile {
+  return { ...profile, top: profile.top.slice(0, STORED) };
+}
+
+export function profileText(folder: string, profiles: readonly ThreadProfile[]): string {
+  const tables = profiles.map(({ role, busyMs, top }) => {
+    const table = renderTable(
+      ['self ms', '%', 'function'],
+      top.map(({ name, ms }) => [round(ms), round((100 * ms) / busyMs), name]),
+    );
+    return `${role}, busy ${round(busyMs)} ms\n\n${table}`;
+  });
   return [`profiles and flame graphs in ${folder}`, ...tables].join('\n\n');
 }
 

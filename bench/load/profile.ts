@@ -91,6 +91,21 @@ export function selfTimes(
   return [...byName].map(([name, ms]) => ({ name, ms })).sort((a, b) => b.ms - a.ms);
 }
 
+/** Milliseconds in code of each origin, without what the thread waited. */
+export function originTimes(
+  profile: CpuProfile,
+  nameOf: NameOf,
+  spans: readonly Span[],
+): Readonly<Record<Origin, number>> {
+  const times = nodeTimes(profile, spans);
+  const sums = { own: 0, package: 0, node: 0, engine: 0 };
+  for (const { id, callFrame } of profile.nodes) {
+    const { name, origin } = nameOf(callFrame);
+    if (name !== IDLE) sums[origin] += times.get(id) ?? 0;
+  }
+  return sums;
+}
+
 export function roleOf({ nodes }: CpuProfile): string {
   const files = new Set(nodes.map(({ callFrame }) => path.basename(callFrame.url)));
   return ROLE_BY_ENTRY.find(([entry]) => files.has(entry))?.[1] ?? 'other';

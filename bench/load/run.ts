@@ -2,7 +2,7 @@
 
 import type { BenchOptions, LoadPart } from '../options.js';
 import { runPeers } from '../peers/run.js';
-import type { PartResult } from '../report.js';
+import { type PartResult, partsOf, type RowsResult } from '../report.js';
 import { runScale } from '../scale/run.js';
 import { runCreations } from './creations.js';
 import { runCron } from './cron.js';
@@ -25,7 +25,7 @@ export interface LoadContext {
 type RunPart = (
   context: LoadContext,
   options: BenchOptions,
-) => Promise<{ readonly part: PartResult; readonly table: string }>;
+) => Promise<{ readonly part: PartResult | RowsResult; readonly table: string }>;
 
 interface Part {
   readonly title: string;
@@ -44,6 +44,9 @@ const PEERS: Part = { title: 'peers', run: runPeers };
 const SCALE: Part = { title: 'scale', run: runScale };
 const EVENTS: Part = { title: 'events', run: runEvents };
 const PATHS: Part = { title: 'paths', run: runPaths };
+
+/** Of rows whose run had a profile or counted statements: they tell where time goes, and are no measurement. */
+export const EXPLAINED = 'explained';
 
 /** @returns the parts by their titles; each is printed as soon as it is there */
 export async function runLoad(
@@ -69,14 +72,18 @@ export async function runLoad(
     if (options.events) chosen.push(['events', EVENTS]);
     if (options.paths.length + options.checks.length > 0) chosen.push(['paths', PATHS]);
     if (options.scale) chosen.push(['scale', SCALE]);
-    if (options.peers) chosen.push(['peers', PEERS]);
+    if (options.peers.length > 0) chosen.push(['peers', PEERS]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator, progress: say }, options);
-      results[title] = {
-        ...part,
-        settings: { ...part.settings, postgres: postgres.version },
-        remarks: [...part.remarks, ...doubts],
+      const settings = {
+        ...part.settings,
+        postgres: postgres.version,
+        isDurable: options.isDurable,
       };
+      const remarks = [...part.remarks, ...doubts];
+      const isExplained = 'rows' in part && (options.statements || options.profile !== undefined);
+      const stored = isExplained ? EXPLAINED : title;
+      Object.assign(results, partsOf(stored, { ...part, settings, remarks }));
       say(`\n${name}: ${part.question}\n\n${[table, ...doubts].join('\n')}`);
     }
   } finally {

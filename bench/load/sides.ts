@@ -6,7 +6,7 @@
 import path from 'node:path';
 import type { BenchOptions } from '../options.js';
 import type { Span } from './profile.js';
-import { reportProfiles } from './profile-report.js';
+import { profilesOf, profileText, type ThreadProfile } from './profile-report.js';
 import type { LoadContext } from './run.js';
 import { type BenchServer, startServer, type Variant } from './server.js';
 import { findRoles, type ThreadRoles } from './thread-roles.js';
@@ -20,6 +20,8 @@ export interface Candidate {
   readonly roles: ThreadRoles;
   /** The turns that were measured: profiles are about nothing else. */
   readonly measured: Span[];
+  /** Of its threads, where they are asked for: there when the server has ended. */
+  readonly profiles: ThreadProfile[];
 }
 
 /** Of each of the two loads that tell the threads apart. */
@@ -48,9 +50,10 @@ export async function withCandidates<T>(
     return use(opened);
   });
   if (options.profile === undefined) return result;
-  for (const { side, measured } of candidates) {
+  for (const { side, measured, profiles } of candidates) {
     const folder = profileFolder(options.profile, name, side);
-    context.progress(`\n${reportProfiles(folder, measured)}`);
+    profiles.push(...profilesOf(folder, measured));
+    context.progress(`\n${profileText(folder, profiles)}`);
   }
   return result;
 }
@@ -93,7 +96,7 @@ async function open(
   try {
     const probeMs = Math.min(PROBE_MS_MAX, options.seconds * 250);
     const roles = await findRoles(server, generator, probeMs);
-    return { side, database, server, roles, measured: [] };
+    return { side, database, server, roles, measured: [], profiles: [] };
   } catch (error) {
     await server.stop();
     throw error;

@@ -45,7 +45,8 @@ export async function openBullMq(where: Where, work: Work): Promise<Peer> {
       await done;
     },
     work: async (onDone) => {
-      const concurrency = work.name === 'created' ? CONCURRENCY : work.at;
+      // A worker of ours that takes batches has as many tasks at once, so this one need not stop at their number.
+      const concurrency = work.name === 'rounds' ? work.at : CONCURRENCY;
       worker = new Bull.Worker(QUEUE, async () => undefined, { connection, concurrency });
       worker.on('error', () => undefined);
       worker.on('completed', () => onDone(1));

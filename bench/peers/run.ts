@@ -10,55 +10,43 @@ import { fileURLToPath } from 'node:url';
 import { createBody, EXTERNAL_SEQUENCE, NOOP_SEQUENCE } from '../fixtures.js';
 import type { LoadContext } from '../load/run.js';
 import type { BenchOptions } from '../options.js';
-import { median, type PartResult, renderTable, round } from '../report.js';
+import { median, type RowsResult, renderTable, round } from '../report.js';
 import { RestartedServer } from '../scale/restarted.js';
+import { type Reached, reachedOf, verdictsOf } from '../targets.js';
 import type { Engine, Turn, TurnAnswer } from './driver.child.js';
 import { EXCHANGE } from './own.js';
 import { installPeers, PACKAGES, PEERS_FOLDER } from './packages.js';
-import type { Outcome, Work, WorkName } from './peer.js';
+import type { Outcome, Work } from './peer.js';
 import { redisVersion, startRedis } from './redis.js';
+import { nameOfWork, WORKS, type WorkRow } from './works.js';
 
 /** For what an engine does before and after its work; a driver that is not done by then hangs. */
 const PATIENCE_MS = 60_000;
 
 const DRIVER = fileURLToPath(new URL('./driver.child.js', import.meta.url));
 
-/** What is asked, in the order of the turns: `at` connections or workers. */
-const WORKS: readonly { readonly name: WorkName; readonly at: number; readonly title: string }[] = [
-  { name: 'created', at: 64, title: 'created one by one and completed, 64 connections' },
-  { name: 'created', at: 256, title: 'created one by one and completed, 256 connections' },
-  { name: 'bulk', at: 4, title: 'created in batches of 500, 4 connections' },
-  { name: 'rounds', at: 16, title: 'created, claimed, completed one by one, 16 workers' },
-  { name: 'rounds', at: 64, title: 'created, claimed, completed one by one, 64 workers' },
-  { name: 'batches', at: 16, title: 'rounds in batches of 50 (exchange), 16 workers' },
-  { name: 'idle', at: 1, title: 'idle: created to completed, p50 ms' },
-];
+/** Of one round. */
+export type PeerFigures = Readonly<Partial<Record<Engine, number>>>;
 
-const TARGETS: readonly {
-  readonly work: WorkName;
-  readonly at: number;
-  readonly peer: Engine;
-  readonly times: number;
-}[] = [
-  { work: 'created', at: 256, peer: 'pg-boss', times: 7 },
-  { work: 'batches', at: 16, peer: 'bullmq', times: 1.3 },
-];
-
-interface PeerRow {
-  readonly work: string;
-  readonly at: number;
-  readonly title: string;
+export interface PeerRow extends WorkRow {
   /** Jobs per second, of `idle` milliseconds at the median; absent: the engine cannot do it here. */
-  readonly of: Readonly<Partial<Record<Engine, number>>>;
+  readonly of: PeerFigures;
   /** Ours beside theirs, the median of the rounds; of `idle` theirs beside ours: more is better for us. */
-  readonly ratio: Readonly<Partial<Record<Engine, number>>>;
+  readonly ratio: PeerFigures;
+}
+
+export interface StoredPeers {
+  readonly row: PeerRow;
+  readonly rounds: readonly PeerFigures[];
+  readonly reached: Reached;
 }
 
 export async function runPeers(
   { postgres }: LoadContext,
   options: BenchOptions,
-): Promise<{ readonly part: PartResult; readonly table: string }> {
+): Promise<{ readonly part: RowsResult; readonly table: string }> {
   const folder = options.peersFolder ?? PEERS_FOLDER;
+  const works = WORKS.filter((work) => options.peers.includes(nameOfWork(work)));
   installPeers(folder);
   const redis = redisVersion();
   const engines: readonly Engine[] = [
@@ -94,12 +82,12 @@ export async function runPeers(
       );
     };
     // Not counted: drivers are new in each turn and warm up there, our server does it once.
-    for (const { name, at } of WORKS) {
+    for (const { name, at } of works) {
       await turn('own', { name, at, seconds: options.seconds / 2 });
     }
-    const rounds: Partial<Record<Engine, number>>[][] = WORKS.map(() => []);
+    const rounds: PeerFigures[][] = works.map(() => []);
     for (let at = 0; at < options.rounds; at += 1) {
-      for (const [index, { name, at: connections }] of WORKS.entries()) {
+      for (const [index, { name, at: connections }] of works.entries()) {
         const figures: Partial<Record<Engine, number>> = {};
         // In both directions, so that none is always first.
         for (const engine of at % 2 === 0 ? engines : engines.toReversed()) {
@@ -112,9 +100,14 @@ export async function runPeers(
         rounds[index]!.push(figures);
       }
     }
-    const rows = WORKS.map((work, index) => rowOf(work, engines, rounds[index]!));
-    const remarks = [...verdicts(rows), ...doubts];
-    const part: PartResult = {
+    const rows = works.map((work, index) => rowOf(work, engines, rounds[index]!));
+    const stored = rows.map((row, index) => [
+      nameOfWork(row),
+      { row, rounds: rounds[index]!, reached: reachedBy(row) } satisfies StoredPeers,
+    ]);
+    const reached: Reached = Object.assign({}, ...rows.map(reachedBy));
+    const remarks = [...verdictsOf(reached), ...doubts];
+    const part: RowsResult = {
       question: 'How does the server do beside other engines, on the same work and machine?',
       settings: {
         seconds: options.seconds,
@@ -122,7 +115,7 @@ export async function runPeers(
         packages: PACKAGES,
         redis: redis === undefined ? 'none' : `${redis}, appendfsync always`,
       },
-      results: { rows, rounds },
+      rows: Object.fromEntries(stored),
       remarks,
     };
     return { part, table: [tableOf(rows, engines), ...remarks].join('\n') };
@@ -165,9 +158,9 @@ async function drive(turn: Turn): Promise<Outcome> {
 
 /** Exported for the tests. */
 export function rowOf(
-  { name, at, title }: (typeof WORKS)[number],
+  { name, at, title }: WorkRow,
   engines: readonly Engine[],
-  rounds: readonly Readonly<Partial<Record<Engine, number>>>[],
+  rounds: readonly PeerFigures[],
 ): PeerRow {
   const of: Partial<Record<Engine, number>> = {};
   const ratio: Partial<Record<Engine, number>> = {};
@@ -180,17 +173,13 @@ export function rowOf(
     });
     if (engine !== 'own' && ratios.length > 0) ratio[engine] = round(median(ratios));
   }
-  return { work: name, at, title, of, ratio };
+  return { name, at, title, of, ratio };
 }
 
-function verdicts(rows: readonly PeerRow[]): readonly string[] {
-  return TARGETS.flatMap(({ work, at, peer, times }) => {
-    const row = rows.find((candidate) => candidate.work === work && candidate.at === at);
-    const ratio = row?.ratio[peer];
-    if (row === undefined || ratio === undefined) return [];
-    const reached = ratio >= times ? 'reached' : 'missed';
-    return [`${row.title}: ${ratio} times ${peer}, target ${times}: ${reached}`];
-  });
+/** Of the one peer that a work has a target for. */
+function reachedBy({ name, at, ratio }: PeerRow): Reached {
+  const peer = name === 'batches' ? 'bullmq' : 'pg-boss';
+  return reachedOf(`peers ${nameOfWork({ name, at })}`, ratio[peer]);
 }
 
 function tableOf(rows: readonly PeerRow[], engines: readonly Engine[]): string {

@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flameGraph, flameTree } from '../../bench/load/flame-graph.js';
+import {
+  type Flame,
+  flameGraph,
+  flameLines,
+  flameOf,
+  flameTree,
+  pruned,
+} from '../../bench/load/flame-graph.js';
 import {
   type CheckRow,
   checkTable,
@@ -10,7 +17,8 @@ import {
   type PathRow,
   ratiosOf,
   ratioTable,
-  savings,
+  savingsOf,
+  savingText,
   type Turn,
 } from '../../bench/load/path-report.js';
 import { type CpuProfile, type NameOf, roleOf, selfTimes } from '../../bench/load/profile.js';
@@ -27,7 +35,7 @@ function row(
   turns: readonly Turn[],
   { path = 'round16', insteadOf }: { path?: string; insteadOf?: string } = {},
 ): PathRow {
-  return { path, operation: 'a round', insteadOf, side, lanes: 1, turns };
+  return { path, operation: 'a round', insteadOf, side, shards: 1, lanes: 1, turns, profiles: [] };
 }
 
 /** The cells of a table's rows, by the names of its columns. */
@@ -68,13 +76,14 @@ test('what fewer requests save is told beside the other server, else beside the 
   const exchange = row('this', [turn(20, 1)], { path: 'exchange16', insteadOf: 'round16' });
   const mine = row('this', [turn(50, 1)]);
   const theirs = row('against', [turn(100, 1)]);
-  assert.deepEqual(savings([theirs, mine, exchange]), [
+  const savings = (...rows: PathRow[]) => savingsOf(rows).map(savingText);
+  assert.deepEqual(savings(theirs, mine, exchange), [
     'exchange16 (this): 0.2 of the CPU of round16 (against)',
   ]);
-  assert.deepEqual(savings([mine, exchange]), [
+  assert.deepEqual(savings(mine, exchange), [
     'exchange16 (this): 0.4 of the CPU of round16 (this)',
   ]);
-  assert.deepEqual(savings([exchange]), []);
+  assert.deepEqual(savings(exchange), []);
 });
 
 test('a check says of each target whether it was reached', () => {
@@ -84,20 +93,20 @@ test('a check says of each target whether it was reached', () => {
     side: 'this',
     figures: [
       { name: 'without', value: 200 },
-      { name: 'few', value: 0.5, target: { atLeast: 0.9 } },
-      { name: 'many', value: 0.95, target: { atLeast: 0.9 } },
-      { name: 'long', value: 26, target: { atMost: 25 } },
-      { name: 'short', value: 25, target: { atMost: 25 } },
+      { name: 'few', value: 0.5, target: 'check snapshot' },
+      { name: 'many', value: 0.95, target: 'check snapshot' },
+      { name: 'long', value: 26, target: 'check latency' },
+      { name: 'short', value: 25, target: 'check latency' },
     ],
   };
   assert.deepEqual(
     cells(checkTable([check])).map(({ figure, target }) => [figure, target]),
     [
       ['without', undefined],
-      ['few', 'at least 0.9: missed'],
-      ['many', 'at least 0.9: reached'],
-      ['long', 'at most 25: missed'],
-      ['short', 'at most 25: reached'],
+      ['few', 'at least 0.9 ×: missed'],
+      ['many', 'at least 0.9 ×: reached'],
+      ['long', 'at most 25 ×: missed'],
+      ['short', 'at most 25 ×: reached'],
     ],
   );
 });
@@ -156,7 +165,30 @@ test('a flame graph has a function below its caller, as wide as all that passed 
   const svg = flameGraph({ ...tree, calls: [{ ...post, origin: 'own', name: 'a<b>' }] }, 'shard');
   assert.match(
     svg,
-    /<title>a&lt;b&gt;: 3\.0 ms, 60\.0 %<\/title><rect x="0\.0" y="44" width="720\.0"/,
+    /<title>a&lt;b&gt;: 3\.0 ms, 60\.0 %<\/title><rect class="own" x="0\.0" y="64" width="720\.0"/,
+  );
+});
+
+test('a flame graph that was stored as lines is the same, without what nobody could see', () => {
+  const flame = (name: string, ms: number, calls: readonly Flame[] = []): Flame => ({
+    name,
+    origin: 'node',
+    ms,
+    calls,
+  });
+  const many = [flame('post a/b.ts:1', 600, [flame('write', 598)]), flame('seldom', 2.9)];
+  const seen = pruned(flame('all', 1_000, many));
+  assert.deepEqual(
+    seen.calls.map(({ name }) => name),
+    ['post a/b.ts:1'],
+    'less than 0.3 % is left out',
+  );
+  assert.deepEqual(flameOf(flameLines(seen)), seen);
+  const svg = flameGraph(flame('all', 1_000, [flame('post some/long/folder.ts:1', 100)]), '');
+  assert.match(
+    svg,
+    />post<\/text>/,
+    'where there is no room the function is named without its file',
   );
 });
 

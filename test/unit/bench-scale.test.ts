@@ -5,19 +5,26 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { renderPanels } from '../../bench/chart/lines.js';
 import { readOptions, UsageError } from '../../bench/options.js';
+import { growthPanels } from '../../bench/page/pictures.js';
 import { installPeers, missingIn, PACKAGES } from '../../bench/peers/packages.js';
 import { rowOf } from '../../bench/peers/run.js';
-import { stepsTo, verdict } from '../../bench/scale/growth.js';
-import { renderPanels } from '../../bench/scale/plot.js';
-import { panelsOf } from '../../bench/scale/run.js';
+import { WORK_NAMES } from '../../bench/peers/works.js';
+import { stepsTo } from '../../bench/scale/growth.js';
 
 test('the parts scale and peers run only when they are named', () => {
   const usual = readOptions([], 'results');
-  assert.deepEqual([usual.scale, usual.peers, usual.micro], [false, false, true]);
+  assert.deepEqual([usual.scale, usual.peers, usual.micro], [false, [], true]);
   const named = readOptions(['scale', 'peers', '--peers-dir', 'there'], 'results');
-  assert.deepEqual([named.scale, named.peers, named.micro, named.load], [true, true, false, []]);
+  assert.deepEqual(
+    [named.scale, named.peers, named.micro, named.load],
+    [true, WORK_NAMES, false, []],
+  );
   assert.equal(named.peersFolder, 'there');
+  const some = readOptions(['peers', 'batches16,idle1', 'paths', 'round16'], 'results');
+  assert.deepEqual([some.peers, some.paths], [['batches16', 'idle1'], ['round16']]);
+  assert.throws(() => readOptions(['peers', 'batches17'], 'results'), UsageError);
 });
 
 test('a growth goes to a million in steps of ten, or as far as is asked for', () => {
@@ -29,8 +36,6 @@ test('a growth goes to a million in steps of ten, or as far as is asked for', ()
   assert.deepEqual(less.growthOf, ['pending']);
   assert.deepEqual(stepsTo(readOptions(['scale', '--instances', '10'], 'results').scaleTo), [10]);
   assert.throws(() => readOptions(['scale', '--growth-of', 'grass'], 'results'), UsageError);
-  assert.match(verdict('memory', 300, 300, ' B'), /300 B: reached$/);
-  assert.match(verdict('memory', 301, 300, ' B'), /301 B, target 300 B: missed$/);
 });
 
 test('a growth is drawn with a line for each quantity, from left to right', () => {
@@ -46,11 +51,11 @@ test('a growth is drawn with a line for each quantity, from left to right', () =
     { ...row, pending: 1_000, pollP50Ms: 4 },
     { ...row, pending: 1_000_000, pollP50Ms: 40 },
   ];
-  const panels = panelsOf([], pending);
+  const panels = growthPanels([], pending);
   assert.ok(panels.every(({ series }) => series.some(({ points }) => points.length > 0)));
-  const svg = renderPanels('Growth <on> this & that', panels);
+  const svg = renderPanels('Growth <on> this & that', panels, 'logarithmic', 'tasks');
   assert.match(svg, /^<svg xmlns="[^"]+" [^>]*>/);
-  assert.match(svg, /Growth &lt;on> this &amp; that/);
+  assert.match(svg, /Growth &lt;on&gt; this &amp; that/);
   assert.doesNotMatch(svg, /NaN|Infinity|undefined/);
   const lines = [...svg.matchAll(/<polyline points="(\S+),(\S+) (\S+),(\S+)"/g)];
   const polls = lines.find(([, , y1, , y2]) => y1 !== y2)!;
