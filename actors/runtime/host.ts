@@ -240,11 +240,9 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   /** Called at the end of each turn of the shard: commits batches, loads, and lets idle ones go. */
   endTurn(): void {
     // Most kinds have no actor in memory in most turns.
-    if (this.#cells.size === 0) return;
-    if (this.#touched.size > 0) {
-      for (const cell of this.#touched) this.#flush(cell);
-      this.#touched.clear();
-    }
+    if (this.#cells.size === 0 && this.#touched.size === 0) return;
+    for (const cell of this.#touched) this.#flush(cell);
+    this.#touched.clear();
     this.#load();
     this.#passivate();
   }
