@@ -12,6 +12,9 @@ import { idsIn, type ModelRow } from './model-context.js';
 import type { Frame } from './model-frames.js';
 import type { Player } from './player.js';
 
+/** Behind the name of a block: the row is the answer of its gate. */
+const GATE_MARK = '?';
+
 /** After every event: the state, what is at work, the next wake and the rows. */
 export function compareNow(player: Player, model: Model): void {
   assert.equal(player.state, model.state, 'the state');
@@ -38,11 +41,11 @@ export function compareEnd(player: Player, model: Model, blocks: readonly Block[
   const rows = (list: readonly ModelRow[]) =>
     list
       .flatMap((row) => {
-        if (!inLanes.has(row.block)) return [row];
-        return [
-          { ...row, attempt: -1 },
-          { block: row.block, attempt: row.attempt },
-        ];
+        const [block = '', mark] = row.block.split(GATE_MARK);
+        if (!inLanes.has(block)) return [row];
+        const uncounted = { ...row, attempt: -1 };
+        // The answer of a gate has the number of the next row of its block, which is still to come.
+        return mark === undefined ? [uncounted, { block, attempt: row.attempt }] : [uncounted];
       })
       .map((row) => JSON.stringify(sorted(row)))
       .sort();
@@ -99,7 +102,7 @@ function specified(error: JsonValue | undefined): JsonValue | undefined {
 /** What is specified of a row: not its reasons, nor what names the snapshot of the items. */
 function plain(row: OutputRow): ModelRow {
   return {
-    block: row.outputRef === GATE_REF ? `${row.blockId}?` : row.blockId,
+    block: row.outputRef === GATE_REF ? `${row.blockId}${GATE_MARK}` : row.blockId,
     iteration: row.iteration,
     number: row.tryNumber,
     attempt: row.attempt,
