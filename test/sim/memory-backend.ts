@@ -191,6 +191,7 @@ export class Backend {
     if (text.includes('\\u0000') || text.includes(POISON)) {
       throw new SqlError('22P05', 'unsupported Unicode escape sequence');
     }
+    if (text.includes('\0')) throw new SqlError('22021', 'invalid byte sequence');
     const ids = run(this.#server.tables, tx, rowsIn(statement, text));
     return { rows: ids.map((id) => [id]), tag: 'INSERT' };
   }
