@@ -121,6 +121,8 @@ export async function connect(connectionString: string): Promise<pg.Client> {
     connectionString,
     applicationName: 'bench',
     statementTimeoutMs: 0,
+    // A snapshot is held for minutes.
+    idleInTransactionTimeoutMs: 0,
   });
   client.on('error', silent);
   await client.connect();

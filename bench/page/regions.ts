@@ -46,6 +46,7 @@ export function regionsOf(parts: StoredParts, pictures: ReadonlySet<string>): Re
       'Processor time of the whole machine per operation, by thread, this version and the one before',
       cost(parts),
     ),
+    floor: floor(parts),
     idle: idle(parts),
     growth: withPicture('growth.svg', 'Growth from a thousand to a million', growth(parts)),
     peers: withPicture('peers.svg', 'The same work by other engines, in turns', peers(parts)),
@@ -285,6 +286,22 @@ function check(parts: StoredParts, name: string): string {
 }
 
 /** @returns undefined: not measured */
+/** What would be left of each path if nothing of the server but its front cost anything. */
+function floor(parts: StoredParts): string {
+  const rows = PATHS.flatMap(({ name }) => {
+    const costs = costsOf(parts, name);
+    const stored = pathOf(parts, name);
+    const before = stored && sideOf(stored, 'against')?.[CPU_SUM];
+    if (costs === undefined || before === undefined) return [];
+    const outside = costs.postgres + costs.client;
+    const least = [outside, outside + costs.front];
+    const ratio = stored?.results.ratios?.ratios[CPU_SUM];
+    return [[code(name), ...least.map((µs) => text(µs / before)), text(ratio)]];
+  });
+  const heads = ['path', 'Postgres and clients alone', 'with the front', 'all of it'];
+  return measuredTable(heads, rows);
+}
+
 function costsOf(parts: StoredParts, name: string): Costs | undefined {
   const stored = pathOf(parts, name);
   const own = stored && sideOf(stored, 'this');

@@ -56,8 +56,9 @@ export async function growPending(
       });
     }
     const pattern = await pendingPattern(many, batchOf.get(many)!(1));
-    const fewWorker = await Worker.open(few, batchOf.get(few)!(POLL_LIMIT));
-    await fewWorker.send(batchOf.get(few)!(FEW), 201);
+    const first = await Worker.open(few, batchOf.get(few)!(POLL_LIMIT));
+    await first.send(batchOf.get(few)!(FEW), 201);
+    first.close();
     const rows: PendingRow[] = [];
     let made = 0;
     for (const pending of stepsTo(scaleTo)) {
@@ -68,6 +69,8 @@ export async function growPending(
       await postgres.checkpoint();
       const readyMs = await many.start();
       const residentMib = (await many.residentBytes()) / 2 ** 20;
+      // A connection that is idle while rows are copied would be closed by the server.
+      const fewWorker = await Worker.open(few, batchOf.get(few)!(POLL_LIMIT));
       const worker = await Worker.open(many, batchOf.get(many)!(POLL_LIMIT));
       // Not counted: the window on the table is read, and grows to its size.
       for (const one of [fewWorker, worker]) await one.poll(polls);
@@ -75,7 +78,7 @@ export async function growPending(
       for (let turn = 0; turn < rounds; turn += 1) {
         turns.push({ few: await fewWorker.poll(polls), many: await worker.poll(polls) });
       }
-      worker.close();
+      for (const one of [fewWorker, worker]) one.close();
       const summaries = turns.map((turn) => ({
         few: turn.few.summary(),
         many: turn.many.summary(),
@@ -91,7 +94,6 @@ export async function growPending(
         p50Ratio: round(median(summaries.map((turn) => turn.many.p50 / turn.few.p50))),
       });
     }
-    fewWorker.close();
     return rows;
   } finally {
     await many.stop();
