@@ -6,7 +6,7 @@
 
 import { DEADLINE_HANDLER_MS_MAX, isDeadlineHandler } from '../../src/core/deadline-handlers.js';
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
-import { isJsonObject, textOfJson } from '../../src/core/json.js';
+import { textOfJson } from '../../src/core/json.js';
 import {
   type AuditEvent,
   type Dispatch,
@@ -75,9 +75,7 @@ function putOutput(
   effect: OutputEffect | undefined,
 ): void {
   const id = effect?.id ?? nextId(actor);
-  const text = isJsonObject(output.output)
-    ? textOfJson(output.output)
-    : JSON.stringify(output.output);
+  const text = textOfJson(output.output);
   // The place of the step's own row is left to that, however often its gate is answered.
   const isNote = output.outputRef === GATE_REF;
   const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;

@@ -1,8 +1,9 @@
 /**
  * Which thread of the server is which. Node's threads all have the same name, so a role is told by
- * what makes a thread work: the front is the main thread, reads of instances in memory occupy the
- * shards, and of the rest creations occupy the writer. What remains, and does not wait for events when
- * it is idle, are Node's helpers: garbage collection, compilation, file system.
+ * what makes a thread work: the front is the main thread, trees of instances in memory occupy the
+ * shards (the front itself answers who reads their records again), and of the rest creations occupy the
+ * writer. What remains, and does not wait for events when it is idle, are Node's helpers: garbage
+ * collection, compilation, file system.
  */
 
 import type { Generator } from './generator.js';
@@ -49,7 +50,7 @@ export async function findRoles(
   const beforeReads = readThreads(pid);
   await generator.run({
     ...common,
-    requests: ids.map((id) => getRequest(`/instances/${id}`)),
+    requests: ids.map((id) => getRequest(`/instances/${id}/tree`)),
     status: 200,
     limit: { ms: probeMs },
   });

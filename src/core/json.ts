@@ -13,14 +13,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-let lastValue: JsonObject | undefined;
+let lastValue: JsonValue | undefined;
 let lastText = '';
 
 /**
  * Its JSON, for values that are replaced and never changed in place. One unit writes the same data to its row and
  * to its answer, so the last text is kept: a pure function with a memory of one.
  */
-export function textOfJson(value: JsonObject): string {
+export function textOfJson(value: JsonValue): string {
   if (value !== lastValue) {
     lastText = JSON.stringify(value);
     lastValue = value;

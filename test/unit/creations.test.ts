@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StoredSequence } from '../../actors/catalog/plans.js';
 import { Creations } from '../../actors/instance/creations.js';
 import type { Creation, Repeat } from '../../actors/instance/messages.js';
@@ -210,13 +211,12 @@ test('data that is refused is looked for under its key, and refused without one'
 
 test('a batch with refused data is taken when all of it is there already', async () => {
   plans.set('v1', sequence('v1', 'is wrong'));
-  const settled = () => new Promise((resolve) => setTimeout(resolve));
   stored.add(keyedInstanceId(TENANT, 'k'));
   creations.createBatch({ ...CALL, body: { instances: [body('k'), body('k')] } });
-  await settled();
+  await nextTurn();
   assert.deepEqual(replies, ['{"count":2,"created":0}']);
   creations.createBatch({ ...CALL, request: 2, body: { instances: [body('k'), body('new')] } });
-  await settled();
+  await nextTurn();
   assert.equal(errors[0]?.status, 422);
   assert.match(String(errors[0]?.message), /instances\[1\]/);
 });
