@@ -14,6 +14,7 @@ import type { PendingUnit } from '../runtime/commit-log.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Ready } from '../runtime/kind.js';
 import type { Rows } from '../runtime/loader.js';
+import type { ReadyHint } from '../runtime/protocol.js';
 import type { Outlook } from '../runtime/residence.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
@@ -29,12 +30,15 @@ import { restoreActor, textOf } from './restore.js';
 import { claimAnswer, taskHints } from './tasks.js';
 
 export interface InstancesDeps extends HostDeps {
+  readonly shard: number;
   readonly env: InstanceEnv;
   readonly loader: Rows;
   readonly plans: Plans;
   readonly log: Logger;
   /** A unit of the instance was committed, or its actor was lost with units under way. */
   readonly changed: (instance: string) => void;
+  /** A task is about to be committed that waits for a worker, and whose queue is on this shard. */
+  readonly taskDecided: (task: ReadyHint) => void;
   /** A creation whose instance is not there any more: where it goes is decided anew. */
   readonly createAgain: (creation: Creation) => void;
 }
@@ -82,7 +86,7 @@ export class Instances {
         charactersOf: (actor) => actor.kept.characters,
         refuse: (cell, message, error) => this.#refuse(cell, message, error),
         missing: (cell, messages, rows) => this.#missing(cell, messages, rows),
-        changing: ({ id }) => env.versions?.raise(id),
+        decided: (cell, unit) => this.#decided(cell, unit),
         committed: (cell) => this.#committed(cell),
         existed: (cell) => this.#existed(cell),
         refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
@@ -335,6 +339,19 @@ export class Instances {
     const first = isPoisoned ? POISON : WAKE_RECOVERED;
     if (isPoisoned || loaded.timer?.recover === true) {
       this.#host.run(cell, first, (turn) => handle(actor, turn, first));
+    }
+  }
+
+  /**
+   * A poll that waits on this shard need not wait for the commit: its claim is the instance's next unit, which
+   * leaves with this one and is answered behind it.
+   */
+  #decided({ id }: InstanceCell, { effects }: PendingUnit): void {
+    const { env, shard, taskDecided } = this.#deps;
+    env.versions?.raise(id);
+    for (const effect of effects) {
+      if (effect.kind !== 'peer' || effect.shard !== shard) continue;
+      if (effect.message.kind === 'task.ready') taskDecided(effect.message);
     }
   }
 

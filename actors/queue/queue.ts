@@ -69,6 +69,10 @@ export class QueueActor {
     return this.#windows.size === 0 && this.#picked.size === 0;
   }
 
+  get isAwaited(): boolean {
+    return this.#parkedCount > 0;
+  }
+
   // ---------------------------------------------------------------- polls
 
   /** Where polls of this tenant and queue name take tasks. */

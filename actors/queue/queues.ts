@@ -11,7 +11,7 @@ import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { lastUsed } from '../../src/last-used.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Secrets } from '../credential/secrets.js';
-import type { NamedSecrets, PeerMessage } from '../runtime/protocol.js';
+import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { OpenTaskRow } from '../runtime/rows.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
@@ -121,11 +121,17 @@ export class Queues {
     for (const queue of this.#queues.values()) queue.answerParked();
   }
 
-  ready(handler: string, task: ReadyTask): void {
-    const queue = this.#queues.get(handler);
-    if (queue === undefined) return;
-    queue.ready({ ...task, tenant: this.#name(task.tenant), queue: this.#name(task.queue) });
+  ready({ handler, task: id, instance, tenant, queue, rank, createdAt }: ReadyHint): void {
+    const actor = this.#queues.get(handler);
+    if (actor === undefined) return;
+    const names = { tenant: this.#name(tenant), queue: this.#name(queue) };
+    actor.ready({ id, instance, ...names, rank, createdAt });
     this.#letGo();
+  }
+
+  /** The same before it is committed: only where polls wait, because it is told again when it is. */
+  decided(task: ReadyHint): void {
+    if (this.#queues.get(task.handler)?.isAwaited === true) this.ready(task);
   }
 
   gone(handler: string, task: string, tenant: string, queue: string): void {

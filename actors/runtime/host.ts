@@ -355,11 +355,12 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       return;
     }
     cell.line?.remove(cell);
-    this.#kind.changing?.(cell);
-    cell.last = this.#deps.commits.append(cell, turn);
+    const unit = this.#deps.commits.append(cell, turn);
+    cell.last = unit;
     cell.unacked += 1;
-    cell.unackedBytes += cell.last.bytes;
-    this.#weighUnit(cell, cell.last.bytes);
+    cell.unackedBytes += unit.bytes;
+    this.#weighUnit(cell, unit.bytes);
+    this.#kind.decided?.(cell, unit);
   }
 
   /** Its largest unit had its context in it; what it commits later may be only that it goes on. */

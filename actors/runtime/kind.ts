@@ -53,8 +53,8 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
     messages: readonly Message[],
     rows: Rows | undefined,
   ) => void;
-  /** A unit of it is made, and has not left the shard. */
-  readonly changing?: (cell: Cell<State, Message>) => void;
+  /** A unit of it is made, and leaves the shard at the end of the turn. */
+  readonly decided?: (cell: Cell<State, Message>, unit: PendingUnit) => void;
   readonly committed?: (cell: Cell<State, Message>) => void;
   /** The gate of its unit found the row: nothing of the unit happened. */
   readonly existed?: (cell: Cell<State, Message>) => void;

@@ -80,6 +80,8 @@ export interface RequestPost {
   readonly aborted: readonly number[];
 }
 
+export type ReadyHint = Extract<PeerMessage, { kind: 'task.ready' }>;
+
 // ---------------------------------------------------------------- shard → front
 
 /** A task that is claimed, until its epoch changes. */

@@ -182,8 +182,10 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   };
   const instances: Instances = new Instances({
     ...hosted,
+    shard,
     env,
     plans,
+    taskDecided: (task) => queues.decided(task),
     createAgain: ({ request, instance }) => creations.again(request, instance),
     changed: (instance) => {
       watchers.changed(instance);
@@ -222,7 +224,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
   });
-  const queues = new Queues({
+  const queues: Queues = new Queues({
     ...shared,
     clock,
     shard,

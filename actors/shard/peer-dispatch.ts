@@ -28,8 +28,7 @@ const HANDLERS: {
   // Behind the hints that are at hand, as if it had come from the front.
   request: (parts, { request }) => parts.request(request),
   wake: (parts, { instance, at, rank }) => parts.wakeAt(instance, at, rank),
-  'task.ready': ({ queues }, { handler, task: id, instance, tenant, queue, rank, createdAt }) =>
-    queues.ready(handler, { id, instance, tenant, queue, rank, createdAt }),
+  'task.ready': ({ queues }, message) => queues.ready(message),
   'task.gone': ({ queues }, { handler, task, tenant, queue }) =>
     queues.gone(handler, task, tenant, queue),
   claim: ({ tasks, instances }, message) => {

@@ -306,13 +306,13 @@ export class Observer {
 
   #task(key: string): void {
     const { tables } = this.#deps;
-    const before = this.#tasks.get(key);
+    const known = this.#tasks.get(key);
     const present = tables.row('worker_tasks', key);
     const after = present && standing(tables, present);
-    if (before === undefined && after === undefined) return;
+    if (known === undefined && after === undefined) return;
     if (after === undefined) this.#tasks.delete(key);
     else this.#tasks.set(key, after);
-    const row = (after ?? before)!;
+    const row = (after ?? known)!;
     const block = blockOf(row);
     const open = this.#openOfBlock.get(block) ?? new Set();
     this.#openOfBlock.set(block, open);
@@ -320,11 +320,12 @@ export class Observer {
     else open.delete(key);
     if (after === undefined) return;
     const id = String(after.instance_id);
-    if (before === undefined) {
+    if (known === undefined) {
       this.#limits.begun(after);
       if (this.done.has(block)) throw new Violation(`block ${after.block_id} is run again`, id);
-      return;
     }
+    // A poll that waits may have claimed it in the batch that brings it.
+    const before = known ?? { ...after, state: 'pending', claim_epoch: 0 };
     const [epoch, next] = [Number(before.claim_epoch), Number(after.claim_epoch)];
     const isClaim = after.state === 'claimed' && before.state !== 'claimed';
     // A batch keeps the last of several snapshots: more than one claim may lie between the two.

@@ -106,6 +106,8 @@ class Resident {
   /** By instance. */
   readonly #tasks = new Map<string, string>();
   readonly instances = new Instances({
+    shard: 0,
+    taskDecided: () => undefined,
     env: { ...ENV, ids: this.#ids },
     commits: this.commits,
     loader: {

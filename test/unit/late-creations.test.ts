@@ -38,6 +38,8 @@ beforeEach(() => {
   again = [];
   refused = [];
   instances = new Instances({
+    shard: 0,
+    taskDecided: () => undefined,
     env: { now: () => 0 } as InstanceEnv,
     commits: new CommitLog(),
     loader: {

@@ -520,7 +520,8 @@ test('of the tasks of many tenants, those that were polled for last stay in memo
     for (let n = 0; n < count; n++) {
       const id = `${tenant}-${n}`;
       const task = { id, instance: id, tenant, queue: '', rank: 0, createdAt: n };
-      queues.ready('h', task);
+      const { id: _, ...hint } = { ...task, task: id };
+      queues.ready({ kind: 'task.ready', handler: 'h', ...hint });
       if (n === 0) table.push(task);
     }
   }
