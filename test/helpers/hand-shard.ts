@@ -136,6 +136,13 @@ export class HandShard {
   }
 }
 
+/** What is found of sequences: the one that is asked for, with these blocks. */
+export function sequenceOf(blocks: readonly Json[]): Pick<Rows, 'sequence'> {
+  const definition = JSON.stringify({ blocks });
+  const row = { tenant_id: TENANT, namespace: 'n', name: 's', version: 1, deprecated: false };
+  return { sequence: async (id) => ({ id, ...row, definition }) };
+}
+
 /** What every statement finds that is not given. */
 const EMPTY = (name: string | symbol) => {
   const isMap = MAPS.has(String(name));

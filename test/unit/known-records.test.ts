@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { KnownRecord, Reply } from '../../actors/runtime/protocol.js';
 import type { Json } from '../helpers/api.js';
-import { HandShard, TENANT } from '../helpers/hand-shard.js';
+import { HandShard, sequenceOf, TENANT } from '../helpers/hand-shard.js';
 
 const SEQUENCE = '0195ffff-0000-7000-8000-000000000001';
 const WAITING: Json[] = [{ type: 'step', id: 'a', handler: 'ship' }];
@@ -12,17 +12,7 @@ const WAITING: Json[] = [{ type: 'step', id: 'a', handler: 'ship' }];
 let shard: HandShard;
 
 beforeEach(async () => {
-  shard = new HandShard({
-    sequence: async (id) => ({
-      id,
-      tenant_id: TENANT,
-      namespace: 'n',
-      name: 's',
-      version: 1,
-      deprecated: false,
-      definition: JSON.stringify({ blocks: WAITING }),
-    }),
-  });
+  shard = new HandShard(sequenceOf(WAITING));
   await shard.start();
   shard.units = [];
   // From then on the plan is at hand.
