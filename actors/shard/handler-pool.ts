@@ -13,8 +13,8 @@ import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import type { StepTry } from '../../src/core/progress.js';
 import { masked } from '../../src/core/secret-texts.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
-import { OriginSlots } from '../../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Tracer, WorkSpan } from '../../src/tracing.js';
@@ -60,11 +60,10 @@ export class HandlerPool {
   readonly #runs = new Map<string, Run>();
   /** Those with an outcome. */
   readonly #ended = new Set<Run>();
-  readonly #slots = new OriginSlots({
-    activeMax: LIMITS.handlersPerShardMax,
-    activePerOriginMax: LIMITS.handlersPerInstanceMax,
-    waitingMax: Number.POSITIVE_INFINITY,
-  });
+  readonly #slots = new FairSlots([
+    { activeMax: LIMITS.handlersPerShardMax },
+    { activeMax: LIMITS.handlersPerInstanceMax },
+  ]);
   #active = 0;
 
   constructor(deps: HandlerPoolDeps) {
@@ -131,7 +130,7 @@ export class HandlerPool {
   /** Never rejects: whatever happens is an outcome. */
   async #perform(run: Run): Promise<void> {
     const { signal } = run.controller;
-    const slot = await this.#slots.acquire(run.instance, signal);
+    const slot = await this.#slots.acquire([run.instance], signal);
     if (!slot.ok) return;
     if (signal.aborted) {
       slot.release();

@@ -13,13 +13,13 @@ import {
   type StepFailure,
   type StepOutcome,
 } from '../core/builtin.js';
+import type { SlotRefusal } from '../fair-slots.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
 import { known, outcomeOfAnswer } from './http-answer.js';
 import { type Course, follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
 import { type HttpParams, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
-import type { SlotRefusal } from './origin-slots.js';
 import type { EffectHandler, HandlerContext } from './registry.js';
 
 /** A larger answer is a permanent failure. */
@@ -41,7 +41,7 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
     if (!target.ok) return blocked(target.message);
     const dispatcher = await deps.dispatcher();
     if (dispatcher === undefined) return known(refusedSlot('closed'));
-    const slot = await deps.slots.acquire(target.url.origin, context.signal);
+    const slot = await deps.slots.acquire([target.url.origin], context.signal);
     if (!slot.ok) return known(refusedSlot(slot.reason));
     // The clock starts with the slot: time spent waiting for it is the engine's, not the server's.
     const deadline = new Deadline(deps.setTimer, context.signal, parsed.value.timeoutMs);
@@ -83,7 +83,7 @@ class Place {
     if (this.#isTaken) return;
     this.#isTaken = true;
     this.#deadline.clear();
-    const slot = await this.#deps.large.acquire(origin, this.#signal);
+    const slot = await this.#deps.large.acquire([origin], this.#signal);
     if (!slot.ok) throw new DOMException('withdrawn', 'AbortError');
     this.#release = slot.release;
     this.#deadline.restart();

@@ -4,30 +4,26 @@
  */
 
 import type { Dispatcher } from 'undici';
+import { FairSlots } from '../fair-slots.js';
 import { type AddressPolicy, type Resolver, systemResolver } from './address-guard.js';
 import { type SetTimer, systemTimer } from './deadline.js';
 import type { AgentOptions } from './http-agent.js';
-import { OriginSlots } from './origin-slots.js';
 
 /**
  * A quarter for one origin leaves room for the others while it is slow. Who waits is a step with no
  * socket yet, about a kilobyte; past the bound its step fails retryably.
  */
-const SLOT_LIMITS = { activeMax: 128, activePerOriginMax: 32, waitingMax: 10_000 } as const;
+const SLOT_LIMITS = [{ activeMax: 128, waitingMax: 10_000 }, { activeMax: 32 }] as const;
 /**
  * Redirects may lead many slots of other origins to one, so the bound of an origin is that of all
  * slots: a request never waits inside the agent, where its deadline would already run.
  */
-const CONNECTIONS_MAX = SLOT_LIMITS.activeMax;
+const CONNECTIONS_MAX = SLOT_LIMITS[0].activeMax;
 /**
  * Of those with a slot, so many may keep a large answer at a time, 160 MB in all; a garbage collected
  * heap takes three times that. The others are not read on meanwhile.
  */
-const LARGE_LIMITS = {
-  activeMax: 16,
-  activePerOriginMax: 8,
-  waitingMax: SLOT_LIMITS.activeMax,
-} as const;
+const LARGE_LIMITS = [{ activeMax: 16, waitingMax: CONNECTIONS_MAX }, { activeMax: 8 }] as const;
 
 export interface HttpRequestDeps {
   readonly isAllowed: AddressPolicy;
@@ -36,9 +32,9 @@ export interface HttpRequestDeps {
    * Opening takes some 80 ms of the thread: no deadline of a request may run meanwhile.
    */
   readonly dispatcher: () => Promise<Dispatcher | undefined>;
-  readonly slots: OriginSlots;
+  readonly slots: FairSlots;
   /** Who may keep a large answer. */
-  readonly large: OriginSlots;
+  readonly large: FairSlots;
   readonly setTimer: SetTimer;
   /**
    * Aborts what is in flight and refuses what waits or comes later, each with a retryable outcome.
@@ -57,8 +53,8 @@ export interface HttpOptions {
 /** What the requests of one thread share. The caller closes it. */
 export function openHttp(options: HttpOptions): HttpRequestDeps {
   const { isAllowed, resolve = systemResolver, setTimer = systemTimer } = options;
-  const slots = new OriginSlots(SLOT_LIMITS);
-  const large = new OriginSlots(LARGE_LIMITS);
+  const slots = new FairSlots(SLOT_LIMITS);
+  const large = new FairSlots(LARGE_LIMITS);
   let opened: Promise<Dispatcher> | undefined;
   let isClosed = false;
   const dispatcher = async () => {

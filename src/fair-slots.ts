@@ -1,0 +1,192 @@
+/**
+ * Shares a bounded number of places among parties that must not take them from one another: tenants, and
+ * within a tenant its instances, addresses or callers. A party may use places that nobody else wants, up to
+ * a bound of its own below the whole, so that a newcomer finds one at once; who waits is taken in turns
+ * at every level, first come first served within the last one (docs/limits.md).
+ *
+ *   all ─┬─ tenant a ─┬─ instance 1: ● ● (waiting: ○ ○)
+ *        │            └─ instance 2: ●
+ *        └─ tenant b ─── instance 3: ●
+ */
+
+/** Of each party at one level; the first level is all of them together. */
+export interface LevelLimits {
+  readonly activeMax: number;
+  /** Absent: as many as the level above lets wait. */
+  readonly waitingMax?: number;
+}
+
+/** `full`: too many wait already. */
+export type SlotRefusal = 'aborted' | 'full' | 'closed';
+
+export type Slot =
+  | { readonly ok: true; readonly release: () => void }
+  | { readonly ok: false; readonly reason: SlotRefusal };
+
+type Waiter = (slot: Slot) => void;
+
+/** A party exists while it, or one within it, has a place or waits for one. */
+interface Party {
+  readonly name: string;
+  readonly within: Party | undefined;
+  readonly limits: LevelLimits;
+  active: number;
+  waiting: number;
+  readonly parts: Map<string, Party>;
+  /** Its parts that wait, in the order of turns: one that was served moves to the end. */
+  readonly turns: Set<Party>;
+  /** Of the last level, in order of arrival. */
+  readonly waiters: Set<Waiter>;
+}
+
+export class FairSlots {
+  readonly #levels: readonly LevelLimits[];
+  readonly #all: Party;
+  #isClosed = false;
+
+  /** @param levels bounds of all together, of one party, of one within it, and so on */
+  constructor(levels: readonly [LevelLimits, ...LevelLimits[]]) {
+    this.#levels = levels;
+    this.#all = newParty('', undefined, levels[0]);
+  }
+
+  /** Places that are taken. */
+  get active(): number {
+    return this.#all.active;
+  }
+
+  get waiting(): number {
+    return this.#all.waiting;
+  }
+
+  /**
+   * A place, if there is one now.
+   *
+   * @param path names of the party and of the parts within it, one for each level below all
+   * @returns what gives the place back; undefined: there is none
+   */
+  take(path: readonly string[]): (() => void) | undefined {
+    const party = this.#partyAt(path);
+    if (!this.#isClosed && hasRoom(party)) return this.#grant(party);
+    discardIfIdle(party);
+    return undefined;
+  }
+
+  /** Answers a place, when there is one, or why there will be none. The holder must release it. */
+  acquire(path: readonly string[], signal: AbortSignal): Promise<Slot> {
+    if (this.#isClosed) return refused('closed');
+    if (signal.aborted) return refused('aborted');
+    const party = this.#partyAt(path);
+    if (hasRoom(party)) return Promise.resolve({ ok: true, release: this.#grant(party) });
+    if (mayWait(party)) return this.#wait(party, signal);
+    discardIfIdle(party);
+    return refused('full');
+  }
+
+  /** Refuses all who wait, and all who come. Who has a place keeps it. */
+  close(): void {
+    this.#isClosed = true;
+    refuseAll(this.#all);
+  }
+
+  #partyAt(path: readonly string[]): Party {
+    let party = this.#all;
+    path.forEach((name, level) => {
+      let part = party.parts.get(name);
+      if (part === undefined) {
+        part = newParty(name, party, this.#levels[level + 1] as LevelLimits);
+        party.parts.set(name, part);
+      }
+      party = part;
+    });
+    return party;
+  }
+
+  #wait(party: Party, signal: AbortSignal): Promise<Slot> {
+    return new Promise((resolve) => {
+      const onAbort = () => waiter({ ok: false, reason: 'aborted' });
+      const waiter: Waiter = (slot) => {
+        signal.removeEventListener('abort', onAbort);
+        party.waiters.delete(waiter);
+        for (const each of upwards(party)) {
+          each.waiting -= 1;
+          if (each.waiting === 0) each.within?.turns.delete(each);
+        }
+        discardIfIdle(party);
+        resolve(slot);
+      };
+      signal.addEventListener('abort', onAbort);
+      party.waiters.add(waiter);
+      for (const each of upwards(party)) {
+        each.waiting += 1;
+        each.within?.turns.add(each);
+      }
+    });
+  }
+
+  #grant(party: Party): () => void {
+    for (const each of upwards(party)) each.active += 1;
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      for (const each of upwards(party)) each.active -= 1;
+      // One place came free, so one waiter at most can go.
+      this.#serveNext(this.#all);
+      discardIfIdle(party);
+    };
+  }
+
+  #serveNext(party: Party): boolean {
+    if (party.active >= party.limits.activeMax) return false;
+    const [waiter] = party.waiters;
+    if (waiter !== undefined) {
+      waiter({ ok: true, release: this.#grant(party) });
+      return true;
+    }
+    for (const part of party.turns) {
+      if (!this.#serveNext(part)) continue;
+      if (party.turns.delete(part)) party.turns.add(part);
+      return true;
+    }
+    return false;
+  }
+}
+
+function newParty(name: string, within: Party | undefined, limits: LevelLimits): Party {
+  const parts = new Map<string, Party>();
+  const turns = new Set<Party>();
+  return { name, within, limits, active: 0, waiting: 0, parts, turns, waiters: new Set() };
+}
+
+/** The party, and those that it is within. */
+function* upwards(party: Party): Generator<Party> {
+  for (let each: Party | undefined = party; each !== undefined; each = each.within) yield each;
+}
+
+function hasRoom(party: Party): boolean {
+  for (const { active, limits } of upwards(party)) if (active >= limits.activeMax) return false;
+  return true;
+}
+
+function mayWait(party: Party): boolean {
+  for (const { waiting, limits } of upwards(party)) {
+    if (waiting >= (limits.waitingMax ?? Number.POSITIVE_INFINITY)) return false;
+  }
+  return true;
+}
+
+function discardIfIdle(party: Party): void {
+  for (const { name, within, active, waiting, parts } of upwards(party)) {
+    if (active === 0 && waiting === 0 && parts.size === 0) within?.parts.delete(name);
+  }
+}
+
+function refuseAll(party: Party): void {
+  for (const waiter of party.waiters) waiter({ ok: false, reason: 'closed' });
+  for (const part of party.turns) refuseAll(part);
+}
+
+function refused(reason: SlotRefusal): Promise<Slot> {
+  return Promise.resolve({ ok: false, reason });
+}
