@@ -152,7 +152,6 @@ function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
   tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
 }
 
-/** Signals that were kept until a wait for them came. */
 /** What became of signals that were kept. */
 export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
   const { id } = actor.record;

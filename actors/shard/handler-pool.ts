@@ -64,7 +64,6 @@ export class HandlerPool {
     { activeMax: LIMITS.handlersPerShardMax },
     { activeMax: LIMITS.handlersPerInstanceMax },
   ]);
-  #active = 0;
 
   constructor(deps: HandlerPoolDeps) {
     this.#deps = deps;
@@ -72,7 +71,7 @@ export class HandlerPool {
 
   /** Runs that have a slot. */
   get active(): number {
-    return this.#active;
+    return this.#slots.active;
   }
 
   /** There are outcomes to be handed over. */
@@ -137,7 +136,6 @@ export class HandlerPool {
       return;
     }
     run.releases = [slot.release];
-    this.#active += 1;
     run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run), maxMsOf(run));
     const began = this.#deps.clock.monotonic();
     const outcome = await this.#call(run);
@@ -235,7 +233,6 @@ export class HandlerPool {
     const { releases } = run;
     if (releases === undefined) return;
     run.releases = undefined;
-    this.#active -= 1;
     for (const release of releases) release();
   }
 }
