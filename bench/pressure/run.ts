@@ -121,7 +121,7 @@ async function measure(
     const [attackers] = (await once(worker, 'message')) as [Statuses];
     const ratios = OPERATIONS.map((name) => {
       const before = idle.latency[name].p99;
-      // An operation that never came to an end has no time, and is among the errors.
+      // Without one that came to an end it is 0, and all of them are among the errors.
       return [name, before === 0 ? 0 : attacked.latency[name].p99 / before] as const;
     });
     return {
@@ -185,9 +185,14 @@ function reachedBy(rows: readonly PressureRow[]): Reached {
 }
 
 function lineOf({ attack, crowd, ratios, errors, attacked, attackers }: PressureRow): string {
-  const times = OPERATIONS.map((name) => `${name} ${round(ratios[name]!)}×`).join(', ');
+  const times = OPERATIONS.map((name) => `${name} ${ratioText(ratios[name]!)}`).join(', ');
   const failed = Object.entries(attacked.errors).map(([what, count]) => `\n  ${count}: ${what}`);
   return `${attack}, ${crowd}: ${times}; ${errors} errors; attacker ${JSON.stringify(attackers)}${failed.join('')}`;
+}
+
+/** Of an operation that never came to an end there is no time. */
+function ratioText(ratio: number): string {
+  return ratio === 0 ? 'none' : `${round(ratio)}×`;
 }
 
 function tableOf(rows: readonly PressureRow[]): string {
@@ -205,7 +210,7 @@ function tableOf(rows: readonly PressureRow[]): string {
       ...OPERATIONS.flatMap((name) => [
         round(idle.latency[name].p99),
         round(attacked.latency[name].p99),
-        round(ratios[name]!),
+        ratioText(ratios[name]!),
       ]),
       errors,
       round(peakMib),

@@ -1,0 +1,103 @@
+/**
+ * A disk that is really full: the tables of the database lie on a small file system in memory, which another file
+ * fills. Mounting it takes root, so it is a long form; outage.test.ts has the same with an error that is made up.
+ */
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  chownSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import pg from 'pg';
+import { eventually, startApi, step } from '../helpers/api.js';
+import { startPostgres } from '../helpers/database.js';
+import { isDeep } from '../helpers/depth.js';
+
+const SIZE = '160M';
+const PIECE = Buffer.alloc(65_536);
+/** Of one context: a few of them need more room than is left in pages that are there. */
+const TEXT = 'x'.repeat(100_000);
+
+const skip =
+  (!isDeep && 'npm run test:deep') ||
+  ((process.platform !== 'linux' || process.getuid?.() !== 0) && 'only root may mount');
+
+test('while the disk is full writes are refused with the reason, and nothing that was acknowledged is lost', {
+  skip,
+}, async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'small-disk-'));
+  const ends: (() => unknown)[] = [];
+  t.after(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE},mode=0755`, 'tmpfs', folder]);
+  ends.push(() => {
+    execFileSync('umount', ['-l', folder]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const postgres = await startPostgres();
+  ends.push(() => postgres.stop());
+  const space = path.join(folder, 'space');
+  mkdirSync(space);
+  const { uid, gid } = statSync(`/proc/${postgres.pid}`);
+  chownSync(space, uid, gid);
+  const database = await postgres.createDatabase();
+  const name = new URL(database.connectionString).pathname.slice(1);
+  const elsewhere = new URL(database.connectionString);
+  elsewhere.pathname = '/postgres';
+  const admin = new pg.Client(elsewhere.href);
+  await admin.connect();
+  await admin.query(`create tablespace small location '${space}'`);
+  await admin.query(`alter database "${name}" set tablespace small`);
+  await admin.end();
+
+  const api = await startApi({ database });
+  ends.push(() => api.stop());
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const body = tenant.creation(sequence, { context: { data: { text: TEXT } } });
+  const acknowledged = [await tenant.create(sequence)];
+  const filler = path.join(folder, 'filler');
+  fill(filler);
+  // Until no page has room any more. What waits for room is answered when there is some again.
+  const waiting: Promise<void>[] = [];
+  const refusal = await eventually(async () => {
+    waiting.push(
+      tenant.post<{ id: string }>('/instances', body).then((reply) => {
+        if (reply.status === 201) acknowledged.push(reply.body.id);
+        else assert.equal(reply.status, 503, reply.text);
+      }),
+    );
+    const ready = await tenant.get<{ reason?: { kind: string } }>('/health/ready');
+    assert.equal(ready.status, 503);
+    return ready.body;
+  });
+  assert.equal(refusal.reason?.kind, 'disk-full');
+  assert.equal((await tenant.get('/instances?limit=1')).status, 200);
+  rmSync(filler);
+  await eventually(async () => assert.equal((await tenant.get('/health/ready')).status, 200));
+  await Promise.all(waiting);
+  acknowledged.push(await tenant.create(sequence));
+  for (const id of acknowledged) assert.equal((await tenant.instance(id)).id, id);
+});
+
+function fill(file: string): void {
+  const handle = openSync(file, 'w');
+  try {
+    for (;;) writeSync(handle, PIECE);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(handle);
+  }
+}
