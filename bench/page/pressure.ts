@@ -1,5 +1,6 @@
 /** The generated regions of docs/security.md: what one tenant can take from the others, by the stored results. Pure. */
 
+import { code } from '../../scripts/reference/markdown.js';
 import type { Regions } from '../../scripts/reference/regions.js';
 import { ATTACK_NAMES } from '../pressure/attack-names.js';
 import type { CrowdName, PressureRow, StoredPressure } from '../pressure/run.js';
@@ -21,10 +22,13 @@ export function pressureRegions(parts: StoredParts): Regions {
 
 function crowd(parts: StoredParts, wanted: CrowdName): string {
   const rows = PARTS.flatMap((name) => parts.get<StoredPressure>(name)?.results.rows ?? []);
-  return measuredTable(
+  const shown = measuredTable(
     ['tenant A', ...OPERATIONS.map((name) => `${name} p99 ms`), 'errors', 'MiB', 'A was answered'],
     rows.filter((row) => row.crowd === wanted).map(cellsOf),
   );
+  const missing = ATTACK_NAMES.filter((name) => !rows.some(({ attack }) => attack === name));
+  if (rows.length === 0 || missing.length === 0) return shown;
+  return `${shown}\n\nNot measured: ${missing.map(code).join(', ')}.`;
 }
 
 function cellsOf({ what, idle, attacked, ratios, errors, attackers, peakMib }: PressureRow) {
