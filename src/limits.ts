@@ -7,8 +7,19 @@
 export const LIMITS = {
   /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
   requestsInFlightMax: 20_000,
-  /** Bytes of the bodies of those requests. */
-  requestBytesInFlightMax: 256 * 1024 * 1024,
+  /**
+   * Work of those requests: bytes of their bodies, and 3 KiB for each instance that they make, which takes
+   * about as long. It costs four times as much memory. What makes instances is refused before that: when it
+   * would wait for longer than a second, but not before it is what 16 clients with batches of 500 have under
+   * way (26 MiB, of one tenant, which may have three quarters), unless that takes more than three seconds; and
+   * never below the least, with which a slow database has enough to do. See `WorkUnderWay`.
+   */
+  workBytesMax: 64 * 1024 * 1024,
+  workBytesUnmeasured: 44 * 1024 * 1024,
+  workBytesMin: 8 * 1024 * 1024,
+  workBytesPerRow: 3 * 1024,
+  workWaitMs: 1_000,
+  workWaitMsMax: 3_000,
   /** A request that has no reply by then gets a 503; what it asked for may still happen. */
   requestTimeoutMs: 30_000,
   /**
