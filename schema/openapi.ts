@@ -271,8 +271,17 @@ const headerRefs = (...names: readonly string[]): JsonObject =>
 
 const COMMON_HEADERS = headerRefs('x-request-id', 'link', 'deprecation', 'sunset');
 
+/** What it asks for is charged to its tenant. */
+function isMetered(route: Route): boolean {
+  return isGuarded(route) === true && (route.body !== undefined || route.method === 'POST');
+}
+
 function responsesOf(book: SchemaBook, route: Route): JsonObject {
-  const refused = new Set([...ANYWHERE, ...(isGuarded(route) ? GUARDED : [])]);
+  const refused = new Set([
+    ...ANYWHERE,
+    ...(isGuarded(route) ? GUARDED : []),
+    ...(isMetered(route) ? [429] : []),
+  ]);
   const responses: Record<string, JsonObject> = {};
   for (const [status, schema] of Object.entries(route.replies)) {
     if (schema === ErrorBody) refused.add(Number(status));

@@ -20,6 +20,15 @@ export const LIMITS = {
   workBytesPerRow: 3 * 1024,
   workWaitMs: 1_000,
   workWaitMsMax: 3_000,
+  /**
+   * What a key of a tenant may ask for in a second, and ten times as much at once, unless its limits say
+   * otherwise (`Admission`): two to five times what one server does, so that a load test of one tenant
+   * (10,000 creations a second, batches of 1,000, 50 MB a second) is never refused, and a loop that has run
+   * wild on a larger one is. Of definitions: two of 5,000 blocks a second.
+   */
+  tenantRates: { bytes: 128_000_000, rows: 50_000, blocks: 10_000, schedules: 1_000 },
+  /** Each is a row that is read ahead, and 10,000 that fire every minute are 170 instances a second. */
+  schedulesPerTenantMax: 10_000,
   /** A request that has no reply by then gets a 503; what it asked for may still happen. */
   requestTimeoutMs: 30_000,
   /**
