@@ -20,9 +20,13 @@ const {
 /** The rate is that of a server with enough to do: what one caller after the other does tells nothing. */
 const BUSY_BYTES = workBytesMin / 2;
 
-/** A sample of the rate, and what it weighs among those before it. */
-const SAMPLE_MS = 250;
-const SAMPLE_WEIGHT = 0.3;
+/**
+ * A sample of the rate, when work goes on coming and when all is done, and what it weighs among those before.
+ * It ends between answers that come together: a part of them would tell a wrong time.
+ */
+const SAMPLE_MS = 1_000;
+const SAMPLE_MS_MIN = 100;
+const SAMPLE_WEIGHT = 0.5;
 
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 10_000;
@@ -49,6 +53,7 @@ export class WorkUnderWay {
   begin(tenant: string, bytes: number, rows: number, now: number): number {
     const weight = bytes + rows * workBytesPerRow;
     if (weight === 0) return 0;
+    this.#sample(now, SAMPLE_MS);
     const max = rows === 0 ? workBytesMax : this.#roomForNew();
     const own = this.#byTenant.get(tenant) ?? 0;
     // Alone, a body of any size that the transport lets in is served.
@@ -71,21 +76,19 @@ export class WorkUnderWay {
     if (own > 0) this.#byTenant.set(tenant, own);
     else this.#byTenant.delete(tenant);
     this.#all -= weight;
-    this.#sample(weight, now);
-  }
-
-  #sample(weight: number, now: number): void {
     if (this.#since === undefined) return;
     this.#done += weight;
-    const ms = now - this.#since;
-    if (ms >= SAMPLE_MS) {
-      const rate = this.#done / ms;
-      this.#rate =
-        this.#rate === undefined ? rate : this.#rate + (rate - this.#rate) * SAMPLE_WEIGHT;
-      this.#since = now;
-      this.#done = 0;
-    }
-    if (this.#all < BUSY_BYTES) this.#since = undefined;
+    if (this.#all >= BUSY_BYTES) return;
+    this.#sample(now, SAMPLE_MS_MIN);
+    this.#since = undefined;
+  }
+
+  #sample(now: number, msMin: number): void {
+    if (this.#since === undefined || now - this.#since < msMin) return;
+    const rate = this.#done / (now - this.#since);
+    this.#rate = this.#rate === undefined ? rate : this.#rate + (rate - this.#rate) * SAMPLE_WEIGHT;
+    this.#since = now;
+    this.#done = 0;
   }
 
   /**
