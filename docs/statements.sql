@@ -428,10 +428,10 @@ using json_to_recordset($1::json) as r(tenant_id text)
 where t.tenant_id = r.tenant_id;
 
 -- writer_tenantlimits_set
-insert into tenant_limits (tenant_id, limits, updated_at)
-select r.tenant_id, r.limits, r.updated_at
-from json_to_recordset($1::json) as r(tenant_id text, limits json, updated_at timestamptz)
-on conflict (tenant_id) do update set limits = excluded.limits, updated_at = excluded.updated_at;
+insert into tenant_limits (tenant_id, limits, set_at)
+select r.tenant_id, r.limits, r.set_at
+from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timestamptz)
+on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
 
 -- writer_credential_clear
 delete from credentials t

@@ -23,12 +23,6 @@ export interface AdmissionDeps {
   readonly monotonic: () => number;
 }
 
-/** Who asks, as far as it matters here. */
-export interface Asker {
-  readonly tenant: string;
-  readonly isRoot: boolean;
-}
-
 type Buckets = Map<WorkUnit, TokenBucket>;
 
 /** What a request costs beside the bytes of its body. */
@@ -93,19 +87,24 @@ export class Admission {
 
   /**
    * Takes what the request costs from the buckets of its tenant, all of it or nothing.
+   * @param isRoot it came with the root key
    * @returns when it makes what is bounded in number: a promise of what is to be called when it was answered
    * @throws EngineError 429; the promise rejects with one, or with 409
    */
-  admit(route: Route, asker: Asker, body: Buffer): Promise<() => void> | undefined {
+  admit(
+    route: Route,
+    tenant: string,
+    isRoot: boolean,
+    body: Buffer,
+  ): Promise<() => void> | undefined {
     const cost = this.#costs.get(route);
     if (cost === undefined && body.length === 0) return undefined;
-    const { tenant, isRoot } = asker;
     const set = this.#deps.limits.of(tenant);
     if (isRoot && set === undefined) return undefined;
     const amount = cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'));
     this.#spend(tenant, set, isRoot, body.length, cost?.unit, amount);
     if (cost === undefined) return undefined;
-    if (cost.unit === 'schedules') return this.#enterSchedules(asker, set);
+    if (cost.unit === 'schedules') return this.#enterSchedules(tenant, isRoot, set);
     return QUEUEING.has(route.id) ? this.#enterQueue(tenant, amount, set) : undefined;
   }
 
@@ -148,7 +147,7 @@ export class Admission {
     return bucket;
   }
 
-  #enterSchedules({ tenant, isRoot }: Asker, set: SetLimits | undefined) {
+  #enterSchedules(tenant: string, isRoot: boolean, set: SetLimits | undefined) {
     const max = set?.limits.schedules_max ?? (isRoot ? undefined : LIMITS.schedulesPerTenantMax);
     if (max === undefined) return undefined;
     const full = `the tenant has as many schedules as it may have: ${max}; delete some that are not needed`;

@@ -43,6 +43,6 @@ export class TenantLimitRegistry {
   }
 }
 
-export function setLimitsOf({ limits, updated_at }: StoredLimitsRow): SetLimits {
-  return { limits: JSON.parse(limits) as SetLimits['limits'], updatedAt: updated_at };
+export function setLimitsOf({ limits, set_at }: StoredLimitsRow): SetLimits {
+  return { limits: JSON.parse(limits) as SetLimits['limits'], updatedAt: set_at };
 }

@@ -10,7 +10,7 @@ import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 export interface TenantLimitsRow {
   readonly tenant_id: string;
   readonly limits: Readonly<Record<string, number | null>>;
-  readonly updated_at: string;
+  readonly set_at: string;
 }
 
 export class TenantLimitRows {

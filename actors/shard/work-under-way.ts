@@ -8,17 +8,8 @@
 import { unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 
-const {
-  workBytesMax,
-  workBytesUnmeasured,
-  workBytesMin,
-  workBytesPerRow,
-  workWaitMs,
-  workWaitMsMax,
-} = LIMITS;
-
 /** The rate is that of a server with enough to do: what one caller after the other does tells nothing. */
-const BUSY_BYTES = workBytesMin / 2;
+const BUSY_BYTES = LIMITS.workBytesMin / 2;
 
 /**
  * A sample of the rate, when work goes on coming and when all is done, and what it weighs among those before.
@@ -51,10 +42,10 @@ export class WorkUnderWay {
    * @throws EngineError 503
    */
   begin(tenant: string, bytes: number, rows: number, now: number): number {
-    const weight = bytes + rows * workBytesPerRow;
+    const weight = bytes + rows * LIMITS.workBytesPerRow;
     if (weight === 0) return 0;
     this.#sample(now, SAMPLE_MS);
-    const max = rows === 0 ? workBytesMax : this.#roomForNew();
+    const max = rows === 0 ? LIMITS.workBytesMax : this.#roomForNew();
     const own = this.#byTenant.get(tenant) ?? 0;
     // Alone, a body of any size that the transport lets in is served.
     if (own > 0 && own + weight > max * 0.75)
@@ -96,13 +87,16 @@ export class WorkUnderWay {
    * takes longer, up to the longest wait.
    */
   #roomForNew(): number {
-    if (this.#rate === undefined) return workBytesUnmeasured;
-    const least = Math.min(workBytesUnmeasured, this.#rate * workWaitMsMax);
-    return Math.min(workBytesMax, Math.max(workBytesMin, least, this.#rate * workWaitMs));
+    if (this.#rate === undefined) return LIMITS.workBytesUnmeasured;
+    const least = Math.min(LIMITS.workBytesUnmeasured, this.#rate * LIMITS.workWaitMsMax);
+    return Math.min(
+      LIMITS.workBytesMax,
+      Math.max(LIMITS.workBytesMin, least, this.#rate * LIMITS.workWaitMs),
+    );
   }
 
   #refusal(whose: string, held: number, max: number) {
-    const rate = this.#rate ?? workBytesUnmeasured / workWaitMs;
+    const rate = this.#rate ?? LIMITS.workBytesUnmeasured / LIMITS.workWaitMs;
     const retryMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, held / rate));
     const text = `too much work ${whose}is under way: ${kib(held)} of ${kib(max)} KiB`;
     return unavailable('ENG_OVERLOADED', text, retryMs);

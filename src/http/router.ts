@@ -185,8 +185,9 @@ function serve(
   const caller = authorise(request, route);
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
-  const asker = { tenant: caller.tenant, isRoot: caller.key === undefined };
-  const room = isOpenToAll(route) ? undefined : admission.admit(route, asker, request.body);
+  const room = isOpenToAll(route)
+    ? undefined
+    : admission.admit(route, caller.tenant, caller.key === undefined, request.body);
   if (room === undefined) {
     serveCaller(deps, request, given, { route, params: raw }, caller, traceparent);
     return;

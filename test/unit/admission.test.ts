@@ -54,7 +54,7 @@ function admissionWith({ set, isRoot = false }: Asked = {}) {
   if (set !== undefined) limits.set('a', { limits: set, updatedAt: '' });
   const ask = (id: 'instances.create' | 'instances.createBatch', body: string) => {
     try {
-      void admission.admit(ROUTES[id], { tenant: 'a', isRoot }, Buffer.from(body));
+      void admission.admit(ROUTES[id], 'a', isRoot, Buffer.from(body));
       return 'admitted';
     } catch (error) {
       const { status, message, retryAfterMs } = error as EngineError;
@@ -115,7 +115,7 @@ describe('a tenant', () => {
     const bound = admissionWith({ isRoot: true, set: { rows_per_second: 1, rows_burst: 1 } });
     assert.equal(bound.ask('instances.create', '{}'), 'admitted');
     assert.notEqual(bound.ask('instances.create', '{}'), 'admitted');
-    assert.notEqual(bound.ask('instances.createBatch', '{}'), 'admitted');
+    assert.notEqual(bound.ask('instances.createBatch', batch), 'admitted');
   });
 });
 
@@ -178,19 +178,19 @@ describe('work under way', () => {
 
   test('has as much room as was answered lately in a second, within its bounds', () => {
     const work = new WorkUnderWay();
-    const slow = 1_000_000;
-    let now = 0;
-    const first = begin(work, 'a', 10_000_000, 0) as number;
-    for (let n = 0; n < 100; n += 1) {
-      const weight = begin(work, 'b', slow, 0, now) as number;
-      now += 1_000;
-      work.end('b', weight, now);
+    begin(work, 'a', LIMITS.workBytesMin);
+    assert.notEqual(begin(work, 'b', 1), 503, 'nothing was measured yet');
+    for (let now = 0; now < 60_000; now += 1_000) {
+      const weight = begin(work, 'c', 1_000_000, 0, now) as number;
+      work.end('c', weight, now + 1_000);
     }
-    work.end('a', first, now);
-    // A megabyte a second, so that the least counts; three quarters are one tenant's.
-    assert.notEqual(begin(work, 'a', 4_000_000, 0, now), 503);
-    assert.equal(begin(work, 'a', LIMITS.workBytesMin * 0.75 - 3_000_000, 1, now), 503);
-    assert.notEqual(begin(work, 'b', 1_000_000, 1, now), 503);
+    // A megabyte a second: the least counts, which is under way.
+    assert.equal(begin(work, 'd', 1, 1, 60_000), 503);
+    for (let now = 60_000; now < 70_000; now += 1_000) {
+      const weight = begin(work, 'c', 20_000_000, 0, now) as number;
+      work.end('c', weight, now + 1_000);
+    }
+    assert.notEqual(begin(work, 'd', 1, 1, 70_000), 503);
   });
 
   test('of a single body is served, however large it is', () => {

@@ -3,7 +3,7 @@
 import { columnsOf, type StoredRow, selected } from '../tables.js';
 import { lookup } from './lookup.js';
 
-const COLUMNS = columnsOf('tenant_limits', 'tenant_id', 'limits', 'updated_at');
+const COLUMNS = columnsOf('tenant_limits', 'tenant_id', 'limits', 'set_at');
 export type StoredLimitsRow = StoredRow<'tenant_limits', (typeof COLUMNS)[number]>;
 
 /** In the order of the tenants, from the one after `$1` on. */

@@ -35,7 +35,7 @@ export function tenantLimitOperations(
         TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]),
       );
       const updatedAt = isoTime(front.now());
-      const row = { tenant_id: tenant, limits, updated_at: updatedAt };
+      const row = { tenant_id: tenant, limits, set_at: updatedAt };
       await settle(front, tenant, client.ask(SHARD, 'tenantLimits.store', '', '', row));
       const set = { limits, updatedAt };
       registry.set(tenant, set);
