@@ -200,6 +200,8 @@ const FILL = [
      id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
    select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
    from generate_series(1, 10000) g`,
+  `insert into tenant_limits (tenant_id, limits, set_at)
+   select 'tenant-' || g, '{}', ${AT} from generate_series(1, 10000) g`,
   `insert into webhook_outbox (
      id, url, event_type, instance_id, tenant_id, body, attempts, status, next_attempt_at,
      created_at, subscription_id)
