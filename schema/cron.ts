@@ -163,7 +163,7 @@ export const CRON_ROWS = {
     summary: 'Create a schedule that creates instances.',
     owner: 'any-shard',
     body: CreateSchedule,
-    replies: { 201: ScheduleCreated, ...refusals(400, 404, 413) },
+    replies: { 201: ScheduleCreated, ...refusals(400, 404, 409, 413) },
   },
   'cron.list': {
     ...read,

@@ -221,10 +221,10 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** Any route gives these. */
 const ANYWHERE = [400, 500, 503];
 /**
- * The transport gives these on any route, whatever the operation (`src/http/transport.ts`). They are told
- * once, as the default of every operation: clients that are generated have no code for each of them.
+ * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), and admission 429
+ * (`src/admission.ts`). They are told once, as the default of every operation: clients that are generated have no code for each of them.
  */
-const OTHERWISE = [408, 413, 431];
+const OTHERWISE = [408, 413, 429, 431];
 const OTHERWISE_NAME = 'OtherRefusal';
 /** Where a key is asked for. */
 const GUARDED = [401, 403];
@@ -370,11 +370,17 @@ function describeRefusal(
       ...(codes.length === 0
         ? {}
         : { 'x-error-code': isOneOf(408) ? code : { required: true, ...code } }),
-      ...(isOneOf(429, 503) ? headerRefs('retry-after') : {}),
+      ...(isOneOf(429, 503) ? retryAfter(statuses.length === 1) : {}),
       ...(isOneOf(405) ? headerRefs('allow') : {}),
     },
     content: { [JSON_TYPE]: { schema: book.refTo(ErrorBody) } },
   };
+}
+
+/** @param isRequired each of the statuses has it */
+function retryAfter(isRequired: boolean): JsonObject {
+  if (isRequired) return headerRefs('retry-after');
+  return { 'retry-after': { ...(HEADERS['retry-after'] as JsonObject), required: false } };
 }
 
 function deepFreeze<T extends JsonValue>(value: T): T {

@@ -20,6 +20,7 @@ import { createPool } from './db/pool.js';
 import { firingEvents } from './db/reads/event-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
+import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
@@ -40,6 +41,7 @@ import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
 import { SequenceRemoval } from './sequence-removal.js';
 import { type Part, stopParts } from './shutdown.js';
+import { TenantLimitRegistry } from './tenant-limits.js';
 import { findTracer } from './tracing.js';
 
 export interface EngineOptions {
@@ -90,6 +92,7 @@ class Engine {
     keysMax: LIMITS.apiKeysMax,
     refusal: () => this.#gate.refusal(),
   });
+  readonly #limits = new TenantLimitRegistry();
   /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
@@ -162,6 +165,10 @@ class Engine {
     await this.#unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
     await this.#unlessStopped(load);
+    const loadLimits = this.#limits.load((after, limit) =>
+      tenantLimitRows.rows(reads, after, limit),
+    );
+    await this.#unlessStopped(loadLimits);
     removal.start();
     this.#startFiring(reads);
     this.#startRetention(reads);
@@ -238,6 +245,7 @@ class Engine {
       client: this.#client,
       reads,
       keys: this.#keys,
+      limits: this.#limits,
       streams: this.#streams,
       changes: this.#changes,
       many: this.#many,

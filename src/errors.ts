@@ -24,6 +24,7 @@ export const ERROR_STATUS = {
   ENG_GONE: 410,
   ENG_TOO_LARGE: 413,
   ENG_INPUT_SCHEMA: 422,
+  ENG_TENANT_LIMIT: 429,
   ENG_TOO_MANY_STREAMS: 429,
   ENG_TOO_MANY_WEBHOOKS: 429,
   ENG_HEADERS_TOO_LARGE: 431,
@@ -129,6 +130,8 @@ export const conflictFor = (
 };
 export const tooLarge = (message: string) =>
   new EngineError('ENG_TOO_LARGE', `payload too large: ${message}`);
+export const tenantLimit = (message: string, retryAfterMs: number) =>
+  new EngineError('ENG_TENANT_LIMIT', `too many requests: ${message}`, retryAfterMs);
 export const forbidden = (message: string) =>
   new EngineError('ENG_FORBIDDEN', `forbidden: ${message}`);
 export const unavailable = (code: CodesOf<503>, message: string, retryAfterMs = RETRY_AFTER_MS) =>

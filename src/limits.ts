@@ -7,8 +7,28 @@
 export const LIMITS = {
   /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
   requestsInFlightMax: 20_000,
-  /** Bytes of the bodies of those requests. */
-  requestBytesInFlightMax: 256 * 1024 * 1024,
+  /**
+   * Work of those requests: bytes of their bodies, and 3 KiB for each instance that they make, which takes
+   * about as long. It costs four times as much memory. What makes instances is refused before that: when it
+   * would wait for longer than a second, but not before it is what 16 clients with batches of 500 have under
+   * way (26 MiB, of one tenant, which may have three quarters), unless that takes more than three seconds; and
+   * never below the least, with which a slow database has enough to do. See `WorkUnderWay`.
+   */
+  workBytesMax: 64 * 1024 * 1024,
+  workBytesUnmeasured: 44 * 1024 * 1024,
+  workBytesMin: 8 * 1024 * 1024,
+  workBytesPerRow: 3 * 1024,
+  workWaitMs: 1_000,
+  workWaitMsMax: 3_000,
+  /**
+   * What a key of a tenant may ask for in a second, and ten times as much at once, unless its limits say
+   * otherwise (`Admission`): two to five times what one server does, so that a load test of one tenant
+   * (10,000 creations a second, batches of 1,000, 50 MB a second) is never refused, and a loop that has run
+   * wild on a larger one is. Of definitions: two of 5,000 blocks a second.
+   */
+  tenantRates: { bytes: 128_000_000, rows: 50_000, blocks: 10_000, schedules: 1_000 },
+  /** Each is a row that is read ahead, and 10,000 that fire every minute are 170 instances a second. */
+  schedulesPerTenantMax: 10_000,
   /** A request that has no reply by then gets a 503; what it asked for may still happen. */
   requestTimeoutMs: 30_000,
   /**

@@ -17,6 +17,7 @@ import { ApiKeys } from '../catalog/api-keys.js';
 import { Catalog } from '../catalog/catalog.js';
 import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
+import { TenantLimitRows } from '../catalog/tenant-limits.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
 import { Credentials } from '../credential/credentials.js';
@@ -296,6 +297,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       purge({ ...shared, hold, letGo }, request, asked),
     catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,
     apiKeys: shard === 0 ? new ApiKeys(shared) : undefined,
+    tenantLimits: shard === 0 ? new TenantLimitRows(shared) : undefined,
     releases,
     tasks,
     changes,

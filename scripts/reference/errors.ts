@@ -79,6 +79,12 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     means: 'One sender has sent more than 300 webhooks to one trigger within a second.',
     remedy: 'Send it again after a second.',
   },
+  ENG_TENANT_LIMIT: {
+    means:
+      'The tenant has used up what it may ask for: bytes of bodies, rows, blocks or schedules in a second, or open tasks. The message names the unit and its bound ([limits.md](../limits.md#work-of-a-tenant)).',
+    remedy:
+      'Ask again after the wait. The operator raises the limits with `PUT /tenants/{id}/limits`.',
+  },
   ENG_TOO_MANY_STREAMS: {
     means: '256 streams of changes are open.',
     remedy: 'Ask again after the wait, or read pages instead.',
