@@ -79,8 +79,13 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     means: 'One sender has sent more than 300 webhooks to one trigger within a second.',
     remedy: 'Send it again after a second.',
   },
+  ENG_TENANT_SHARE: {
+    means:
+      'The tenant has its whole share of something that tenants have in common: streams of instances, lists and reports under way, heavy work, validations. The message names the bound.',
+    remedy: 'Ask again after the wait, with fewer requests at once. Other tenants are served.',
+  },
   ENG_TOO_MANY_STREAMS: {
-    means: '256 streams of changes are open.',
+    means: '256 streams of changes are open, 192 of them of one tenant.',
     remedy: 'Ask again after the wait, or read pages instead.',
   },
   ENG_HEADERS_TOO_LARGE: {

@@ -5,7 +5,15 @@
  */
 
 import type pg from 'pg';
-import { databaseDown, EngineError, isFaultOfData, troubleOf, unavailable } from '../../errors.js';
+import {
+  databaseDown,
+  EngineError,
+  isFaultOfData,
+  shareTaken,
+  troubleOf,
+  unavailable,
+} from '../../errors.js';
+import { FairSlots } from '../../fair-slots.js';
 import { LIMITS } from '../../limits.js';
 import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
 import { Runner, type Statement } from '../runner.js';
@@ -60,13 +68,33 @@ const PIECE_ROWS_MAX = 64;
 /** How much later than the server we give up: only one that does not answer at all gets so far. */
 const SILENCE_GRACE_MS = 1_000;
 
+/** Whose the reads of the engine itself are: no tenant is called so. */
+const ENGINE = '\0engine';
+
+/** Reads for the engine itself; `of` gives one for a tenant, and all of them share the connections. */
 export class Reader {
+  readonly #pool: pg.Pool;
   readonly #runner: Runner;
   readonly #slowReadMs: number;
+  readonly #slots: FairSlots;
+  readonly #path: readonly string[];
 
-  constructor(pool: pg.Pool, slowReadMs: number) {
+  constructor(
+    pool: pg.Pool,
+    slowReadMs: number,
+    slots: FairSlots = readSlots(),
+    party: string = ENGINE,
+  ) {
+    this.#pool = pool;
     this.#runner = new Runner(pool, slowReadMs + SILENCE_GRACE_MS);
     this.#slowReadMs = slowReadMs;
+    this.#slots = slots;
+    this.#path = [party];
+  }
+
+  /** The same for requests of a tenant, whose reads take its share of the connections. */
+  of(tenant: string): Reader {
+    return new Reader(this.#pool, this.#slowReadMs, this.#slots, tenant);
   }
 
   /**
@@ -81,21 +109,57 @@ export class Reader {
 
   /** The same, for a reader that goes on after the last row instead of at an offset. */
   batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
-    const endsAt = performance.now() + this.#slowReadMs;
-    return inTime(
-      request.cheaper,
-      this.#runner.cursor<Row, Batch<Row>>(request.query, (rows) => collect(rows, request, endsAt)),
-    );
+    return this.#inTurn(request.cheaper, () => {
+      const endsAt = performance.now() + this.#slowReadMs;
+      return this.#runner.cursor<Row, Batch<Row>>(request.query, (rows) =>
+        collect(rows, request, endsAt),
+      );
+    });
   }
 
   rows<Row extends object>(request: RowsRequest): Promise<Row[]> {
-    return inTime(request.cheaper, this.#runner.all<Row>(request));
+    return this.#inTurn(request.cheaper, () => this.#runner.all<Row>(request));
   }
 
   /** Like `rows` for a statement that has no fixed text, and so no name. */
   rowsOf<Row extends object>(query: Query, cheaper: string): Promise<Row[]> {
-    return inTime(cheaper, this.#runner.all<Row>(query));
+    return this.#inTurn(cheaper, () => this.#runner.all<Row>(query));
   }
+
+  /** @param cheaper what a caller is told to do instead when it takes too long */
+  async #inTurn<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
+    const release = this.#slots.take(this.#path) ?? (await this.#turn());
+    try {
+      return await read();
+    } catch (error) {
+      throw asEngineError(error, cheaper);
+    } finally {
+      release();
+    }
+  }
+
+  async #turn(): Promise<() => void> {
+    const wait = AbortSignal.timeout(LIMITS.readWaitMs);
+    const slot = await this.#slots.acquire(this.#path, wait);
+    if (slot.ok) return slot.release;
+    if (slot.reason === 'aborted') throw tooManyReads();
+    const { readsWaitingMax, readsWaitingPerTenantMax: ofTenant } = LIMITS;
+    throw this.#slots.waiting >= readsWaitingMax
+      ? tooManyReads()
+      : shareTaken(`${ofTenant} lists and reports of this tenant wait already`);
+  }
+}
+
+/** The places are the connections, so that nobody waits within the pool. */
+function readSlots(): FairSlots {
+  return new FairSlots([
+    { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
+    { activeMax: LIMITS.readsPerTenantMax, waitingMax: LIMITS.readsWaitingPerTenantMax },
+  ]);
+}
+
+function tooManyReads(): EngineError {
+  return unavailable('ENG_OVERLOADED', 'too many lists and reports are being read');
 }
 
 async function collect<Row>(
@@ -150,22 +214,11 @@ function slowRead(cheaper: string): EngineError {
   return unavailable('ENG_SLOW_READ', `the answer takes too long; ${cheaper}`);
 }
 
-/** @param cheaper what a caller is told to do instead when it takes too long */
-async function inTime<T>(cheaper: string, answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    throw asEngineError(error, cheaper);
-  }
-}
-
 function asEngineError(error: unknown, cheaper: string): EngineError {
   if (error instanceof EngineError) return error;
   const { message, code } = error as Error & { readonly code?: unknown };
   if (code === QUERY_CANCELED || message === NO_ANSWER_TEXT) return slowRead(cheaper);
-  if (message === POOL_BUSY_TEXT) {
-    return unavailable('ENG_OVERLOADED', 'too many lists and reports are being read');
-  }
+  if (message === POOL_BUSY_TEXT) return tooManyReads();
   if (message === POOL_ENDED_TEXT) return unavailable('ENG_STOPPING', 'the engine is stopping');
   const isDefect = typeof code === 'string' ? isFaultOfData(code) : !UNREACHABLE_TEXT.test(message);
   if (isDefect) return new EngineError('ENG_INTERNAL', 'internal error', undefined, error);
