@@ -35,6 +35,13 @@ export const LIMITS = {
    */
   keptRecordsCharactersMax: 16 * 1024 * 1024,
   keptRecordCharactersMax: 1024 * 1024,
+  /**
+   * Rows that a list with filters of its own looks at for one page, at first and in all: some 50 ms. A page
+   * that ends there says where to go on. At first few, because an index gives few rows in order at once, for
+   * more of them it may be sorted.
+   */
+  firstRowsWalkedMax: 1_000,
+  rowsWalkedMax: 50_000,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
   /**

@@ -7,6 +7,7 @@ import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import {
   IN_PLACE,
   JOBS_MAX,
+  JOBS_PER_TENANT_MAX,
   type Offload,
   type OffloadControl,
   OffloadPool,
@@ -264,12 +265,17 @@ describe('heavy work', () => {
   test('is refused beyond a bound, and taken again later; small work needs no thread', async () => {
     const [large, small] = [pair(128 * 1024), pair(0)];
     assert.ok(!JOBS.compareDefinitions.isSmall(large) && JOBS.compareDefinitions.isSmall(small));
-    const taken = Array.from({ length: JOBS_MAX }, () =>
-      offload.run('t', 'compareDefinitions', large),
-    );
+    const ask = (tenant: string, where: Offload = offload) =>
+      where.run(tenant, 'compareDefinitions', large);
+    const some = (tenant: string, count: number) =>
+      Array.from({ length: count }, () => ask(tenant));
+    const taken = some('t', JOBS_PER_TENANT_MAX);
+    await assert.rejects(ask('t'), { code: 'ENG_TENANT_SHARE', status: 429 });
+    await assert.rejects(ask('t', elsewhere), { code: 'ENG_TENANT_SHARE', status: 429 });
+    taken.push(...some('u', JOBS_MAX - JOBS_PER_TENANT_MAX));
     const overloaded = { code: 'ENG_OVERLOADED', status: 503 };
-    await assert.rejects(offload.run('t', 'compareDefinitions', large), overloaded);
-    await assert.rejects(elsewhere.run('t', 'compareDefinitions', large), overloaded);
+    await assert.rejects(ask('v'), overloaded);
+    await assert.rejects(ask('v', elsewhere), overloaded);
     assert.ok(await offload.run('t', 'compareDefinitions', small));
     await Promise.all(taken);
     assert.ok(await offload.run('t', 'compareDefinitions', large));

@@ -26,7 +26,9 @@ export interface Page {
   readonly count: number;
   /** The size of an answer, or `rowsMax`, ended it: there are more rows. */
   readonly isCut: boolean;
-  /** The place behind the last row; undefined without one, and of a list that has no such places. */
+  /** So did the number of rows that a list may look at: it goes on by its cursor only. */
+  readonly isWalked: boolean;
+  /** The place behind the last row that was looked at; undefined without one, and of a list that has no such places. */
   readonly cursor?: string | undefined;
 }
 
@@ -37,6 +39,8 @@ export interface Batch<Row> {
   readonly last: Row | undefined;
   /** There are more rows. */
   readonly isCut: boolean;
+  /** Because no more rows may be looked at: `last` is the last of these, and may be none of the list. */
+  readonly isWalked: boolean;
 }
 
 export interface PageRequest<Row> {
@@ -49,8 +53,21 @@ export interface PageRequest<Row> {
   readonly rowsMax?: number;
   /** Default: the size of an answer. */
   readonly bytesMax?: number;
+  /** Of a list that looks at more rows than it has, and at so many only. */
+  readonly walk?: WalkedPage<Row> | undefined;
   /** The cursor of the place behind a row. */
   readonly cursorAfter?: ((row: Row & object) => string) | undefined;
+}
+
+export interface WalkedPage<Row> {
+  /** Rows of the list that are left out before the page. */
+  readonly skip: number;
+  /** Looks at what is behind a row, for a page that has taken so many rows, those left out included. */
+  readonly on: (cursor: string, taken: number) => Query;
+  /** Whether it is the last one that the statement looked at. */
+  readonly endOf: (row: Row) => boolean;
+  /** Whether it is one of the list; the last one that is looked at is told in any case. */
+  readonly isMatch: (row: Row) => boolean;
 }
 
 /** Few rows, whose columns are known to be small. */
@@ -102,18 +119,29 @@ export class Reader {
    * caller who goes on at the next offset always gets further.
    */
   async page<Row>(request: PageRequest<Row>): Promise<Page> {
-    const { texts, last, isCut } = await this.batch(request);
+    const { texts, last, isCut, isWalked } = await this.batch(request);
     const cursor = last == null ? undefined : request.cursorAfter?.(last);
-    return { text: `[${texts.join(',')}]`, count: texts.length, isCut, cursor };
+    return { text: `[${texts.join(',')}]`, count: texts.length, isCut, isWalked, cursor };
   }
 
   /** The same, for a reader that goes on after the last row instead of at an offset. */
   batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
-    return this.#inTurn(request.cheaper, () => {
+    return this.#inTurn(request.cheaper, async () => {
+      const { query, walk, cursorAfter, cheaper } = request;
       const endsAt = performance.now() + this.#slowReadMs;
-      return this.#runner.cursor<Row, Batch<Row>>(request.query, (rows) =>
-        collect(rows, request, endsAt),
-      );
+      const read = (next: Query, so?: Collected<Row>) =>
+        this.#runner.cursor<Row, Collected<Row>>(next, (rows) =>
+          collect(rows, request, endsAt, so),
+        );
+      let found = await read(query);
+      if (found.isWalked && walk !== undefined) {
+        const taken = found.texts.length + walk.skip - found.skip;
+        const cursor = cursorAfter?.(found.last as Row & object) as string;
+        found = await read(walk.on(cursor, taken), { ...found, isCut: false, isWalked: false });
+        // Nobody can go on by a cursor who counts from the beginning and is not there yet.
+        if (found.isWalked && found.skip > 0) throw slowRead(cheaper);
+      }
+      return found;
     });
   }
 
@@ -150,6 +178,13 @@ export class Reader {
   }
 }
 
+/** A batch that may be gone on with. */
+interface Collected<Row> extends Batch<Row> {
+  readonly bytes: number;
+  /** Rows that are still to be left out. */
+  readonly skip: number;
+}
+
 /** The places are the connections, so that nobody waits within the pool. */
 function readSlots(): FairSlots {
   return new FairSlots([
@@ -166,29 +201,50 @@ async function collect<Row>(
   reader: RowReader<Row>,
   request: PageRequest<Row>,
   endsAt: number,
-): Promise<Batch<Row>> {
+  before?: Collected<Row>,
+): Promise<Collected<Row>> {
   const {
     toText,
     rowsMax = Number.POSITIVE_INFINITY,
     bytesMax = LIMITS.responseBytesMax,
+    walk,
   } = request;
-  const texts: string[] = [];
-  let last: Row | undefined;
-  let bytes = 2;
+  const texts = [...(before?.texts ?? [])];
+  let { last, bytes, skip } = before ?? { last: undefined, bytes: 2, skip: walk?.skip ?? 0 };
+  const ended = (isCut: boolean, isWalked = false) => ({
+    texts,
+    last,
+    bytes,
+    skip,
+    isCut,
+    isWalked,
+  });
   for (;;) {
-    const asked = rowsToRead(texts.length, bytes);
+    const asked = skip > 0 ? PIECE_ROWS_MAX : rowsToRead(texts.length, bytes);
     const leftMs = endsAt - performance.now();
     if (leftMs < 0) throw slowRead(request.cheaper);
     const rows = await reader.read(asked, leftMs + SILENCE_GRACE_MS);
     for (const row of rows) {
-      if (texts.length >= rowsMax) return { texts, last, isCut: true };
+      const isEnd = walk?.endOf(row) === true;
+      if (isEnd && walk?.isMatch(row) === false) {
+        last = row;
+        return ended(true, true);
+      }
+      if (skip > 0) {
+        skip -= 1;
+        last = row;
+        if (isEnd) return ended(true, true);
+        continue;
+      }
+      if (texts.length >= rowsMax) return ended(true);
       const text = toText(row);
       bytes += Buffer.byteLength(text) + 1;
-      if (bytes > bytesMax && texts.length > 0) return { texts, last, isCut: true };
+      if (bytes > bytesMax && texts.length > 0) return ended(true);
       texts.push(text);
       last = row;
+      if (isEnd) return ended(true, true);
     }
-    if (rows.length < asked) return { texts, last, isCut: false };
+    if (rows.length < asked) return ended(false);
   }
 }
 
