@@ -170,8 +170,13 @@ export class Reader {
     const wait = AbortSignal.timeout(LIMITS.readWaitMs);
     const slot = await this.#slots.acquire(this.#path, wait);
     if (slot.ok) return slot.release;
-    if (slot.reason === 'aborted') throw tooManyReads();
-    const { readsWaitingMax, readsWaitingPerTenantMax: ofTenant } = LIMITS;
+    const { readsMax, readsPerTenantMax, readsWaitingMax } = LIMITS;
+    const { readsWaitingPerTenantMax: ofTenant } = LIMITS;
+    if (slot.reason === 'aborted') {
+      throw this.#slots.active >= readsMax
+        ? tooManyReads()
+        : shareTaken(`${readsPerTenantMax} lists and reports of this tenant are being read`);
+    }
     throw this.#slots.waiting >= readsWaitingMax
       ? tooManyReads()
       : shareTaken(`${ofTenant} lists and reports of this tenant wait already`);
