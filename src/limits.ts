@@ -36,7 +36,7 @@ export const LIMITS = {
   keptRecordsCharactersMax: 16 * 1024 * 1024,
   keptRecordCharactersMax: 1024 * 1024,
   /**
-   * Rows that a list with filters of its own looks at for one page, at first and in all: some 50 ms. A page
+   * Rows that a list with filters of its own looks at for one page, at first and in all: 0.2 s at most. A page
    * that ends there says where to go on. At first few, because an index gives few rows in order at once, for
    * more of them it may be sorted.
    */

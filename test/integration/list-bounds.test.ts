@@ -95,7 +95,9 @@ test('who counts goes on by a cursor where a page ends early, and an offset beyo
   const page = await reads.page(rare({ offset: 1, limit: 100 }));
   assert.ok(page.isWalked);
   const rest = await reads.page(rare({ limit: 100, cursor: page.cursor }));
-  assert.deepEqual(idsOf([page, rest]).slice(0, 3), all.slice(1, 4));
+  const told = idsOf([page, rest]);
+  assert.ok(told.length > 1);
+  assert.deepEqual(told, all.slice(1, 1 + told.length));
   await assert.rejects(reads.page(rare({ offset: 100, limit: 100 })), { code: 'ENG_SLOW_READ' });
 });
 
