@@ -123,7 +123,8 @@ function walkOf<Row, Of extends string, By extends string>(
       place.page({ limit: limit == null ? limit : limit + offset - taken });
     return place.query(text);
   };
-  const { firstRowsWalkedMax: first, rowsWalkedMax: all } = LIMITS;
+  const first = LIMITS.firstRowsWalkedMax;
+  const all = LIMITS.rowsWalkedMax;
   return {
     query: query(first, asked.cursor, 0),
     walk: {
