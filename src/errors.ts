@@ -27,6 +27,7 @@ export const ERROR_STATUS = {
   ENG_TENANT_LIMIT: 429,
   ENG_TOO_MANY_STREAMS: 429,
   ENG_TOO_MANY_WEBHOOKS: 429,
+  ENG_TENANT_SHARE: 429,
   ENG_HEADERS_TOO_LARGE: 431,
   ENG_INTERNAL: 500,
   ENG_DELIVERY_FAILED: 502,
@@ -136,6 +137,10 @@ export const forbidden = (message: string) =>
   new EngineError('ENG_FORBIDDEN', `forbidden: ${message}`);
 export const unavailable = (code: CodesOf<503>, message: string, retryAfterMs = RETRY_AFTER_MS) =>
   new EngineError(code, `unavailable: ${message}`, retryAfterMs);
+
+/** The caller's tenant has all that one tenant may have, while others find room. */
+export const shareTaken = (message: string, retryAfterMs = RETRY_AFTER_MS) =>
+  new EngineError('ENG_TENANT_SHARE', `too many requests: ${message}`, retryAfterMs);
 
 export const refusedData = (reason: string) =>
   new EngineError('ENG_REFUSED_DATA', `invalid argument: the database refused the data: ${reason}`);

@@ -55,6 +55,23 @@ export class FairSlots {
     return this.#all.active;
   }
 
+  get waiting(): number {
+    return this.#all.waiting;
+  }
+
+  /**
+   * A place, if there is one now.
+   *
+   * @param path names of the party and of the parts within it, one for each level below all
+   * @returns what gives the place back; undefined: there is none
+   */
+  take(path: readonly string[]): (() => void) | undefined {
+    const party = this.#partyAt(path);
+    if (!this.#isClosed && hasRoom(party)) return this.#grant(party);
+    discardIfIdle(party);
+    return undefined;
+  }
+
   /**
    * Answers a place, when there is one, or why there will be none. The holder must release it.
    *

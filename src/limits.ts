@@ -55,8 +55,32 @@ export const LIMITS = {
    */
   keptRecordsCharactersMax: 16 * 1024 * 1024,
   keptRecordCharactersMax: 1024 * 1024,
+  /**
+   * Rows that a list with filters of its own looks at for one page, at first and in all: 0.2 s at most. A page
+   * that ends there says where to go on. At first few, because an index gives few rows in order at once, for
+   * more of them it may be sorted.
+   */
+  firstRowsWalkedMax: 1_000,
+  rowsWalkedMax: 50_000,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
+  /**
+   * Connections for lists and reports: each may hold an answer of `responseBytesMax`. One tenant has half of
+   * them at most, so that another one's list begins at once and shares the processor with two others only.
+   */
+  readsMax: 4,
+  readsPerTenantMax: 2,
+  /** Those that wait for a connection, in turns of their tenants: a few kilobytes each. */
+  readsWaitingMax: 1_024,
+  readsWaitingPerTenantMax: 256,
+  /** How long one waits: within it 256 lists of some milliseconds have been read. */
+  readWaitMs: 5_000,
+  /**
+   * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A quarter is
+   * left to other tenants.
+   */
+  streamsMax: 256,
+  streamsPerTenantMax: 192,
   /**
    * What the actors of one kind may take in the memory of a shard, estimated; in a small heap it is less
    * (`thread-memory.ts`). Beyond it idle ones are let go, those first that are needed last.
@@ -104,8 +128,12 @@ export const LIMITS = {
   readyPageRowsMax: 5_000,
   /** Kinds of polls that a shard remembers; of others it reads the tasks when they come again. */
   pollWindowsMax: 10_000,
-  /** Parked long polls of one handler. Beyond it a poll is answered at once. */
+  /**
+   * Parked long polls of one shard, and of one tenant in it, so that a quarter is left to the others.
+   * Beyond it a poll is answered at once.
+   */
   parkedPollsMax: 10_000,
+  parkedPollsPerTenantMax: 7_500,
   pollWaitMsMax: 60_000,
   /** Entries of a task's history. */
   taskHistoryMax: 100,

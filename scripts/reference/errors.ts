@@ -84,9 +84,14 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
       'The tenant has used up what it may ask for: bytes of bodies, rows, blocks or schedules in a second, or open tasks. The message names the unit and its bound ([limits.md](../limits.md#work-of-a-tenant)).',
     remedy:
       'Ask again after the wait. The operator raises the limits with `PUT /tenants/{id}/limits`.',
+    },
+  ENG_TENANT_SHARE: {
+    means:
+      'The tenant has its whole share of something that tenants have in common: streams of instances, lists and reports under way, heavy work, validations. The message names the bound.',
+    remedy: 'Ask again after the wait, with fewer requests at once. Other tenants are served.',
   },
   ENG_TOO_MANY_STREAMS: {
-    means: '256 streams of changes are open.',
+    means: '256 streams of changes are open, 192 of them of one tenant.',
     remedy: 'Ask again after the wait, or read pages instead.',
   },
   ENG_HEADERS_TOO_LARGE: {

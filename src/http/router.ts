@@ -265,7 +265,7 @@ function refuseOwner(
   refusal: EngineError,
 ): void {
   const refuse = (error: unknown) => replyError(deps, request, exchange, error);
-  rowOf(deps.front.reads, instanceTenant, 'instance', id, tenant).then(
+  rowOf(deps.front.reads.of(tenant), instanceTenant, 'instance', id, tenant).then(
     () => refuse(refusal),
     refuse,
   );
@@ -298,7 +298,8 @@ function serveHere(
   exchange: HttpExchange,
   { route, tenant, params, traceparent, key }: Authorised & Pick<Caller, 'key'>,
 ): void {
-  const { operations, front, validators } = deps;
+  const { operations, validators } = deps;
+  const front = { ...deps.front, reads: deps.front.reads.of(tenant) };
   // That each function has the call of its route is checked where they are put together.
   const call = checkCall(validators, route.id as FrontRouteId, {
     tenant,

@@ -142,3 +142,15 @@ test('the bound on who waits is each party its own, too', async () => {
   for (const name of ['b1', 'b2']) await ask(name, 'b');
   assert.deepEqual(granted, ['a1', 'a4 full', 'b2 full']);
 });
+
+test('a place that is taken at once is given or not, and nobody waits', () => {
+  const slots = new FairSlots([{ activeMax: 2 }, { activeMax: 1 }]);
+  const release = slots.take(['a']);
+  assert.ok(release);
+  assert.equal(slots.take(['a']), undefined);
+  assert.ok(slots.take(['b']));
+  assert.equal(slots.take(['c']), undefined);
+  release();
+  assert.ok(slots.take(['c']));
+  assert.equal(slots.active, 2);
+});

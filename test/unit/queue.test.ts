@@ -7,6 +7,7 @@ import { arrayOf, newPoll, type Poll, type PollRequest } from '../../actors/queu
 import { QueueActor } from '../../actors/queue/queue.js';
 import { compareTasks, type ReadyTask, type TaskCount } from '../../actors/queue/ready-tasks.js';
 import type { Read, Window, WindowBounds } from '../../actors/queue/window.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import { LIMITS } from '../../src/limits.js';
 import { isIn, select } from '../helpers/queue-table.js';
 import { column } from '../helpers/rows.js';
@@ -28,6 +29,7 @@ class Recorder {
   /** And the handler of each. */
   readonly windows = new Map<Window, string>();
   readonly count: TaskCount = { tasks: 0 };
+  readonly waits = new FairSlots([{ activeMax: 400 }, { activeMax: 300 }]);
   /** The tasks that are pending. */
   readonly table = new Map<string, Row>();
   readonly queues: ReadonlyMap<string, QueueActor>;
@@ -51,6 +53,7 @@ class Recorder {
         used: (window) => this.windows.set(window, handler),
       },
       this.count,
+      this.waits,
       bounds,
     );
   }
@@ -253,6 +256,17 @@ test('the answer to a poll stops at the size limit and gives the rest back', () 
   recorder.settle('b', 1, large);
   assert.deepEqual(recorder.unclaims, [['b', 1]]);
   assert.equal(recorder.replies[0]?.body, `[${large}]`);
+});
+
+test('a poll that finds no place to wait is answered at once, and a tenant leaves places to others', () => {
+  for (let request = 0; request < 300; request += 1) recorder.poll(request, { until: 1_000 });
+  assert.deepEqual(recorder.replies, []);
+  recorder.poll(300, { until: 1_000 });
+  assert.deepEqual(column(recorder.replies, 'request'), [300]);
+  recorder.poll(301, { tenant: 't2', until: 1_000 });
+  assert.equal(recorder.replies.length, 1, 'another tenant waits');
+  recorder.queue.answerParked();
+  assert.equal(recorder.waits.active, 0);
 });
 
 test('when the engine stops, parked polls are answered with an empty array', () => {
