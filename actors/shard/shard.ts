@@ -323,15 +323,23 @@ export class Shard {
     return isLate;
   }
 
-  /** To the end of the turn, and for half of one at least, whatever the actors took before. */
+  /**
+   * To the end of the turn, and for half of one at least, whatever the actors took before. A large one is the
+   * first of its turn: what was decided for others leaves before it.
+   */
   #serveRequests(began: number): void {
     const { clock } = this.#deps;
-    const until = Math.max(began + LIMITS.turnMs, clock.monotonic() + LIMITS.turnMs / 2);
-    while (this.#inbox.size > 0 && clock.monotonic() < until) {
+    const first = clock.monotonic();
+    const until = Math.max(began + LIMITS.turnMs, first + LIMITS.turnMs / 2);
+    let now = first;
+    do {
       const request = this.#inbox.shift() as Request;
       this.#parts.requests.handle(request);
       this.#doWork();
-    }
+      const then = clock.monotonic();
+      this.#inbox.charge(then - now);
+      now = then;
+    } while (this.#inbox.size > 0 && now < until && !this.#inbox.isLargeNext);
   }
 
   /** What is due goes on by priority, for half of the turn at most: requests need the other half. */

@@ -50,6 +50,67 @@ test('tenants take turns, so a flood of one does not delay the other', () => {
   assert.equal(inbox.size, 99);
 });
 
+test('tenants share the time of a shard and not the number of its requests', () => {
+  const inbox = new FairInbox();
+  const costs: Record<string, number> = { dear: 100, cheap: 10 };
+  for (let id = 1; id <= 4; id++) inbox.push(request(id, 'dear'));
+  for (let id = 1; id <= 40; id++) inbox.push(request(id, 'cheap'));
+  const served: string[] = [];
+  for (let next = inbox.shift(); next !== undefined; next = inbox.shift()) {
+    served.push(next.tenant);
+    inbox.charge(costs[next.tenant]!);
+  }
+  const first = served.slice(0, 22).filter((tenant) => tenant === 'cheap').length;
+  assert.equal(first, 20, served.join(' '));
+});
+
+test('what a tenant took is held against it when it comes back, while others wait', () => {
+  const inbox = new FairInbox();
+  inbox.push(request(1, 'dear'));
+  inbox.push(request(2, 'cheap'));
+  inbox.push(request(3, 'cheap'));
+  inbox.push(request(4, 'cheap'));
+  assert.equal(inbox.shift()?.id, 1);
+  inbox.charge(25);
+  inbox.push(request(5, 'dear'));
+  const order = [];
+  for (let next = inbox.shift(); next !== undefined; next = inbox.shift()) {
+    order.push(next.id);
+    inbox.charge(10);
+  }
+  assert.deepEqual(order, [2, 3, 4, 5]);
+  // Nobody waited in between: both begin anew.
+  inbox.push(request(6, 'dear'));
+  inbox.push(request(7, 'cheap'));
+  assert.deepEqual([inbox.shift()?.id, inbox.shift()?.id], [6, 7]);
+});
+
+test('a tenant that comes late has saved nothing up', () => {
+  const inbox = new FairInbox();
+  for (let id = 1; id <= 50; id++) inbox.push(request(id, 'early'));
+  for (let id = 1; id <= 30; id++) {
+    inbox.shift();
+    inbox.charge(10);
+  }
+  for (let id = 101; id <= 110; id++) inbox.push(request(id, 'late'));
+  const tenants = Array.from({ length: 10 }, () => {
+    const next = inbox.shift();
+    inbox.charge(10);
+    return next?.tenant;
+  });
+  assert.equal(tenants.filter((tenant) => tenant === 'late').length, 5);
+});
+
+test('a large request is known before it leaves', () => {
+  const inbox = new FairInbox();
+  inbox.push(request(1, 'a'));
+  inbox.push({ ...request(2, 'b'), body: ' '.repeat(100_000) });
+  assert.equal(inbox.isLargeNext, false);
+  inbox.shift();
+  inbox.charge(1);
+  assert.equal(inbox.isLargeNext, true);
+});
+
 test('the timer heap gives what is due in the order of time and nothing early', (t) => {
   check(
     t,
