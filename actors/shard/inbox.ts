@@ -4,8 +4,9 @@
  * cost: next is the tenant that had the least. So a tenant with a few dear ones does not hold up the many
  * cheap ones of others, nor the other way round.
  *
- * Time is counted from when a tenant came: one that was away saves nothing up, and what it took more than the
- * others is held against it until they had as much, or until nobody waits.
+ * A tenant that was away has saved nothing up. What one took more than the others is held against it until
+ * they had as much: a shard hears of those who wait only when it is done. While nobody waits the time is
+ * everybody's.
  */
 
 import TinyQueue from 'tinyqueue';
@@ -22,8 +23,8 @@ interface TenantQueue {
   turn: number;
 }
 
-/** Tenants without a request that are remembered for what they took, before those are let go that took nothing more. */
-const IDLE_TENANTS = 1_000;
+/** Beyond so many those are forgotten that have no request, and against which nothing is held. */
+const REMEMBERED_TENANTS = 1_000;
 /** In characters: such a request may take longer than a whole turn. */
 const LARGE_BODY = 64 * 1024;
 
@@ -32,9 +33,14 @@ export class FairInbox {
   /** Those with requests, but for the one that is being served. */
   readonly #waiting = new TinyQueue<TenantQueue>([], (a, b) => a.had - b.had || a.turn - b.turn);
   #served: TenantQueue | undefined;
+  /** Since when it is served, or nobody was. */
+  #since = 0;
+  /** Nobody is served, and nobody waited when the last one had been. */
+  #isFree = false;
+  #rememberedMax = REMEMBERED_TENANTS;
   #size = 0;
   #turns = 0;
-  /** What the tenant that was served last had had before: who comes begins with that. */
+  /** What the tenant that was served last had had before, and time that nobody wanted: who comes begins with that. */
   #now = 0;
 
   get size(): number {
@@ -53,13 +59,19 @@ export class FairInbox {
     if (queue.requests.length === 1 && queue !== this.#served) this.#lineUp(queue);
   }
 
-  /** The next request: of the tenant that had the least time. */
-  shift(): Request | undefined {
-    this.charge(0);
+  /**
+   * The next request: of the tenant that had the least time.
+   *
+   * @param at by a clock that never goes back, in the unit of time that is shared
+   */
+  shift(at: number): Request | undefined {
     const queue = this.#waiting.pop();
     if (queue === undefined) return undefined;
+    if (this.#isFree) this.#now += at - this.#since;
+    this.#isFree = false;
+    this.#since = at;
     this.#served = queue;
-    this.#now = queue.had;
+    this.#now = Math.max(this.#now, queue.had);
     this.#size -= 1;
     const request = queue.requests[queue.head++];
     if (queue.head === queue.requests.length) {
@@ -69,15 +81,16 @@ export class FairInbox {
     return request;
   }
 
-  /** The request that left last has taken so much time. */
-  charge(cost: number): void {
+  /** The request that left last is served. */
+  charge(at: number): void {
     const queue = this.#served;
     if (queue === undefined) return;
     this.#served = undefined;
-    queue.had += cost;
+    queue.had = this.#now + at - this.#since;
+    this.#since = at;
+    this.#isFree = this.#size === 0;
     if (queue.requests.length > 0) this.#lineUp(queue);
-    if (this.#size === 0) this.#forget();
-    else if (this.#queues.size > this.#waiting.length + IDLE_TENANTS) this.#letGo();
+    if (this.#queues.size > this.#rememberedMax) this.#letGo();
   }
 
   /** Whether the next request may hold up what was decided before it. */
@@ -93,16 +106,11 @@ export class FairInbox {
     this.#waiting.push(queue);
   }
 
-  /** Nobody waits, so nobody was put behind. */
-  #forget(): void {
-    this.#queues.clear();
-    this.#now = 0;
-  }
-
   /** Those that would begin anew with as much. */
   #letGo(): void {
     for (const { tenant, requests, had } of this.#queues.values()) {
       if (requests.length === 0 && had <= this.#now) this.#queues.delete(tenant);
     }
+    this.#rememberedMax = Math.max(REMEMBERED_TENANTS, 2 * this.#queues.size);
   }
 }

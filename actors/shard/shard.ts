@@ -47,7 +47,7 @@ export class Shard {
       release: (effects) => this.#release(effects),
       schedule: (work) => this.#enqueue(work),
       wakeShard: () => this.#scheduleTurn(),
-      runSoon: (instance, rank) => this.#run.push(instance, rank),
+      runSoon: (instance, rank) => this.#runSoon(instance, rank),
       readySince: () => this.#readySince,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       isBehind: () => this.#isBehind(),
@@ -84,7 +84,7 @@ export class Shard {
     await loader.recoverable((instance, rank) => {
       recovered += 1;
       // Loading it is enough: an actor whose row says `recover` is woken as recovered.
-      this.#enqueue(() => this.#run.push(instance, rank));
+      this.#enqueue(() => this.#runSoon(instance, rank));
     });
     this.#parts.keys.start();
     this.#parts.events.start();
@@ -329,16 +329,14 @@ export class Shard {
    */
   #serveRequests(began: number): void {
     const { clock } = this.#deps;
-    const first = clock.monotonic();
-    const until = Math.max(began + LIMITS.turnMs, first + LIMITS.turnMs / 2);
-    let now = first;
+    let now = clock.monotonic();
+    const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
     do {
-      const request = this.#inbox.shift() as Request;
+      const request = this.#inbox.shift(now) as Request;
       this.#parts.requests.handle(request);
       this.#doWork();
-      const then = clock.monotonic();
-      this.#inbox.charge(then - now);
-      now = then;
+      now = clock.monotonic();
+      this.#inbox.charge(now);
     } while (this.#inbox.size > 0 && now < until && !this.#inbox.isLargeNext);
   }
 
@@ -433,7 +431,7 @@ export class Shard {
         });
         return;
       case 'continue':
-        this.#run.push(effect.instance, effect.rank);
+        this.#runSoon(effect.instance, effect.rank);
         this.#scheduleTurn();
         return;
       case 'changed':
@@ -484,13 +482,17 @@ export class Shard {
 
   // ---------------------------------------------------------------- timers
 
+  #runSoon(instance: string, rank: number): void {
+    this.#run.push(instance, rank, this.#parts.instances.tenantOf(instance));
+  }
+
   #wake(instance: string): void {
     this.#parts.instances.tell(instance, { kind: 'wake', recovered: false });
   }
 
   #wakeAt(instance: string, at: UnixMs, rank: number): void {
     if (at > this.#deps.clock.now()) this.#parts.timers.committed(at, instance, rank);
-    else this.#run.push(instance, rank);
+    else this.#runSoon(instance, rank);
   }
 
   /** Returns whether some may be left that are due. */
@@ -506,7 +508,7 @@ export class Shard {
   #fire(timer: Timer): void {
     switch (timer.kind) {
       case 'wake':
-        this.#run.push(timer.instance, timer.rank);
+        this.#runSoon(timer.instance, timer.rank);
         return;
       case 'reap':
         this.#parts.instances.tell(timer.instance, { kind: 'reap', task: timer.task });
