@@ -12,6 +12,9 @@ interface Line {
   head: number;
 }
 
+/** What has left is cut off a line so many at a time. */
+const CUT_AT = 1_024;
+
 export class RunQueue {
   /** By rank, then by tenant in the order of turns. */
   readonly #lines = PRIORITIES.map(() => new Map<string, Line>());
@@ -44,6 +47,10 @@ export class RunQueue {
   #take(lines: Map<string, Line>, tenant: string, line: Line): string {
     const instance = line.instances[line.head++] as string;
     this.#size -= 1;
+    if (line.head === CUT_AT) {
+      line.instances.splice(0, CUT_AT);
+      line.head = 0;
+    }
     const isEmpty = line.head === line.instances.length;
     // Taking a line out and putting it back moves it behind the others: a Map keeps its order.
     if (isEmpty || lines.size > 1) lines.delete(tenant);
