@@ -118,6 +118,11 @@ const KNOBS = {
     seconds(5, 1, 3_600),
     'How late that may be noticed.',
   ],
+  stepTimeoutMaxMs: [
+    'ENGINE_STEP_TIMEOUT_MAX_SECS',
+    seconds(300, 1, 86_400),
+    'The longest time that a call inside the process (http_request) may take, whatever its timeout_ms says.',
+  ],
   requireClaimEpoch: [
     'ENGINE_REQUIRE_CLAIM_EPOCH',
     toggle(false),

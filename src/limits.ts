@@ -109,8 +109,21 @@ export const LIMITS = {
   handlersPerShardMax: 256,
   /** Those of one instance, so that one whose handlers hang leaves room for the others. */
   handlersPerInstanceMax: 100,
-  /** One that hangs is cut off: a day is the most that http_request may be given, once it began. */
-  handlerMsMax: 25 * 60 * 60 * 1_000,
+  /** Those of one tenant: a quarter is left for the others. */
+  handlersPerTenantMax: 192,
+  /** Calls whose time limit is beyond this are long ones, and never hold the slots of the others. */
+  shortCallMsMax: 60_000,
+  /** The same three bounds of long calls, which mostly wait for others: each holds a socket. */
+  longHandlersPerShardMax: 128,
+  longHandlersPerTenantMax: 96,
+  longHandlersPerInstanceMax: 50,
+  /**
+   * Calls of either sort that wait for a slot, a kilobyte and their parameters each; beyond it one fails
+   * retryably. It is far above what an hour of a slow service leaves, because a step without a retry
+   * policy fails with it.
+   */
+  handlersWaitingMax: 100_000,
+  handlersWaitingPerTenantMax: 75_000,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */

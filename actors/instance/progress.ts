@@ -173,11 +173,13 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
       node,
       iteration,
       attempt,
+      tenant: actor.record.tenant_id,
       handler: dispatch.handler,
       params: dispatch.params,
       token: `${actor.record.id}:${dispatch.blockId}:${isDeadlineHandler(dispatch) ? `hook${node}` : iteration}:${attempt}`,
       traceparent: actor.record.traceparent ?? undefined,
       secrets: dispatch.secrets && { tenant: actor.record.tenant_id, texts: dispatch.secrets },
+      ...(dispatch.timeoutMs === null ? {} : { timeoutMs: dispatch.timeoutMs }),
       ...(isDeadlineHandler(dispatch) ? { maxMs: DEADLINE_HANDLER_MS_MAX } : {}),
     },
   });

@@ -84,7 +84,7 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
       'The tenant has used up what it may ask for: bytes of bodies, rows, blocks or schedules in a second, or open tasks. The message names the unit and its bound ([limits.md](../limits.md#work-of-a-tenant)).',
     remedy:
       'Ask again after the wait. The operator raises the limits with `PUT /tenants/{id}/limits`.',
-    },
+  },
   ENG_TENANT_SHARE: {
     means:
       'The tenant has its whole share of something that tenants have in common: streams of instances, lists and reports under way, heavy work, validations. The message names the bound.',
