@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici';
 import { FairSlots } from '../fair-slots.js';
 import { type AddressPolicy, type Resolver, systemResolver } from './address-guard.js';
 import { type SetTimer, systemTimer } from './deadline.js';
-import type { AgentOptions } from './http-agent.js';
+import type { AgentOptions, EgressProxy } from './http-agent.js';
 
 /**
  * Of all, of a tenant and of one of its origins. A tenant leaves a quarter to the others, and a slow origin
@@ -61,22 +61,25 @@ export interface HttpRequestDeps {
 }
 
 export interface HttpOptions {
-  /** From `addressPolicy`, which reads the switch `ENGINE_ALLOW_INTERNAL_URLS`. */
+  /** From `outboundPolicy`. */
   readonly isAllowed: AddressPolicy;
+  /** Absent: connections are made directly. */
+  readonly proxy?: EgressProxy | undefined;
   readonly resolve?: Resolver;
   readonly setTimer?: SetTimer;
 }
 
 /** What the requests of one thread share. The caller closes it. */
 export function openHttp(options: HttpOptions): HttpRequestDeps {
-  const { isAllowed, resolve = systemResolver, setTimer = systemTimer } = options;
+  const { isAllowed, resolve = systemResolver, setTimer = systemTimer, proxy } = options;
   const slots = new FairSlots(SLOT_LIMITS);
   const longSlots = new FairSlots(LONG_SLOT_LIMITS);
   const large = new FairSlots(LARGE_LIMITS);
   let opened: Promise<Dispatcher> | undefined;
   let isClosed = false;
   const dispatcher = async () => {
-    if (!isClosed) opened ??= loadAgent({ isAllowed, resolve, connectionsMax: CONNECTIONS_MAX });
+    const agent = { isAllowed, resolve, connectionsMax: CONNECTIONS_MAX, proxy };
+    if (!isClosed) opened ??= loadAgent(agent);
     return opened;
   };
   const close = async () => {
