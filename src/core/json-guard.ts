@@ -72,7 +72,8 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS
   } catch (error) {
     return { ok: false, problem: syntaxProblem(text, error) };
   }
-  const repeated = areNamesUnique === true ? findRepeatedName(text) : undefined;
+  const isAsked = areNamesUnique === true && mayRepeatName(text, value);
+  const repeated = isAsked ? findRepeatedName(text) : undefined;
   if (repeated === undefined) return { ok: true, value };
   return { ok: false, problem: hazardProblem(text, repeated) };
 }
@@ -97,6 +98,26 @@ function hasMoreValues(text: string, most: number): boolean {
     if (count > most) return true;
   }
   return false;
+}
+
+/**
+ * Each member has a colon, and what repeats a name is not among those of the value: where the numbers are
+ * the same nothing is repeated. A colon within a string costs a scan, no more.
+ */
+function mayRepeatName(text: string, value: unknown): boolean {
+  return countUpTo(text, ':', text.length) !== countMembers(value);
+}
+
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item);
+    return count;
+  }
+  // Of what was just parsed all that can be listed is its own.
+  for (const name in value) count += 1 + countMembers((value as Record<string, unknown>)[name]);
+  return count;
 }
 
 /** Objects with more members than this have a set of their names, others are compared one by one. */
