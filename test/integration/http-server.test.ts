@@ -161,7 +161,7 @@ for (const backend of ['uws', 'node'] as const) {
       await withServer(describeRequest, async ({ port }) => {
         for (const request of [
           'GET /a HTTP/1.1\r\nHost: h\r\n\r\n',
-          'POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1x\r\n\r\n',
+          'GET /a HTTP/1.1\r\nHost: h\r\nX-Api-Key: a\r\nX-Api-Key: b\r\n\r\n',
           `POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: ${MAX_BODY_BYTES + 1}\r\n\r\n${'x'.repeat(MAX_BODY_BYTES + 1)}`,
         ]) {
           const client = await Client.open(port);
