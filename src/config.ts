@@ -140,7 +140,7 @@ const KNOBS = {
   maxBodyBytes: [
     'ENGINE_MAX_BODY_BYTES',
     bytes(10 * MIB, 1_024, 256 * MIB),
-    'Larger bodies of requests are refused with 413.',
+    'Larger bodies of requests are refused with 413. Most routes take less, whatever it is.',
   ],
   maxContextBytes: [
     'ENGINE_MAX_CONTEXT_BYTES',

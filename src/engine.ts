@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
+import { bodyBytesOf } from '../schema/route-match.js';
 import { EngineClock, realClock, within } from './clock.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
@@ -262,6 +263,7 @@ class Engine {
         host: config.host,
         port: config.port,
         maxBodyBytes: config.maxBodyBytes,
+        bodyBytesOf,
         maxHeaderBytes: LIMITS.headerBytesMax,
         corsOrigins: config.corsOrigins,
         newRequestId,

@@ -23,6 +23,7 @@ export const ERROR_STATUS = {
   ENG_STALE_EPOCH: 409,
   ENG_GONE: 410,
   ENG_TOO_LARGE: 413,
+  ENG_UNSUPPORTED_ENCODING: 415,
   ENG_INPUT_SCHEMA: 422,
   ENG_TENANT_LIMIT: 429,
   ENG_TOO_MANY_STREAMS: 429,
@@ -129,6 +130,11 @@ export const conflictFor = (
   const lists = { ...(verdict && { verdict }), findings };
   return new EngineError('ENG_CONFLICT', `conflict: ${message}`, undefined, undefined, lists);
 };
+export const unsupportedEncoding = (encoding: string) =>
+  new EngineError(
+    'ENG_UNSUPPORTED_ENCODING',
+    `unsupported media type: a body with content-encoding ${encoding} is not read, only identity`,
+  );
 export const tooLarge = (message: string) =>
   new EngineError('ENG_TOO_LARGE', `payload too large: ${message}`);
 export const tenantLimit = (message: string, retryAfterMs: number) =>

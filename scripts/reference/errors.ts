@@ -70,6 +70,10 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy:
       'Send less, or raise `ENGINE_MAX_BODY_BYTES`, `ENGINE_MAX_CONTEXT_BYTES` or `ENGINE_MAX_OUTPUT_BYTES`.',
   },
+  ENG_UNSUPPORTED_ENCODING: {
+    means: 'The body is compressed: its `content-encoding` is not `identity`.',
+    remedy: 'Send the body as it is.',
+  },
   ENG_INPUT_SCHEMA: {
     means:
       '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
