@@ -130,9 +130,15 @@ export function startHttpServer(
   options: HttpServerOptions,
   handler: HttpHandler,
 ): Promise<HttpServer> {
-  if (backend === 'node') return startNodeServer(options, handler);
+  if (backend === 'node') {
+    options.log.info({}, 'serving with node:http');
+    return startNodeServer(options, handler);
+  }
   const loaded = loadUws();
-  if (loaded.ok) return startUwsServer(loaded.uws, options, handler);
+  if (loaded.ok) {
+    options.log.info({}, 'serving with uWebSockets.js');
+    return startUwsServer(loaded.uws, options, handler);
+  }
   if (backend === 'uws') {
     return Promise.reject(
       new ConfigError(
@@ -142,9 +148,15 @@ export function startHttpServer(
       ),
     );
   }
-  options.log.warn(
-    { err: loaded.cause },
-    'uWebSockets.js does not load here: serving with node:http, which is slower',
+  options.log.info(
+    { reason: reasonOf(loaded.cause) },
+    'uWebSockets.js does not load here (it wants glibc 2.38 or later): serving with node:http',
   );
   return startNodeServer(options, handler);
+}
+
+/** The first line of what the loader of native files says. */
+function reasonOf(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return text.split('\n', 1)[0] ?? text;
 }
