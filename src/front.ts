@@ -17,6 +17,7 @@ import type { Reads } from './db/reads.js';
 import { createAuth } from './http/auth.js';
 import type { Gate } from './http/gate.js';
 import { homePage } from './http/home-page.js';
+import { insecureGuard } from './http/insecure-guard.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { approvalOperations } from './http/operations/approvals.js';
 import { bulkOperations } from './http/operations/bulk.js';
@@ -103,6 +104,9 @@ export function createFront(options: FrontOptions): Front {
       protectDocs: config.protectDocs,
       keys,
     }),
+    guard: config.insecureAuth
+      ? insecureGuard({ isAnywhere: config.insecureAuthAnywhere, corsOrigins: config.corsOrigins })
+      : undefined,
     keys,
     validators: createValidators(),
     client,
