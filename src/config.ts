@@ -48,6 +48,16 @@ const KNOBS = {
     choice(['auto', 'uws', 'node'], 'auto'),
     'uWebSockets.js, node:http, or the first of them that loads.',
   ],
+  maxConnections: [
+    'ENGINE_MAX_CONNECTIONS',
+    integer(10_000, 1, 1_000_000),
+    'Connections of clients at a time; fewer where the limit of open files is low. Others are refused with 503.',
+  ],
+  maxConnectionsPerAddress: [
+    'ENGINE_MAX_CONNECTIONS_PER_ADDRESS',
+    integer(0, 0, 1_000_000),
+    'Those of one address, which may be a proxy; others are refused with 429. 0: three quarters of all.',
+  ],
   databaseUrl: [
     'DATABASE_URL',
     databaseUrl,

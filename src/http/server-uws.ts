@@ -84,7 +84,9 @@ export async function startUwsServer(
   uws._cfg('silent');
   const app = uws.App();
   app.any('/*', (res, req) => {
-    const head = new RequestHead(req.getMethod().toUpperCase(), req.getUrl(), req.getQuery());
+    // Undefined without a query, whatever the types say.
+    const query: string | undefined = req.getQuery();
+    const head = new RequestHead(req.getMethod().toUpperCase(), req.getUrl(), query ?? '');
     req.forEach((name, value) => {
       head.add(name, value);
     });
@@ -95,6 +97,8 @@ export async function startUwsServer(
     if (reader !== undefined)
       res.onData((chunk, isLast) => reader.push(Buffer.from(chunk), isLast));
   });
+
+  boundConnections(app, options);
 
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
@@ -118,6 +122,28 @@ export async function startUwsServer(
       app.close();
     },
   };
+}
+
+/** The library neither tells the address of a connection that closes, nor lets one be answered so early. */
+function boundConnections(app: UwsApp, { connections }: HttpServerOptions): void {
+  if (connections === undefined) return;
+  const places: (() => void)[] = [];
+  let refusedCount = 0;
+  // biome-ignore lint/suspicious/useIterableCallbackReturn: it filters connections, not an array
+  app.filter((res, change) => {
+    if (Number(change) < 0) {
+      if (refusedCount > 0) refusedCount -= 1;
+      else places.pop()?.();
+      return;
+    }
+    const place = connections.admit(undefined, performance.now());
+    if (typeof place === 'function') {
+      places.push(place);
+      return;
+    }
+    refusedCount += 1;
+    res.close();
+  });
 }
 
 /** Without the exclusive flag two servers could share a port, each with half of the clients. */

@@ -5,6 +5,7 @@
  */
 
 import { ConfigError } from '../config-values.js';
+import type { Connections } from './connections.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 
@@ -94,6 +95,8 @@ export interface HttpServerOptions {
    * past it 503. Default 48 MiB, so that a crowd of maximum bodies does not fill the memory.
    */
   readonly maxBufferedBytes?: number;
+  /** Counts and bounds them; without it they are not bounded. */
+  readonly connections?: Connections;
   /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */
   readonly corsOrigins: readonly string[];
   /** Makes a UUID v4 for a request that brings no usable id. */
