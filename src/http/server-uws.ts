@@ -86,7 +86,7 @@ export async function startUwsServer(
   app.any('/*', (res, req) => {
     // Undefined without a query, whatever the types say.
     const query: string | undefined = req.getQuery();
-    const head = new RequestHead(req.getMethod().toUpperCase(), req.getUrl(), query ?? '');
+    const head = new RequestHead(req.getCaseSensitiveMethod(), req.getUrl(), query ?? '');
     req.forEach((name, value) => {
       head.add(name, value);
     });
