@@ -1,3 +1,5 @@
+/** Bounds of connections, how they follow from descriptors, and what one too many is told. */
+
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EngineError } from '../../src/errors.js';

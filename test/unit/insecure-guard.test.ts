@@ -1,3 +1,5 @@
+/** What a server without keys refuses: foreign hosts, foreign pages, bodies not declared as JSON. */
+
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readConfig } from '../../src/config.js';
