@@ -76,24 +76,22 @@ describe('instances that are due at one time', () => {
   });
 
   test('leave room for requests while there are many of them', async () => {
-    const tenant = api.tenant();
     const neighbour = api.tenant();
-    const sequence = await tenant.sequence([NOOP]);
     const small = await neighbour.sequence([NOOP]);
-    const due = new Date(Date.now() + 500).toISOString();
-    const herd = Array.from({ length: 5_000 }, () =>
-      tenant.creation(sequence, { next_fire_at: due }),
-    );
-    expectStatus(await tenant.post('/instances/batch', { instances: herd }), 201);
+    const { tenant } = await createBeforeDue(5_000, 1_000);
+    const isAny = async (state: string) => {
+      const { body } = await tenant.get<TaskInstance[]>(`/instances?state=${state}&limit=1`);
+      return body.length > 0;
+    };
     let served = 0;
     for (;;) {
+      const hasBegun = await isAny('completed');
       const id = await neighbour.create(small);
       await neighbour.until(id, 'completed');
-      served += 1;
-      const { body: left } = await tenant.get<TaskInstance[]>('/instances?state=scheduled&limit=1');
-      if (left.length === 0) break;
+      if (!(await isAny('scheduled'))) break;
+      if (hasBegun) served += 1;
     }
-    assert.ok(served > 1, 'the neighbour was served once while 5,000 instances became due');
+    assert.ok(served > 0, 'the neighbour was not served while 5,000 instances became due');
   });
 });
 
