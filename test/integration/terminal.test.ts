@@ -37,6 +37,8 @@ async function run(isTerminal: boolean, env: Readonly<Record<string, string>>): 
       ENGINE_DATA_DIR: dataDir,
       ENGINE_SHARDS: '1',
       ENGINE_WRITER_LANES: '1',
+      // Whether the other one loads depends on the machine, and is told.
+      ENGINE_HTTP_BACKEND: 'node',
       ...env,
     },
   });
