@@ -37,8 +37,6 @@ async function run(isTerminal: boolean, env: Readonly<Record<string, string>>): 
       ENGINE_DATA_DIR: dataDir,
       ENGINE_SHARDS: '1',
       ENGINE_WRITER_LANES: '1',
-      // Whether the other one loads depends on the machine, and is told.
-      ENGINE_HTTP_BACKEND: 'node',
       ...env,
     },
   });
@@ -75,6 +73,8 @@ const ESCAPE = '\u001b';
 
 /** What differs from run to run, from machine to machine and from version to version. */
 const VARYING: readonly (readonly [RegExp, string])[] = [
+  // Where uWebSockets.js does not load.
+  [/^.*serving with node:http.*\n/m, ''],
   [/\d\d:\d\d:\d\d/g, 'HH:MM:SS'],
   [/(127\.0\.0\.1:)\d+/g, '$1PORT'],
   [/(port=(?:<22>)?)\d+/g, '$1PORT'],
