@@ -4,6 +4,7 @@
  */
 
 import { parseTrustedKeys } from './core/continuity/keys.js';
+import { parseOutboundRule } from './handlers/outbound-rules.js';
 import { LIMITS } from './limits.js';
 
 export const MIB = 1024 * 1024;
@@ -18,6 +19,8 @@ export interface Parse<T> {
   readonly takes?: string;
   /** As it is written; unless said, none. */
   readonly byDefault?: string;
+  /** It may also stand in a file, which the variable with `_FILE` behind its name names. */
+  readonly isSecret?: true;
 }
 
 /** @param byDefault undefined: none, or told in the row of the knob */
@@ -34,6 +37,12 @@ function described<T>(
 
 export function text(value: string | undefined): string | undefined {
   return value;
+}
+
+/** What must not have to stand in an environment, which programs and people read by the way. */
+export function secret<T>(parse: Parse<T>): Parse<T> {
+  const inner: Parse<T> = (value, name) => parse(value, name);
+  return Object.assign(inner, parse, { isSecret: true as const });
 }
 
 /** What `pg` would take without a word: another scheme for the right one, any word for a host. */
@@ -130,6 +139,41 @@ export function list(value: string | undefined): readonly string[] {
   const items = (value ?? '').split(',').map((item) => item.trim());
   return items.filter((item) => item !== '');
 }
+
+/** Rules of `src/handlers/outbound-rules.ts`, as they were written. */
+export const outboundRules = described(
+  (value: string | undefined, name: string): readonly string[] => {
+    for (const item of list(value)) {
+      if (parseOutboundRule(item.toLowerCase()) !== undefined) continue;
+      throw new ConfigError(
+        `${name}: "${item}" is no host, pattern, address or range; write api.example.com, ` +
+          '*.example.com, 10.0.0.0/8 or [fd00::/8], perhaps with :port behind it',
+      );
+    }
+    return list(value?.toLowerCase());
+  },
+  'hosts, patterns such as *.example.com and address ranges, separated by commas',
+  undefined,
+);
+
+/** Of a proxy; its text may have a password in it, and is not shown. */
+export const proxyUrl = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined) return undefined;
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    if (
+      url === undefined ||
+      !/^https?:$/.test(url.protocol) ||
+      url.pathname !== '/' ||
+      url.search
+    ) {
+      throw new ConfigError(`${name} must be a proxy: write http://user:password@host:port`);
+    }
+    return value;
+  },
+  'an address that begins with http:// or https://',
+  undefined,
+);
 
 /** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
 export function urls(value: string | undefined, name: string): readonly string[] {

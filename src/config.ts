@@ -3,6 +3,7 @@
  * stops the start with a message that names the variable.
  */
 
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import {
@@ -16,8 +17,11 @@ import {
   lenientToggle,
   list,
   MIB,
+  outboundRules,
   type Parse,
+  proxyUrl,
   seconds,
+  secret,
   text,
   toggle,
   trustedKeys,
@@ -60,7 +64,7 @@ const KNOBS = {
   ],
   databaseUrl: [
     'DATABASE_URL',
-    databaseUrl,
+    secret(databaseUrl),
     'A Postgres 15 or later. Without it an embedded one is kept in ENGINE_DATA_DIR.',
   ],
   dataDir: [
@@ -76,7 +80,7 @@ const KNOBS = {
   ],
   apiKey: [
     'ENGINE_API_KEY',
-    text,
+    secret(text),
     'The root key, which may do everything. Must be set with DATABASE_URL; generated without it.',
   ],
   requireTenantHeader: [
@@ -91,12 +95,12 @@ const KNOBS = {
   ],
   encryptionKey: [
     'ENGINE_ENCRYPTION_KEY',
-    hexKey,
+    secret(hexKey),
     'What capsules are sealed and signed with: 64 hexadecimal digits. Generated with the embedded database. Without it, what needs it is answered 503.',
   ],
   oldEncryptionKey: [
     'ENGINE_OLD_ENCRYPTION_KEY',
-    hexKey,
+    secret(hexKey),
     'The key before it: what was sealed or signed with that one is still opened and trusted.',
   ],
   trustedSigningKeys: [
@@ -131,6 +135,11 @@ const KNOBS = {
     seconds(5, 1, 3_600),
     'How late that may be noticed.',
   ],
+  stepTimeoutMaxMs: [
+    'ENGINE_STEP_TIMEOUT_MAX_SECS',
+    seconds(300, 1, 86_400),
+    'The longest time that a call inside the process (http_request) may take, whatever its timeout_ms says.',
+  ],
   requireClaimEpoch: [
     'ENGINE_REQUIRE_CLAIM_EPOCH',
     toggle(false),
@@ -144,7 +153,7 @@ const KNOBS = {
   maxBodyBytes: [
     'ENGINE_MAX_BODY_BYTES',
     bytes(10 * MIB, 1_024, 256 * MIB),
-    'Larger bodies of requests are refused with 413.',
+    'Larger bodies of requests are refused with 413. Most routes take less, whatever it is.',
   ],
   maxContextBytes: [
     'ENGINE_MAX_CONTEXT_BYTES',
@@ -161,6 +170,22 @@ const KNOBS = {
     toggle(undefined),
     'Whether http_request and webhooks may reach private addresses.',
     'false; true with --insecure-auth',
+  ],
+  httpAllow: [
+    'ENGINE_HTTP_ALLOW',
+    outboundRules,
+    'Where http_request and webhooks may go although the address is not public.',
+  ],
+  httpDeny: ['ENGINE_HTTP_DENY', outboundRules, 'Where they may not go, whatever else is allowed.'],
+  httpProxy: [
+    'ENGINE_HTTP_PROXY',
+    secret(proxyUrl),
+    'A proxy through which they go. It must accept CONNECT.',
+  ],
+  httpNoProxy: [
+    'ENGINE_HTTP_NO_PROXY',
+    list,
+    'Hosts that are reached without the proxy, with all that is below them, separated by commas.',
   ],
   corsOrigins: [
     'ENGINE_CORS_ORIGINS',
@@ -179,12 +204,12 @@ const KNOBS = {
   ],
   webhookUrls: [
     'ENGINE_WEBHOOK_URLS',
-    urls,
+    secret(urls),
     'Addresses that are told of ended instances, separated by commas.',
   ],
   webhookSecret: [
     'ENGINE_WEBHOOK_SECRET',
-    text,
+    secret(text),
     'Signs what is sent to them. Without it, nothing is signed.',
   ],
   retentionDays: [
@@ -231,6 +256,8 @@ export interface Config extends Omit<Knobs, 'address' | 'allowNoTenantIsolation'
 /** A variable in words. */
 export interface Variable {
   readonly name: string;
+  /** The one that may name a file with its value instead. */
+  readonly fileName: string | undefined;
   readonly meaning: string;
   readonly takes: string;
   readonly byDefault: string;
@@ -238,22 +265,24 @@ export interface Variable {
 
 export const VARIABLES: readonly Variable[] = Object.values(KNOBS).map((knob) => {
   const [name, parse, meaning, inWords]: readonly [string, Parse<unknown>, string, string?] = knob;
-  const { takes = 'a text', byDefault = 'none' } = parse;
-  return { name, meaning, takes, byDefault: inWords ?? byDefault };
+  const { takes = 'a text', byDefault = 'none', isSecret } = parse;
+  const fileName = isSecret ? fileNameOf(name) : undefined;
+  return { name, fileName, meaning, takes, byDefault: inWords ?? byDefault };
 });
 
 /** What `--help` prints. */
 export const USAGE = [
   FLAGS_HELP,
   'Environment variables:',
-  ...VARIABLES.map(({ name, meaning, takes, byDefault }) => {
-    return `  ${name}\n      ${meaning}\n      Takes ${takes}. Default: ${byDefault}.`;
+  ...VARIABLES.map(({ name, fileName, meaning, takes, byDefault }) => {
+    const names = fileName === undefined ? name : `${name}, or ${fileName} with the path of a file`;
+    return `  ${names}\n      ${meaning}\n      Takes ${takes}. Default: ${byDefault}.`;
   }),
 ].join('\n\n');
 
 /** Those that begin like ours and mean nothing. */
 export function unknownNames(env: NodeJS.ProcessEnv): string[] {
-  const known = new Set<string>(Object.values(KNOBS).map(([name]) => name));
+  const known = new Set(VARIABLES.flatMap(({ name, fileName }) => [name, fileName]));
   return Object.keys(env).filter((name) => name.startsWith('ENGINE_') && !known.has(name));
 }
 
@@ -283,9 +312,40 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
 
 function readKnobs(env: NodeJS.ProcessEnv): Knobs {
   const values = Object.entries(KNOBS).map(([knob, [name, parse]]) => {
-    return [knob, parse(env[name]?.trim() || undefined, name)];
+    return [knob, parse(knobText(env, name, parse), name)];
   });
   return Object.fromEntries(values) as Knobs;
+}
+
+function fileNameOf(name: string): string {
+  return `${name}_FILE`;
+}
+
+/** What the variable says, or the file that is named in its place. */
+function knobText(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  { isSecret }: Parse<unknown>,
+): string | undefined {
+  const given = env[name]?.trim() || undefined;
+  const fileName = fileNameOf(name);
+  const file = isSecret ? env[fileName]?.trim() : undefined;
+  if (!file) return given;
+  if (given !== undefined) throw new ConfigError(`${name} and ${fileName} are both set: unset one`);
+  const value = textIn(file, fileName).trim();
+  if (value === '') throw new ConfigError(`${fileName}: the file ${file} is empty`);
+  return value;
+}
+
+function textIn(file: string, fileName: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(`${fileName}: the file ${file} cannot be read (${code})`, {
+      cause: error,
+    });
+  }
 }
 
 /** What would open the server further than was probably meant. */

@@ -8,8 +8,9 @@ import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_th
 import { EngineClock } from '../../src/clock.js';
 import { type ContinuityKeys, keyringOf } from '../../src/core/continuity/keys.js';
 import { createPool } from '../../src/db/pool.js';
-import { addressPolicy } from '../../src/handlers/address-guard.js';
+import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import { openHttp } from '../../src/handlers/http-transport.js';
+import { type OutboundSettings, outboundPolicy } from '../../src/handlers/outbound-rules.js';
 import { createRegistry } from '../../src/handlers/registry.js';
 import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
 import { createLogger } from '../../src/log.js';
@@ -31,7 +32,7 @@ export interface ShardTask {
   readonly settings: ShardSettings;
   readonly connectionString: string;
   readonly applicationName: string;
-  readonly allowInternalUrls: boolean;
+  readonly outbound: OutboundSettings & { readonly proxy: EgressProxy | undefined };
   readonly webhookSecret: string | undefined;
   readonly continuityKeys: ContinuityKeys;
   readonly logLevel: string;
@@ -82,7 +83,8 @@ export default async function runShard(task: ShardTask): Promise<void> {
     isPlannedOnce: true,
     onError: (error) => log.debug({ err: error }, 'idle connection lost'),
   });
-  const http = openHttp({ isAllowed: addressPolicy(task.allowInternalUrls) });
+  const { proxy } = task.outbound;
+  const http = openHttp({ isAllowed: outboundPolicy(task.outbound), proxy });
   const peers = new Map<number, MessagePort>();
   let writer: MessagePort | undefined;
   const clock = new EngineClock();

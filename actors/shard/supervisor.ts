@@ -15,6 +15,7 @@ import { Piscina } from 'piscina';
 import type { Config } from '../../src/config.js';
 import type { ContinuityKeys } from '../../src/core/continuity/keys.js';
 import type { DatabaseTrouble } from '../../src/errors.js';
+import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import type { Logger } from '../../src/log.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import { MetricMemory } from '../../src/metrics.js';
@@ -240,6 +241,7 @@ export class Supervisor {
         cronTickMs: config.cronTickMs,
         workerStaleMs: config.workerStaleMs,
         workerReaperTickMs: config.workerReaperTickMs,
+        stepTimeoutMaxMs: config.stepTimeoutMaxMs,
         requireClaimEpoch: config.requireClaimEpoch,
         unpoliciedRetry: config.unpoliciedRetry,
         maxContextBytes: config.maxContextBytes,
@@ -249,7 +251,12 @@ export class Supervisor {
       },
       connectionString,
       applicationName: `${owner} shard ${shard}`,
-      allowInternalUrls: config.allowInternalUrls,
+      outbound: {
+        allowInternalUrls: config.allowInternalUrls,
+        allow: config.httpAllow,
+        deny: config.httpDeny,
+        proxy: egressProxyOf(config),
+      },
       webhookSecret: config.webhookSecret,
       continuityKeys: this.#deps.continuityKeys,
       logLevel: config.logLevel,
@@ -380,4 +387,8 @@ async function tell<Surface>(
 /** At most 63 bytes, which is what `pg_stat_activity` shows. */
 export function writerName(owner: string): string {
   return `${owner} writer`;
+}
+
+function egressProxyOf({ httpProxy, httpNoProxy }: Config): EgressProxy | undefined {
+  return httpProxy === undefined ? undefined : { url: httpProxy, except: httpNoProxy.join() };
 }

@@ -5,13 +5,14 @@ import { code, table } from './markdown.js';
 import type { Regions } from './regions.js';
 import { said } from './rows.js';
 
-const VARIABLE = /\b(?:ENGINE_\w+|DATABASE_URL)(?:=\w+)?\b/g;
+const VARIABLE = /\b(?:ENGINE_\w+|DATABASE_\w+)(?:=\w+)?\b/g;
 
 export function environmentRegions(): Regions {
-  const rows = VARIABLES.map(({ name, meaning, takes, byDefault }) => {
+  const rows = VARIABLES.map(({ name, fileName, meaning, takes, byDefault }) => {
     // Words are told as such, values as they are written.
     const value = byDefault === 'none' || byDefault.includes(' ') ? byDefault : code(byDefault);
-    return [code(name), value, takes, said(meaning, name).replace(VARIABLE, code)];
+    const names = fileName === undefined ? code(name) : `${code(name)}, ${code(fileName)}`;
+    return [names, value, takes, said(meaning, name).replace(VARIABLE, code)];
   });
   return {
     flags: `\`\`\`\n${FLAGS_HELP}\n\`\`\``,

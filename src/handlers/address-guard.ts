@@ -11,8 +11,20 @@ import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Whether a literal IPv4 or IPv6 address, without brackets, may be connected to. */
-export type AddressPolicy = (address: string) => boolean;
+/** What a request is for. */
+export interface Endpoint {
+  /** In lower case, without brackets. */
+  readonly hostname: string;
+  /** undefined: any, where only an address is asked about. */
+  readonly port: number | undefined;
+}
+
+/** Whether a literal IPv4 or IPv6 address, without brackets, may be connected to for an endpoint. */
+export interface AddressPolicy {
+  (address: string, of?: Endpoint): boolean;
+  /** No request for it is made, whatever its address. Absent: names do not matter. */
+  readonly refusesName?: (of: Endpoint) => boolean;
+}
 
 export interface ResolvedAddress {
   readonly address: string;
@@ -28,8 +40,9 @@ export class BlockedAddressError extends Error {
   readonly code = 'BLOCKED_ADDRESS';
 
   constructor(hostname: string) {
-    // The address stays unsaid: what internal names resolve to is not for the author of a workflow.
-    super(`the address of ${hostname} is not public`);
+    // The address stays unsaid, and which rule it was: what internal names resolve to is not for the
+    // author of a workflow.
+    super(`the address of ${hostname} is not public, or requests to it are not allowed`);
   }
 }
 
@@ -44,11 +57,6 @@ export class UnresolvableHostError extends Error {
   constructor(hostname: string, cause?: unknown) {
     super(`${hostname} does not resolve`, { cause });
   }
-}
-
-/** The switch `ENGINE_ALLOW_INTERNAL_URLS`: every address, or only those of the public internet. */
-export function addressPolicy(allowInternalUrls: boolean): AddressPolicy {
-  return allowInternalUrls ? () => true : isPublicAddress;
 }
 
 /** Azure answers metadata requests of its machines at this otherwise ordinary address. */
@@ -92,19 +100,32 @@ export function checkUrl(text: string, isAllowed: AddressPolicy, base?: URL): Ur
   if (url.username !== '' || url.password !== '') {
     return { ok: false, message: 'credentials do not belong in the url, but in the headers' };
   }
-  const hostname = bareHostname(url.hostname);
-  return isAllowedHost(hostname, isAllowed)
+  const of = endpointOf(url);
+  return isAllowedHost(of, isAllowed)
     ? { ok: true, url }
-    : { ok: false, message: new BlockedAddressError(hostname).message };
+    : { ok: false, message: new BlockedAddressError(of.hostname).message };
+}
+
+/** @param url of http or https: also what `undici` is about to connect to */
+export function endpointOf(url: Pick<URL, 'hostname' | 'port' | 'protocol'>): Endpoint {
+  const byDefault = url.protocol === 'https:' ? 443 : 80;
+  const port = url.port ? Number(url.port) : byDefault;
+  return { hostname: bareHostname(url.hostname), port };
 }
 
 /**
  * The lookup that a socket calls. One refused address refuses the host: a name that mixes public and
  * private answers is an attack or a mistake, and trying the rest would make the outcome a lottery.
+ *
+ * @param port of the endpoint, which the socket does not tell
  */
-export function guardedLookup(resolve: Resolver, isAllowed: AddressPolicy): LookupFunction {
+export function guardedLookup(
+  resolve: Resolver,
+  isAllowed: AddressPolicy,
+  port?: number,
+): LookupFunction {
   return (hostname, options, callback) => {
-    resolveAllowed(hostname, resolve, isAllowed).then(
+    resolveAllowed({ hostname, port }, resolve, isAllowed).then(
       (addresses) => {
         const [first] = addresses;
         if (options.all === true) callback(null, [...addresses]);
@@ -122,14 +143,15 @@ export const systemResolver: Resolver = (hostname) =>
 type Addresses = readonly [ResolvedAddress, ...ResolvedAddress[]];
 
 async function resolveAllowed(
-  hostname: string,
+  of: Endpoint,
   resolve: Resolver,
   isAllowed: AddressPolicy,
 ): Promise<Addresses> {
+  const { hostname } = of;
   const [first, ...rest] = await resolveExisting(hostname, resolve);
   if (first === undefined) throw new UnresolvableHostError(hostname);
   const addresses: Addresses = [first, ...rest];
-  if (!addresses.every(({ address }) => isAllowed(address))) {
+  if (!addresses.every(({ address }) => isAllowed(address, of))) {
     throw new BlockedAddressError(hostname);
   }
   return addresses;
@@ -157,16 +179,23 @@ function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
 }
 
 /** Whether a literal address, or a name as far as it is known without a lookup, may be connected to. */
-export function isAllowedHost(hostname: string, isAllowed: AddressPolicy): boolean {
-  if (isIP(hostname) !== 0) return isAllowed(hostname);
+export function isAllowedHost(of: Endpoint, isAllowed: AddressPolicy): boolean {
+  if (isAllowed.refusesName?.(of) === true) return false;
+  if (isIP(of.hostname) !== 0) return isAllowed(of.hostname, of);
   // RFC 6761: these names are loopback by definition, whatever a name server says of them.
-  return isWithin(hostname, 'localhost') ? isAllowed('127.0.0.1') && isAllowed('::1') : true;
+  if (!isWithin(of.hostname, 'localhost')) return true;
+  return isAllowed('127.0.0.1', of) || isAllowed('::1', of);
 }
 
 /** Whether a name is `domain` or below it; one trailing dot, the root, makes no difference. */
 function isWithin(hostname: string, domain: string): boolean {
-  const name = hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
+  const name = withoutRoot(hostname);
   return name === domain || name.endsWith(`.${domain}`);
+}
+
+/** `example.com.` is `example.com`. */
+export function withoutRoot(hostname: string): string {
+  return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname;
 }
 
 /** URL keeps an IPv6 host in brackets; everything else speaks of it without them. */

@@ -3,10 +3,11 @@
  * The only module that loads undici, and itself loaded with the first request (`http-transport.ts`).
  */
 
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, Pool } from 'undici';
 import {
   type AddressPolicy,
   BlockedAddressError,
+  endpointOf,
   guardedLookup,
   isAllowedHost,
   type Resolver,
@@ -20,17 +21,29 @@ const IDLE_SOCKET_MS = 4_000;
 const IDLE_SOCKET_MS_MAX = 30_000;
 /** Beyond it an origin without an open connection is refused, retryably; idle ones leave within seconds. */
 const ORIGINS_MAX = 2_048;
+/** Of ports; each keeps TLS sessions of its own. Workflows name few ports, and nothing but sessions is lost. */
+const CONNECTORS_MAX = 64;
+
+/** `ENGINE_HTTP_PROXY`. */
+export interface EgressProxy {
+  /** Absolute, with the name and password that it asks for, if any. */
+  readonly url: string;
+  /** Hosts that are reached without it, as NO_PROXY spells them. */
+  readonly except: string;
+}
 
 export interface AgentOptions {
   readonly isAllowed: AddressPolicy;
   readonly resolve: Resolver;
   /** To one origin. */
   readonly connectionsMax: number;
+  readonly proxy?: EgressProxy | undefined;
 }
 
 /** HTTP/1.1, kept alive, without pipelining. The caller destroys it. */
 export function openAgent(options: AgentOptions): Dispatcher {
-  return new Agent({
+  const { proxy } = options;
+  const agentOptions: Agent.Options = {
     connect: guardedConnector(options),
     connections: options.connectionsMax,
     pipelining: 1,
@@ -40,20 +53,41 @@ export function openAgent(options: AgentOptions): Dispatcher {
     // The deadline of the whole request is ours; a second clock could only contradict it.
     headersTimeout: 0,
     bodyTimeout: 0,
+  };
+  if (proxy === undefined) return new Agent(agentOptions);
+  // Behind a proxy it is the proxy that looks names up and connects: what is left to judge are the names
+  // and literal addresses of the URLs, which `checkUrl` has done. Both variables of the environment that
+  // undici would read are given here.
+  return new EnvHttpProxyAgent({
+    ...agentOptions,
+    httpProxy: proxy.url,
+    httpsProxy: proxy.url,
+    noProxy: proxy.except,
+    proxyTls: { timeout: CONNECT_TIMEOUT_MS },
+    clientFactory: (origin, poolOptions) =>
+      new Pool(origin, { ...poolOptions, headersTimeout: CONNECT_TIMEOUT_MS }),
   });
 }
 
 function guardedConnector({ isAllowed, resolve }: AgentOptions): buildConnector.connector {
-  const connect = buildConnector({
-    timeout: CONNECT_TIMEOUT_MS,
-    lookup: guardedLookup(resolve, isAllowed),
-  });
+  const connectors = new Map<number | undefined, buildConnector.connector>();
+  const connectorOf = (port: number | undefined) => {
+    let connect = connectors.get(port);
+    if (connect === undefined) {
+      if (connectors.size >= CONNECTORS_MAX) connectors.clear();
+      const lookup = guardedLookup(resolve, isAllowed, port);
+      connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup });
+      connectors.set(port, connect);
+    }
+    return connect;
+  };
   return (target, callback) => {
+    const of = endpointOf(target);
     // A literal address is connected to without a lookup, so it has to be judged here.
-    if (!isAllowedHost(target.hostname, isAllowed)) {
-      queueMicrotask(() => callback(new BlockedAddressError(target.hostname), null));
+    if (!isAllowedHost(of, isAllowed)) {
+      queueMicrotask(() => callback(new BlockedAddressError(of.hostname), null));
       return;
     }
-    connect(target, callback);
+    connectorOf(of.port)(target, callback);
   };
 }

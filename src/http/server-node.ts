@@ -17,7 +17,15 @@ import type {
   HttpServerOptions,
   HttpStreamHead,
 } from './server.js';
-import { Exchange, type HeaderList, type Refusal, refusalReply, Transport } from './transport.js';
+import {
+  Exchange,
+  type HeaderList,
+  JSON_TYPE,
+  type Refusal,
+  refusalReply,
+  Transport,
+  typeHeaders,
+} from './transport.js';
 
 /** An idle connection, or one whose headers do not arrive, lives as long as with uWebSockets.js. */
 const IDLE_TIMEOUT_MS = 10_000;
@@ -255,8 +263,7 @@ function refusalText(refusal: Refusal, requestId: string): string {
   return [
     `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}`,
     `x-request-id: ${requestId}`,
-    ...headers.map(([name, value]) => `${name}: ${value}`),
-    'content-type: application/json',
+    ...[...headers, ...typeHeaders(JSON_TYPE)].map(([name, value]) => `${name}: ${value}`),
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
     '',
@@ -330,7 +337,7 @@ class NodeExchange extends Exchange {
 
   #flatHeaders(contentType: string | undefined, headers: HeaderList, mustClose: boolean): string[] {
     const flat = ['x-request-id', this.head.requestId];
-    if (contentType !== undefined) flat.push('content-type', contentType);
+    for (const [name, value] of typeHeaders(contentType)) flat.push(name, value);
     for (const [name, value] of headers) flat.push(name, value);
     for (const [name, value] of this.corsHeaders) flat.push(name, value);
     if (mustClose) flat.push('connection', 'close');

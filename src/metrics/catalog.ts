@@ -128,6 +128,8 @@ export const FRONT_GAUGES = {
   engine_connections: 'Connections of clients that are open.',
   engine_requests_in_flight:
     'Requests that wait for a shard, polls that wait for a task among them.',
+  engine_work_under_way_bytes:
+    'Bodies that shards have been given and have not answered, and 3 KiB for each instance that they make; at most 64 MiB.',
 } as const;
 
 export type FrontMetricName = keyof typeof FRONT_COUNTERS | keyof typeof FRONT_GAUGES;

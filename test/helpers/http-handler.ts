@@ -6,7 +6,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { StepFailure, StepOutcome } from '../../src/core/builtin.js';
 import type { JsonValue } from '../../src/core/json.js';
-import { addressPolicy } from '../../src/handlers/address-guard.js';
 import {
   type HttpOptions,
   type HttpRequestDeps,
@@ -54,7 +53,7 @@ export interface Handler {
 
 /** The handler over a pool of its own, which is closed when the test ends. */
 export function openHandler(t: TestContext, options: Partial<HttpOptions> = {}): Handler {
-  const deps = openHttp({ isAllowed: addressPolicy(true), ...options });
+  const deps = openHttp({ isAllowed: () => true, ...options });
   t.after(() => deps.close());
   return handlerOver(deps);
 }
@@ -69,6 +68,9 @@ export function handlerOver(deps: HttpRequestDeps): Handler {
   const context = (): HandlerContext => ({
     signal: new AbortController().signal,
     idempotencyToken: 'token-1',
+    tenant: 'a',
+    isLong: false,
+    waitFor: (what) => what,
     log: { debug: note('debug'), info: note('info'), warn: note('warn') },
     now: () => 0,
   });

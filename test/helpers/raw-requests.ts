@@ -657,6 +657,30 @@ const GROUPS: readonly Group[] = [
     ],
   },
   {
+    name: 'encodings of bodies',
+    answer: '415 ENG_UNSUPPORTED_ENCODING, closed',
+    rows: [
+      ...['gzip', 'GZIP', 'br', 'deflate', 'zstd', 'gzip, gzip', 'identity, gzip', 'x'].map(
+        (encoding): Row => [
+          encoding,
+          post(`Content-Encoding: ${encoding}\r\nContent-Length: 1`, 'b'),
+        ],
+      ),
+      [
+        'gzip of chunks',
+        post('Content-Encoding: gzip\r\nTransfer-Encoding: chunked', '1\r\nb\r\n0\r\n\r\n'),
+      ],
+      ['gzip of no body', get('Content-Encoding: gzip\r\n'), SERVED],
+      ['identity', post('Content-Encoding: identity\r\nContent-Length: 1', 'b'), posted('b')],
+      ['none', post('Content-Encoding:\r\nContent-Length: 1', 'b'), posted('b')],
+      [
+        'twice',
+        post('Content-Encoding: gzip\r\nContent-Encoding: br\r\nContent-Length: 1', 'b'),
+        REFUSED,
+      ],
+    ],
+  },
+  {
     name: 'encodings of transfer',
     answer: REFUSED,
     rows: [
