@@ -14,6 +14,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { LIMITS } from '../limits.js';
+import { addressKey } from './address-census.js';
 import { unusable } from './free-port.js';
 import type { BodyReader } from './request-body.js';
 import { RequestHead } from './request-head.js';
@@ -111,7 +112,8 @@ export async function startUwsServer(
     }
   });
 
-  boundConnections(app, options);
+  let port = 0;
+  boundConnections(app, options, () => port);
 
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
@@ -119,9 +121,10 @@ export async function startUwsServer(
     // The library does not say why; nearly always somebody else listens there.
     throw unusable(options.host, options.port, { code: 'EADDRINUSE' });
   }
+  port = uws.us_socket_local_port(socket);
   let state: 'open' | 'stopping' | 'closed' = 'open';
   return {
-    port: uws.us_socket_local_port(socket),
+    port,
     stopListening: () => {
       if (state !== 'open') return;
       state = 'stopping';
@@ -138,22 +141,18 @@ export async function startUwsServer(
 }
 
 /** The library neither tells the address of a connection that closes, nor lets one be answered so early. */
-function boundConnections(app: UwsApp, { connections }: HttpServerOptions): void {
+function boundConnections(app: UwsApp, { connections }: HttpServerOptions, port: () => number) {
   if (connections === undefined) return;
-  const places: (() => void)[] = [];
   let refusedCount = 0;
   // biome-ignore lint/suspicious/useIterableCallbackReturn: it filters connections, not an array
   app.filter((res, change) => {
     if (Number(change) < 0) {
       if (refusedCount > 0) refusedCount -= 1;
-      else places.pop()?.();
+      else connections.left();
       return;
     }
-    const place = connections.admit(undefined, performance.now());
-    if (typeof place === 'function') {
-      places.push(place);
-      return;
-    }
+    const address = addressKey(Buffer.from(res.getRemoteAddress()));
+    if (connections.admitUntold(address, port(), performance.now()) === undefined) return;
     refusedCount += 1;
     res.close();
   });

@@ -26,8 +26,9 @@ export class Client {
   #at = 0;
   #wake = new Signal();
 
-  static async open(port: number): Promise<Client> {
-    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+  /** @param localAddress whose connection it is */
+  static async open(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+    const socket = net.connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
     await once(socket, 'connect');
     return new Client(socket);
   }

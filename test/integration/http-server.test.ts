@@ -814,6 +814,33 @@ for (const backend of BACKENDS) {
       );
     });
 
+    test('one address has its share of the connections, and another one finds a place', async () => {
+      const connections = new Connections({ max: 9, perAddressMax: 2 }, { warn: () => {} });
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          const status = async (client: Client) => {
+            client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+            return (await client.reply()).status;
+          };
+          const first = await Client.open(port, '127.0.0.2');
+          const second = await Client.open(port, '127.0.0.2');
+          assert.deepEqual([await status(first), await status(second)], [200, 200]);
+          const third = await Client.open(port, '127.0.0.2');
+          if (backend === 'node') assert.equal((await third.reply()).status, 429);
+          await third.closed;
+          const other = await Client.open(port, '127.0.0.3');
+          assert.equal(await status(other), 200);
+          second.close();
+          while (connections.open > 2) await new Promise(setImmediate);
+          const next = await Client.open(port, '127.0.0.2');
+          assert.equal(await status(next), 200);
+          for (const client of [first, other, next]) client.close();
+        },
+        { connections },
+      );
+    });
+
     test('a process whose server is closed exits by itself', async () => {
       const script = `
         import { startHttpServer } from ${JSON.stringify(SERVER_URL)};
