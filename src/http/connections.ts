@@ -74,7 +74,8 @@ export class Connections {
   }
 
   /**
-   * @param address undefined where the backend cannot tell it of a connection that closes
+   * @param address undefined where the backend cannot tell it of a connection that closes, and of a trusted
+   *   proxy, whose connections are bounded by all
    * @returns what gives the place back once the connection is closed, or why there is none
    */
   admit(address: string | undefined, nowMs: number): (() => void) | EngineError {

@@ -90,7 +90,8 @@ export async function startUwsServer(
     req.forEach((name, value) => {
       head.add(name, value);
     });
-    head.peer = () => Buffer.from(res.getRemoteAddressAsText()).toString();
+    head.peer = () =>
+      transport.clientOf(head, Buffer.from(res.getRemoteAddressAsText()).toString());
     const exchange = new UwsExchange(transport, head, res);
     res.onAborted(() => exchange.abort());
     const reader = transport.begin(head, exchange, true);

@@ -126,6 +126,10 @@ export class Transport {
     return reader.isOver ? undefined : reader;
   }
 
+  clientOf(head: RequestHead, peer: string): string {
+    return this.options.proxies?.clientOf(peer, head.header('x-forwarded-for')) ?? peer;
+  }
+
   /** Answers a preflight, and hands everything else to the handler. */
   dispatch(head: RequestHead, exchange: Exchange): void {
     if (head.isPreflight) {
