@@ -246,14 +246,18 @@ class NodeExchange extends Exchange {
     headers: HeaderList,
     mustClose: boolean,
   ): void {
-    const { status, body } = reply;
-    if (this.isRefused) this.#state.isRefused = true;
-    const flat = this.#flatHeaders(contentType, headers, mustClose);
-    if (status !== 204 && status !== 304) {
-      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+    if (this.#res.headersSent) {
+      this.#res.end();
+      return;
     }
-    this.#res.writeHead(status, flat);
-    this.#res.end(this.head.method === 'HEAD' ? undefined : body);
+    this.#writeReplyHead(reply, contentType, headers, mustClose);
+    this.#res.end(this.head.method === 'HEAD' ? undefined : reply.body);
+  }
+
+  protected override sendEarly(reply: HttpReply, contentType: string, headers: HeaderList): void {
+    this.#writeReplyHead(reply, contentType, headers, true);
+    // The length is told, so the client has a whole answer.
+    this.#res.write(this.head.method === 'HEAD' ? '' : (reply.body ?? ''));
   }
 
   protected sendStreamHead(head: HttpStreamHead, isWhole: boolean, mustClose: boolean): void {
@@ -276,6 +280,20 @@ class NodeExchange extends Exchange {
 
   protected destroy(): void {
     this.#res.destroy();
+  }
+
+  #writeReplyHead(
+    { status, body }: HttpReply,
+    contentType: string | undefined,
+    headers: HeaderList,
+    mustClose: boolean,
+  ): void {
+    if (this.isRefused) this.#state.isRefused = true;
+    const flat = this.#flatHeaders(contentType, headers, mustClose);
+    if (status !== 204 && status !== 304) {
+      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+    }
+    this.#res.writeHead(status, flat);
   }
 
   #flatHeaders(contentType: string | undefined, headers: HeaderList, mustClose: boolean): string[] {

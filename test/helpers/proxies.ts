@@ -16,9 +16,7 @@ import { freePort } from './engine.js';
 export const PROXY_KINDS = ['nginx', 'haproxy'] as const;
 export type ProxyKind = (typeof PROXY_KINDS)[number];
 
-/** What a test says that is left out for want of the program; false where it is there. */
-export const skipWithout = (kind: ProxyKind): string | false =>
-  hasProgram(kind, SYSTEM_FOLDERS) ? false : `${kind} is not installed on this machine`;
+export const isInstalled = (kind: ProxyKind): boolean => hasProgram(kind, SYSTEM_FOLDERS);
 
 /** Not in the PATH of everybody. */
 const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin'];

@@ -26,19 +26,31 @@ import {
 import { BACKENDS } from '../helpers/backends.js';
 import { expectStatus } from '../helpers/client.js';
 import { byDepth } from '../helpers/depth.js';
-import { DEFAULT_API_KEY } from '../helpers/engine.js';
+import { DEFAULT_API_KEY, freePort } from '../helpers/engine.js';
 import { openEvents } from '../helpers/event-stream.js';
-import { PROXY_KINDS, type RunningProxy, skipWithout, startProxy } from '../helpers/proxies.js';
+import { isInstalled, PROXY_KINDS, type RunningProxy, startProxy } from '../helpers/proxies.js';
 import { FaultProxy } from '../helpers/proxy.js';
 
 /** The longest poll there is: longer than what either proxy waits unless told otherwise. */
 const LONG_POLL_MS = byDepth(2_000, 60_000);
 const CREATORS = 8;
 const KIB = 1024;
+/** The second is that of the parser of uWebSockets.js. */
+const REFUSED: ReadonlySet<number | undefined> = new Set([400, 505]);
 
 interface Created {
   readonly id: string;
   readonly deduplicated?: boolean;
+}
+
+for (const kind of PROXY_KINDS) {
+  test(`${kind} starts as the manual shows it, and answers for a server that is away`, async (t) => {
+    if (!isInstalled(kind)) return t.skip('it is not installed, and so none of its tests is run');
+    const proxy = await startProxy(kind, { ports: [await freePort()] });
+    const status = await statusOf(proxy, 'GET', '/health/live');
+    await proxy.stop();
+    assert.ok(status === 502 || status === 503, String(status));
+  });
 }
 
 for (const backend of BACKENDS) {
@@ -54,7 +66,8 @@ for (const backend of BACKENDS) {
     });
 
     for (const kind of PROXY_KINDS) {
-      describe(`behind ${kind}`, { skip: skipWithout(kind) }, () => {
+      if (!isInstalled(kind)) continue;
+      describe(`behind ${kind}`, () => {
         /** Between the proxy and the server. */
         let link: FaultProxy;
         let proxy: RunningProxy;
@@ -239,7 +252,7 @@ for (const backend of BACKENDS) {
             'GET http://h/health/live HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n',
           ]);
           // nginx makes a path of it, HAProxy hands it on.
-          assert.deepEqual(answers, [kind === 'nginx' ? 200 : 400]);
+          assert.ok(kind === 'nginx' ? answers[0] === 200 : REFUSED.has(answers[0]), `${answers}`);
         });
 
         test('a client that pipelines behind a poll that waits gets every answer, in order', async () => {

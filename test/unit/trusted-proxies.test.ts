@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addressRanges } from '../../src/config-values.js';
+import { RequestHead } from '../../src/http/request-head.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
 
 const proxies = new TrustedProxies(addressRanges('10.0.0.0/8, 192.0.2.7, fd00::/8', 'X'));
@@ -39,6 +40,13 @@ describe('the sender of a request', () => {
   ] as const) {
     test(title, () => assert.equal(proxies.clientOf(peer, forwarded), expected));
   }
+
+  test('is the last one of all lines of the header', () => {
+    const head = new RequestHead('GET', '/', '');
+    head.add('x-forwarded-for', '203.0.113.9, 1.1.1.1');
+    head.add('x-forwarded-for', '198.51.100.1');
+    assert.equal(proxies.clientOf('10.1.2.3', head.header('x-forwarded-for')), '198.51.100.1');
+  });
 
   test('is who connected when no proxy is trusted', () => {
     const none = new TrustedProxies(addressRanges(undefined, 'X'));
