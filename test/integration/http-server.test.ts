@@ -875,6 +875,33 @@ for (const backend of BACKENDS) {
       );
     });
 
+    test('a request behind one in work is answered in its turn, or not served at all', async () => {
+      const waiting: [path: string, exchange: HttpExchange][] = [];
+      const handler: HttpHandler = ({ path }, exchange) => waiting.push([path, exchange]);
+      const post = (path: string) =>
+        `POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}`;
+      await withServer(handler, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send(post('/a') + post('/b'));
+        if (backend === 'node') {
+          while (waiting.length < 2) await new Promise(setImmediate);
+          for (const [path, exchange] of waiting.toReversed()) {
+            exchange.reply({ status: 200, body: JSON.stringify(path) });
+          }
+          const bodies = [(await client.reply()).body, (await client.reply()).body];
+          assert.deepEqual(bodies, ['"/a"', '"/b"']);
+          client.close();
+          return;
+        }
+        await client.closed;
+        assert.equal(client.text, '');
+        assert.deepEqual(
+          waiting.map(([path, { aborted }]) => [path, aborted]),
+          [['/a', true]],
+        );
+      });
+    });
+
     test('nothing is served behind a refusal', async () => {
       const served: string[] = [];
       const handler: HttpHandler = (request, exchange) => {
