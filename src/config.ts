@@ -61,7 +61,7 @@ const KNOBS = {
   maxConnectionsPerAddress: [
     'ENGINE_MAX_CONNECTIONS_PER_ADDRESS',
     integer(0, 0, 1_000_000),
-    'Those of one address, which may be a proxy; others are refused with 429. 0: three quarters of all.',
+    'Those of one address that is no trusted proxy; others are refused with 429. 0: three quarters of all.',
   ],
   trustedProxies: [
     'ENGINE_TRUSTED_PROXIES',
