@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import {
   address,
+  addressRanges,
   bytes,
   ConfigError,
   choice,
@@ -60,7 +61,12 @@ const KNOBS = {
   maxConnectionsPerAddress: [
     'ENGINE_MAX_CONNECTIONS_PER_ADDRESS',
     integer(0, 0, 1_000_000),
-    'Those of one address, which may be a proxy; others are refused with 429. 0: three quarters of all.',
+    'Those of one address that is no trusted proxy; others are refused with 429. 0: three quarters of all.',
+  ],
+  trustedProxies: [
+    'ENGINE_TRUSTED_PROXIES',
+    addressRanges,
+    'Proxies whose x-forwarded-for tells who sent a request, and whose connections are not bounded as those of one address.',
   ],
   databaseUrl: [
     'DATABASE_URL',

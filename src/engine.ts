@@ -36,6 +36,7 @@ import { InstanceStreams } from './http/operations/stream.js';
 import { fireByEvent } from './http/operations/triggers.js';
 import { newRequestId } from './http/request-id.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
+import { TrustedProxies } from './http/trusted-proxies.js';
 import { continuityKeysOf, generatedRootKey } from './keys.js';
 import { LIMITS } from './limits.js';
 import type { Logger } from './log.js';
@@ -269,6 +270,7 @@ class Engine {
         bodyBytesOf,
         maxHeaderBytes: LIMITS.headerBytesMax,
         connections,
+        proxies: new TrustedProxies(config.trustedProxies),
         corsOrigins: config.corsOrigins,
         newRequestId,
         bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,

@@ -386,6 +386,22 @@ for (const backend of BACKENDS) {
       });
     });
 
+    test('a body announced beyond the limit is answered before it comes', async (t) => {
+      if (backend === 'uws') return t.skip('its answer waits for the body, up to 16 MiB');
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        const length = 1_000_000;
+        client.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`);
+        const reply = await client.reply();
+        assert.deepEqual([reply.status, reply.headers.connection], [413, 'close']);
+        // What comes all the same is taken, so that no reset overtakes the answer; then it closes.
+        client.send(Buffer.alloc(length - 1));
+        client.send('xGET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await client.closed;
+        assert.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1);
+      });
+    });
+
     test('a body announced far beyond the limit is refused before it comes', async () => {
       await withServer(describeRequest, async ({ port }) => {
         const client = await Client.open(port);
@@ -839,6 +855,52 @@ for (const backend of BACKENDS) {
         },
         { connections },
       );
+    });
+
+    test('a request behind one in work is answered in its turn, or not served at all', async () => {
+      const waiting: [path: string, exchange: HttpExchange][] = [];
+      const handler: HttpHandler = ({ path }, exchange) => waiting.push([path, exchange]);
+      const post = (path: string) =>
+        `POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}`;
+      await withServer(handler, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send(post('/a') + post('/b'));
+        if (backend === 'node') {
+          while (waiting.length < 2) await new Promise(setImmediate);
+          for (const [path, exchange] of waiting.toReversed()) {
+            exchange.reply({ status: 200, body: JSON.stringify(path) });
+          }
+          const bodies = [(await client.reply()).body, (await client.reply()).body];
+          assert.deepEqual(bodies, ['"/a"', '"/b"']);
+          client.close();
+          return;
+        }
+        await client.closed;
+        assert.equal(client.text, '');
+        assert.deepEqual(
+          waiting.map(([path, { aborted }]) => [path, aborted]),
+          [['/a', true]],
+        );
+      });
+    });
+
+    test('nothing is served behind a refusal', async () => {
+      const served: string[] = [];
+      const handler: HttpHandler = (request, exchange) => {
+        served.push(request.path);
+        exchange.reply({ status: 200, body: '{}' });
+      };
+      await withServer(handler, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send(
+          'GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n' +
+            'GET /c HTTP/1.1\r\nHost: h\r\n\r\n',
+        );
+        assert.equal((await client.reply()).status, 200);
+        assert.equal((await client.reply()).status, 400);
+        await client.closed;
+        assert.deepEqual(served, ['/a']);
+      });
     });
 
     test('a process whose server is closed exits by itself', async () => {
