@@ -6,7 +6,6 @@
 import type { OffloadPool } from '../actors/runtime/offload.js';
 import type { ShardClient } from '../actors/shard/client.js';
 import type { Supervisor } from '../actors/shard/supervisor.js';
-import { createValidators } from '../schema/validators.js';
 import { Admission } from './admission.js';
 import { realClock } from './clock.js';
 import type { Config } from './config.js';
@@ -35,6 +34,7 @@ import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
 import { migrationOfMany } from './http/operations/migrate-many.js';
+import { frontBodies } from './http/operations/operation.js';
 import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
@@ -94,6 +94,7 @@ export function createFront(options: FrontOptions): Front {
   const { config, version, log, now, gate, client, reads, keys, streams, changes, many } = options;
   const keyOperations = new KeyOperations({ registry: keys, client, clock: realClock, log });
   const offload = options.offload.through();
+  const bodies = frontBodies(offload);
   const { unpoliciedRetry } = config;
   const validations = new Validations({
     client,
@@ -115,7 +116,7 @@ export function createFront(options: FrontOptions): Front {
       ? insecureGuard({ isAnywhere: config.insecureAuthAnywhere, corsOrigins: config.corsOrigins })
       : undefined,
     keys,
-    validators: createValidators(),
+    ...bodies,
     client,
     home: homePage(version),
     operations: {
@@ -143,7 +144,7 @@ export function createFront(options: FrontOptions): Front {
       ...releaseOperations,
       ...releaseDiffOperations(offload),
       ...validations.operations,
-      ...triggerOperations(client),
+      ...triggerOperations(client, bodies),
       ...webhookOperations(config.webhookSecret !== undefined),
       ...eventOperations(client),
       ...changes.operations,

@@ -85,6 +85,14 @@ export const LIMITS = {
   /** How long one waits: within it 256 lists of some milliseconds have been read. */
   readWaitMs: 5_000,
   /**
+   * Large bodies that the front parses at once, a piece of each in turn with all else that it does: the others
+   * wait, in turns of their tenants, in the memory of bodies under way.
+   */
+  frontBodiesMax: 2,
+  frontBodiesPerTenantMax: 1,
+  frontBodiesWaitingMax: 256,
+  frontBodiesWaitingPerTenantMax: 64,
+  /**
    * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A third is
    * left to other tenants.
    */

@@ -6,9 +6,8 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { CreateInstance } from '../../../schema/instance.js';
-import { INBOUND_BYTES_MAX } from '../../../schema/trigger.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.js';
-import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../core/json-guard.js';
+import { decodeUtf8 } from '../../core/json-guard.js';
 import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
 import { isSameText, signatureProblem } from '../../core/trigger-signature.js';
 import {
@@ -17,11 +16,13 @@ import {
   triggerList,
   triggerText,
 } from '../../db/reads/trigger-reads.js';
-import { EngineError, invalid, notFound, tooLarge } from '../../errors.js';
+import { EngineError, invalid, notFound } from '../../errors.js';
 import type { FiringEvent } from '../../event-firing.js';
 import { owned } from '../../tenancy.js';
 import { SenderLimit } from '../sender-limit.js';
 import {
+  bodyIn,
+  type FrontBodies,
   type FrontDeps,
   type FrontOperations,
   jsonReply,
@@ -100,13 +101,10 @@ const fireBy =
     return { status: 201, body: JSON.stringify(fired) };
   };
 
-const receiveBy = (client: Client): Operation<'triggers.receive'> => {
+const receiveBy = (client: Client, bodies: FrontBodies): Operation<'triggers.receive'> => {
   const limit = new SenderLimit();
   return async (deps, { params: { id: slug }, header, raw, peer }) => {
     limit.take(`${peer()} ${slug}`, deps.now());
-    if (raw.length > INBOUND_BYTES_MAX) {
-      throw tooLarge(`the body is larger than ${INBOUND_BYTES_MAX} bytes`);
-    }
     const row = await triggerBySlug.row(deps.reads, slug);
     if (row?.trigger_type !== 'webhook' || !row.enabled) throw notFound(`webhook ${slug}`);
     const secret = secretOf(deps, row);
@@ -124,7 +122,8 @@ const receiveBy = (client: Client): Operation<'triggers.receive'> => {
       ...(agent === undefined ? {} : { user_agent: agent }),
     };
     const once = `trigger:${slug}:${head.nonce}`;
-    const { id, deduplicated } = await create(client, creationBy(row, event, dataIn(raw), once));
+    const data = await dataIn(bodies, row.tenant_id, raw);
+    const { id, deduplicated } = await create(client, creationBy(row, event, data, once));
     if (deduplicated) throw unauthenticated('x-trigger-nonce was used already');
     return { status: 202, body: JSON.stringify({ instance_id: id, trigger: slug }) };
   };
@@ -149,25 +148,18 @@ export async function fireByEvent(
   await create(client, creationBy(row, event, data, `trigger:${slug}:event:${event_id}`));
 }
 
-/** @throws EngineError 400 */
-function dataIn(raw: Buffer): JsonObject {
+/** @throws EngineError 400 and 413, as the promise rejects with */
+function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer) {
   const text = decodeUtf8(raw);
   if (text === undefined) throw invalid('the body is not UTF-8');
-  const parsed = parseJson(text, BODY_JSON_LIMITS);
-  if (!parsed.ok) {
-    const { kind, message } = parsed.problem;
-    throw kind === 'values' ? tooLarge(message) : invalid(message);
-  }
-  const { value } = parsed;
-  if (!isJsonObject(value)) throw invalid('the body must be a JSON object');
-  return value;
+  return bodyIn(bodies, 'triggers.receive', tenant, text);
 }
 
-export function triggerOperations(client: Client) {
+export function triggerOperations(client: Client, bodies: FrontBodies) {
   return {
     'triggers.list': list,
     'triggers.get': get,
     'triggers.fire': fireBy(client),
-    'triggers.receive': receiveBy(client),
+    'triggers.receive': receiveBy(client, bodies),
   } satisfies Partial<FrontOperations>;
 }
