@@ -54,6 +54,11 @@ const KNOBS = {
     secret(databaseUrl),
     'A Postgres 15 or later. Without it an embedded one is kept in ENGINE_DATA_DIR.',
   ],
+  migrationUrl: [
+    'DATABASE_MIGRATION_URL',
+    secret(databaseUrl),
+    'The same database as the role that owns its tables, which changes them. Without it, the role of DATABASE_URL does.',
+  ],
   dataDir: [
     'ENGINE_DATA_DIR',
     (value) => path.resolve(value ?? 'data'),
@@ -275,6 +280,11 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
   const flags = readFlags(args);
   const insecureAuth = flags.has('--insecure-auth');
   const { address, allowNoTenantIsolation, ...knobs } = readKnobs(env);
+  if (knobs.migrationUrl !== undefined && knobs.databaseUrl === undefined) {
+    throw new ConfigError(
+      'DATABASE_MIGRATION_URL is set and DATABASE_URL is not: set both, or none',
+    );
+  }
   if (!insecureAuth) checkAccess({ ...knobs, allowNoTenantIsolation });
   return Object.freeze({
     ...knobs,

@@ -13,6 +13,7 @@ import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
+import type { RoleUrls } from './db/embedded-roles.js';
 import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { prepareSchema } from './db/migrate.js';
@@ -143,16 +144,18 @@ class Engine {
     const key = generatedRootKey(this.#config);
     const continuityKeys = continuityKeysOf(this.#config);
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
-    const connectionString = this.#config.databaseUrl ?? (await this.#startEmbedded());
+    const { engine: connectionString, owner: ownerUrl } = await this.#databaseUrls();
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const reads = this.#openReads(connectionString);
     const removal = this.#sequenceRemoval(reads);
     const apiKey = key?.value ?? this.#config.apiKey;
     const port = await this.#listen({ reads, removal, apiKey, supervisor, continuityKeys });
-    await this.#firstContact(connectionString);
+    await this.#firstContact(connectionString, ownerUrl);
     const lease = await this.#own(connectionString);
     this.#follow(lease, supervisor);
-    await this.#unlessStopped(prepareSchema(connectionString, this.#config.runMigrations));
+    const { runMigrations } = this.#config;
+    const schemaUrl = runMigrations ? ownerUrl : connectionString;
+    await this.#unlessStopped(prepareSchema(schemaUrl, runMigrations));
     const mark = await this.#unlessStopped(readChangeMark(connectionString));
     this.#changes.watermark.raise(mark);
     const lanes =
@@ -193,7 +196,14 @@ class Engine {
 
   // ---------------------------------------------------------------- starting
 
-  async #startEmbedded(): Promise<string> {
+  /** Of an embedded database, which is started, unless another one is named. */
+  async #databaseUrls(): Promise<RoleUrls> {
+    const { databaseUrl, migrationUrl } = this.#config;
+    if (databaseUrl === undefined) return this.#startEmbedded();
+    return { engine: databaseUrl, owner: migrationUrl ?? databaseUrl };
+  }
+
+  async #startEmbedded(): Promise<RoleUrls> {
     const { dataDir } = this.#config;
     const { signal } = this.#stopping;
     // Not raced: it ends by itself, and only once nothing of it is left.
@@ -202,7 +212,7 @@ class Engine {
     signal.throwIfAborted();
     this.#embeddedAt = embedded.location;
     this.#log.info({ location: embedded.location, port: embedded.port }, 'embedded database runs');
-    return embedded.connectionString;
+    return embedded.roles;
   }
 
   #openReads(connectionString: string): Reads {
@@ -273,9 +283,10 @@ class Engine {
     return server.port;
   }
 
-  async #firstContact(connectionString: string): Promise<void> {
+  async #firstContact(connectionString: string, ownerUrl: string): Promise<void> {
     const contact = firstContact({
       connectionString,
+      ownerUrl,
       signal: this.#stopping.signal,
       isUnsafeAccepted: this.#config.unsafeDatabase,
       onAway: (error, attempts) => {
