@@ -61,8 +61,8 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  const { load, paths, checks, neighbours, cron, release, events, scale, peers } = options;
-  const isLoaded = load.length + paths.length + checks.length + peers.length > 0;
+  const { load, paths, checks, neighbours, cron, release, events, scale, peers, attacks } = options;
+  const isLoaded = load.length + paths.length + checks.length + peers.length + attacks.length > 0;
   if (isLoaded || neighbours || cron || release || events || scale) {
     Object.assign(parts, await runLoad(options, say));
   }

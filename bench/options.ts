@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { CHECK_NAMES } from './load/checks.js';
 import { PATH_NAMES } from './load/path-table.js';
 import { WORK_NAMES } from './peers/works.js';
+import { ATTACK_NAMES, type AttackName } from './pressure/attack-names.js';
 
 /**
  * `a` creations beside their ceiling `d`: neither means anything without the other, so naming one
@@ -61,6 +62,8 @@ export interface BenchOptions {
   readonly herd: number;
   /** Work that other engines do, too; none unless `peers` is named. */
   readonly peers: readonly string[];
+  /** What one tenant does to the others; none unless `pressure` is named. */
+  readonly attacks: readonly AttackName[];
   /** Whether the page of the stored results is written. */
   readonly report: boolean;
   /** The folder of the manual; undefined: that of this checkout. */
@@ -97,17 +100,18 @@ const RELEASE = 'release';
 const EVENTS = 'events';
 const SCALE = 'scale';
 const PEERS = 'peers';
+const PRESSURE = 'pressure';
 const REPORT = 'report';
 const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, SCALE, REPORT];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
-const PARTS: readonly string[] = ['micro', 'load', PATHS, PEERS, ...NAMED_ONLY];
+const PARTS: readonly string[] = ['micro', 'load', PATHS, PEERS, PRESSURE, ...NAMED_ONLY];
 
 export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events]
-                       [scale] [peers [name,…]] [paths [name,…]] [report] [flags]
+                       [scale] [peers [name,…]] [paths [name,…]] [pressure [name,…]] [report] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -123,7 +127,10 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "scale" measures what a million waiting instances and a million pending tasks cost the others.
   "peers" installs other engines in a folder of their own, and measures them on the same work:
   ${WORK_NAMES.join(' ')}
-  "report" measures nothing: it writes docs/performance.md and its pictures by the stored results.
+  "pressure" measures what one tenant can take from the others:
+  ${ATTACK_NAMES.join(' ')}
+  "report" measures nothing: it writes docs/performance.md, its pictures and the tables of
+  docs/security.md by the stored results.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -161,7 +168,8 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
   const { values, positionals } = parse(args);
   const quick = values.quick === true;
   const [named, behindPaths] = readNames(positionals, PATHS, ROW_NAMES);
-  const [peers, others] = readNames(behindPaths, PEERS, WORK_NAMES);
+  const [peers, behindPeers] = readNames(behindPaths, PEERS, WORK_NAMES);
+  const [attacks, others] = readNames(behindPeers, PRESSURE, ATTACK_NAMES);
   const usual = others.filter((word) => !NAMED_ONLY.includes(word));
   const [micro, load] = readParts(usual);
   const isAlone = positionals.length > 0 && usual.length === 0;
@@ -188,6 +196,7 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     scaleTo: number(values.instances, 'instances', quick ? 2_000 : 1_000_000, 10),
     herd: number(values.herd, 'herd', quick ? 100 : 10_000, 1),
     peers,
+    attacks: ATTACK_NAMES.filter((name) => attacks.includes(name)),
     report: positionals.includes(REPORT),
     docs: values.docs,
     peersFolder: values['peers-dir'],

@@ -1,6 +1,6 @@
 /**
  * What must be reached, and in which words: one list, by which the parts judge what they measured, and which
- * docs/performance.md shows. Ratios are within one run. Pure.
+ * docs/performance.md and docs/security.md show. Ratios are within one run. Pure.
  */
 
 import { round } from './report.js';
@@ -107,11 +107,24 @@ export const TARGETS = {
     unit: ' ×',
     limit: { atMost: 1.1 },
   },
+  'pressure ratio': {
+    what: 'while one tenant attacks: the worst 99th percentile of another, beside its idle value',
+    unit: ' ×',
+    limit: { atMost: 2 },
+  },
+  'pressure errors': {
+    what: 'while one tenant attacks: requests of another that fail',
+    unit: '',
+    limit: { atMost: 0 },
+  },
 } as const satisfies Readonly<Record<string, Target>>;
 
 export type TargetName = keyof typeof TARGETS;
 
 export const TARGET_NAMES = Object.keys(TARGETS) as readonly TargetName[];
+
+/** They are told for each attack by docs/security.md, the others by docs/performance.md. */
+export const isOfPressure = (name: TargetName): boolean => name.startsWith('pressure ');
 
 /** What was measured of the targets; parts store it as `reached`. */
 export type Reached = Readonly<Partial<Record<TargetName, number>>>;

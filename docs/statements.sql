@@ -422,6 +422,17 @@ update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
 from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
 where t.id = r.id;
 
+-- writer_tenantlimits_clear
+delete from tenant_limits t
+using json_to_recordset($1::json) as r(tenant_id text)
+where t.tenant_id = r.tenant_id;
+
+-- writer_tenantlimits_set
+insert into tenant_limits (tenant_id, limits, set_at)
+select r.tenant_id, r.limits, r.set_at
+from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timestamptz)
+on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
+
 -- writer_credential_clear
 delete from credentials t
 using json_to_recordset($1::json) as r(tenant_id text, id text)

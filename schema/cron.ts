@@ -163,7 +163,8 @@ export const CRON_ROWS = {
     summary: 'Create a schedule that creates instances.',
     owner: 'any-shard',
     body: CreateSchedule,
-    replies: { 201: ScheduleCreated, ...refusals(400, 404, 413) },
+    bodySize: 'large',
+    replies: { 201: ScheduleCreated, ...refusals(400, 404, 409, 413) },
   },
   'cron.list': {
     ...read,
@@ -184,6 +185,7 @@ export const CRON_ROWS = {
     summary: 'Change a schedule.',
     ...byId,
     body: UpdateSchedule,
+    bodySize: 'large',
     replies: { 200: CronSchedule, ...refusals(400, 404, 413) },
   },
   'cron.delete': {

@@ -246,6 +246,7 @@ export const EDIT_ROWS = {
     path: '/instances/{id}/inject-blocks',
     summary: 'Let this instance run further blocks after those of its sequence.',
     body: InjectBlocks,
+    bodySize: 'large',
     definition: 'the body',
     replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
   },
@@ -256,6 +257,7 @@ export const EDIT_ROWS = {
     params: BlockParams,
     owner: 'by-id',
     body: ResumeFrom,
+    bodySize: 'large',
     isBodyOptional: true,
     replies: { 200: ResumedFrom, ...refusals(400, 404, 409, 413) },
   },
@@ -264,6 +266,7 @@ export const EDIT_ROWS = {
     path: '/instances/{id}/fork',
     summary: 'Create a copy of an instance that runs on from one of its top-level blocks.',
     body: ForkInstance,
+    bodySize: 'large',
     replies: { 201: InstanceForked, ...refusals(400, 404, 409, 413) },
   },
   'instances.saveCheckpoint': {

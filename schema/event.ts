@@ -146,6 +146,7 @@ export const EVENT_ROWS = {
       'Send an event to every step that waits for it, or else keep it for the first that does.',
     owner: 'by-body',
     body: SendEvent,
+    bodySize: 'large',
     replies: { 200: EventReceipt, 201: EventReceipt, ...refusals(400, 413) },
   },
   'events.sendBatch': {
@@ -154,6 +155,7 @@ export const EVENT_ROWS = {
     summary: 'Send up to 100 events; none is sent unless all are valid.',
     owner: 'front',
     body: SendEvents,
+    bodySize: 'large',
     replies: { 200: EventReceipts, ...refusals(400, 413) },
   },
   'events.list': {

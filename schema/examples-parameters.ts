@@ -29,6 +29,7 @@ const ID_EXAMPLES: Readonly<Record<string, string>> = {
   'webhooks/outbox': EXAMPLE_IDS.outbox,
   'api-keys': KEY_ID,
   credentials: 'stripe',
+  tenants: 'acme',
   // Below /continuity.
   executions: EXAMPLE_IDS.instance,
   effects: EXAMPLE_IDS.task,

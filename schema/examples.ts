@@ -481,6 +481,8 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   ...CONTINUITY_EXAMPLES,
 
+  PutTenantLimits: { rows_per_second: 200, queue_depth_max: 10_000 },
+
   MintKey: key,
   KeyMinted: { id: KEY_ID, ...key, secret: `sk_${'0123456789abcdef'.repeat(4)}` },
   ApiKey: { id: KEY_ID, ...key, revoked: false },

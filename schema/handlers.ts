@@ -111,7 +111,8 @@ export const HANDLER_PARAMS = {
         Type.Integer({
           minimum: 1,
           maximum: HTTP_TIMEOUT_MS_MAX,
-          description: 'Milliseconds until the request is given up.',
+          description:
+            'Milliseconds until the request is given up, at the latest after `ENGINE_STEP_TIMEOUT_MAX_SECS`.',
         }),
         HTTP_TIMEOUT_MS_DEFAULT,
       ),

@@ -438,6 +438,7 @@ export const INSTANCE_ROWS = {
     summary: 'Create an instance of a sequence.',
     owner: 'by-body',
     body: CreateInstance,
+    bodySize: 'large',
     replies: { 201: InstanceCreated, ...refusals(400, 404, 409, 413, 422) },
   },
   'instances.createBatch': {
@@ -446,6 +447,7 @@ export const INSTANCE_ROWS = {
     summary: 'Create up to 10,000 instances, all or none.',
     owner: 'any-shard',
     body: CreateBatch,
+    bodySize: 'large',
     isTenantInBody: true,
     replies: { 201: BatchCreated, ...refusals(400, 404, 413, 422) },
   },
@@ -492,6 +494,7 @@ export const INSTANCE_ROWS = {
     summary: 'Replace sections of the context.',
     ...byId,
     body: PatchContext,
+    bodySize: 'large',
     replies: { 200: ContextPatched, ...refusals(400, 404, 409, 413) },
   },
   'instances.signal': {
@@ -499,6 +502,7 @@ export const INSTANCE_ROWS = {
     path: '/instances/{id}/signals',
     summary: 'Send a signal.',
     body: SendSignal,
+    bodySize: 'large',
     approverSends: GATE_SIGNAL,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
   },

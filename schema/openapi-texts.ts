@@ -111,6 +111,7 @@ export const TAGS: readonly {
     description: 'What starts instances from outside.',
   },
   { name: 'Keys', path: /^\/api-keys/, description: 'Keys of tenants; for the root key.' },
+  { name: 'Tenants', path: /^\/tenants/, description: 'Limits of tenants; for the root key.' },
   { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
 ];
 
@@ -133,8 +134,12 @@ export const REFUSALS: Readonly<Record<number, readonly [name: string, descripti
   ],
   410: ['Gone', 'The link has expired.'],
   413: ['ContentTooLarge', 'The body, a context or a checkpoint is larger than its limit.'],
+  415: ['UnsupportedEncoding', 'The body is compressed.'],
   422: ['InputRefused', 'context.data does not conform to the input_schema of the sequence.'],
-  429: ['TooManyRequests', 'Too many streams of the tenant are open.'],
+  429: [
+    'TooManyRequests',
+    'The tenant has used up its share: of work, of open tasks or of streams.',
+  ],
   431: ['HeadersTooLarge', 'Request line and headers are larger than 16 KiB.'],
   500: [
     'InternalError',

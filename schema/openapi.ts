@@ -11,6 +11,7 @@ import { exampleIdIn, PARAMETER_EXAMPLES } from './examples-parameters.js';
 import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
 import { SchemaBook } from './openapi-schemas.js';
 import { DESCRIPTION, REFUSALS, TAGS, TITLE } from './openapi-texts.js';
+import { bodyBytesMax } from './route-row.js';
 import { ROUTES, type Route } from './routes.js';
 import { isStrict } from './strict.js';
 
@@ -203,6 +204,7 @@ function exampleOf(route: Route, name: string, isRequired: boolean): JsonValue |
 
 function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObject {
   return {
+    description: sizeWords(route),
     required: route.isBodyOptional !== true,
     content: Object.fromEntries(
       [JSON_TYPE, ...(route.isForm ? [FORM_TYPE] : [])].map((type) => [
@@ -213,6 +215,13 @@ function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObjec
   };
 }
 
+function sizeWords(route: Route): string {
+  const bytes = bodyBytesMax(route);
+  if (bytes === undefined)
+    return 'As large as the deployment allows, 10 MiB unless it says otherwise.';
+  return `At most ${bytes} bytes.`;
+}
+
 // ---------------------------------------------------------------- what is answered
 
 const JSON_TYPE = 'application/json';
@@ -221,10 +230,10 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** Any route gives these. */
 const ANYWHERE = [400, 500, 503];
 /**
- * The transport gives these on any route, whatever the operation (`src/http/transport.ts`). They are told
- * once, as the default of every operation: clients that are generated have no code for each of them.
+ * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), and admission 429
+ * (`src/admission.ts`). They are told once, as the default of every operation: clients that are generated have no code for each of them.
  */
-const OTHERWISE = [408, 413, 431];
+const OTHERWISE = [408, 413, 415, 429, 431];
 const OTHERWISE_NAME = 'OtherRefusal';
 /** Where a key is asked for. */
 const GUARDED = [401, 403];
@@ -370,11 +379,17 @@ function describeRefusal(
       ...(codes.length === 0
         ? {}
         : { 'x-error-code': isOneOf(408) ? code : { required: true, ...code } }),
-      ...(isOneOf(429, 503) ? headerRefs('retry-after') : {}),
+      ...(isOneOf(429, 503) ? retryAfter(statuses.length === 1) : {}),
       ...(isOneOf(405) ? headerRefs('allow') : {}),
     },
     content: { [JSON_TYPE]: { schema: book.refTo(ErrorBody) } },
   };
+}
+
+/** @param isRequired each of the statuses has it */
+function retryAfter(isRequired: boolean): JsonObject {
+  if (isRequired) return headerRefs('retry-after');
+  return { 'retry-after': { ...(HEADERS['retry-after'] as JsonObject), required: false } };
 }
 
 function deepFreeze<T extends JsonValue>(value: T): T {

@@ -1,5 +1,6 @@
 /** From method and path to the row of the operation. */
 
+import { bodyBytesMax } from './route-row.js';
 import { ROUTES, type Route } from './routes.js';
 
 const PREFIX = '/api/v1';
@@ -51,6 +52,13 @@ export function matchRoute(method: string, path: string): MatchResult {
   const params = decodeParams(route, values);
   if (params === undefined) return 'bad-encoding';
   return { route, params, isBareAlias: !isPrefixed && route.isAtRoot !== true };
+}
+
+/** How long the body of a request may be; undefined: all that the server takes. */
+export function bodyBytesOf(method: string, path: string): number | undefined {
+  const found = matchRoute(method, path);
+  const isRoute = typeof found === 'object' && 'route' in found;
+  return bodyBytesMax(isRoute ? found.route : {});
 }
 
 function findNode(path: string, firstSegment: number, values: string[]): PathNode | undefined {

@@ -33,6 +33,22 @@ export type Capability = (typeof CAPABILITIES)[number];
 export type Owner = FrontOwner | 'by-id' | 'by-limit' | 'by-body' | 'first-shard' | 'any-shard';
 export type FrontOwner = 'probe' | 'front' | 'stream';
 
+/** Of a body that any route takes, if it takes one at all. */
+export const BODY_BYTES_ANYWHERE = 64 * 1024;
+
+/**
+ * - `small`: a few fields, sent again and again
+ * - `large`: holds what has limits of its own (contexts, outputs, payloads, definitions, sealed capsules,
+ *   lists of them or of lines that a worker logs), which are judged by value: whatever the server takes at all
+ */
+export type BodySize = 'small' | 'large';
+
+/** How long the body of a request may be, unless the server takes less; undefined: all it takes. */
+export function bodyBytesMax({ bodySize }: Pick<RouteRow, 'bodySize'>): number | undefined {
+  if (bodySize === 'large') return undefined;
+  return bodySize === 'small' ? BODY_BYTES_ANYWHERE : 1024 * 1024;
+}
+
 export interface RouteRow {
   readonly method: Method;
   /** Without the prefix; parameters in braces. */
@@ -70,6 +86,8 @@ export interface RouteRow {
   readonly isForm?: true;
   /** Of a signal: what the type of one begins with that a key sends which has only `approver`. */
   readonly approverSends?: string;
+  /** How long the body may be; absent: 1 MiB. */
+  readonly bodySize?: BodySize;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */

@@ -84,6 +84,7 @@ export const CONTINUITY_ROWS = {
     path: '/continuity/executions/{id}/placement',
     summary: 'Judge every live runtime as a place for an execution.',
     body: handoff.PlaceExecution,
+    bodySize: 'large',
     replies: { 200: handoff.PlacementDecision, ...refusals(400, 404, 413) },
   },
   'continuity.preview': {
@@ -91,6 +92,7 @@ export const CONTINUITY_ROWS = {
     path: '/continuity/executions/{id}/handoff-preview',
     summary: 'Judge one runtime as the destination of a handoff.',
     body: handoff.PreviewHandoff,
+    bodySize: 'large',
     replies: { 200: handoff.HandoffPreview, ...refusals(400, 404, 413) },
   },
   'instances.effects': {
@@ -127,6 +129,7 @@ export const CONTINUITY_ROWS = {
     path: '/continuity/migrations/plan',
     summary: 'Judge whether a live execution can go over to another version.',
     body: continuity.PlanMigration,
+    bodySize: 'large',
     replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
   },
   'migrations.get': {
@@ -195,6 +198,7 @@ export const HANDOFF_ROWS = {
     path: '/continuity/handoffs/{id}/attach-device-capsule',
     summary: 'Import a capsule that an isolated device sealed, as the export of its handoff.',
     body: handoff.AttachCapsule,
+    bodySize: 'large',
     replies: { 200: handoff.CapsuleAttached, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.accept': {
@@ -230,6 +234,7 @@ export const HANDOFF_ROWS = {
     path: '/continuity/capsules/import',
     summary: 'Create the paused instance that a capsule holds.',
     body: handoff.ImportCapsule,
+    bodySize: 'large',
     replies: { 201: handoff.CapsuleImported, ...refusals(400, 409, 413) },
   },
 } as const satisfies Record<string, RouteRow>;

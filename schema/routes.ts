@@ -21,6 +21,7 @@ import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
 import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
+import { TENANT_ROWS } from './tenant-limits.js';
 import { TRIGGER_ROWS } from './trigger.js';
 import { WEBHOOK_ROWS } from './webhook.js';
 import { WORKER_ROWS } from './worker.js';
@@ -42,6 +43,7 @@ const ROWS = {
   ...CONTINUITY_ROWS,
   ...HANDOFF_ROWS,
   ...KEY_ROWS,
+  ...TENANT_ROWS,
   ...WEBHOOK_ROWS,
   ...TRIGGER_ROWS,
   ...EVENT_ROWS,
@@ -93,6 +95,7 @@ export interface Route extends RouteRow {
 /** Beginnings of the paths that no key of a tenant opens. */
 const ROOT_ONLY = [
   '/api-keys',
+  '/tenants',
   '/cluster/nodes',
   '/workers/version-pins',
   '/workers/commands',

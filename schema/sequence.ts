@@ -190,11 +190,13 @@ const LOCAL_REFERENCE = /^#(?:\/[\w$.~-]+)*$/;
  * What forbids this schema, as the end of a sentence about its field; undefined when it may be used.
  * No patterns; references only within the document and never to a schema that contains them, so that
  * a validation takes time proportional to schema × data; bounded size. Whether it is a valid JSON
- * Schema is not asked here, but `onTarget` gets every part that a reference names.
+ * Schema is not asked here, but `onTarget` gets every part that a reference names, and `onCounted` how many
+ * values there are with references followed.
  */
 export function findSchemaProblem(
   root: JsonObject,
   onTarget: (schema: JsonObject) => string | undefined,
+  onCounted?: (nodes: number) => void,
 ): string | undefined {
   const open = new Set<JsonObject>();
   const checked = new Set<JsonObject>();
@@ -252,7 +254,9 @@ export function findSchemaProblem(
     return visitSchema(target);
   }
 
-  return findRefusedName(root, true) ?? visitSchema(root);
+  const problem = findRefusedName(root, true) ?? visitSchema(root);
+  onCounted?.(nodes);
+  return problem;
 }
 
 /** The root's own `$id` is let through: it is taken off before the schema is used. */
@@ -291,6 +295,7 @@ export const SEQUENCE_ROWS = {
     summary: 'Store an immutable sequence definition.',
     owner: 'first-shard',
     body: CreateSequence,
+    bodySize: 'large',
     definition: 'a sequence',
     query: SequenceCheckQuery,
     replies: { 201: SequenceCreated, 400: DefinitionRefused, ...refusals(409, 413) },
@@ -301,6 +306,7 @@ export const SEQUENCE_ROWS = {
     summary: 'Say what storing the definition would answer, and store nothing.',
     owner: 'first-shard',
     body: CreateSequence,
+    bodySize: 'large',
     definition: 'a sequence',
     query: SequenceCheckQuery,
     replies: { 200: SequenceValidated, 400: DefinitionRefused, ...refusals(413) },

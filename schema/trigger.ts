@@ -161,6 +161,7 @@ export const TRIGGER_ROWS = {
     owner: 'front',
     params: TriggerParams,
     body: JsonObjectSchema,
+    bodySize: 'large',
     isBodyOptional: true,
     replies: { 201: TriggerFired, ...refusals(400, 404, 413, 422) },
   },

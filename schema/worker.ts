@@ -348,6 +348,7 @@ export const WORKER_ROWS = {
     owner: 'by-body',
     isParked: true,
     body: PollTasks,
+    bodySize: 'small',
     replies: { 200: TaskList, ...refusals(400) },
   },
   'workers.pollQueue': {
@@ -357,6 +358,7 @@ export const WORKER_ROWS = {
     owner: 'by-body',
     isParked: true,
     body: PollQueue,
+    bodySize: 'small',
     replies: { 200: TaskList, ...refusals(400) },
   },
   'workers.exchange': {
@@ -367,6 +369,7 @@ export const WORKER_ROWS = {
     isParked: true,
     judgesEach: 'results',
     body: ExchangeTasks,
+    bodySize: 'large',
     replies: { 200: TasksExchanged, ...refusals(400) },
   },
   'workers.tasks': {
@@ -388,6 +391,7 @@ export const WORKER_ROWS = {
     path: '/workers/tasks/{id}/complete',
     summary: 'Complete a claimed task with its output.',
     body: CompleteTask,
+    bodySize: 'large',
     replies: { 200: WorkerTask, ...refusals(400, 404, 409, 413) },
   },
   'workers.fail': {
@@ -395,6 +399,7 @@ export const WORKER_ROWS = {
     path: '/workers/tasks/{id}/fail',
     summary: 'Fail a claimed task.',
     body: FailTask,
+    bodySize: 'large',
     replies: { 200: WorkerTask, ...refusals(400, 404, 409) },
   },
   'workers.heartbeat': {

@@ -1,15 +1,16 @@
 /**
  * `npm run release [-- --dry-run]`: what a release needs, in order: a clean tree with a version that has a
- * dated section in the changelog and no tag yet, then the package and the image, then the tag. A dry run
- * makes package and image, too, but no tag, and goes on where a release would stop. Publishing is left to a
+ * dated section in the changelog and no tag yet, then the package with its bill of materials and the image, then the tag. A dry run
+ * makes them, too, but no tag, and goes on where a release would stop. Publishing is left to a
  * person: the last lines say how.
  */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { bootstrap, root } from './lib/bootstrap.mjs';
 import { releaseProblems } from './lib/release-checks.mjs';
+import { softwareBill } from './lib/sbom.mjs';
 
 const isDry = process.argv.includes('--dry-run');
 const { name, version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
@@ -28,6 +29,7 @@ if (problems.length > 0 && !isDry) process.exit(1);
 
 await bootstrap();
 const tarball = pack();
+writeBill();
 const image = buildImage();
 if (isDry) {
   say(`skipped: the tag ${tag}, because this is a dry run`);
@@ -49,6 +51,14 @@ function pack() {
   const file = path.join(OUTPUT, filename);
   say(`package: ${file}, ${Math.round(size / 1_024)} KiB, ${files.length} files`);
   return file;
+}
+
+/** What is in it, for those who have to know whether a vulnerability concerns them. */
+function writeBill() {
+  const file = path.join(OUTPUT, `${name}-${version}.cdx.json`);
+  const bill = softwareBill(root);
+  writeFileSync(path.join(root, file), bill.text);
+  say(`bill of materials: ${file}, ${bill.components.length} packages`);
 }
 
 /** The name of the image, or undefined where none can be built. */

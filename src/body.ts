@@ -3,10 +3,10 @@
 import { type BodyOf, type BodyRouteId, ROUTES } from '../schema/routes.js';
 import type { Validators } from '../schema/validators.js';
 import { isJsonObject } from './core/json.js';
-import { type JsonProblem, parseJson } from './core/json-guard.js';
+import { BODY_JSON_LIMITS, type JsonProblem, parseJson } from './core/json-guard.js';
 import { listIn } from './core/json-items.js';
 import { judgeDefinition } from './definition.js';
-import { EngineError, invalid } from './errors.js';
+import { EngineError, invalid, tooLarge } from './errors.js';
 
 /** An item of a list whose items are judged one by one, in the place of one that is wrong. */
 export class RefusedItem {
@@ -21,7 +21,7 @@ export class RefusedItem {
 
 /**
  * @param isListed the refusal of a definition has its mistakes as lists, too
- * @throws EngineError 400 that names the field or the place
+ * @throws EngineError 400 that names the field or the place, 413 for more values than a body may have
  */
 export function parseBody<Id extends BodyRouteId>(
   validators: Validators,
@@ -30,7 +30,7 @@ export function parseBody<Id extends BodyRouteId>(
   isListed = false,
 ): BodyOf<Id> {
   const isLeftOut = text === '' && ROUTES[operation].isBodyOptional === true;
-  const parsed = parseJson(isLeftOut ? '{}' : text);
+  const parsed = parseJson(isLeftOut ? '{}' : text, BODY_JSON_LIMITS);
   const value = parsed.ok ? parsed.value : itemwise(operation, text, parsed.problem);
   const checked = validators.validateBody(operation, value);
   if (!checked.ok) {
@@ -50,16 +50,17 @@ export function parseBody<Id extends BodyRouteId>(
  * @throws EngineError what is wrong beside the items
  */
 function itemwise(operation: BodyRouteId, text: string, problem: JsonProblem): unknown {
+  if (problem.kind === 'values') throw tooLarge(problem.message);
   const { judgesEach: member } = ROUTES[operation];
   const isJson = problem.kind !== 'syntax' && problem.kind !== 'utf8' && isParsed(text);
   const spans = member !== undefined && isJson ? listIn(text, member) : undefined;
   if (member === undefined || spans === undefined) throw unkept(problem);
   const [start, end] = spans.list;
-  const rest = parseJson(`${text.slice(0, start)}[]${text.slice(end)}`);
+  const rest = parseJson(`${text.slice(0, start)}[]${text.slice(end)}`, BODY_JSON_LIMITS);
   if (!rest.ok) throw unkept(rest.problem);
   const items = spans.items.map(([from, to], at) => {
     const item = text.slice(from, to);
-    const parsed = parseJson(item);
+    const parsed = parseJson(item, BODY_JSON_LIMITS);
     if (parsed.ok) return parsed.value;
     return new RefusedItem(JSON.parse(item), unkept(parsed.problem, `${member}[${at}]: `));
   });

@@ -127,6 +127,11 @@ const KNOBS = {
     seconds(5, 1, 3_600),
     'How late that may be noticed.',
   ],
+  stepTimeoutMaxMs: [
+    'ENGINE_STEP_TIMEOUT_MAX_SECS',
+    seconds(300, 1, 86_400),
+    'The longest time that a call inside the process (http_request) may take, whatever its timeout_ms says.',
+  ],
   requireClaimEpoch: [
     'ENGINE_REQUIRE_CLAIM_EPOCH',
     toggle(false),
@@ -140,7 +145,7 @@ const KNOBS = {
   maxBodyBytes: [
     'ENGINE_MAX_BODY_BYTES',
     bytes(10 * MIB, 1_024, 256 * MIB),
-    'Larger bodies of requests are refused with 413.',
+    'Larger bodies of requests are refused with 413. Most routes take less, whatever it is.',
   ],
   maxContextBytes: [
     'ENGINE_MAX_CONTEXT_BYTES',

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
+import { bodyBytesOf } from '../schema/route-match.js';
 import { EngineClock, realClock, within } from './clock.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
@@ -21,6 +22,7 @@ import { createPool } from './db/pool.js';
 import { firingEvents } from './db/reads/event-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
+import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
@@ -41,6 +43,7 @@ import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
 import { SequenceRemoval } from './sequence-removal.js';
 import { type Part, stopParts } from './shutdown.js';
+import { TenantLimitRegistry } from './tenant-limits.js';
 import { findTracer } from './tracing.js';
 
 export interface EngineOptions {
@@ -91,6 +94,7 @@ class Engine {
     keysMax: LIMITS.apiKeysMax,
     refusal: () => this.#gate.refusal(),
   });
+  readonly #limits = new TenantLimitRegistry();
   /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
@@ -165,6 +169,10 @@ class Engine {
     await this.#unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
     await this.#unlessStopped(load);
+    const loadLimits = this.#limits.load((after, limit) =>
+      tenantLimitRows.rows(reads, after, limit),
+    );
+    await this.#unlessStopped(loadLimits);
     removal.start();
     this.#startFiring(reads);
     this.#startRetention(reads);
@@ -248,6 +256,7 @@ class Engine {
       client: this.#client,
       reads,
       keys: this.#keys,
+      limits: this.#limits,
       streams: this.#streams,
       changes: this.#changes,
       many: this.#many,
@@ -264,6 +273,7 @@ class Engine {
         host: config.host,
         port: config.port,
         maxBodyBytes: config.maxBodyBytes,
+        bodyBytesOf,
         maxHeaderBytes: LIMITS.headerBytesMax,
         corsOrigins: config.corsOrigins,
         newRequestId,

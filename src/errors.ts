@@ -23,9 +23,12 @@ export const ERROR_STATUS = {
   ENG_STALE_EPOCH: 409,
   ENG_GONE: 410,
   ENG_TOO_LARGE: 413,
+  ENG_UNSUPPORTED_ENCODING: 415,
   ENG_INPUT_SCHEMA: 422,
+  ENG_TENANT_LIMIT: 429,
   ENG_TOO_MANY_STREAMS: 429,
   ENG_TOO_MANY_WEBHOOKS: 429,
+  ENG_TENANT_SHARE: 429,
   ENG_HEADERS_TOO_LARGE: 431,
   ENG_INTERNAL: 500,
   ENG_DELIVERY_FAILED: 502,
@@ -127,12 +130,23 @@ export const conflictFor = (
   const lists = { ...(verdict && { verdict }), findings };
   return new EngineError('ENG_CONFLICT', `conflict: ${message}`, undefined, undefined, lists);
 };
+export const unsupportedEncoding = (encoding: string) =>
+  new EngineError(
+    'ENG_UNSUPPORTED_ENCODING',
+    `unsupported media type: a body with content-encoding ${encoding} is not read, only identity`,
+  );
 export const tooLarge = (message: string) =>
   new EngineError('ENG_TOO_LARGE', `payload too large: ${message}`);
+export const tenantLimit = (message: string, retryAfterMs: number) =>
+  new EngineError('ENG_TENANT_LIMIT', `too many requests: ${message}`, retryAfterMs);
 export const forbidden = (message: string) =>
   new EngineError('ENG_FORBIDDEN', `forbidden: ${message}`);
 export const unavailable = (code: CodesOf<503>, message: string, retryAfterMs = RETRY_AFTER_MS) =>
   new EngineError(code, `unavailable: ${message}`, retryAfterMs);
+
+/** The caller's tenant has all that one tenant may have, while others find room. */
+export const shareTaken = (message: string, retryAfterMs = RETRY_AFTER_MS) =>
+  new EngineError('ENG_TENANT_SHARE', `too many requests: ${message}`, retryAfterMs);
 
 export const refusedData = (reason: string) =>
   new EngineError('ENG_REFUSED_DATA', `invalid argument: the database refused the data: ${reason}`);

@@ -1,8 +1,8 @@
 /**
- * Shares a bounded number of places among parties that must not take them from one another: tenants, and
- * within a tenant its instances, addresses or callers. A party may use places that nobody else wants, up to
- * a bound of its own below the whole, so that a newcomer finds one at once; who waits is taken in turns
- * at every level, first come first served within the last one (docs/limits.md).
+ * Shares a bounded number of places among parties that must not take them from one another, such as
+ * tenants, and within a tenant its instances or the addresses that it calls. A party may use places that
+ * nobody else wants, up to a bound of its own below the whole, so that a newcomer finds one at once; who
+ * waits is taken in turns at every level, first come first served within the last one (docs/limits.md).
  *
  *   all ─┬─ tenant a ─┬─ instance 1: ● ● (waiting: ○ ○)
  *        │            └─ instance 2: ●
@@ -72,7 +72,11 @@ export class FairSlots {
     return undefined;
   }
 
-  /** Answers a place, when there is one, or why there will be none. The holder must release it. */
+  /**
+   * Answers a place, when there is one, or why there will be none. The holder must release it.
+   *
+   * @param path names of the party and of the parts within it, one for each level below all
+   */
   acquire(path: readonly string[], signal: AbortSignal): Promise<Slot> {
     if (this.#isClosed) return refused('closed');
     if (signal.aborted) return refused('aborted');

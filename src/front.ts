@@ -7,6 +7,7 @@ import type { OffloadPool } from '../actors/runtime/offload.js';
 import type { ShardClient } from '../actors/shard/client.js';
 import type { Supervisor } from '../actors/shard/supervisor.js';
 import { createValidators } from '../schema/validators.js';
+import { Admission } from './admission.js';
 import { realClock } from './clock.js';
 import type { Config } from './config.js';
 import type { Keyring } from './core/continuity/keys.js';
@@ -39,6 +40,7 @@ import { releaseOperations } from './http/operations/releases.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
+import { tenantLimitOperations } from './http/operations/tenant-limits.js';
 import { triggerOperations } from './http/operations/triggers.js';
 import { webhookOperations } from './http/operations/webhooks.js';
 import { workerOperations } from './http/operations/workers.js';
@@ -49,6 +51,7 @@ import type { Logger } from './log.js';
 import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
+import type { TenantLimitRegistry } from './tenant-limits.js';
 import type { Tracer } from './tracing.js';
 
 export interface FrontOptions {
@@ -63,6 +66,7 @@ export interface FrontOptions {
   readonly client: ShardClient;
   readonly reads: Reads;
   readonly keys: KeyRegistry;
+  readonly limits: TenantLimitRegistry;
   readonly streams: InstanceStreams;
   readonly changes: Changes;
   readonly many: ManyInstances;
@@ -103,6 +107,7 @@ export function createFront(options: FrontOptions): Front {
       protectDocs: config.protectDocs,
       keys,
     }),
+    admission: new Admission({ limits: options.limits, reads, monotonic: realClock.monotonic }),
     keys,
     validators: createValidators(),
     client,
@@ -137,6 +142,7 @@ export function createFront(options: FrontOptions): Front {
       ...eventOperations(client),
       ...changes.operations,
       ...keyOperations.operations,
+      ...tenantLimitOperations(client, options.limits),
     },
     front: {
       reads,
@@ -164,6 +170,7 @@ function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptio
     engine_database_up: () => (isServing() ? 1 : 0),
     engine_clock_skew_seconds: () => (now() - realClock.now()) / 1_000,
     engine_requests_in_flight: () => client.inFlight,
+    engine_work_under_way_bytes: () => client.workUnderWay,
     engine_instance_reads_kept_total: () => client.readsKept,
   };
   return metricsOperations(new Metrics({ memory, front, rows: sampler.gauges }), sampler);

@@ -7,8 +7,28 @@
 export const LIMITS = {
   /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
   requestsInFlightMax: 20_000,
-  /** Bytes of the bodies of those requests. */
-  requestBytesInFlightMax: 256 * 1024 * 1024,
+  /**
+   * Work of those requests: bytes of their bodies, and 3 KiB for each instance that they make, which takes
+   * about as long. It costs four times as much memory. What makes instances is refused before that: when it
+   * would wait for longer than a second, but not before it is what 16 clients with batches of 500 have under
+   * way (26 MiB, of one tenant, which may have three quarters), unless that takes more than three seconds; and
+   * never below the least, with which a slow database has enough to do. See `WorkUnderWay`.
+   */
+  workBytesMax: 64 * 1024 * 1024,
+  workBytesUnmeasured: 44 * 1024 * 1024,
+  workBytesMin: 8 * 1024 * 1024,
+  workBytesPerRow: 3 * 1024,
+  workWaitMs: 1_000,
+  workWaitMsMax: 3_000,
+  /**
+   * What a key of a tenant may ask for in a second, and ten times as much at once, unless its limits say
+   * otherwise (`Admission`): two to five times what one server does, so that a load test of one tenant
+   * (10,000 creations a second, batches of 1,000, 50 MB a second) is never refused, and a loop that has run
+   * wild on a larger one is. Of definitions: two of 5,000 blocks a second.
+   */
+  tenantRates: { bytes: 128_000_000, rows: 50_000, blocks: 10_000, schedules: 1_000 },
+  /** Each is a row that is read ahead, and 10,000 that fire every minute are 170 instances a second. */
+  schedulesPerTenantMax: 10_000,
   /** A request that has no reply by then gets a 503; what it asked for may still happen. */
   requestTimeoutMs: 30_000,
   /**
@@ -35,8 +55,32 @@ export const LIMITS = {
    */
   keptRecordsCharactersMax: 16 * 1024 * 1024,
   keptRecordCharactersMax: 1024 * 1024,
+  /**
+   * Rows that a list with filters of its own looks at for one page, at first and in all: 0.2 s at most. A page
+   * that ends there says where to go on. At first few, because an index gives few rows in order at once, for
+   * more of them it may be sorted.
+   */
+  firstRowsWalkedMax: 1_000,
+  rowsWalkedMax: 50_000,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
+  /**
+   * Connections for lists and reports: each may hold an answer of `responseBytesMax`. One tenant has half of
+   * them at most, so that another one's list begins at once and shares the processor with two others only.
+   */
+  readsMax: 4,
+  readsPerTenantMax: 2,
+  /** Those that wait for a connection, in turns of their tenants: a few kilobytes each. */
+  readsWaitingMax: 1_024,
+  readsWaitingPerTenantMax: 256,
+  /** How long one waits: within it 256 lists of some milliseconds have been read. */
+  readWaitMs: 5_000,
+  /**
+   * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A quarter is
+   * left to other tenants.
+   */
+  streamsMax: 256,
+  streamsPerTenantMax: 192,
   /**
    * What the actors of one kind may take in the memory of a shard, estimated; in a small heap it is less
    * (`thread-memory.ts`). Beyond it idle ones are let go, those first that are needed last.
@@ -65,8 +109,21 @@ export const LIMITS = {
   handlersPerShardMax: 256,
   /** Those of one instance, so that one whose handlers hang leaves room for the others. */
   handlersPerInstanceMax: 100,
-  /** One that hangs is cut off: a day is the most that http_request may be given, once it began. */
-  handlerMsMax: 25 * 60 * 60 * 1_000,
+  /** Those of one tenant: a quarter is left for the others. */
+  handlersPerTenantMax: 192,
+  /** Calls whose time limit is beyond this are long ones, and never hold the slots of the others. */
+  shortCallMsMax: 60_000,
+  /** The same three bounds of long calls, which mostly wait for others: each holds a socket. */
+  longHandlersPerShardMax: 128,
+  longHandlersPerTenantMax: 96,
+  longHandlersPerInstanceMax: 50,
+  /**
+   * Calls of either sort that wait for a slot, a kilobyte and their parameters each; beyond it one fails
+   * retryably. It is far above what an hour of a slow service leaves, because a step without a retry
+   * policy fails with it.
+   */
+  handlersWaitingMax: 100_000,
+  handlersWaitingPerTenantMax: 75_000,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */
@@ -84,8 +141,12 @@ export const LIMITS = {
   readyPageRowsMax: 5_000,
   /** Kinds of polls that a shard remembers; of others it reads the tasks when they come again. */
   pollWindowsMax: 10_000,
-  /** Parked long polls of one handler. Beyond it a poll is answered at once. */
+  /**
+   * Parked long polls of one shard, and of one tenant in it, so that a quarter is left to the others.
+   * Beyond it a poll is answered at once.
+   */
   parkedPollsMax: 10_000,
+  parkedPollsPerTenantMax: 7_500,
   pollWaitMsMax: 60_000,
   /** Entries of a task's history. */
   taskHistoryMax: 100,

@@ -41,6 +41,8 @@ export interface CatalogDeps
     Pick<Room, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
   /** Resolves when no release leads to the sequence any more, which is deprecated. */
   readonly deprecated: (sequence: string) => Promise<void>;
+  /** Definitions that ask for more are warned of. */
+  readonly stepTimeoutMaxMs: number;
 }
 
 /** Of its units. */
@@ -103,7 +105,7 @@ export class Catalog {
    */
   create(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
     const owner = ownerOf(tenant, body);
-    const warnings = warningsOf('sequences.create', body, query);
+    const warnings = warningsOf('sequences.create', body, query, this.#deps.stepTimeoutMaxMs);
     const turn = new Turn();
     const answer = this.#put(turn, owner, body, warnings);
     const name = wordOf(owner, body.namespace, body.name);
@@ -116,7 +118,7 @@ export class Catalog {
   /** What `create` would answer, but for what is stored already. @throws EngineError that is the answer */
   validate(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
     ownerOf(tenant, body);
-    const warnings = warningsOf('sequences.validate', body, query);
+    const warnings = warningsOf('sequences.validate', body, query, this.#deps.stepTimeoutMaxMs);
     const answer: SequenceValidated = { valid: true, warnings };
     const reply = { kind: 'reply', request, status: 200, body: JSON.stringify(answer) } as const;
     this.#deps.release([reply]);
@@ -328,8 +330,10 @@ function warningsOf(
   operation: 'sequences.create' | 'sequences.validate',
   body: CreateSequence,
   query: SequenceCheckQuery,
+  callMsMax: number,
 ): Finding[] {
-  const judged = judgeDefinition(operation, body, { isListed: hasLists(operation, query) });
+  const isListed = hasLists(operation, query);
+  const judged = judgeDefinition(operation, body, { isListed, callMsMax });
   const { errors, warnings } = judged;
   if (errors.length > 0 || (query.strict && warnings.length > 0)) throw judged.refusal();
   return [...warnings];

@@ -9,10 +9,12 @@ import {
 } from '../runtime/operation.js';
 import type { ApiKeys, KeyRow, KeyUse } from './api-keys.js';
 import type { Catalog } from './catalog.js';
+import type { TenantLimitRows, TenantLimitsRow } from './tenant-limits.js';
 
 export interface CatalogParts {
   readonly catalog: Catalog | undefined;
   readonly apiKeys: ApiKeys | undefined;
+  readonly tenantLimits: TenantLimitRows | undefined;
 }
 
 export const SEQUENCE_OPERATIONS = {
@@ -59,5 +61,17 @@ export const KEY_ENGINE_OPERATIONS = {
         request,
         body.map((use) => ({ ...use, revoked: false })),
       ),
+  },
+} satisfies EngineOperations<CatalogParts>;
+
+/** What the front thread applies (`src/http/operations/tenant-limits.ts`). */
+export const TENANT_ENGINE_OPERATIONS = {
+  'tenantLimits.store': {
+    serve: ({ tenantLimits }, { request, body }: Call<TenantLimitsRow>) =>
+      ofFirstShard(tenantLimits).put(request, body),
+  },
+  'tenantLimits.remove': {
+    serve: ({ tenantLimits }, { request, target }: Call<undefined>) =>
+      ofFirstShard(tenantLimits).delete(request, target),
   },
 } satisfies EngineOperations<CatalogParts>;

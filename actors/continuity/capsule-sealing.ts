@@ -36,7 +36,7 @@ export async function sealContents(
   const { continuity_id, tenant_id, epoch } = execution;
   const { signing, payload } = keysOf(service);
   const head = await service.rows.one('provenanceHead', continuity_id);
-  const made = await workOn(service, 'sealCapsule', {
+  const made = await workOn(service, tenant_id, 'sealCapsule', {
     facts: {
       ...terms,
       ...about,
@@ -59,11 +59,12 @@ export async function sealContents(
 /** Rejects with 413 when the capsule takes too much, 503 when it cannot be worked on now. */
 export async function workOn<Name extends 'sealCapsule' | 'openCapsule'>(
   service: ExecutionService,
+  tenant: string,
   job: Name,
   input: JobInput<Name>,
 ): Promise<JobOutput<Name>> {
   try {
-    return await service.offload.run(job, input);
+    return await service.offload.run(tenant, job, input);
   } catch (error) {
     if (!(error instanceof TooCostly)) throw error;
     throw tooLarge('the capsule takes too long or too much memory');

@@ -69,7 +69,12 @@ export async function openFor(
   const sealed = sent ?? (await service.rows.artifact(manifest.payload_artifact.key));
   if (sealed === undefined) throw conflict('the payload of the capsule is not stored here');
   const now = isoTime(service.now);
-  const opened = await workOn(service, 'openCapsule', { capsule, sealed, keys, now });
+  const opened = await workOn(service, expected.tenant_id, 'openCapsule', {
+    capsule,
+    sealed,
+    keys,
+    now,
+  });
   const frame = taken(opened, conflict);
   const sequence = await service.rows.one('version', manifest.sequence.id);
   const isOwn = sequence?.tenant_id === expected.tenant_id;

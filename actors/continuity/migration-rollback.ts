@@ -121,7 +121,7 @@ async function openedCapsule(
   };
   refuseFor(manifestFault(capsule, expected, service.now));
   const task = { capsule, sealed, keys: keyring.opening, now: isoTime(service.now) };
-  return taken(await workOn(service, 'openCapsule', task), conflict);
+  return taken(await workOn(service, execution.tenant_id, 'openCapsule', task), conflict);
 }
 
 interface ReturnAddress {

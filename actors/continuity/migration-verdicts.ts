@@ -44,7 +44,7 @@ export async function judgeMigration(
   const { plans } = service;
   const { source, target, execution, hasTransforms } = asked;
   const [diffText, outputBlocks, stored] = await Promise.all([
-    service.offload.run('compareDefinitions', {
+    service.offload.run(execution.tenant_id, 'compareDefinitions', {
       baseline: source.definition,
       candidate: target.definition,
     }),
@@ -87,7 +87,7 @@ async function replay(
   isSame: boolean,
 ): Promise<FrontierVerdict> {
   const { rows, offload, log, unpoliciedRetry } = service;
-  const { current_instance_id: instance, continuity_id } = execution;
+  const { current_instance_id: instance, continuity_id, tenant_id } = execution;
   const totals = await rows.one('outputTotals', instance);
   if ((totals?.bytes ?? 0) > HISTORY_BYTES_MAX) {
     return failure('REPLAY_TOO_LARGE', 'the history of the instance is too large to be replayed');
@@ -98,7 +98,7 @@ async function replay(
   ]);
   if (life === undefined) throw notFound(`instance ${instance}`);
   try {
-    return await offload.run('replayMigration', {
+    return await offload.run(tenant_id, 'replayMigration', {
       source: source.definition,
       target: target.definition,
       isSame,

@@ -59,6 +59,7 @@ export async function injectBlocks(
   checkBytes('injected blocks are', bytes, LIMITS.injectedBytesMax);
   const judged = judgeDefinition('instances.injectBlocks', body, {
     known: earlierBlocks(actor, at),
+    callMsMax: actor.env.stepTimeoutMaxMs,
   });
   if (judged.errors.length > 0) throw judged.refusal();
   const compiled = await plans.compile(record.sequence_id, all);

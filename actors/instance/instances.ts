@@ -204,6 +204,11 @@ export class Instances {
     if (cell.unacked === 0 && cell.phase !== 'loading') this.#forget(cell);
   }
 
+  /** '' when it is not in memory. */
+  tenantOf(id: string): string {
+    return this.#host.peek(id)?.state?.record.tenant_id ?? '';
+  }
+
   #load(ids: readonly string[]): Promise<ReadonlyMap<string, LoadedInstance>> {
     const { release, loader } = this.#deps;
     release([{ kind: 'count', counter: 'engine_instances_loaded_total', by: ids.length }]);

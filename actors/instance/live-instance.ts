@@ -26,6 +26,8 @@ export interface InstanceEnv {
   readonly random: () => number;
   readonly ids: IdGenerator;
   readonly shards: number;
+  /** The longest time that the server gives a call inside the process. */
+  readonly stepTimeoutMaxMs: number;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly requireClaimEpoch: boolean;
   readonly workerStaleMs: number;

@@ -152,7 +152,6 @@ function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
   tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
 }
 
-/** Signals that were kept until a wait for them came. */
 /** What became of signals that were kept. */
 export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
   const { id } = actor.record;
@@ -174,11 +173,13 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
       node,
       iteration,
       attempt,
+      tenant: actor.record.tenant_id,
       handler: dispatch.handler,
       params: dispatch.params,
       token: `${actor.record.id}:${dispatch.blockId}:${isDeadlineHandler(dispatch) ? `hook${node}` : iteration}:${attempt}`,
       traceparent: actor.record.traceparent ?? undefined,
       secrets: dispatch.secrets && { tenant: actor.record.tenant_id, texts: dispatch.secrets },
+      ...(dispatch.timeoutMs === null ? {} : { timeoutMs: dispatch.timeoutMs }),
       ...(isDeadlineHandler(dispatch) ? { maxMs: DEADLINE_HANDLER_MS_MAX } : {}),
     },
   });

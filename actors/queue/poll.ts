@@ -33,6 +33,8 @@ export interface Poll extends Omit<PollRequest, 'until'> {
   number: number;
   /** Where it takes tasks: one for each of its handlers and queue names. */
   places: readonly Place[];
+  /** Gives back its place among those that wait; undefined: it does not wait. */
+  leave: (() => void) | undefined;
   /** The client is gone: what is claimed for it is given back. */
   isAborted: boolean;
   /** Claims that are not settled. */
@@ -72,6 +74,7 @@ export function newPoll(asked: PollRequest): Poll {
     answer: asked.answer,
     number: 0,
     places: [],
+    leave: undefined,
     isAborted: false,
     openClaims: 0,
     claimed: [],

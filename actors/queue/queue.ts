@@ -12,6 +12,7 @@
  */
 
 import type { UnixMs } from '../../src/core/time.js';
+import type { FairSlots } from '../../src/fair-slots.js';
 import { LIMITS } from '../../src/limits.js';
 import type { TaskPlace } from '../runtime/rows.js';
 import type { Claimed, Place, Poll } from './poll.js';
@@ -47,6 +48,7 @@ export interface QueueEffects {
 export class QueueActor {
   readonly #effects: QueueEffects;
   readonly #count: TaskCount;
+  readonly #waits: FairSlots;
   readonly #bounds: WindowBounds | undefined;
   /** Tenant or '' → queue name or '' → the window of such polls. */
   readonly #windows = new Map<string, Map<string, Window>>();
@@ -56,11 +58,13 @@ export class QueueActor {
 
   /**
    * @param count of the tasks that are in memory, which queues may share
+   * @param waits places for polls that wait, which queues share, as tenants do
    * @param bounds of its windows; by default the engine's own
    */
-  constructor(effects: QueueEffects, count: TaskCount, bounds?: WindowBounds) {
+  constructor(effects: QueueEffects, count: TaskCount, waits: FairSlots, bounds?: WindowBounds) {
     this.#effects = effects;
     this.#count = count;
+    this.#waits = waits;
     this.#bounds = bounds;
   }
 
@@ -86,9 +90,13 @@ export class QueueActor {
   poll(poll: Poll, now: UnixMs): void {
     if (this.#serve(poll)) return;
     const { places } = poll;
-    if (places.some(({ queue }) => queue.#parkedCount >= LIMITS.parkedPollsMax)) poll.until = now;
+    if (poll.until > now) {
+      poll.leave = this.#waits.take([poll.tenant]);
+      if (poll.leave === undefined) poll.until = now;
+    }
     // What the table holds may not be known yet: then the answer waits for it in any case.
     if (poll.until <= now && !isReading(poll)) {
+      leave(poll);
       this.#effects.answer(poll);
       return;
     }
@@ -129,6 +137,7 @@ export class QueueActor {
   }
 
   #unpark(poll: Poll): void {
+    leave(poll);
     for (const { queue, window } of poll.places) {
       if (window.parked.delete(poll)) queue.#parkedCount -= 1;
     }
@@ -309,6 +318,11 @@ export class QueueActor {
   *#allWindows(): Iterable<Window> {
     for (const named of this.#windows.values()) yield* named.values();
   }
+}
+
+function leave(poll: Poll): void {
+  poll.leave?.();
+  poll.leave = undefined;
 }
 
 /** What is in the table may not be known yet. */

@@ -8,6 +8,7 @@
 import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import { lastUsed } from '../../src/last-used.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Secrets } from '../credential/secrets.js';
@@ -56,6 +57,11 @@ export class Queues {
   #pollCount = 0;
   /** Each name once: tasks that wait share the text of theirs. */
   readonly #names = new Map<string, string>();
+  /** Of polls that wait. */
+  readonly #waits = new FairSlots([
+    { activeMax: LIMITS.parkedPollsMax },
+    { activeMax: LIMITS.parkedPollsPerTenantMax },
+  ]);
   #isDraining = false;
   /** When the registry row of a worker was last written. */
   readonly #seen = lastUsed<string, UnixMs>(WORKERS_REMEMBERED);
@@ -228,6 +234,7 @@ export class Queues {
         },
       },
       this.#count,
+      this.#waits,
     );
     this.#queues.set(handler, queue);
     return queue;

@@ -10,7 +10,8 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { EngineError, unavailable } from '../../src/errors.js';
+import { EngineError, shareTaken, unavailable } from '../../src/errors.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import { threadEntry } from '../../src/package-files.js';
 import type { JobAnswer, JobBegun, JobCall } from './offload.thread.js';
 import { type JobInput, type JobName, type JobOutput, jobNamed } from './offload-jobs.js';
@@ -18,11 +19,13 @@ import { type JobInput, type JobName, type JobOutput, jobNamed } from './offload
 /** What every thread can ask for. */
 export interface Offload {
   /**
+   * @param tenant whose share of the threads it takes
    * @param ms how long it may take once it has begun; absent: as its row says
-   * @throws TooCostly when it took too long or too much memory; EngineError 503 when there are too
-   *   many jobs, or the engine stops; otherwise what the job throws
+   * @throws TooCostly when it took too long or too much memory; EngineError 429 when too many jobs of the
+   *   tenant wait, 503 when those of all do, or the engine stops; otherwise what the job throws
    */
   run<Name extends JobName>(
+    tenant: string,
     name: Name,
     input: JobInput<Name>,
     ms?: number,
@@ -38,28 +41,28 @@ export class TooCostly extends EngineError {
 
 /** For who has no threads. */
 export const IN_PLACE: Offload = {
-  run: async (name, input) => (await jobNamed(name).load())(input),
+  run: async (_tenant, name, input) => (await jobNamed(name).load())(input),
 };
 
 /** What became of a job; of one that is done, the answer is on its way. */
-export type JobEnd = 'done' | 'costly' | 'refused' | 'stopped';
+export type JobEnd = 'done' | 'costly' | 'refused' | 'share' | 'stopped';
 
 /** The pool as another thread sees it, too: the surface of a control port. */
 export interface OffloadControl {
   /** @param port where the input lies, and the answer goes */
-  start(name: JobName, ms: number, port: MessagePort): Promise<JobEnd>;
+  start(tenant: string, name: JobName, ms: number, port: MessagePort): Promise<JobEnd>;
 }
 
 export function offloadThrough(pool: OffloadControl): Offload {
   return {
-    async run(name, input, ms) {
+    async run(tenant, name, input, ms) {
       const { load, isSmall, ms: usual } = jobNamed(name);
       if (isSmall(input)) return (await load())(input);
       const { port1: own, port2: port } = new MessageChannel();
       try {
         own.postMessage(input);
         const answered = once(own, 'message') as Promise<[JobAnswer]>;
-        const end = await pool.start(name, ms ?? usual, port);
+        const end = await pool.start(tenant, name, ms ?? usual, port);
         if (end !== 'done') throw refusalOf(end);
         const [answer] = await answered;
         if (!answer.ok) throw answer.error;
@@ -76,16 +79,20 @@ function refusalOf(end: Exclude<JobEnd, 'done'>): EngineError {
     case 'costly':
       return new TooCostly();
     case 'refused':
-      return unavailable('ENG_OVERLOADED', 'too much is being worked on');
+      return unavailable('ENG_OVERLOADED', `${JOBS_MAX} pieces of heavy work are under way`);
+    case 'share':
+      return shareTaken(`${JOBS_PER_TENANT_MAX} pieces of heavy work of this tenant are under way`);
     case 'stopped':
       return unavailable('ENG_STOPPING', 'the engine is stopping');
   }
 }
 
-/** One may be held by a validation for half a minute; the other one is for everything else. */
+/** A tenant has one of them at most, so that another one's work begins at once. */
 const THREADS_MAX = 2;
+const THREADS_PER_TENANT_MAX = 1;
 /** Jobs that wait for a thread or are in one, each with its input in memory. */
 export const JOBS_MAX = 16;
+export const JOBS_PER_TENANT_MAX = 8;
 /** A thread takes a quarter of a second to start, and some megabytes while it is there. */
 const IDLE_MS = 30_000;
 /** Of a thread: objects of the largest capsule take ten times the room of their text. */
@@ -94,6 +101,10 @@ const HEAP_MIB = 1_024;
 export class OffloadPool {
   readonly #pool: Piscina;
   readonly #stopped = new AbortController();
+  readonly #threads = new FairSlots([
+    { activeMax: THREADS_MAX, waitingMax: JOBS_MAX - THREADS_MAX },
+    { activeMax: THREADS_PER_TENANT_MAX, waitingMax: JOBS_PER_TENANT_MAX - THREADS_PER_TENANT_MAX },
+  ]);
   /** Starts the clock of a job, by its number. */
   readonly #open = new Map<number, () => void>();
   #jobs = 0;
@@ -117,15 +128,18 @@ export class OffloadPool {
 
   /** For the thread of the pool itself. @param signal gives up the jobs that are asked for by it */
   through(signal?: AbortSignal): Offload {
-    return offloadThrough({ start: (name, ms, port) => this.#start(name, ms, port, signal) });
+    return offloadThrough({
+      start: (tenant, name, ms, port) => this.#start(tenant, name, ms, port, signal),
+    });
   }
 
   /** For other threads. */
   readonly control: OffloadControl = {
-    start: (name, ms, port) => this.#start(name, ms, port),
+    start: (tenant, name, ms, port) => this.#start(tenant, name, ms, port),
   };
 
   async #start(
+    tenant: string,
     name: JobName,
     ms: number,
     port: MessagePort,
@@ -137,7 +151,11 @@ export class OffloadPool {
     ]);
     // A pool that was ended would start another thread.
     if (given.aborted) return 'stopped';
-    if (this.#open.size >= JOBS_MAX) return 'refused';
+    const slot = await this.#threads.acquire([tenant], given);
+    if (!slot.ok) {
+      if (slot.reason !== 'full') return 'stopped';
+      return this.#threads.waiting >= JOBS_MAX - THREADS_MAX ? 'refused' : 'share';
+    }
     this.#jobs += 1;
     const id = this.#jobs;
     const late = new AbortController();
@@ -159,6 +177,7 @@ export class OffloadPool {
     } finally {
       clearTimeout(timer);
       this.#open.delete(id);
+      slot.release();
     }
   }
 

@@ -20,11 +20,15 @@ export interface InProcessStep {
   readonly node: number;
   readonly iteration: string;
   readonly attempt: number;
+  /** Of its instance: tenants share the places of calls. */
+  readonly tenant: string;
   readonly handler: string;
   readonly params: JsonValue;
   /** The same for every repetition of this attempt. */
   readonly token: string;
-  /** It is cut off after so long; absent: after as long as a handler may take at all. */
+  /** The `timeout` of its step, which ends the try with or without the handler; absent: none. */
+  readonly timeoutMs?: number;
+  /** It is cut off after so long; absent: after as long as the server lets any call take. */
   readonly maxMs?: number;
   /** Of its instance. */
   readonly traceparent?: string | undefined;

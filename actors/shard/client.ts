@@ -6,6 +6,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
+import { itemsIn } from '../../src/core/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
@@ -21,6 +22,7 @@ import type {
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords, type KeptReply } from './kept-records.js';
 import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
+import { WorkUnderWay } from './work-under-way.js';
 
 export type ShardReply =
   | { readonly status: number; readonly body: string }
@@ -40,7 +42,8 @@ interface Pending {
   readonly shard: number;
   readonly operation: ShardOperation;
   readonly tenant: string;
-  readonly bytes: number;
+  /** See `WorkUnderWay`. */
+  readonly work: number;
   readonly deadline: number;
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
@@ -70,7 +73,7 @@ export class ShardClient {
   readonly #pending = new Map<number, Pending>();
   #nextId = 1;
   #nextShard = 0;
-  #bytes = 0;
+  readonly #work = new WorkUnderWay();
   #flushing = false;
   #keptSince: number;
   #sweep: TimerHandle;
@@ -85,6 +88,11 @@ export class ShardClient {
 
   get inFlight(): number {
     return this.#pending.size;
+  }
+
+  /** Bytes, with what rows count as. */
+  get workUnderWay(): number {
+    return this.#work.bytes;
   }
 
   attach(shard: number, port: MessagePort): void {
@@ -145,29 +153,27 @@ export class ShardClient {
       onReply(kept);
       return 0;
     }
-    if (
-      this.#pending.size >= LIMITS.requestsInFlightMax ||
-      this.#bytes + body.length > LIMITS.requestBytesInFlightMax
-    ) {
+    if (this.#pending.size >= LIMITS.requestsInFlightMax) {
       throw unavailable('ENG_OVERLOADED', 'too many requests are in flight');
     }
     if (this.#ports[shard] === undefined) throw RESTARTING;
-    const id = this.#nextId++;
+    const now = this.#deps.clock.monotonic();
     const route: Route | undefined = ROUTES[operation as RouteId];
     const isParked = route?.isParked === true;
+    const work = isParked ? 0 : this.#work.begin(tenant, body.length, rowsOf(operation, body), now);
+    const id = this.#nextId++;
     const timeoutMs = LIMITS.requestTimeoutMs + (isParked ? LIMITS.pollWaitMsMax : 0);
     this.#pending.set(id, {
       shard,
       operation,
       tenant,
-      bytes: body.length,
-      deadline: this.#deps.clock.monotonic() + timeoutMs,
+      work,
+      deadline: now + timeoutMs,
       onReply,
       isParked,
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
-    this.#bytes += body.length;
     const request: Request = { id, operation, tenant, target, body };
     this.#outboxOf(shard).requests.push(
       traceparent === undefined && query === undefined && maySeeSecrets === undefined
@@ -314,7 +320,7 @@ export class ShardClient {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id);
-    this.#bytes -= pending.bytes;
+    this.#work.end(pending.tenant, pending.work, this.#deps.clock.monotonic());
     pending.onReply(reply);
   }
 
@@ -335,6 +341,12 @@ export class ShardClient {
       this.#sweepLater();
     }, SWEEP_MS);
   }
+}
+
+/** Instances that are to be made. */
+function rowsOf(operation: ShardOperation, body: string): number {
+  if (operation === 'instances.create') return 1;
+  return operation === 'instances.createBatch' ? itemsIn(body) : 0;
 }
 
 function textOf(body: unknown): string {

@@ -1,10 +1,10 @@
 /**
  * The in-process steps of one shard that act on the outside world. Promises the shard, whatever the
  * handlers do:
- * - a bounded number of them is at work, no instance has more than its share, and instances take
- *   turns; who waits costs nothing but memory;
- * - each one ends: by itself, withdrawn, or after `LIMITS.handlerMsMax` or its own limit, and gives back its slot then,
- *   even if the handler goes on; what it says later interests no one;
+ * - a bounded number of them is at work, no tenant and no instance of one has more than its share, and they
+ *   take turns; those that may take longer than a minute have slots of their own;
+ * - each one ends: by itself, withdrawn, or after the longest time that the server or its kind gives it, and gives
+ *   back its slot then, even if the handler goes on; what it says later interests no one;
  * - each one that is not withdrawn comes to one outcome that can be stored (`handler-outcome.ts`), and
  *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
  */
@@ -40,6 +40,8 @@ interface Run {
 }
 
 export interface HandlerPoolDeps {
+  /** The longest time that a call may take. */
+  readonly callMsMax: number;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly clock: Clock;
   /** Absent: nobody measures. */
@@ -60,11 +62,16 @@ export class HandlerPool {
   readonly #runs = new Map<string, Run>();
   /** Those with an outcome. */
   readonly #ended = new Set<Run>();
-  readonly #slots = new FairSlots([
-    { activeMax: LIMITS.handlersPerShardMax },
+  readonly #short = new FairSlots([
+    { activeMax: LIMITS.handlersPerShardMax, waitingMax: LIMITS.handlersWaitingMax },
+    { activeMax: LIMITS.handlersPerTenantMax, waitingMax: LIMITS.handlersWaitingPerTenantMax },
     { activeMax: LIMITS.handlersPerInstanceMax },
   ]);
-  #active = 0;
+  readonly #long = new FairSlots([
+    { activeMax: LIMITS.longHandlersPerShardMax, waitingMax: LIMITS.handlersWaitingMax },
+    { activeMax: LIMITS.longHandlersPerTenantMax, waitingMax: LIMITS.handlersWaitingPerTenantMax },
+    { activeMax: LIMITS.longHandlersPerInstanceMax },
+  ]);
 
   constructor(deps: HandlerPoolDeps) {
     this.#deps = deps;
@@ -72,7 +79,7 @@ export class HandlerPool {
 
   /** Runs that have a slot. */
   get active(): number {
-    return this.#active;
+    return this.#short.active + this.#long.active;
   }
 
   /** There are outcomes to be handed over. */
@@ -130,15 +137,18 @@ export class HandlerPool {
   /** Never rejects: whatever happens is an outcome. */
   async #perform(run: Run): Promise<void> {
     const { signal } = run.controller;
-    const slot = await this.#slots.acquire([run.instance], signal);
-    if (!slot.ok) return;
+    const slots = this.#isLong(run) ? this.#long : this.#short;
+    const slot = await slots.acquire([run.step.tenant, run.instance], signal);
+    if (!slot.ok) {
+      if (slot.reason === 'full') this.#refuse(run);
+      return;
+    }
     if (signal.aborted) {
       slot.release();
       return;
     }
     run.releases = [slot.release];
-    this.#active += 1;
-    run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run), maxMsOf(run));
+    this.#limit(run);
     const began = this.#deps.clock.monotonic();
     const outcome = await this.#call(run);
     const seconds = (this.#deps.clock.monotonic() - began) / 1_000;
@@ -153,6 +163,8 @@ export class HandlerPool {
     const context: HandlerContext = {
       signal: run.controller.signal,
       idempotencyToken: token,
+      tenant: run.step.tenant,
+      isLong: this.#isLong(run),
       ...(traceparent === undefined ? {} : { traceparent }),
       log: aboutInstance(log, run.instance),
       now: () => clock.now(),
@@ -160,6 +172,7 @@ export class HandlerPool {
         if (run.releases === undefined) then();
         else run.releases.push(then);
       },
+      waitFor: (what) => this.#waitFor(run, what),
     };
     try {
       const handler = handlers.get(name);
@@ -209,13 +222,50 @@ export class HandlerPool {
     return run.span.traceparent;
   }
 
+  /** The shortest of its limits tells how long it may hold a slot. */
+  #isLong({ step }: Run): boolean {
+    const { handler, params, maxMs, timeoutMs } = step;
+    const { handlers, callMsMax } = this.#deps;
+    const ownMs = handlers.get(handler)?.limitMs?.(params) ?? callMsMax;
+    const limitMs = Math.min(ownMs, maxMs ?? callMsMax, timeoutMs ?? callMsMax, callMsMax);
+    return limitMs > LIMITS.shortCallMsMax;
+  }
+
+  /** From now on, with the whole time. */
+  #limit(run: Run): void {
+    const ms = Math.min(run.step.maxMs ?? Number.POSITIVE_INFINITY, this.#deps.callMsMax);
+    run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run, ms), ms);
+  }
+
+  /** Its time begins anew when that has come. */
+  async #waitFor<T>(run: Run, what: Promise<T>): Promise<T> {
+    this.#deps.clock.clearTimeout(run.deadline);
+    try {
+      return await what;
+    } finally {
+      if (run.releases !== undefined && run.outcome === undefined) this.#limit(run);
+    }
+  }
+
   /** Like a time-out of the step, which a retry policy may try again. */
-  #cutOff(run: Run): void {
+  #cutOff(run: Run, ms: number): void {
     const { handler } = run.step;
-    const ms = maxMsOf(run);
-    const message = `${handler} did not end within ${ms} ms`;
+    const isServers = ms === this.#deps.callMsMax;
+    const whose = isServers ? ', the maximum of this server (ENGINE_STEP_TIMEOUT_MAX_SECS)' : '';
+    const message = `${handler} did not end within ${ms} ms${whose}`;
     this.#end(run, retryableFailure(message, undefined, 'timeout'));
     run.controller.abort();
+  }
+
+  /** It never had a slot, and need not give one back. */
+  #refuse(run: Run): void {
+    const { handlersWaitingPerTenantMax: ofTenant, handlersWaitingMax: ofAll } = LIMITS;
+    const message =
+      `${run.step.handler}: too many calls wait for their turn, ${ofTenant} of this tenant ` +
+      `or ${ofAll} of all`;
+    run.outcome = retryableFailure(message, { code: 'OVERLOADED' });
+    this.#ended.add(run);
+    this.#deps.wakeShard();
   }
 
   #end(run: Run, outcome: StepOutcome): void {
@@ -235,7 +285,6 @@ export class HandlerPool {
     const { releases } = run;
     if (releases === undefined) return;
     run.releases = undefined;
-    this.#active -= 1;
     for (const release of releases) release();
   }
 }
@@ -247,10 +296,6 @@ function aboutInstance(log: HandlerContext['log'], instanceId: string): HandlerC
     info: (fields, message) => log.info({ ...fields, instanceId }, message),
     warn: (fields, message) => log.warn({ ...fields, instanceId }, message),
   };
-}
-
-function maxMsOf({ step }: Run): number {
-  return step.maxMs ?? LIMITS.handlerMsMax;
 }
 
 function runKey(instance: string, step: { node: number; iteration: string }): string {

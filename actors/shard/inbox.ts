@@ -1,20 +1,47 @@
 /**
- * The requests that wait for their turn on a shard, in one queue per tenant. While the shard keeps
- * up, they leave in order of arrival; when it is behind, tenants take turns, so that one tenant's
- * flood does not starve the others.
+ * The requests that wait for their turn on a shard, in one queue per tenant. While the shard keeps up, they
+ * leave in order of arrival; when it is behind, each tenant gets the same time of it, whatever its requests
+ * cost: next is the tenant that had the least. So a tenant with a few dear ones does not hold up the many
+ * cheap ones of others, nor the other way round.
+ *
+ * A tenant that was away has saved nothing up. What one took more than the others is held against it until
+ * they had as much: a shard hears of those who wait only when it is done. While nobody waits the time is
+ * everybody's.
  */
 
+import TinyQueue from 'tinyqueue';
 import type { Request } from '../runtime/protocol.js';
 
 interface TenantQueue {
-  readonly requests: Request[];
+  readonly tenant: string;
+  requests: Request[];
   /** Index of the first request that has not left; the array is cut when it is empty. */
   head: number;
+  /** The time that it had, on the clock of all of them. */
+  had: number;
+  /** When it lined up: tenants that had the same take turns. */
+  turn: number;
 }
+
+/** Beyond so many those are forgotten that have no request, and against which nothing is held. */
+const REMEMBERED_TENANTS = 1_000;
+/** In characters: such a request may take longer than a whole turn. */
+const LARGE_BODY = 64 * 1024;
 
 export class FairInbox {
   readonly #queues = new Map<string, TenantQueue>();
+  /** Those with requests, but for the one that is being served. */
+  readonly #waiting = new TinyQueue<TenantQueue>([], (a, b) => a.had - b.had || a.turn - b.turn);
+  #served: TenantQueue | undefined;
+  /** Since when it is served, or nobody was. */
+  #since = 0;
+  /** Nobody is served, and nobody waited when the last one had been. */
+  #isFree = false;
+  #rememberedMax = REMEMBERED_TENANTS;
   #size = 0;
+  #turns = 0;
+  /** What the tenant that was served last had had before, and time that nobody wanted: who comes begins with that. */
+  #now = 0;
 
   get size(): number {
     return this.#size;
@@ -22,24 +49,68 @@ export class FairInbox {
 
   push(request: Request): void {
     const { tenant } = request;
-    const queue = this.#queues.get(tenant);
-    if (queue === undefined) this.#queues.set(tenant, { requests: [request], head: 0 });
-    else queue.requests.push(request);
+    let queue = this.#queues.get(tenant);
+    if (queue === undefined) {
+      queue = { tenant, requests: [], head: 0, had: this.#now, turn: 0 };
+      this.#queues.set(tenant, queue);
+    }
+    queue.requests.push(request);
     this.#size += 1;
+    if (queue.requests.length === 1 && queue !== this.#served) this.#lineUp(queue);
   }
 
-  /** The next request: from the tenant that was served longest ago. */
-  shift(): Request | undefined {
-    const first = this.#queues.entries().next();
-    if (first.done) return undefined;
-    const [tenant, queue] = first.value;
-    const request = queue.requests[queue.head++]!;
+  /**
+   * The next request: of the tenant that had the least time.
+   *
+   * @param at by a clock that never goes back, in the unit of time that is shared
+   */
+  shift(at: number): Request | undefined {
+    const queue = this.#waiting.pop();
+    if (queue === undefined) return undefined;
+    if (this.#isFree) this.#now += at - this.#since;
+    this.#isFree = false;
+    this.#since = at;
+    this.#served = queue;
+    this.#now = Math.max(this.#now, queue.had);
     this.#size -= 1;
-    // Taking a tenant out and putting it back moves it behind the others: a Map keeps its order.
-    if (this.#queues.size > 1 || queue.head === queue.requests.length) {
-      this.#queues.delete(tenant);
-      if (queue.head < queue.requests.length) this.#queues.set(tenant, queue);
+    const request = queue.requests[queue.head++];
+    if (queue.head === queue.requests.length) {
+      queue.requests = [];
+      queue.head = 0;
     }
     return request;
+  }
+
+  /** The request that left last is served. */
+  charge(at: number): void {
+    const queue = this.#served;
+    if (queue === undefined) return;
+    this.#served = undefined;
+    queue.had = this.#now + at - this.#since;
+    this.#since = at;
+    this.#isFree = this.#size === 0;
+    if (queue.requests.length > 0) this.#lineUp(queue);
+    if (this.#queues.size > this.#rememberedMax) this.#letGo();
+  }
+
+  /** Whether the next request may hold up what was decided before it. */
+  get isLargeNext(): boolean {
+    const queue = this.#waiting.peek();
+    return queue !== undefined && queue.requests[queue.head]!.body.length > LARGE_BODY;
+  }
+
+  #lineUp(queue: TenantQueue): void {
+    queue.had = Math.max(queue.had, this.#now);
+    this.#turns += 1;
+    queue.turn = this.#turns;
+    this.#waiting.push(queue);
+  }
+
+  /** Those that would begin anew with as much. */
+  #letGo(): void {
+    for (const { tenant, requests, had } of this.#queues.values()) {
+      if (requests.length === 0 && had <= this.#now) this.#queues.delete(tenant);
+    }
+    this.#rememberedMax = Math.max(REMEMBERED_TENANTS, 2 * this.#queues.size);
   }
 }

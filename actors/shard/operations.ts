@@ -13,6 +13,7 @@ import {
   type CatalogParts,
   KEY_ENGINE_OPERATIONS,
   SEQUENCE_OPERATIONS,
+  TENANT_ENGINE_OPERATIONS,
 } from '../catalog/operations.js';
 import { CONTINUITY_OPERATIONS, type ContinuityParts } from '../continuity/operations.js';
 import { CREDENTIAL_OPERATIONS, type CredentialParts } from '../credential/operations.js';
@@ -69,6 +70,7 @@ const ENGINE_OPERATIONS = {
   ...FEED_ENGINE_OPERATIONS,
   ...CATALOG_ENGINE_OPERATIONS,
   ...KEY_ENGINE_OPERATIONS,
+  ...TENANT_ENGINE_OPERATIONS,
   ...RELEASE_ENGINE_OPERATIONS,
   ...EVENT_ENGINE_OPERATIONS,
 } satisfies EngineOperations<OperationParts>;

@@ -17,6 +17,7 @@ import { ApiKeys } from '../catalog/api-keys.js';
 import { Catalog } from '../catalog/catalog.js';
 import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
+import { TenantLimitRows } from '../catalog/tenant-limits.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
 import { Credentials } from '../credential/credentials.js';
@@ -65,6 +66,8 @@ export interface ShardSettings {
   readonly cronTickMs: number;
   readonly workerStaleMs: number;
   readonly workerReaperTickMs: number;
+  /** The longest time that a call inside the process may take. */
+  readonly stepTimeoutMaxMs: number;
   readonly requireClaimEpoch: boolean;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly maxContextBytes: number;
@@ -243,6 +246,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const pool = new HandlerPool({
     secrets,
     handlers: deps.handlers,
+    callMsMax: settings.stepTimeoutMaxMs,
     measures,
     clock,
     log,
@@ -294,8 +298,9 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     triggers: shard === 0 ? new Triggers({ ...hosted, random, keyring }) : undefined,
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...shared, hold, letGo }, request, asked),
-    catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,
+    catalog: shard === 0 ? new Catalog({ ...hosted, ...settings, newId, deprecated }) : undefined,
     apiKeys: shard === 0 ? new ApiKeys(shared) : undefined,
+    tenantLimits: shard === 0 ? new TenantLimitRows(shared) : undefined,
     releases,
     tasks,
     changes,

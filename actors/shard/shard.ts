@@ -47,7 +47,7 @@ export class Shard {
       release: (effects) => this.#release(effects),
       schedule: (work) => this.#enqueue(work),
       wakeShard: () => this.#scheduleTurn(),
-      runSoon: (instance, rank) => this.#run.push(instance, rank),
+      runSoon: (instance, rank) => this.#runSoon(instance, rank),
       readySince: () => this.#readySince,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       isBehind: () => this.#isBehind(),
@@ -84,7 +84,7 @@ export class Shard {
     await loader.recoverable((instance, rank) => {
       recovered += 1;
       // Loading it is enough: an actor whose row says `recover` is woken as recovered.
-      this.#enqueue(() => this.#run.push(instance, rank));
+      this.#enqueue(() => this.#runSoon(instance, rank));
     });
     this.#parts.keys.start();
     this.#parts.events.start();
@@ -323,15 +323,21 @@ export class Shard {
     return isLate;
   }
 
-  /** To the end of the turn, and for half of one at least, whatever the actors took before. */
+  /**
+   * To the end of the turn, and for half of one at least, whatever the actors took before. A large one is the
+   * first of its turn: what was decided for others leaves before it.
+   */
   #serveRequests(began: number): void {
     const { clock } = this.#deps;
-    const until = Math.max(began + LIMITS.turnMs, clock.monotonic() + LIMITS.turnMs / 2);
-    while (this.#inbox.size > 0 && clock.monotonic() < until) {
-      const request = this.#inbox.shift() as Request;
+    let now = clock.monotonic();
+    const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
+    do {
+      const request = this.#inbox.shift(now) as Request;
       this.#parts.requests.handle(request);
       this.#doWork();
-    }
+      now = clock.monotonic();
+      this.#inbox.charge(now);
+    } while (this.#inbox.size > 0 && now < until && !this.#inbox.isLargeNext);
   }
 
   /** What is due goes on by priority, for half of the turn at most: requests need the other half. */
@@ -425,7 +431,7 @@ export class Shard {
         });
         return;
       case 'continue':
-        this.#run.push(effect.instance, effect.rank);
+        this.#runSoon(effect.instance, effect.rank);
         this.#scheduleTurn();
         return;
       case 'changed':
@@ -476,13 +482,17 @@ export class Shard {
 
   // ---------------------------------------------------------------- timers
 
+  #runSoon(instance: string, rank: number): void {
+    this.#run.push(instance, rank, this.#parts.instances.tenantOf(instance));
+  }
+
   #wake(instance: string): void {
     this.#parts.instances.tell(instance, { kind: 'wake', recovered: false });
   }
 
   #wakeAt(instance: string, at: UnixMs, rank: number): void {
     if (at > this.#deps.clock.now()) this.#parts.timers.committed(at, instance, rank);
-    else this.#run.push(instance, rank);
+    else this.#runSoon(instance, rank);
   }
 
   /** Returns whether some may be left that are due. */
@@ -498,7 +508,7 @@ export class Shard {
   #fire(timer: Timer): void {
     switch (timer.kind) {
       case 'wake':
-        this.#run.push(timer.instance, timer.rank);
+        this.#runSoon(timer.instance, timer.rank);
         return;
       case 'reap':
         this.#parts.instances.tell(timer.instance, { kind: 'reap', task: timer.task });

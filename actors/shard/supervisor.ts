@@ -241,6 +241,7 @@ export class Supervisor {
         cronTickMs: config.cronTickMs,
         workerStaleMs: config.workerStaleMs,
         workerReaperTickMs: config.workerReaperTickMs,
+        stepTimeoutMaxMs: config.stepTimeoutMaxMs,
         requireClaimEpoch: config.requireClaimEpoch,
         unpoliciedRetry: config.unpoliciedRetry,
         maxContextBytes: config.maxContextBytes,

@@ -23,6 +23,7 @@ export type Phase = 'ready' | 'waiting' | 'sending' | 'settling' | 'doubtful';
 export class Entry implements UnitOwner {
   readonly id: string;
   readonly key: string;
+  readonly tenant: string;
   readonly lane: Lane;
   incarnation: number;
   /** As it will be when the units under way are committed; undefined: gone then. */
@@ -31,8 +32,8 @@ export class Entry implements UnitOwner {
   dueAt = 0;
   attempt: Attempt | undefined;
   controller: AbortController | undefined;
-  /** It counts as one of those under way. */
-  holdsSlot = false;
+  /** Gives its slot back; undefined: it has none. */
+  releaseSlot: (() => void) | undefined;
   /** Who asked for its redelivery, and waits for the outcome. */
   request: number | undefined;
   unacked = 0;
@@ -51,6 +52,7 @@ export class Entry implements UnitOwner {
   ) {
     this.id = row.id;
     this.key = `webhook:${row.id}`;
+    this.tenant = row.tenant_id;
     this.row = row;
     this.lane = lane;
     this.incarnation = commits.nextIncarnation();
@@ -60,6 +62,51 @@ export class Entry implements UnitOwner {
   settled(unit: PendingUnit, ack: Settlement): void {
     this.#onSettled(this, unit, ack);
   }
+}
+
+/** Who has something to send, and where: tenants take turns, and for each of them its addresses. */
+export class Turns {
+  /** In the order of turns, as are the lanes of each. */
+  readonly #lanes = new Map<string, Set<Lane>>();
+
+  join(tenant: string, lane: Lane): void {
+    const lanes = this.#lanes.get(tenant);
+    if (lanes === undefined) this.#lanes.set(tenant, new Set([lane]));
+    else lanes.add(lane);
+  }
+
+  leave(tenant: string, lane: Lane): void {
+    const lanes = this.#lanes.get(tenant);
+    if (lanes?.delete(lane) && lanes.size === 0) this.#lanes.delete(tenant);
+  }
+
+  /**
+   * The next webhook to be sent, and its slot.
+   *
+   * @param share attempts that one address may have under way
+   * @param takeSlot undefined: the tenant has its share
+   */
+  next(
+    share: number,
+    takeSlot: (tenant: string) => (() => void) | undefined,
+  ): { readonly entry: Entry; readonly releaseSlot: () => void } | undefined {
+    for (const [tenant, lanes] of this.#lanes) {
+      const lane = firstBelow(lanes, share);
+      const releaseSlot = lane && takeSlot(tenant);
+      if (lane === undefined || releaseSlot === undefined) continue;
+      const entry = lane.takeReady(tenant);
+      // What still has something to send moves behind the others.
+      if (lanes.delete(lane)) lanes.add(lane);
+      if (this.#lanes.delete(tenant)) this.#lanes.set(tenant, lanes);
+      return { entry, releaseSlot };
+    }
+    return undefined;
+  }
+}
+
+function firstBelow(lanes: ReadonlySet<Lane>, share: number): Lane | undefined {
+  for (const lane of lanes) if (lane.active < share) return lane;
+  return undefined;
 }
 
 export class Lane {
@@ -74,18 +121,17 @@ export class Lane {
   /** A row was left out that may lie before `place`. */
   #isMissed = false;
   readonly #entries = new Map<string, Entry>();
-  readonly #ready: Entry[] = [];
+  /** By tenant; none is empty. */
+  readonly #ready = new Map<string, Entry[]>();
+  readonly #turns: Turns;
 
-  constructor(url: string) {
+  constructor(url: string, turns: Turns) {
     this.url = url;
+    this.#turns = turns;
   }
 
   get entries(): IterableIterator<Entry> {
     return this.#entries.values();
-  }
-
-  get hasReady(): boolean {
-    return this.#ready.length > 0;
   }
 
   /** @param window so many of its webhooks may be in memory */
@@ -118,17 +164,33 @@ export class Lane {
   /** Behind all others, or before them. */
   makeReady(entry: Entry, where: 'last' | 'first' = 'last'): void {
     entry.phase = 'ready';
-    if (where === 'last') this.#ready.push(entry);
-    else this.#ready.unshift(entry);
+    const { tenant } = entry;
+    const ready = this.#ready.get(tenant);
+    if (ready === undefined) this.#ready.set(tenant, [entry]);
+    else if (where === 'last') ready.push(entry);
+    else ready.unshift(entry);
+    this.#turns.join(tenant, this);
   }
 
   unready(entry: Entry): void {
-    const at = this.#ready.indexOf(entry);
-    if (at >= 0) this.#ready.splice(at, 1);
+    const ready = this.#ready.get(entry.tenant);
+    const at = ready?.indexOf(entry) ?? -1;
+    if (at < 0) return;
+    ready?.splice(at, 1);
+    this.#dropIfEmpty(entry.tenant);
   }
 
-  takeReady(): Entry | undefined {
-    return this.#ready.shift();
+  /** The first one of a tenant that has some. */
+  takeReady(tenant: string): Entry {
+    const entry = this.#ready.get(tenant)?.shift() as Entry;
+    this.#dropIfEmpty(tenant);
+    return entry;
+  }
+
+  #dropIfEmpty(tenant: string): void {
+    if (this.#ready.get(tenant)?.length !== 0) return;
+    this.#ready.delete(tenant);
+    this.#turns.leave(tenant, this);
   }
 
   /** There is a row that is not in memory. */

@@ -10,7 +10,7 @@ import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
 import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
-import { Entry, Lane } from './lane.js';
+import { Entry, Lane, Turns } from './lane.js';
 
 export interface WebhookMemoryDeps
   extends Pick<Room, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
@@ -43,7 +43,7 @@ export class WebhookMemory {
   isTouched = false;
   readonly #deps: WebhookMemoryDeps;
   readonly #onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void;
-  /** In the order of turns: a lane that was served moves to the end. */
+  readonly turns = new Turns();
   readonly #lanes = new Map<string, Lane>();
   readonly #due = new TimerHeap<Entry>();
   /** For each read under way, the webhooks that were forgotten since it began. */
@@ -85,17 +85,6 @@ export class WebhookMemory {
   get #window(): number {
     const part = Math.floor(ENTRIES_MAX / Math.max(1, this.#lanes.size));
     return Math.min(WINDOW_MAX, Math.max(WINDOW_MIN, part));
-  }
-
-  /** The next lane with something to send and less than its share under way. */
-  nextLane(share: number): Lane | undefined {
-    for (const lane of this.#lanes.values()) {
-      if (!lane.hasReady || lane.active >= share) continue;
-      this.#lanes.delete(lane.url);
-      this.#lanes.set(lane.url, lane);
-      return lane;
-    }
-    return undefined;
   }
 
   /** A row that was committed just now. It stands behind those that are not read yet. */
@@ -162,7 +151,7 @@ export class WebhookMemory {
   #lane(url: string): Lane {
     let lane = this.#lanes.get(url);
     if (lane === undefined) {
-      lane = new Lane(url);
+      lane = new Lane(url, this.turns);
       this.#lanes.set(url, lane);
     }
     return lane;

@@ -23,6 +23,7 @@ import {
   UNKNOWN_OUTCOME,
   unavailable,
 } from '../../src/errors.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { failed } from '../runtime/commit.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
@@ -45,23 +46,27 @@ export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Room, 'i
 
 /** Of the whole engine. Each shard has its part, and each address its part of that. */
 export const ATTEMPTS_AT_ONCE_MAX = 64;
+/** Of the part of a shard; the rest is left for other tenants. */
+const TENANT_SHARE = 3 / 4;
 /** How often the outcome of an attempt may be refused by the database. */
 const REFUSALS_MAX = 5;
 
 export class Webhooks {
   readonly #deps: WebhooksDeps;
   readonly #memory: WebhookMemory;
-  readonly #slots: number;
+  readonly #slotsMax: number;
+  readonly #slots: FairSlots;
   /** On the first shard only. */
   readonly #pruning: BackgroundJob | undefined;
-  /** Slots that are held. */
-  #active = 0;
   #isDraining = false;
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
     this.#memory = new WebhookMemory(deps, (...settled) => this.#settled(...settled));
-    this.#slots = Math.max(1, Math.floor(ATTEMPTS_AT_ONCE_MAX / deps.settings.shards));
+    const slotsMax = Math.max(1, Math.floor(ATTEMPTS_AT_ONCE_MAX / deps.settings.shards));
+    const ofTenant = Math.max(1, Math.floor(slotsMax * TENANT_SHARE));
+    this.#slotsMax = slotsMax;
+    this.#slots = new FairSlots([{ activeMax: slotsMax }, { activeMax: ofTenant }]);
     this.#pruning = deps.settings.shard === 0 ? webhookLogPruning(deps) : undefined;
   }
 
@@ -202,20 +207,21 @@ export class Webhooks {
   // ---------------------------------------------------------------- attempts
 
   #beginAttempts(): void {
-    const share = Math.max(1, Math.floor(this.#slots / this.#memory.laneCount));
-    while (this.#active < this.#slots) {
-      const entry = this.#memory.nextLane(share)?.takeReady();
-      if (entry === undefined) return;
-      this.#begin(entry);
+    const share = Math.max(1, Math.floor(this.#slotsMax / this.#memory.laneCount));
+    while (this.#slots.active < this.#slotsMax) {
+      const next = this.#memory.turns.next(share, (tenant) => this.#slots.take([tenant]));
+      if (next === undefined) return;
+      this.#begin(next.entry, next.releaseSlot);
     }
   }
 
-  #begin(entry: Entry): void {
+  #begin(entry: Entry, releaseSlot: () => void): void {
     const { clock, now, sender, subscribers, keyring } = this.#deps;
     const row = entry.row as WebhookRow;
     const { url, body, subscription_id } = row;
     const subscription = subscription_id === null ? undefined : subscribers.get(subscription_id);
     if (subscription_id !== null && subscription === undefined) {
+      releaseSlot();
       this.#forsake(entry);
       return;
     }
@@ -225,9 +231,8 @@ export class Webhooks {
     entry.phase = 'sending';
     entry.attempt = attempt;
     entry.controller = new AbortController();
-    entry.holdsSlot = true;
+    entry.releaseSlot = releaseSlot;
     entry.lane.active += 1;
-    this.#active += 1;
     // Nobody waits for this: it only shows what goes on. A parked one is not to be found by a restart.
     if (row.status !== 'parked') {
       entry.row = claimed(row, attempt);
@@ -360,10 +365,11 @@ export class Webhooks {
   }
 
   #freeSlot(entry: Entry): void {
-    if (!entry.holdsSlot) return;
-    entry.holdsSlot = false;
+    const { releaseSlot } = entry;
+    if (releaseSlot === undefined) return;
+    entry.releaseSlot = undefined;
     entry.lane.active -= 1;
-    this.#active -= 1;
+    releaseSlot();
     this.#memory.isTouched = true;
   }
 

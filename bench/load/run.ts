@@ -2,6 +2,7 @@
 
 import type { BenchOptions, LoadPart } from '../options.js';
 import { runPeers } from '../peers/run.js';
+import { runPressure } from '../pressure/run.js';
 import { type PartResult, partsOf, type RowsResult } from '../report.js';
 import { runScale } from '../scale/run.js';
 import { runCreations } from './creations.js';
@@ -41,6 +42,7 @@ const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 const CRON: Part = { title: 'cron', run: runCron };
 const RELEASE: Part = { title: 'release', run: runRelease };
 const PEERS: Part = { title: 'peers', run: runPeers };
+const PRESSURE: Part = { title: 'pressure', run: runPressure };
 const SCALE: Part = { title: 'scale', run: runScale };
 const EVENTS: Part = { title: 'events', run: runEvents };
 const PATHS: Part = { title: 'paths', run: runPaths };
@@ -73,6 +75,7 @@ export async function runLoad(
     if (options.paths.length + options.checks.length > 0) chosen.push(['paths', PATHS]);
     if (options.scale) chosen.push(['scale', SCALE]);
     if (options.peers.length > 0) chosen.push(['peers', PEERS]);
+    if (options.attacks.length > 0) chosen.push(['pressure', PRESSURE]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator, progress: say }, options);
       const settings = {

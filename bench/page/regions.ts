@@ -16,7 +16,14 @@ import { round } from '../report.js';
 import type { PendingRow } from '../scale/pending.js';
 import type { StoredGrowth } from '../scale/run.js';
 import type { WaitingRow } from '../scale/waiting.js';
-import { isReached, limitOf, type Reached, TARGET_NAMES, TARGETS } from '../targets.js';
+import {
+  isOfPressure,
+  isReached,
+  limitOf,
+  type Reached,
+  TARGET_NAMES,
+  TARGETS,
+} from '../targets.js';
 import { type Costs, carriedBy, limitsOf, PLANNED_SHARE } from './carry.js';
 import type { Stored, StoredParts } from './stored.js';
 
@@ -96,13 +103,16 @@ export function flameName(path: string, role: string): string {
 }
 
 /** Grouped by threes, as people read them. */
-function text(value: number | undefined): string {
+export function text(value: number | undefined): string {
   if (value === undefined || !Number.isFinite(value)) return '–';
   const rounded = round(value);
   return Math.abs(rounded) >= 1_000 ? rounded.toLocaleString('en') : String(rounded);
 }
 
-function measuredTable(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+export function measuredTable(
+  heads: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
   return rows.length === 0 ? NOT_MEASURED : table(heads, rows);
 }
 
@@ -117,14 +127,19 @@ const MEASURED = [
 /** They tell where time goes, and reach nothing: a profile costs time itself. */
 const EXPLAINING = FLAME_PATHS.map((name) => `explained ${name}`);
 
-function found(parts: StoredParts, names: readonly string[]): readonly Stored[] {
+export function foundIn(parts: StoredParts, names: readonly string[]): readonly Stored[] {
   return names.flatMap((name) => parts.get<{ readonly reached: Reached }>(name) ?? []);
 }
 
 function sources(parts: StoredParts): string {
+  return sourcesOf(foundIn(parts, [...MEASURED, ...EXPLAINING]));
+}
+
+/** Where and when each part was measured. */
+export function sourcesOf(found: readonly Stored[]): string {
   return measuredTable(
     ['part', 'measured', 'version', 'beside', 'seconds × rounds', 'machine'],
-    found(parts, [...MEASURED, ...EXPLAINING]).map(({ name, at, commit, settings, machine }) => [
+    found.map(({ name, at, commit, settings, machine }) => [
       code(name),
       `${at.slice(0, 10)} ${at.slice(11, 16)}`,
       String(settings.this ?? commit ?? '–'),
@@ -140,9 +155,9 @@ function aims(parts: StoredParts): string {
   // Each target is measured by one part.
   const reached: Reached = Object.assign(
     {},
-    ...found(parts, MEASURED).map(({ results }) => results.reached),
+    ...foundIn(parts, MEASURED).map(({ results }) => results.reached),
   );
-  const rows = TARGET_NAMES.map((name) => {
+  const rows = TARGET_NAMES.filter((name) => !isOfPressure(name)).map((name) => {
     const value = reached[name];
     const { what, unit } = TARGETS[name];
     return value === undefined

@@ -1,22 +1,29 @@
-/** `npm run bench -- report`: docs/performance.md and its pictures, written anew by the stored results. */
+/** `npm run bench -- report`: docs/performance.md, its pictures and docs/security.md, written anew by the stored results. */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fillRegions } from '../../scripts/reference/regions.js';
+import { fillRegions, type Regions } from '../../scripts/reference/regions.js';
 import { picturesOf } from './pictures.js';
+import { pressureRegions } from './pressure.js';
 import { PICTURES, regionsOf } from './regions.js';
 import { readStored } from './stored.js';
 
 const PAGE = 'performance.md';
+const SECURITY_PAGE = 'security.md';
 
 /** @returns what is to stand in the files of the manual, by their paths from its folder */
 export function pageFiles(results: string, docs: string): Readonly<Record<string, string>> {
   const parts = readStored(results);
   const pictures = picturesOf(parts);
   const regions = regionsOf(parts, new Set(Object.keys(pictures)));
-  const page = fillRegions(readFileSync(path.join(docs, PAGE), 'utf8'), regions);
+  const filled = (name: string, regions: Regions) =>
+    fillRegions(readFileSync(path.join(docs, name), 'utf8'), regions);
   const drawn = Object.entries(pictures).map(([name, svg]) => [path.join(PICTURES, name), svg]);
-  return { [PAGE]: page, ...Object.fromEntries(drawn) };
+  return {
+    [PAGE]: filled(PAGE, regions),
+    [SECURITY_PAGE]: filled(SECURITY_PAGE, pressureRegions(parts)),
+    ...Object.fromEntries(drawn),
+  };
 }
 
 /** Pictures that nothing is drawn for any more are removed. @returns what was written */

@@ -24,6 +24,7 @@ const SLOW = [
   'integration/terminal',
   'api/concurrency-load',
   'integration/bench-smoke',
+  'integration/pressure',
   'api/changes-load',
   'api/cron-restart',
   'api/cron',

@@ -70,6 +70,10 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy:
       'Send less, or raise `ENGINE_MAX_BODY_BYTES`, `ENGINE_MAX_CONTEXT_BYTES` or `ENGINE_MAX_OUTPUT_BYTES`.',
   },
+  ENG_UNSUPPORTED_ENCODING: {
+    means: 'The body is compressed: its `content-encoding` is not `identity`.',
+    remedy: 'Send the body as it is.',
+  },
   ENG_INPUT_SCHEMA: {
     means:
       '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
@@ -79,8 +83,19 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     means: 'One sender has sent more than 300 webhooks to one trigger within a second.',
     remedy: 'Send it again after a second.',
   },
+  ENG_TENANT_LIMIT: {
+    means:
+      'The tenant has used up what it may ask for: bytes of bodies, rows, blocks or schedules in a second, or open tasks. The message names the unit and its bound ([limits.md](../limits.md#work-of-a-tenant)).',
+    remedy:
+      'Ask again after the wait. The operator raises the limits with `PUT /tenants/{id}/limits`.',
+  },
+  ENG_TENANT_SHARE: {
+    means:
+      'The tenant has its whole share of something that tenants have in common: streams of instances, lists and reports under way, heavy work, validations. The message names the bound.',
+    remedy: 'Ask again after the wait, with fewer requests at once. Other tenants are served.',
+  },
   ENG_TOO_MANY_STREAMS: {
-    means: '256 streams of changes are open.',
+    means: '256 streams of changes are open, 192 of them of one tenant.',
     remedy: 'Ask again after the wait, or read pages instead.',
   },
   ENG_HEADERS_TOO_LARGE: {

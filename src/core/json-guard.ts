@@ -13,6 +13,10 @@ export interface JsonLimits {
   readonly maxDepth: number;
   /** The longest text of a number, in characters. */
   readonly maxNumberLength: number;
+  /** Most values and names of members together; absent: any number. */
+  readonly maxValues?: number;
+  /** No object may have two members of one name. */
+  readonly areNamesUnique?: true;
 }
 
 /**
@@ -21,8 +25,20 @@ export interface JsonLimits {
  */
 export const DEFAULT_JSON_LIMITS: JsonLimits = { maxDepth: 256, maxNumberLength: 400 };
 
+/**
+ * Of the bodies of requests. What a text costs goes by its values and not by its bytes: three million empty
+ * lists are 10 MB and take seconds. Half a million are a fifth of a second at worst, more than any
+ * context of 256 KiB can hold, and 500 for each instance of a batch of 1,000. Of two members with one name
+ * nobody knows which one was meant, least of all a proxy that looked at the other.
+ */
+export const BODY_JSON_LIMITS: JsonLimits = {
+  ...DEFAULT_JSON_LIMITS,
+  maxValues: 500_000,
+  areNamesUnique: true,
+};
+
 export interface JsonProblem {
-  readonly kind: 'syntax' | 'nul' | 'surrogate' | 'depth' | 'number' | 'utf8';
+  readonly kind: 'syntax' | 'nul' | 'surrogate' | 'depth' | 'number' | 'utf8' | 'values' | 'name';
   /** For the reply: says what is wrong, and names the JSON path and the offset where it is known. */
   readonly message: string;
 }
@@ -35,21 +51,134 @@ export type JsonResult =
  * Parses `text` like `JSON.parse` and refuses beyond that what cannot be stored unchanged: U+0000
  * and lone surrogates (raw or escaped), nesting and numbers over `limits`, integers beyond 2^53,
  * and exponents that make a number infinite or zero
- * (docs/decisions/0020-values-that-cannot-be-kept.md). Never throws. Of a repeated key the last
- * value counts, and `__proto__` becomes an own property like any other key.
+ * (docs/decisions/0020-values-that-cannot-be-kept.md), and what else `limits` name. Never throws. Of a
+ * repeated key that is let through the last value counts, and `__proto__` becomes an own property like
+ * any other key.
  */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
+  const { maxValues, areNamesUnique } = limits;
+  if (maxValues !== undefined && hasMoreValues(text, maxValues)) {
+    const message = `the body has more than ${maxValues} values and names of members`;
+    return { ok: false, problem: { kind: 'values', message } };
+  }
   if (!isWellFormed(text)) return { ok: false, problem: rawSurrogateProblem(text) };
   if (isSuspicious(text, limits)) {
     const hazard = findHazard(text, limits);
     if (hazard !== undefined) return { ok: false, problem: hazardProblem(text, hazard) };
   }
+  let value: unknown;
   try {
-    return { ok: true, value: JSON.parse(text) };
+    value = JSON.parse(text);
   } catch (error) {
     return { ok: false, problem: syntaxProblem(text, error) };
   }
+  const isAsked = areNamesUnique === true && mayRepeatName(text, value);
+  const repeated = isAsked ? findRepeatedName(text) : undefined;
+  if (repeated === undefined) return { ok: true, value };
+  return { ok: false, problem: hazardProblem(text, repeated) };
 }
+
+/**
+ * Whether there are more than `most` values and names of members. It is asked before anything else, and
+ * counts on the first look only where the text is long enough to hold so many.
+ */
+function hasMoreValues(text: string, most: number): boolean {
+  // Each takes a character of its own and one that parts it from the next.
+  if (text.length < 2 * most) return false;
+  let count = 1;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === COMMA || code === COLON) count += 1;
+    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+      const next = text.charCodeAt(at + 1);
+      // What an empty one holds is nothing; the first of others has no comma before it.
+      if (next !== CLOSE_BRACKET && next !== CLOSE_BRACE) count += 1;
+    }
+    if (count > most) return true;
+  }
+  return false;
+}
+
+/**
+ * Each member has a colon, and what repeats a name is not among those of the value: where the numbers are
+ * the same nothing is repeated. A colon within a string costs a scan, no more.
+ */
+function mayRepeatName(text: string, value: unknown): boolean {
+  return countUpTo(text, ':', text.length) !== countMembers(value);
+}
+
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item);
+    return count;
+  }
+  // Of what was just parsed all that can be listed is its own.
+  for (const name in value) count += 1 + countMembers((value as Record<string, unknown>)[name]);
+  return count;
+}
+
+/** Objects with more members than this have a set of their names, others are compared one by one. */
+const COMPARED_NAMES_MAX = 16;
+
+/** The second member of one name in an object of a text that is JSON. */
+function findRepeatedName(text: string): Hazard | undefined {
+  /** Names of all objects that are open, one after the other. */
+  const names: string[] = [];
+  /** For each thing that is open: where its names begin, or `IN_LIST`. */
+  const begins: number[] = [];
+  let sets: Map<number, Set<string>> | undefined;
+  let begin = IN_LIST;
+  let isName = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      if (isName) {
+        isName = false;
+        const raw = text.slice(at + 1, end);
+        const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+        const count = names.length - begin;
+        let isRepeated = false;
+        if (count <= COMPARED_NAMES_MAX) {
+          for (let of = begin; of < names.length; of += 1) isRepeated ||= names[of] === name;
+        } else {
+          sets ??= new Map();
+          let known = sets.get(begins.length);
+          if (known === undefined) {
+            known = new Set(names.slice(begin));
+            sets.set(begins.length, known);
+          }
+          isRepeated = known.has(name);
+          known.add(name);
+        }
+        if (isRepeated) {
+          const message = `the name ${JSON.stringify(clip(name))} for a second member of one object`;
+          return { kind: 'name', offset: at, message };
+        }
+        names.push(name);
+      }
+      at = end;
+    } else if (code === COMMA) isName = begin !== IN_LIST;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      begins.push(begin);
+      isName = code === OPEN_BRACE;
+      begin = isName ? names.length : IN_LIST;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      isName = false;
+      if (begin !== IN_LIST) {
+        sets?.delete(begins.length);
+        names.length = begin;
+      }
+      begin = begins.pop() ?? IN_LIST;
+    }
+  }
+  return undefined;
+}
+
+const IN_LIST = -1;
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -101,13 +230,14 @@ function countUpTo(text: string, character: string, most: number): number {
 }
 
 interface Hazard {
-  readonly kind: 'nul' | 'surrogate' | 'depth' | 'number';
+  readonly kind: 'nul' | 'surrogate' | 'depth' | 'number' | 'name';
   readonly offset: number;
   readonly message: string;
 }
 
 const QUOTE = 34;
 const COMMA = 44;
+const COLON = 58;
 const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;

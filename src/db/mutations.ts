@@ -301,6 +301,8 @@ export const MUTATIONS = {
   ),
   'apiKey.insert': insert('api_keys'),
   'apiKey.update': update('api_keys', ['last_used_at', 'revoked']),
+  'tenantLimits.clear': clear('tenant_limits'),
+  'tenantLimits.set': set('tenant_limits', ['limits', 'set_at']),
   'credential.clear': clear('credentials'),
   'credential.set': set('credentials', columnsBut('credentials', 'tenant_id', 'id', 'created_at')),
   'trigger.clear': clear('triggers'),

@@ -11,17 +11,17 @@ import { Reader } from './reads/reader.js';
 
 /**
  * How the pool of reads is made (see `createPool`). Few connections, since each of them may hold one
- * answer of `LIMITS.responseBytesMax`; who finds none free waits, and gets a 503 after a while. The
+ * answer of `LIMITS.responseBytesMax`; the reader shares them among tenants (`reads/reader.ts`). The
  * pool must not have a `queryTimeoutMs`: it would end cursors that have long been read.
  */
 export const READ_POOL_OPTIONS = {
-  connectionsMax: 4,
+  connectionsMax: LIMITS.readsMax,
   statementTimeoutMs: LIMITS.slowReadMs,
 } as const;
 
 /**
  * Answers from committed rows and rejects with an `EngineError` only: 503 `ENG_SLOW_READ` after
- * `LIMITS.slowReadMs`, 503 `ENG_DATABASE_DOWN`, 503 `ENG_OVERLOADED`, or 500.
+ * `LIMITS.slowReadMs`, 503 `ENG_DATABASE_DOWN`, 503 `ENG_OVERLOADED`, 429 `ENG_TENANT_SHARE`, or 500.
  */
 export type Reads = Reader;
 

@@ -295,6 +295,7 @@ export const TABLES = {
     },
     { unique: { api_keys_by_secret: ['secret_hash'] } },
   ),
+  tenant_limits: table(['tenant_id'], { tenant_id: 'text', limits: 'json', set_at: 'timestamptz' }),
   credentials: table(['tenant_id', 'id'], {
     tenant_id: 'text',
     id: 'text',

@@ -49,6 +49,12 @@ export function parseHttpParams(params: JsonValue): HttpParamsResult {
   return { ok: true, value: { url, method, headers, body, timeoutMs } };
 }
 
+/** How long such a request may take. Of parameters that are refused anything is right. */
+export function httpTimeoutMs(params: JsonValue): number {
+  const given = isJsonObject(params) ? present(params, 'timeout_ms') : undefined;
+  return given !== undefined && isTimeout(given) ? given : HTTP_TIMEOUT_MS_DEFAULT;
+}
+
 function refuse(message: string): HttpParamsResult {
   return { ok: false, message };
 }

@@ -13,12 +13,13 @@ import {
   type StepFailure,
   type StepOutcome,
 } from '../core/builtin.js';
+import type { JsonValue } from '../core/json.js';
 import type { SlotRefusal } from '../fair-slots.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
 import { known, outcomeOfAnswer } from './http-answer.js';
 import { type Course, follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
-import { type HttpParams, parseHttpParams } from './http-params.js';
+import { type HttpParams, httpTimeoutMs, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
 import type { EffectHandler, HandlerContext } from './registry.js';
 
@@ -31,7 +32,7 @@ const SMALL_BYTES_MAX = 256 * 1024;
  * with `{code}` as details.
  */
 export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
-  return async (params, context) => {
+  const request = async (params: JsonValue, context: HandlerContext): Promise<StepOutcome> => {
     const parsed = parseHttpParams(params);
     if (!parsed.ok) {
       const message = `http_request: ${parsed.message}`;
@@ -41,11 +42,13 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
     if (!target.ok) return blocked(target.message);
     const dispatcher = await deps.dispatcher();
     if (dispatcher === undefined) return known(refusedSlot('closed'));
-    const slot = await deps.slots.acquire([target.url.origin], context.signal);
+    const slots = context.isLong ? deps.longSlots : deps.slots;
+    const path = [context.tenant, target.url.origin];
+    const slot = await context.waitFor(slots.acquire(path, context.signal));
     if (!slot.ok) return known(refusedSlot(slot.reason));
     // The clock starts with the slot: time spent waiting for it is the engine's, not the server's.
     const deadline = new Deadline(deps.setTimer, context.signal, parsed.value.timeoutMs);
-    const place = new Place(deps, deadline, context.signal);
+    const place = new Place(deps, deadline, context);
     try {
       const hop = firstHop(parsed.value, target.url, context);
       const course = { dispatcher, isAllowed: deps.isAllowed, signal: deadline.signal };
@@ -59,6 +62,7 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
       else context.whenTaken(() => place.release());
     }
   };
+  return Object.assign(request, { limitMs: httpTimeoutMs });
 }
 
 /**
@@ -68,14 +72,14 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
 class Place {
   readonly #deps: HttpRequestDeps;
   readonly #deadline: Deadline;
-  readonly #signal: AbortSignal;
+  readonly #context: HandlerContext;
   #isTaken = false;
   #release: (() => void) | undefined;
 
-  constructor(deps: HttpRequestDeps, deadline: Deadline, signal: AbortSignal) {
+  constructor(deps: HttpRequestDeps, deadline: Deadline, context: HandlerContext) {
     this.#deps = deps;
     this.#deadline = deadline;
-    this.#signal = signal;
+    this.#context = context;
   }
 
   /** Resolves at once when it has been taken. @throws DOMException when the request is withdrawn */
@@ -83,7 +87,8 @@ class Place {
     if (this.#isTaken) return;
     this.#isTaken = true;
     this.#deadline.clear();
-    const slot = await this.#deps.large.acquire([origin], this.#signal);
+    const { tenant, signal, waitFor } = this.#context;
+    const slot = await waitFor(this.#deps.large.acquire([tenant, origin], signal));
     if (!slot.ok) throw new DOMException('withdrawn', 'AbortError');
     this.#release = slot.release;
     this.#deadline.restart();

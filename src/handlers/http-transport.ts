@@ -10,20 +10,35 @@ import { type SetTimer, systemTimer } from './deadline.js';
 import type { AgentOptions, EgressProxy } from './http-agent.js';
 
 /**
- * A quarter for one origin leaves room for the others while it is slow. Who waits is a step with no
- * socket yet, about a kilobyte; past the bound its step fails retryably.
+ * Of all, of a tenant and of one of its origins. A tenant leaves a quarter to the others, and a slow origin
+ * leaves room for the other ones of its tenant. Who waits is a step with no socket yet, about a kilobyte;
+ * past the bound its step fails retryably.
  */
-const SLOT_LIMITS = [{ activeMax: 128, waitingMax: 10_000 }, { activeMax: 32 }] as const;
+const SLOT_LIMITS = [
+  { activeMax: 128, waitingMax: 10_000 },
+  { activeMax: 96, waitingMax: 7_500 },
+  { activeMax: 32 },
+] as const;
+/** Requests that may take longer than a minute have slots of their own: short ones never wait for them. */
+const LONG_SLOT_LIMITS = [
+  { activeMax: 64, waitingMax: 10_000 },
+  { activeMax: 48, waitingMax: 7_500 },
+  { activeMax: 32 },
+] as const;
 /**
  * Redirects may lead many slots of other origins to one, so the bound of an origin is that of all
  * slots: a request never waits inside the agent, where its deadline would already run.
  */
-const CONNECTIONS_MAX = SLOT_LIMITS[0].activeMax;
+const CONNECTIONS_MAX = SLOT_LIMITS[0].activeMax + LONG_SLOT_LIMITS[0].activeMax;
 /**
  * Of those with a slot, so many may keep a large answer at a time, 160 MB in all; a garbage collected
  * heap takes three times that. The others are not read on meanwhile.
  */
-const LARGE_LIMITS = [{ activeMax: 16, waitingMax: CONNECTIONS_MAX }, { activeMax: 8 }] as const;
+const LARGE_LIMITS = [
+  { activeMax: 16, waitingMax: CONNECTIONS_MAX },
+  { activeMax: 12 },
+  { activeMax: 8 },
+] as const;
 
 export interface HttpRequestDeps {
   readonly isAllowed: AddressPolicy;
@@ -33,6 +48,8 @@ export interface HttpRequestDeps {
    */
   readonly dispatcher: () => Promise<Dispatcher | undefined>;
   readonly slots: FairSlots;
+  /** Of requests that may take longer than a minute. */
+  readonly longSlots: FairSlots;
   /** Who may keep a large answer. */
   readonly large: FairSlots;
   readonly setTimer: SetTimer;
@@ -56,6 +73,7 @@ export interface HttpOptions {
 export function openHttp(options: HttpOptions): HttpRequestDeps {
   const { isAllowed, resolve = systemResolver, setTimer = systemTimer, proxy } = options;
   const slots = new FairSlots(SLOT_LIMITS);
+  const longSlots = new FairSlots(LONG_SLOT_LIMITS);
   const large = new FairSlots(LARGE_LIMITS);
   let opened: Promise<Dispatcher> | undefined;
   let isClosed = false;
@@ -67,10 +85,11 @@ export function openHttp(options: HttpOptions): HttpRequestDeps {
   const close = async () => {
     isClosed = true;
     slots.close();
+    longSlots.close();
     large.close();
     await (await opened)?.destroy();
   };
-  return { isAllowed, dispatcher, slots, large, setTimer, close };
+  return { isAllowed, dispatcher, slots, longSlots, large, setTimer, close };
 }
 
 /** Undici would be a part of every shard's start, and most shards never ask for it. */

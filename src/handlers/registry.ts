@@ -20,6 +20,10 @@ export interface HandlerContext {
   readonly signal: AbortSignal;
   /** The same for every repetition of one attempt; goes out as the header `Idempotency-Key`. */
   readonly idempotencyToken: string;
+  /** Whose step it is. */
+  readonly tenant: string;
+  /** It may take longer than a minute. */
+  readonly isLong: boolean;
   /** W3C trace context of the attempt, when it is traced. */
   readonly traceparent?: string;
   readonly log: HandlerLog;
@@ -30,13 +34,19 @@ export interface HandlerContext {
    * it, or nobody will. Absent: at once.
    */
   readonly whenTaken?: (then: () => void) => void;
+  /** Waits for something of the engine's, which is not counted as time of the call. */
+  readonly waitFor: <T>(what: Promise<T>) => Promise<T>;
 }
 
 /**
  * Never rejects: whatever happens is an outcome. Once its signal aborts it settles without delay.
  * Whoever calls it does not rely on either (`actors/shard/handler-pool.ts`).
  */
-export type EffectHandler = (params: JsonValue, context: HandlerContext) => Promise<StepOutcome>;
+export interface EffectHandler {
+  (params: JsonValue, context: HandlerContext): Promise<StepOutcome>;
+  /** How long such a call may take by a limit of its own; absent: as long as the server lets it. */
+  readonly limitMs?: (params: JsonValue) => number;
+}
 
 /** The handlers over their dependencies, whose owner opens and closes them. */
 export function createRegistry(deps: {

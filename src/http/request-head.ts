@@ -5,9 +5,10 @@
  * the callback returns, hence everything is copied here at once.
  */
 
-import { EngineError, invalid, tooLarge } from '../errors.js';
+import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
+import { EngineError, invalid, tooLarge, unsupportedEncoding } from '../errors.js';
 import { requestIdFrom } from './request-id.js';
-import type { HttpRequest } from './server.js';
+import type { BodyLimits, HttpRequest } from './server.js';
 
 /** The headers that are kept. The first four serve the transport itself. */
 export const CAPTURED_HEADERS = [
@@ -19,6 +20,7 @@ export const CAPTURED_HEADERS = [
   'x-api-key',
   'x-tenant-id',
   'content-type',
+  'content-encoding',
   'x-request-id',
   'traceparent',
   'tracestate',
@@ -44,6 +46,7 @@ const CONTENT_LENGTH = slotOf('content-length');
 const TRANSFER_ENCODING = slotOf('transfer-encoding');
 const REQUEST_ID = slotOf('x-request-id');
 const ORIGIN = slotOf('origin');
+const CONTENT_ENCODING = slotOf('content-encoding');
 const TRACEPARENT = slotOf('traceparent');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
@@ -58,6 +61,7 @@ const SINGLE_MASK = [
   'authorization',
   'x-api-key',
   'x-tenant-id',
+  'content-encoding',
 ].reduce((mask, name) => mask | (1 << (SLOTS.get(name) ?? 0)), 0);
 
 /** Fifteen digits are exact in a number and far beyond any limit on bodies. */
@@ -75,6 +79,8 @@ export class RequestHead implements HttpRequest {
   peer: () => string = () => '';
   /** The declared length of the body; undefined for a chunked one, 0 for none. */
   contentLength: number | undefined = 0;
+  /** What the body may be, once it was settled. */
+  bodyBytesMax = 0;
   readonly #values: (string | undefined)[] = [];
   #seenMask = 0;
   #fault: string | undefined;
@@ -113,11 +119,11 @@ export class RequestHead implements HttpRequest {
 
   /**
    * To be called once after the last header: settles the request id and the length of the body, and
-   * says why the request must be refused, if so: 400, 413 or 431. Only a 413 leaves the connection
-   * in a state where the rest of the request can be told from the next one.
+   * says why the request must be refused, if so: 400, 413, 415 or 431. Only a 413 or 415 leaves the
+   * connection in a state where the rest of the request can be told from the next one.
    */
   settle(
-    limits: { readonly maxBodyBytes: number; readonly maxHeaderBytes: number },
+    limits: BodyLimits & { readonly maxHeaderBytes: number },
     newRequestId: () => string,
   ): EngineError | undefined {
     this.requestId = requestIdFrom(this.#values[REQUEST_ID], newRequestId);
@@ -132,7 +138,7 @@ export class RequestHead implements HttpRequest {
     if (!this.path.startsWith('/') || hasUnwanted(this.path) || hasUnwanted(this.query)) {
       return invalid('the request target must be a path in printable ASCII');
     }
-    return this.#settleLength(limits.maxBodyBytes);
+    return this.#settleLength(limits) ?? this.#encodingRefusal();
   }
 
   header(name: string): string | undefined {
@@ -154,19 +160,34 @@ export class RequestHead implements HttpRequest {
     );
   }
 
-  #settleLength(maxBodyBytes: number): EngineError | undefined {
+  #settleLength(limits: BodyLimits): EngineError | undefined {
     const encoding = this.#values[TRANSFER_ENCODING];
     const length = this.#values[CONTENT_LENGTH];
     if (encoding !== undefined) {
       if (length !== undefined) return invalid('content-length beside transfer-encoding');
       if (encoding.toLowerCase() !== 'chunked') return invalid('unknown transfer-encoding');
       this.contentLength = undefined;
-      return undefined;
+    } else if (length !== undefined) {
+      if (!LENGTH.test(length)) return invalid('content-length is not a number of bytes');
+      this.contentLength = Number(length);
     }
-    if (length === undefined) return undefined;
-    if (!LENGTH.test(length)) return invalid('content-length is not a number of bytes');
-    this.contentLength = Number(length);
-    return this.contentLength > maxBodyBytes ? bodyTooLarge(maxBodyBytes) : undefined;
+    const bytes = this.contentLength ?? Number.POSITIVE_INFINITY;
+    this.bodyBytesMax = limits.maxBodyBytes;
+    if (bytes > BODY_BYTES_ANYWHERE && limits.bodyBytesOf !== undefined) {
+      const ofRoute = limits.bodyBytesOf(this.method, this.path) ?? limits.maxBodyBytes;
+      this.bodyBytesMax = Math.min(ofRoute, limits.maxBodyBytes);
+    }
+    const isTooLarge = this.contentLength !== undefined && bytes > this.bodyBytesMax;
+    return isTooLarge ? bodyTooLarge(this.bodyBytesMax) : undefined;
+  }
+
+  /** Nobody would unpack it, and what it becomes is not what its length says. */
+  #encodingRefusal(): EngineError | undefined {
+    const encoding = this.#values[CONTENT_ENCODING];
+    if (encoding === undefined || this.contentLength === 0) return undefined;
+    const named = encoding.trim().toLowerCase();
+    if (named === '' || named === 'identity') return undefined;
+    return unsupportedEncoding(/^[\w.+, *-]{1,64}$/.test(named) ? named : 'of an unknown name');
   }
 }
 

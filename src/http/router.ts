@@ -11,6 +11,7 @@ import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
+import type { Admission } from '../admission.js';
 import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
 import { instanceTenant } from '../db/reads/instance-reads.js';
@@ -36,6 +37,7 @@ import { DEFECT, refusalReply } from './transport.js';
 export interface RouterDeps {
   readonly gate: Gate;
   readonly authorise: Authorise;
+  readonly admission: Pick<Admission, 'admit'>;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
   readonly validators: Validators;
   readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
@@ -175,14 +177,62 @@ function serve(
   { route, params: raw }: Matched,
   traceparent: string | undefined,
 ): void {
-  const { operations, gate, authorise, keys, validators, log } = deps;
+  const { operations, gate, authorise, admission } = deps;
   if (isOpen(deps, route)) {
     given.reply(operations[route.id as RoutesOf<'probe'>](raw));
     return;
   }
-  const { tenant, key } = authorise(request, route);
+  const caller = authorise(request, route);
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
+  const room = isOpenToAll(route)
+    ? undefined
+    : admission.admit(route, caller.tenant, caller.key === undefined, request.body);
+  if (room === undefined) {
+    serveCaller(deps, request, given, { route, params: raw }, caller, traceparent);
+    return;
+  }
+  room.then(
+    (leave) => {
+      const exchange = leaving(given, leave);
+      attempt(deps, request, exchange, () =>
+        serveCaller(deps, request, exchange, { route, params: raw }, caller, traceparent),
+      );
+    },
+    (error: unknown) => replyError(deps, request, given, error),
+  );
+}
+
+/** Nobody's request: there is no tenant whom it could be charged to. */
+function isOpenToAll({ capability }: Route): boolean {
+  return capability === 'public';
+}
+
+/** The room that the request was given is given back with its answer. */
+function leaving(exchange: HttpExchange, leave: () => void): HttpExchange {
+  return {
+    get aborted() {
+      return exchange.aborted;
+    },
+    onAbort: (listener) => exchange.onAbort(listener),
+    reply: (reply) => {
+      leave();
+      exchange.reply(reply);
+    },
+    stream: (head) => exchange.stream(head),
+  };
+}
+
+/** @throws EngineError */
+function serveCaller(
+  deps: RouterDeps,
+  request: HttpRequest,
+  given: HttpExchange,
+  { route, params: raw }: Pick<Matched, 'route' | 'params'>,
+  { tenant, key }: Caller,
+  traceparent: string | undefined,
+): void {
+  const { operations, keys, validators, log } = deps;
   const params = paramsOf(validators, route, request.path, raw);
   const unsent =
     route.approverSends === undefined ? undefined : approverRefusal(request, route, key);
@@ -215,7 +265,7 @@ function refuseOwner(
   refusal: EngineError,
 ): void {
   const refuse = (error: unknown) => replyError(deps, request, exchange, error);
-  rowOf(deps.front.reads, instanceTenant, 'instance', id, tenant).then(
+  rowOf(deps.front.reads.of(tenant), instanceTenant, 'instance', id, tenant).then(
     () => refuse(refusal),
     refuse,
   );
@@ -248,7 +298,8 @@ function serveHere(
   exchange: HttpExchange,
   { route, tenant, params, traceparent, key }: Authorised & Pick<Caller, 'key'>,
 ): void {
-  const { operations, front, validators } = deps;
+  const { operations, validators } = deps;
+  const front = { ...deps.front, reads: deps.front.reads.of(tenant) };
   // That each function has the call of its route is checked where they are put together.
   const call = checkCall(validators, route.id as FrontRouteId, {
     tenant,

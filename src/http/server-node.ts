@@ -16,7 +16,14 @@ import type {
   HttpServerOptions,
   HttpStreamHead,
 } from './server.js';
-import { Exchange, type HeaderList, type Refusal, Transport } from './transport.js';
+import {
+  Exchange,
+  type HeaderList,
+  JSON_TYPE,
+  type Refusal,
+  Transport,
+  typeHeaders,
+} from './transport.js';
 
 /** An idle connection, or one whose headers do not arrive, lives as long as with uWebSockets.js. */
 const IDLE_TIMEOUT_MS = 10_000;
@@ -138,7 +145,7 @@ function refuseUnparsed(options: HttpServerOptions, err: Error, socket: Duplex):
       `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}`,
       `x-request-id: ${options.newRequestId()}`,
       ...(code === undefined ? [] : [`x-error-code: ${code}`]),
-      'content-type: application/json',
+      ...typeHeaders(JSON_TYPE).map(([name, value]) => `${name}: ${value}`),
       `content-length: ${Buffer.byteLength(body)}`,
       'connection: close',
       '',
@@ -204,7 +211,7 @@ class NodeExchange extends Exchange {
 
   #flatHeaders(contentType: string | undefined, headers: HeaderList, mustClose: boolean): string[] {
     const flat = ['x-request-id', this.head.requestId];
-    if (contentType !== undefined) flat.push('content-type', contentType);
+    for (const [name, value] of typeHeaders(contentType)) flat.push(name, value);
     for (const [name, value] of headers) flat.push(name, value);
     for (const [name, value] of this.corsHeaders) flat.push(name, value);
     if (mustClose) flat.push('connection', 'close');

@@ -23,7 +23,7 @@ import type {
   HttpServerOptions,
   HttpStreamHead,
 } from './server.js';
-import { Exchange, type HeaderList, JSON_TYPE, Transport } from './transport.js';
+import { Exchange, type HeaderList, Transport, typeHeaders } from './transport.js';
 
 /** The type file of 20.30 omits two things that its native part has, as later releases do. */
 interface UwsApp extends Omit<TemplatedApp, 'listen'> {
@@ -285,14 +285,16 @@ class UwsExchange extends Exchange {
   }
 }
 
-/** Beginnings of heads by status, for JSON and for replies without a body: all but a few replies. */
-const JSON_HEADS = new Map<number, string>();
-const BARE_HEADS = new Map<number, string>();
+/** Beginnings of heads by type and status: those of JSON and of replies without a body are all but a few. */
+const HEADS = new Map<string | undefined, Map<number, string>>();
 
 /** Up to the value of `x-request-id`, which comes last. */
 function headText(status: number, contentType: string | undefined): string {
-  if (contentType !== undefined && contentType !== JSON_TYPE) return newHead(status, contentType);
-  const heads = contentType === undefined ? BARE_HEADS : JSON_HEADS;
+  let heads = HEADS.get(contentType);
+  if (heads === undefined) {
+    heads = new Map();
+    HEADS.set(contentType, heads);
+  }
   let head = heads.get(status);
   if (head === undefined) {
     head = newHead(status, contentType);
@@ -302,6 +304,6 @@ function headText(status: number, contentType: string | undefined): string {
 }
 
 function newHead(status: number, contentType: string | undefined): string {
-  const type = contentType === undefined ? '' : `\r\ncontent-type: ${contentType}`;
-  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}${type}\r\nx-request-id: `;
+  const fields = typeHeaders(contentType).map(([name, value]) => `\r\n${name}: ${value}`);
+  return `${status} ${STATUS_CODES[status] ?? 'Unknown'}${fields.join('')}\r\nx-request-id: `;
 }

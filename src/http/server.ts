@@ -81,12 +81,21 @@ export interface HttpLog {
   error(fields: object, message: string): void;
 }
 
-export interface HttpServerOptions {
+/** How long bodies may be; a longer one is answered with 413. */
+export interface BodyLimits {
+  /** Of any request. */
+  readonly maxBodyBytes: number;
+  /**
+   * Of one by its method and path; undefined: `maxBodyBytes`. It is asked only about bodies that are
+   * longer than `BODY_BYTES_ANYWHERE`, or of unknown length.
+   */
+  readonly bodyBytesOf?: (method: string, path: string) => number | undefined;
+}
+
+export interface HttpServerOptions extends BodyLimits {
   readonly host: string;
   /** 0 lets the system choose; see `HttpServer.port`. */
   readonly port: number;
-  /** A larger body is answered with 413. */
-  readonly maxBodyBytes: number;
   /** Most bytes of target, header names and values together; more is answered with 431. */
   readonly maxHeaderBytes: number;
   /**

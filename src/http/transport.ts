@@ -45,7 +45,24 @@ export type HeaderList = readonly (readonly [string, string])[];
 /** Enough for four maximum bodies at once, and less than the 64 MiB a crowd of them may cost. */
 const BUFFERED_BYTES_MAX = 48 * 1024 * 1024;
 export const JSON_TYPE = 'application/json';
+/**
+ * Of every answer in JSON, refusals too. It is for one caller and true for now: nobody in between keeps it.
+ * It is what it says it is. And it depends on who asks, for whom, and whether a page is wanted.
+ */
+const JSON_HEADERS: HeaderList = [
+  ['content-type', JSON_TYPE],
+  ['cache-control', 'no-store'],
+  ['x-content-type-options', 'nosniff'],
+  ['vary', 'authorization, x-api-key, x-tenant-id, accept'],
+];
 const NO_HEADERS: HeaderList = [];
+
+/** What the type of a body brings with it; undefined: there is none. */
+export function typeHeaders(contentType: string | undefined): HeaderList {
+  if (contentType === JSON_TYPE) return JSON_HEADERS;
+  return contentType === undefined ? NO_HEADERS : [['content-type', contentType]];
+}
+
 /** uWebSockets.js writes a value as it is: a line break in one would forge the reply. */
 const HEADER_UNWANTED = /[^\t\x20-\x7e]/;
 
@@ -83,7 +100,7 @@ export class Transport {
     isBodyHeldBack = false,
   ): BodyReader | undefined {
     const refusal = head.settle(this.options, this.options.newRequestId);
-    const isDiscardable = refusal?.status === 413 && !isBodyHeldBack;
+    const isDiscardable = (refusal?.status === 413 || refusal?.status === 415) && !isBodyHeldBack;
     if (refusal !== undefined && !isDiscardable) {
       exchange.refuse(refusal);
       return undefined;
@@ -93,7 +110,7 @@ export class Transport {
       return undefined;
     }
     const reader = new BodyReader({
-      maxBodyBytes: this.options.maxBodyBytes,
+      maxBodyBytes: head.bodyBytesMax,
       contentLength: head.contentLength,
       mustCopy,
       refusal,

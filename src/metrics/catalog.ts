@@ -125,6 +125,8 @@ export const FRONT_GAUGES = {
     "By how much the clock of the database, which the engine follows, is ahead of this machine's; 0 until it owns the database. A slope is drift, a step a clock that was set.",
   engine_requests_in_flight:
     'Requests that wait for a shard, polls that wait for a task among them.',
+  engine_work_under_way_bytes:
+    'Bodies that shards have been given and have not answered, and 3 KiB for each instance that they make; at most 64 MiB.',
 } as const;
 
 export type FrontMetricName = keyof typeof FRONT_COUNTERS | keyof typeof FRONT_GAUGES;

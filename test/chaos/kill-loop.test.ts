@@ -11,6 +11,8 @@ import { type ChaosServer, startChaosServer } from './run.js';
 
 const KILLS = byDepth(4, 50);
 const CRASHES = byDepth(1, 5);
+/** Of each fault that ends by itself. */
+const HARDSHIPS = byDepth(0, 10);
 const SHARDS = 2;
 
 const seed = Number(process.env.CHAOS_SEED ?? randomInt(0x1_0000_0000));
@@ -21,6 +23,22 @@ before(async () => {
 });
 
 after(() => server?.stop());
+
+const skip = HARDSHIPS === 0 && 'npm run test:deep';
+
+test(`${HARDSHIPS} of each fault that ends by itself, kills between them, lose nothing either`, {
+  skip,
+}, async (t) => {
+  t.diagnostic(`seed ${seed}`);
+  const summary = await server.round({ seed, cycles: 5, pgCycles: 0, hardships: HARDSHIPS });
+  t.diagnostic(`requests: ${JSON.stringify(summary.requests)}`);
+  assert.deepEqual(summary.violations, [], `seed ${seed}`);
+  const least = 10 * summary.hardships;
+  assert.ok(
+    summary.requests.acknowledged > least,
+    `only ${summary.requests.acknowledged} promises`,
+  );
+});
 
 test(`${KILLS} kills of the server and ${CRASHES} crashes of Postgres lose nothing that was acknowledged`, async (t) => {
   t.diagnostic(`seed ${seed}`);

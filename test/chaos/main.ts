@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- [--cycles 1000] [--pg-cycles 100] [--seed n] [--shards 2]`: the long form of the
+ * `npm run chaos -- [--cycles 1000] [--pg-cycles 100] [--hardships 20] [--seed n] [--shards 2]`: the long form of the
  * kill loop, in rounds, with a line of progress while it runs and a table at the end. The exit code
  * is 0 only if no promise was broken.
  */
@@ -11,6 +11,7 @@ import { type RoundSummary, startChaosServer } from './run.js';
 interface Plan {
   readonly cycles: number;
   readonly pgCycles: number;
+  readonly hardships: number;
   readonly seed: number;
   readonly shards: number;
 }
@@ -26,6 +27,7 @@ function readPlan(): Plan {
     options: {
       cycles: { type: 'string', default: '1000' },
       'pg-cycles': { type: 'string' },
+      hardships: { type: 'string', default: '0' },
       seed: { type: 'string' },
       shards: { type: 'string', default: '2' },
     },
@@ -35,6 +37,7 @@ function readPlan(): Plan {
     cycles,
     // One crash of the database to ten kills, when nothing else is asked for.
     pgCycles: count('--pg-cycles', values['pg-cycles'] ?? String(Math.ceil(cycles / 10))),
+    hardships: count('--hardships', values.hardships),
     seed: count('--seed', values.seed ?? String(randomInt(0x1_0000_0000))),
     shards: count('--shards', values.shards),
   };
@@ -47,7 +50,9 @@ function count(name: string, value: string): number {
 }
 
 async function main(plan: Plan): Promise<number> {
-  say(`seed ${plan.seed}: ${plan.cycles} kills and ${plan.pgCycles} crashes of Postgres`);
+  say(
+    `seed ${plan.seed}: ${plan.cycles} kills, ${plan.pgCycles} crashes of Postgres, ${plan.hardships} of each other fault`,
+  );
   const server = await startChaosServer(plan.shards);
   const summaries: RoundSummary[] = [];
   try {
@@ -80,6 +85,7 @@ function* rounds(plan: Plan) {
       seed: (plan.seed + i) >>> 0,
       cycles: share(plan.cycles, all, i),
       pgCycles: share(plan.pgCycles, all, i),
+      hardships: share(plan.hardships, all, i),
     };
   }
 }
@@ -95,13 +101,14 @@ function printTable(plan: Plan, summaries: readonly RoundSummary[]): void {
     ['seed', plan.seed],
     ['kills', sum(({ kills }) => kills)],
     ['crashes of Postgres', sum(({ crashes }) => crashes)],
+    ['faults that ended by themselves', sum(({ hardships }) => hardships)],
     ['instances', sum(({ instances }) => instances)],
     ['tasks', sum(({ tasks }) => tasks)],
     ['requests acknowledged', sum(({ requests }) => requests.acknowledged)],
     ['requests refused', sum(({ requests }) => requests.refused)],
     ['requests of unknown outcome', sum(({ requests }) => requests.unknown)],
     ['kill to ready', times(summaries.flatMap(({ restartMs }) => restartMs))],
-    ['Postgres up to serving', times(summaries.flatMap(({ serveAgainMs }) => serveAgainMs))],
+    ['fault over to serving', times(summaries.flatMap(({ serveAgainMs }) => serveAgainMs))],
     ['faults over to rest', times(summaries.map(({ settleMs }) => settleMs))],
     ['promises broken', sum(({ violations }) => violations.length)],
   ];

@@ -6,6 +6,7 @@
 import { rmSync } from 'node:fs';
 import { ensureServer, type ServerOptions, stopServer } from '../../src/db/embedded-server.js';
 import { makeDataDir } from '../helpers/engine.js';
+import { signalTree } from '../helpers/process-tree.js';
 
 export interface CrashablePostgres {
   readonly url: string;
@@ -13,6 +14,8 @@ export interface CrashablePostgres {
   crash(): Promise<void>;
   /** Starts it again; resolves when it accepts connections. */
   start(): Promise<void>;
+  /** To all its processes, such as SIGSTOP and SIGCONT. */
+  signal(signal: NodeJS.Signals): void;
   /** Ends it and removes its data. */
   remove(): Promise<void>;
 }
@@ -55,6 +58,7 @@ export async function startCrashablePostgres(): Promise<CrashablePostgres> {
     async start() {
       server = await ensureServer({ ...options, port: server.port });
     },
+    signal: (signal) => signalTree(server.pid, signal),
     async remove() {
       process.removeListener('exit', endWithProcess);
       await stopServer(server.pid);

@@ -8,11 +8,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { type Client, createClient, expectStatus } from '../helpers/client.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
+import { FaultProxy } from '../helpers/proxy.js';
 import { ChaosClient, type World } from './clients.js';
 import { createGate } from './gate.js';
+import { HARDSHIP_NAMES, type Surroundings, suffer } from './hardships.js';
 import { findViolations } from './invariants.js';
 import { Ledger } from './ledger.js';
-import { type CrashablePostgres, startCrashablePostgres } from './postgres.js';
+import { startCrashablePostgres } from './postgres.js';
 import { createRandom, type Random } from './random.js';
 import { readBack } from './read-back.js';
 import { findMisrouted, startCanary } from './releases.js';
@@ -27,6 +29,8 @@ export interface RoundPlan {
   readonly cycles: number;
   /** Crashes of Postgres while the server stays up. */
   readonly pgCycles: number;
+  /** Of each fault that ends by itself; default: none. */
+  readonly hardships?: number;
   /** Called after each fault. */
   readonly onFault?: (done: number, all: number) => void;
 }
@@ -34,12 +38,13 @@ export interface RoundPlan {
 export interface RoundSummary {
   readonly kills: number;
   readonly crashes: number;
+  readonly hardships: number;
   readonly instances: number;
   readonly tasks: number;
   readonly requests: Ledger['counts'];
   /** From the kill until the next process is ready. */
   readonly restartMs: readonly number[];
-  /** From Postgres accepting connections until the server acknowledges writes again. */
+  /** From Postgres accepting connections, or the end of a fault that ends by itself, until the server acknowledges writes again. */
   readonly serveAgainMs: readonly number[];
   /** From the end of the faults until everything rested. */
   readonly settleMs: number;
@@ -84,9 +89,14 @@ export async function startChaosServer(shards: number): Promise<ChaosServer> {
     await pool.end();
     await postgres.remove();
   };
+  const { proxy, url } = await FaultProxy.before(postgres.url);
   const target: Target = {
-    engine: await startFor(postgres, shards, stopAround),
+    engine: await startFor(url, shards, async () => {
+      await proxy.stop();
+      await stopAround();
+    }),
     postgres,
+    proxy,
     sink,
     pool,
   };
@@ -98,13 +108,14 @@ export async function startChaosServer(shards: number): Promise<ChaosServer> {
     },
     async stop() {
       await target.engine.stop();
+      await proxy.stop();
       await stopAround();
     },
   };
 }
 
 async function startFor(
-  postgres: CrashablePostgres,
+  databaseUrl: string,
   shards: number,
   onFailure: () => Promise<void>,
 ): Promise<Engine> {
@@ -116,17 +127,16 @@ async function startFor(
     ENGINE_WORKER_REAPER_TICK_SECS: '1',
   };
   try {
-    return await startEngine({ databaseUrl: postgres.url, env });
+    return await startEngine({ databaseUrl, env });
   } catch (error) {
     await onFailure();
     throw error;
   }
 }
 
-interface Target {
+interface Target extends Surroundings {
   /** The process of the moment. */
   engine: Engine;
-  readonly postgres: CrashablePostgres;
   readonly sink: Sink;
   readonly pool: pg.Pool;
 }
@@ -166,6 +176,7 @@ async function runRound(target: Target, tenant: string, plan: RoundPlan): Promis
     return {
       kills: plan.cycles,
       crashes: plan.pgCycles,
+      hardships: (plan.hardships ?? 0) * HARDSHIP_NAMES.length,
       instances: ledger.instances.size,
       tasks: ledger.tasks.size,
       requests: { ...ledger.counts },
@@ -211,7 +222,11 @@ async function injectFaults(
   const random = createRandom(plan.seed, 2_000);
   const restartMs: number[] = [];
   const serveAgainMs: number[] = [];
-  const faults = shuffled(random, plan.cycles, plan.pgCycles);
+  const faults = shuffled(random, [
+    ...Array.from({ length: plan.cycles }, () => 'kill' as const),
+    ...Array.from({ length: plan.pgCycles }, () => 'crash' as const),
+    ...Array.from({ length: plan.hardships ?? 0 }, () => HARDSHIP_NAMES).flat(),
+  ]);
   for (const [done, fault] of faults.entries()) {
     const { acknowledged } = world.ledger.counts;
     await wait(random.integer(UP_MS.min, UP_MS.max));
@@ -221,7 +236,11 @@ async function injectFaults(
       throw new Error(`the server ended by itself\n${target.engine.output()}`);
     }
     if (fault === 'kill') restartMs.push(await killServer(target, world));
-    else serveAgainMs.push(await crashPostgres(target, world, random));
+    else if (fault === 'crash') serveAgainMs.push(await crashPostgres(target, world, random));
+    else {
+      await suffer(fault, target, random);
+      serveAgainMs.push(await servesAgain(target, world, fault));
+    }
     plan.onFault?.(done + 1, faults.length);
   }
   return { restartMs, serveAgainMs };
@@ -238,13 +257,9 @@ async function promised({ engine }: Target, { ledger }: World, count: number): P
   }
 }
 
-function shuffled(random: Random, kills: number, crashes: number): ('kill' | 'crash')[] {
-  let killsLeft = kills;
-  return Array.from({ length: kills + crashes }, (_, i) => {
-    const isKill = random.integer(1, kills + crashes - i) <= killsLeft;
-    if (isKill) killsLeft -= 1;
-    return isKill ? 'kill' : 'crash';
-  });
+function shuffled<T>(random: Random, values: readonly T[]): T[] {
+  const left = [...values];
+  return values.map(() => left.splice(random.integer(0, left.length - 1), 1)[0]!);
 }
 
 async function killServer(target: Target, { gate }: World): Promise<number> {
@@ -263,12 +278,17 @@ async function crashPostgres(target: Target, world: World, random: Random): Prom
   await target.postgres.crash();
   await wait(random.integer(PG_DOWN_MS.min, PG_DOWN_MS.max));
   await target.postgres.start();
+  return servesAgain(target, world, 'Postgres came back');
+}
+
+/** @returns how long that took, in milliseconds */
+async function servesAgain(target: Target, world: World, after: string): Promise<number> {
   const startedAt = performance.now();
   await target.engine.waitReady(SERVE_AGAIN_MS_MAX);
   const before = world.ledger.counts.acknowledged;
   while (world.ledger.counts.acknowledged === before) {
     if (performance.now() - startedAt > SERVE_AGAIN_MS_MAX) {
-      throw new Error(`no write after Postgres came back\n${target.engine.output()}`);
+      throw new Error(`no write after: ${after}\n${target.engine.output()}`);
     }
     await wait(POLL_MS);
   }

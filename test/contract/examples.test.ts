@@ -206,6 +206,7 @@ test('every example of a request is taken by the server', async () => {
   await send('cron.update');
   await send('cron.run');
   await send('apiKeys.mint');
+  await send('tenantLimits.put');
   realIds.set(subscription, (await send<{ id: string }>('webhooks.subscribe')).id);
   await send('webhooks.update');
   await send('triggers.create');

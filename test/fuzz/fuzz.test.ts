@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { loadUws } from '../../src/http/server-uws.js';
 import type { Api } from '../helpers/api.js';
 import { conforms, OPERATIONS, type Operation, type Schema } from '../helpers/contract.js';
 import { byDepth } from '../helpers/depth.js';
@@ -16,41 +17,48 @@ import { type Purpose, problemOf } from './checks.js';
 import { type FuzzReport, fuzz } from './fuzzer.js';
 import { violationsOf } from './hostile.js';
 import { KnownIds } from './known.js';
-import { startFuzzedServer, WATCH } from './server.js';
+import { BACKENDS, type Backend, startFuzzedServer, WATCH } from './server.js';
 
-const REQUESTS = byDepth(3_000, 20_000);
+/** Of each backend: 200,000 in the long form, for both together. */
+const REQUESTS = byDepth(3_000, 100_000);
+/** The short form takes the one that servers take. */
+const TRIED = byDepth<readonly Backend[]>(
+  ['auto'],
+  BACKENDS.filter((one) => one === 'node' || (one === 'uws' && loadUws().ok)),
+);
 /** One that does not change: other ones are for `npm run fuzz`, which takes a new one each time. */
 const SEED = 1;
 /** By chance some operation may only ever be asked for what does not exist. */
 const REACHED_MIN = 0.92;
 
-describe('the API under fire', () => {
-  let api: Api | undefined;
-  let report: FuzzReport;
+for (const backend of TRIED)
+  describe(`the API under fire, backend ${backend}`, () => {
+    let api: Api | undefined;
+    let report: FuzzReport;
 
-  before(async () => {
-    const seed = Number(process.env.FUZZ_SEED ?? SEED);
-    process.stdout.write(`FUZZ_SEED=${seed}\n`);
-    api = await startFuzzedServer();
-    report = await fuzz(api, { requests: REQUESTS, seed });
-  });
-  after(() => api?.stop());
+    before(async () => {
+      const seed = Number(process.env.FUZZ_SEED ?? SEED);
+      process.stdout.write(`FUZZ_SEED=${seed}\n`);
+      api = await startFuzzedServer(backend);
+      report = await fuzz(api, { requests: REQUESTS, seed });
+    });
+    after(() => api?.stop());
 
-  test(`${REQUESTS} requests meet no server error, no hang and no answer beside the document`, () => {
-    const found = report.failures.map(({ problem, exchange }) => `${problem}\n${exchange}`);
-    assert.equal(found.length, 0, found.join('\n\n'));
-    assert.equal(report.sent, REQUESTS);
-  });
+    test(`${REQUESTS} requests meet no server error, no hang and no answer beside the document`, () => {
+      const found = report.failures.map(({ problem, exchange }) => `${problem}\n${exchange}`);
+      assert.equal(found.length, 0, found.join('\n\n'));
+      assert.equal(report.sent, REQUESTS);
+    });
 
-  test('they reach every operation, and most of them with success', () => {
-    const reached = OPERATIONS.filter(({ id }) => report.byOperation.has(id));
-    assert.equal(reached.length, OPERATIONS.length);
-    const succeeded = OPERATIONS.filter(({ id }) =>
-      [...(report.byOperation.get(id)?.keys() ?? [])].some((status) => status < 300),
-    );
-    assert.ok(succeeded.length >= OPERATIONS.length * REACHED_MIN, `${succeeded.length}`);
+    test('they reach every operation, and most of them with success', () => {
+      const reached = OPERATIONS.filter(({ id }) => report.byOperation.has(id));
+      assert.equal(reached.length, OPERATIONS.length);
+      const succeeded = OPERATIONS.filter(({ id }) =>
+        [...(report.byOperation.get(id)?.keys() ?? [])].some((status) => status < 300),
+      );
+      assert.ok(succeeded.length >= OPERATIONS.length * REACHED_MIN, `${succeeded.length}`);
+    });
   });
-});
 
 describe('the checks', () => {
   const headers = {

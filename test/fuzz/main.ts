@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [--requests 200000] [--seed n]`: that many requests made of the OpenAPI document,
+ * `npm run fuzz -- [--requests 200000] [--seed n] [--backend uws|node]`: that many requests made of the OpenAPI document,
  * and every sort of problem that they found. The exit code is 0 when there was none.
  */
 
@@ -7,19 +7,22 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { stopSharedServer } from '../helpers/database.js';
 import { type FuzzReport, fuzz } from './fuzzer.js';
-import { startFuzzedServer } from './server.js';
+import { BACKENDS, startFuzzedServer } from './server.js';
 
 const { values } = parseArgs({
   options: {
     requests: { type: 'string', default: '200000' },
     seed: { type: 'string' },
     except: { type: 'string', default: '' },
+    backend: { type: 'string', default: 'auto' },
   },
 });
 const requests = whole('--requests', values.requests);
 const seed = whole('--seed', values.seed ?? String(randomInt(0x7fff_ffff)));
-say(`seed ${seed}: ${requests} requests`);
-const api = await startFuzzedServer();
+const backend = BACKENDS.find((one) => one === values.backend);
+if (backend === undefined) refuse('--backend', `one of ${BACKENDS.join(', ')}`, values.backend);
+say(`seed ${seed}: ${requests} requests to ${backend}`);
+const api = await startFuzzedServer(backend);
 const startedMs = performance.now();
 try {
   const except = values.except.split(',');
@@ -44,7 +47,11 @@ function print({ sent, failures, byPurpose, byOperation }: FuzzReport): void {
 
 function whole(name: string, value: string): number {
   if (/^\d{1,10}$/.test(value)) return Number(value);
-  process.stderr.write(`${name} must be a whole number, not "${value}"\n`);
+  return refuse(name, 'a whole number', value);
+}
+
+function refuse(name: string, wanted: string, value: string): never {
+  process.stderr.write(`${name} must be ${wanted}, not "${value}"\n`);
   process.exit(2);
 }
 

@@ -11,6 +11,10 @@ export const FUZZED_ENV = {
   NODE_OPTIONS: `--import=${WATCH}`,
 };
 
-export function startFuzzedServer(): Promise<Api> {
-  return startApi({ env: FUZZED_ENV });
+/** Which of them serves HTTP; `auto` is what a server takes that is told nothing. */
+export const BACKENDS = ['auto', 'uws', 'node'] as const;
+export type Backend = (typeof BACKENDS)[number];
+
+export function startFuzzedServer(backend: Backend = 'auto'): Promise<Api> {
+  return startApi({ env: { ...FUZZED_ENV, ENGINE_HTTP_BACKEND: backend } });
 }

@@ -111,7 +111,7 @@ export function describeAnswer(method: string, path: string, answer: Answer): st
 }
 
 /** What the default stands for, by its description. */
-const TOLD_AS_DEFAULT = [408, 413, 431];
+const TOLD_AS_DEFAULT = [408, 413, 429, 431];
 
 function responseOf({ responses }: Operation, status: number): Reference | Response | undefined {
   return responses[status] ?? (TOLD_AS_DEFAULT.includes(status) ? responses.default : undefined);
@@ -147,7 +147,7 @@ export function deref<T extends object>(thing: T | Reference): T {
 
 /** Before there is an operation, the transport may refuse a request by what any refusal looks like. */
 function judgeUnknown({ status }: Answer): string | undefined {
-  return [400, 404, 405, 408, 413, 431, 503].includes(status)
+  return [400, 404, 405, 408, 413, 429, 431, 503].includes(status)
     ? undefined
     : `status ${status} for what the document does not know`;
 }

@@ -24,6 +24,7 @@ import { SHARD_SETTINGS } from './shard.js';
 import { readRow } from './unit-rows.js';
 
 export const TENANT = 'tenant';
+export const SEQUENCE = '0195ffff-0000-7000-8000-000000000001';
 
 export class HandShard {
   now = 1_700_000_000_000;
@@ -93,6 +94,12 @@ export class HandShard {
     const request = { id, operation, tenant, target, body: JSON.stringify(body) };
     this.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
     return this.#requests;
+  }
+
+  /** Creates an instance of `SEQUENCE`. @returns the number of the request */
+  create(more: Json = {}): number {
+    const body = { sequence_id: SEQUENCE, tenant_id: TENANT, namespace: 'n', ...more };
+    return this.ask('instances.create', '', body);
   }
 
   hint(...messages: PeerMessage[]): void {

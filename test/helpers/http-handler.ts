@@ -68,6 +68,9 @@ export function handlerOver(deps: HttpRequestDeps): Handler {
   const context = (): HandlerContext => ({
     signal: new AbortController().signal,
     idempotencyToken: 'token-1',
+    tenant: 'a',
+    isLong: false,
+    waitFor: (what) => what,
     log: { debug: note('debug'), info: note('info'), warn: note('warn') },
     now: () => 0,
   });

@@ -14,6 +14,7 @@ export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
     random: () => 0.5,
     ids: idsOf(() => NOW),
     shards: 1,
+    stepTimeoutMaxMs: 300_000,
     unpoliciedRetry: 'redispatch',
     requireClaimEpoch: false,
     workerStaleMs: 60_000,

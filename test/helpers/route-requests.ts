@@ -388,6 +388,7 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'releases.canary': () => ({ percent: 50 }),
   'releases.promote': () => ({ force: true }),
   'sequences.compare': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
+  'tenantLimits.put': () => ({ queue_depth_max: 1_000_000 }),
   'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant, capabilities: ['worker'] }),
   'continuity.create': ({ instance, runtime }, tenant_id) => ({
     tenant_id,

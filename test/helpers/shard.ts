@@ -58,6 +58,7 @@ export const SHARD_SETTINGS: ShardSettings = {
   workerStaleMs: 60_000,
   workerReaperTickMs: 5_000,
   requireClaimEpoch: false,
+  stepTimeoutMaxMs: 300_000,
   unpoliciedRetry: 'redispatch',
   maxContextBytes: 262_144,
   maxOutputBytes: 1_048_576,

@@ -39,6 +39,11 @@ import { sampledRuns, storedRun } from '../../src/db/reads/replay-reads.js';
 import { orphans } from '../../src/db/reads/retention-reads.js';
 import { SEQUENCE_LOOKUPS, sequenceList, versionList } from '../../src/db/reads/sequence-reads.js';
 import {
+  openTaskCount,
+  scheduleCount,
+  tenantLimitRows,
+} from '../../src/db/reads/tenant-limit-reads.js';
+import {
   deliveryAttempts,
   deliveryList,
   outboxList,
@@ -195,6 +200,8 @@ const FILL = [
      id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
    select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
    from generate_series(1, 10000) g`,
+  `insert into tenant_limits (tenant_id, limits, set_at)
+   select 'tenant-' || g, '{}', ${AT} from generate_series(1, 10000) g`,
   `insert into webhook_outbox (
      id, url, event_type, instance_id, tenant_id, body, attempts, status, next_attempt_at,
      created_at, subscription_id)
@@ -677,6 +684,9 @@ describe('what the front thread reads', () => {
     ['an instance', { text: instanceById.text, values: [BUSY] }],
     ['the history of a task', { text: taskHistory.text, values: [uuid(9)] }],
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
+    ['limits of tenants', { text: tenantLimitRows.text, values: ['t', 5_000] }],
+    ['schedules of a tenant', { text: scheduleCount.text, values: ['t', 10_000] }],
+    ['open tasks of a tenant', { text: openTaskCount.text, values: ['t', 10_000] }],
     ['live keys', { text: liveKeys.text, values: ['ak_5', 5_000] }],
     ['a key', { text: keyState.text, values: ['ak_5'] }],
     ['an approval', { text: approvalById.text, values: [uuid(9)] }],

@@ -104,6 +104,78 @@ for (const backend of ['uws', 'node'] as const) {
       });
     });
 
+    test('a route may take less than the server, and its refusal has the number', async () => {
+      const options = {
+        maxBodyBytes: 200_000,
+        bodyBytesOf: (_method: string, path: string) => (path === '/all' ? undefined : 70_000),
+      };
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          for (const [path, bytes, status] of [
+            ['/part', 70_000, 200],
+            ['/part', 70_001, 413],
+            ['/all', 200_000, 200],
+            ['/all', 200_001, 413],
+          ] as const) {
+            for (const isChunked of [false, true]) {
+              const client = await Client.open(port);
+              const text = 'x'.repeat(bytes);
+              client.send(
+                isChunked
+                  ? `POST ${path} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+                  : `POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n${text}`,
+              );
+              const reply = await client.reply();
+              assert.equal(reply.status, status, `${path} ${bytes} ${isChunked}`);
+              if (status === 413) assert.match(reply.body, new RegExp(`than ${bytes - 1} bytes`));
+              client.close();
+            }
+          }
+        },
+        options,
+      );
+    });
+
+    test('a compressed body is a 415 that names its encoding, identity is none', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        for (const [encoding, status] of [
+          ['identity', 200],
+          ['gzip', 415],
+          ['BR', 415],
+        ] as const) {
+          const client = await Client.open(port);
+          client.send(
+            `POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: ${encoding}\r\nContent-Length: 2\r\n\r\n{}`,
+          );
+          const reply = await client.reply();
+          assert.equal(reply.status, status, encoding);
+          if (status === 415)
+            assert.ok(reply.body.includes(` ${encoding.toLowerCase()} `), reply.body);
+          client.close();
+        }
+      });
+    });
+
+    test('nobody keeps an answer in JSON, or takes it for something else, refusals included', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        for (const request of [
+          'GET /a HTTP/1.1\r\nHost: h\r\n\r\n',
+          'GET /a HTTP/1.1\r\nHost: h\r\nX-Api-Key: a\r\nX-Api-Key: b\r\n\r\n',
+          `POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: ${MAX_BODY_BYTES + 1}\r\n\r\n${'x'.repeat(MAX_BODY_BYTES + 1)}`,
+        ]) {
+          const client = await Client.open(port);
+          client.send(request);
+          const { headers } = await client.reply();
+          const told = new Map(Object.entries(headers));
+          assert.equal(told.get('cache-control'), 'no-store', request.slice(0, 80));
+          assert.equal(told.get('x-content-type-options'), 'nosniff');
+          assert.equal(told.get('vary'), 'authorization, x-api-key, x-tenant-id, accept');
+          client.close();
+        }
+      });
+    });
+
     test('a body stays valid after later requests have come', async () => {
       const kept: HttpRequest[] = [];
       const keep: HttpHandler = (request, exchange) => {

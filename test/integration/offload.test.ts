@@ -7,6 +7,7 @@ import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import {
   IN_PLACE,
   JOBS_MAX,
+  JOBS_PER_TENANT_MAX,
   type Offload,
   type OffloadControl,
   OffloadPool,
@@ -208,7 +209,7 @@ describe('heavy work', () => {
 
   for (const [what, name, input, says] of CASES) {
     test(`${what}: ${name} says the same in place, in a thread, and for another thread`, async () => {
-      const run = (where: Offload) => where.run(name, input as never);
+      const run = (where: Offload) => where.run('t', name, input as never);
       const expected = await run(IN_PLACE);
       assert.match(typeof expected === 'string' ? expected : JSON.stringify(expected ?? ''), says);
       assert.deepEqual(await run(offload), expected);
@@ -218,34 +219,34 @@ describe('heavy work', () => {
 
   test('capsules of any size are opened to what was sealed, unless a bit was changed', async () => {
     for (const text of ['{"n":1}', LARGE_OUTPUT.output ?? '']) {
-      const sealed = await offload.run('sealCapsule', sealTask([output(text)]));
+      const sealed = await offload.run('t', 'sealCapsule', sealTask([output(text)]));
       assert.ok(sealed.ok);
       const { capsule, payload_base64 } = sealed.value;
       const now = '2026-01-02T00:00:00Z';
       const task = { capsule, keys: KEYRING.opening, now };
       const bytes = Buffer.from(payload_base64, 'base64');
-      const opened = await offload.run('openCapsule', { ...task, sealed: bytes });
+      const opened = await offload.run('t', 'openCapsule', { ...task, sealed: bytes });
       assert.ok(opened.ok);
       assert.deepEqual(JSON.parse(opened.value.outputs[0] ?? '').output, JSON.parse(text));
       bytes[20] = (bytes[20] ?? 0) ^ 1;
-      const refused = await offload.run('openCapsule', { ...task, sealed: bytes });
+      const refused = await offload.run('t', 'openCapsule', { ...task, sealed: bytes });
       assert.match(refused.ok ? '' : refused.message, /hash mismatch/);
     }
   });
 
   test('that throws rejects with what it threw, wherever it was asked for', async () => {
     const broken = runReplay({ run: { ...ran, outputs: 'no JSON' } });
-    await assert.rejects(offload.run('replayRun', broken), SyntaxError);
-    await assert.rejects(elsewhere.run('replayRun', broken), SyntaxError);
-    assert.deepEqual(await offload.run('replayRun', runReplay()), { kind: 'match' });
+    await assert.rejects(offload.run('t', 'replayRun', broken), SyntaxError);
+    await assert.rejects(elsewhere.run('t', 'replayRun', broken), SyntaxError);
+    assert.deepEqual(await offload.run('t', 'replayRun', runReplay()), { kind: 'match' });
   });
 
   test('that takes too long is given up, and the next job has a thread again', async () => {
     const long = runReplay({ definitions: { ...same, candidate: endless }, ticksMax: 1e9 });
     for (const asked of [offload, elsewhere]) {
-      await assert.rejects(asked.run('replayRun', long, 50), TooCostly);
+      await assert.rejects(asked.run('t', 'replayRun', long, 50), TooCostly);
     }
-    assert.deepEqual(await offload.run('replayRun', runReplay()), { kind: 'match' });
+    assert.deepEqual(await offload.run('t', 'replayRun', runReplay()), { kind: 'match' });
   });
 
   test('that needs too much memory costs its thread only', async () => {
@@ -253,8 +254,8 @@ describe('heavy work', () => {
     try {
       const data = `{"items":[${'{},'.repeat(1_500_000)}{}]}`;
       const large = runReplay({ run: { ...ran, data } });
-      await assert.rejects(small.through().run('replayRun', large), TooCostly);
-      const { kind } = await small.through().run('replayRun', runReplay());
+      await assert.rejects(small.through().run('t', 'replayRun', large), TooCostly);
+      const { kind } = await small.through().run('t', 'replayRun', runReplay());
       assert.equal(kind, 'match');
     } finally {
       await small.stop();
@@ -264,27 +265,37 @@ describe('heavy work', () => {
   test('is refused beyond a bound, and taken again later; small work needs no thread', async () => {
     const [large, small] = [pair(128 * 1024), pair(0)];
     assert.ok(!JOBS.compareDefinitions.isSmall(large) && JOBS.compareDefinitions.isSmall(small));
-    const taken = Array.from({ length: JOBS_MAX }, () => offload.run('compareDefinitions', large));
+    const ask = (tenant: string, where: Offload = offload) =>
+      where.run(tenant, 'compareDefinitions', large);
+    const some = (tenant: string, count: number) =>
+      Array.from({ length: count }, () => ask(tenant));
+    const taken = some('t', JOBS_PER_TENANT_MAX);
+    await assert.rejects(ask('t'), { code: 'ENG_TENANT_SHARE', status: 429 });
+    await assert.rejects(ask('t', elsewhere), { code: 'ENG_TENANT_SHARE', status: 429 });
+    taken.push(...some('u', JOBS_MAX - JOBS_PER_TENANT_MAX));
     const overloaded = { code: 'ENG_OVERLOADED', status: 503 };
-    await assert.rejects(offload.run('compareDefinitions', large), overloaded);
-    await assert.rejects(elsewhere.run('compareDefinitions', large), overloaded);
-    assert.ok(await offload.run('compareDefinitions', small));
+    await assert.rejects(ask('v'), overloaded);
+    await assert.rejects(ask('v', elsewhere), overloaded);
+    assert.ok(await offload.run('t', 'compareDefinitions', small));
     await Promise.all(taken);
-    assert.ok(await offload.run('compareDefinitions', large));
+    assert.ok(await offload.run('t', 'compareDefinitions', large));
   });
 
   test('is given up by who asked for it, and when the engine stops', async () => {
     const stopping = new OffloadPool();
     const gone = new AbortController();
     const stopped = { code: 'ENG_STOPPING', status: 503 };
-    const own = stopping.through(gone.signal).run('verifyProvenance', chain(5_000));
-    const other = stopping.through().run('verifyProvenance', chain(120));
+    const own = stopping.through(gone.signal).run('t', 'verifyProvenance', chain(5_000));
+    const other = stopping.through().run('t', 'verifyProvenance', chain(120));
     gone.abort();
     await assert.rejects(own, stopped);
     assert.match(await other, /"valid":true/);
-    const last = assert.rejects(stopping.through().run('verifyProvenance', chain(5_000)), stopped);
+    const last = assert.rejects(
+      stopping.through().run('t', 'verifyProvenance', chain(5_000)),
+      stopped,
+    );
     await stopping.stop();
     await last;
-    await assert.rejects(stopping.through().run('verifyProvenance', chain(120)), stopped);
+    await assert.rejects(stopping.through().run('t', 'verifyProvenance', chain(120)), stopped);
   });
 });

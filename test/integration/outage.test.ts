@@ -7,7 +7,6 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { LIMITS } from '../../src/limits.js';
@@ -15,6 +14,7 @@ import { eventually } from '../helpers/api.js';
 import { type Client, createClient, expectStatus } from '../helpers/client.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
+import { signalTree } from '../helpers/process-tree.js';
 
 const TENANT = 'outage';
 const RECOVERY_MS = 100_000;
@@ -63,31 +63,7 @@ async function stopDatabase(): Promise<void> {
   await postgres?.stop();
 }
 
-/** The postmaster and its backends. */
-function signalPostgres(signal: NodeJS.Signals): void {
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => parentOf(pid) === postgres.pid);
-  for (const pid of [postgres.pid, ...children]) {
-    try {
-      process.kill(pid, signal);
-    } catch (error) {
-      // A backend may have ended since it was listed.
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-    }
-  }
-}
-
-function parentOf(pid: number): number {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-  } catch {
-    // Gone between the listing and the look.
-    return 0;
-  }
-}
+const signalPostgres = (signal: NodeJS.Signals): void => signalTree(postgres.pid, signal);
 
 const create = (through = client) =>
   through.post<{ id: string }>('/instances', {

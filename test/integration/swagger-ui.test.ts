@@ -40,7 +40,8 @@ describe('the documentation over HTTP', () => {
       assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
       for (const reply of [document, page]) {
         assert.ok(reply.headers['x-request-id']);
-        assert.equal(reply.headers['cache-control'], 'no-cache');
+        const kept = reply === page ? 'no-cache' : 'no-store';
+        assert.equal(reply.headers['cache-control'], kept);
         assert.equal(reply.headers['x-content-type-options'], 'nosniff');
         assert.equal(reply.headers.deprecation, undefined);
       }

@@ -98,6 +98,7 @@ export class CronWorld {
         workerStaleMs: 60_000,
         workerReaperTickMs: 5_000,
         requireClaimEpoch: false,
+        stepTimeoutMaxMs: 300_000,
         unpoliciedRetry: 'redispatch',
         maxContextBytes: 0,
         maxOutputBytes: 1_048_576,

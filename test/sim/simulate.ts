@@ -193,6 +193,7 @@ class Simulation {
         workerStaleMs: random.pick([2_000, 8_000]),
         workerReaperTickMs: 1_000,
         requireClaimEpoch: false,
+        stepTimeoutMaxMs: 300_000,
         unpoliciedRetry: random.pick(['redispatch', 'fail']),
         maxContextBytes: 262_144,
         maxOutputBytes: 1_048_576,

@@ -174,6 +174,7 @@ class Days {
         workerStaleMs: MINUTE_MS,
         workerReaperTickMs: MINUTE_MS,
         requireClaimEpoch: true,
+        stepTimeoutMaxMs: 300_000,
         unpoliciedRetry: 'fail',
         maxContextBytes: 0,
         maxOutputBytes: 1_048_576,

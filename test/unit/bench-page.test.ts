@@ -11,11 +11,19 @@ import { roundSteps } from '../../bench/chart/svg.js';
 import type { Machine } from '../../bench/machine.js';
 import { type Costs, carriedBy, limitsOf, PLANNED_SHARE } from '../../bench/page/carry.js';
 import { picturesOf } from '../../bench/page/pictures.js';
+import { pressureRegions } from '../../bench/page/pressure.js';
 import { NOT_MEASURED, regionsOf } from '../../bench/page/regions.js';
 import { readStored, type Stored, StoredParts } from '../../bench/page/stored.js';
 import { drawnIn, writePage } from '../../bench/page/write.js';
+import { OPERATIONS } from '../../bench/pressure/victim.js';
 import { type PartResult, partsOf, saveResults } from '../../bench/report.js';
-import { isReached, reachedOf, TARGET_NAMES, verdictsOf } from '../../bench/targets.js';
+import {
+  isOfPressure,
+  isReached,
+  reachedOf,
+  TARGET_NAMES,
+  verdictsOf,
+} from '../../bench/targets.js';
 
 const MACHINE: Machine = {
   name: 'test',
@@ -120,7 +128,10 @@ test('of what was not measured the page says so, and has no picture', () => {
     assert.doesNotMatch(text, /NaN|undefined|!\[/, name);
   }
   assert.equal(regions.cost, NOT_MEASURED);
-  assert.equal(regions.aims?.match(/not measured/g)?.length, TARGET_NAMES.length);
+  assert.equal(
+    regions.aims?.match(/not measured/g)?.length,
+    TARGET_NAMES.filter((name) => !isOfPressure(name)).length,
+  );
 });
 
 test('what was measured stands in the page with its aim and its picture, beside what was not', () => {
@@ -195,12 +206,39 @@ test('rows of a part are stored apart, so that each can be measured again alone'
   assert.deepEqual(partsOf('latency', whole), { latency: whole });
 });
 
+test('a table of pressure has each attack with what it cost the others, and marks what was missed', () => {
+  const latency = (p99: number) =>
+    Object.fromEntries(OPERATIONS.map((name) => [name, { count: 9, p99 }]));
+  const ratios = Object.fromEntries(OPERATIONS.map((name) => [name, name === 'poll' ? 7.5 : 1.5]));
+  const row = (crowd: string, errors: number) => ({
+    attack: 'http',
+    crowd,
+    what: 'takes it all',
+    idle: { latency: latency(4), errors: {} },
+    attacked: { latency: latency(6), errors: {} },
+    ratios,
+    errors,
+    attackers: { 201: 3, 429: 12 },
+    peakMib: 321,
+  });
+  const reached = { 'pressure ratio': 7.5, 'pressure errors': 2 };
+  const part = stored('pressure http', { rows: [row('two', 2), row('fifty', 0)], reached });
+  const regions = pressureRegions(new StoredParts([part]));
+  const [two, fifty] = [regions['pressure-two']!, regions['pressure-fifty']!];
+  assert.match(two, /takes it all.*4 → 6, 1\.5 ×.*\*\*7\.5 ×\*\*.*\*\*2\*\*.*201: 3, 429: 12/);
+  assert.match(fifty, /\*\*7\.5 ×\*\*.*\| 0 \|/);
+  assert.equal(pressureRegions(new StoredParts([]))['pressure-two'], NOT_MEASURED);
+});
+
 test('a page is written with its pictures, and old pictures go', (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-page-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const names = Object.keys(regionsOf(FULL, new Set()));
   const empty = names.map((name) => `<!-- generated: ${name} -->\n<!-- /generated -->\n`).join('');
   writeFileSync(path.join(folder, 'performance.md'), `by hand\n${empty}`);
+  const ofSecurity = Object.keys(pressureRegions(FULL));
+  const regions = ofSecurity.map((name) => `<!-- generated: ${name} -->\n<!-- /generated -->\n`);
+  writeFileSync(path.join(folder, 'security.md'), regions.join(''));
   mkdirSync(path.join(folder, 'images/performance'), { recursive: true });
   writeFileSync(path.join(folder, 'images/performance/old.svg'), '');
   writePage(path.join(folder, 'no-results'), folder);

@@ -55,6 +55,7 @@ beforeEach(async () => {
     loader: rows as Rows,
     now: () => 0,
     clock: realClock,
+    stepTimeoutMaxMs: 300_000,
     deprecated: async () => undefined,
     newId: () => ID,
     shards: 2,

@@ -8,7 +8,8 @@ import { describe, test } from 'node:test';
 import type { InProcessStep } from '../../actors/runtime/turn.js';
 import { HandlerPool } from '../../actors/shard/handler-pool.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import type { HandlerContext } from '../../src/handlers/registry.js';
+import type { JsonValue } from '../../src/core/json.js';
+import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
 import { LIMITS } from '../../src/limits.js';
 
 interface Call {
@@ -25,21 +26,19 @@ const DONE: StepOutcome = { kind: 'success', output: {} };
 function makePool() {
   const calls: Call[] = [];
   const taken: string[] = [];
+  const outcomes: StepOutcome[] = [];
   const timers = new Map<object, () => void>();
   const busy = new Set<string>();
   let wakes = 0;
+  const handler: EffectHandler = (_params, context) =>
+    new Promise((resolve) => {
+      const end = (outcome = DONE) => resolve(outcome);
+      calls.push({ token: context.idempotencyToken, context, end });
+    });
   const pool = new HandlerPool({
     secrets: NO_SECRETS,
-    handlers: new Map([
-      [
-        'h',
-        (_params, context) =>
-          new Promise((resolve) => {
-            const end = (outcome = DONE) => resolve(outcome);
-            calls.push({ token: context.idempotencyToken, context, end });
-          }),
-      ],
-    ]),
+    callMsMax: 300_000,
+    handlers: new Map([['h', Object.assign(handler, { limitMs: limitOf })]]),
     clock: {
       now: () => 7,
       monotonic: () => 0,
@@ -55,17 +54,21 @@ function makePool() {
       wakes += 1;
     },
     canTake: (instance) => !busy.has(instance),
-    onOutcome: (instance, { node }, outcome) => taken.push(`${instance}/${node} ${outcome.kind}`),
+    onOutcome(instance, { node }, outcome) {
+      taken.push(`${instance}/${node} ${outcome.kind}`);
+      outcomes.push(outcome);
+    },
   });
   return {
     pool,
     calls,
     taken,
+    outcomes,
     timers,
     busy,
     wakes: () => wakes,
-    start: (instance: string, node: number, attempt = 0) =>
-      pool.start(instance, stepOf(instance, node, attempt)),
+    start: (instance: string, node: number, attempt = 0, more: Partial<InProcessStep> = {}) =>
+      pool.start(instance, { ...stepOf(instance, node, attempt), ...more }),
     abort: (instance: string, node: number) => pool.abort(instance, { node, iteration: '' }),
     handOver: (hasTime = () => true) => pool.handOver(hasTime),
     call: (token: string) => {
@@ -76,10 +79,14 @@ function makePool() {
   };
 }
 
+/** As `timeout_ms` of http_request. */
+const limitOf = (params: JsonValue) => (params as { ms?: number }).ms ?? 10_000;
+
 const stepOf = (instance: string, node: number, attempt: number): InProcessStep => ({
   node,
   iteration: '',
   attempt,
+  tenant: instance.split(':')[0]!,
   handler: 'h',
   params: {},
   token: `${instance}/${node}`,
@@ -107,6 +114,59 @@ describe('slots', () => {
     handOver();
     await settled();
     assert.deepEqual(['a', 'b', 'c'].map(perInstance), [share + 1, share, rest + 1]);
+  });
+
+  test('of a tenant leave a quarter to the others, and who waits goes in turns per tenant', async () => {
+    const { pool, start, calls, call, handOver } = makePool();
+    const begin = (instance: string, count: number) => {
+      for (let node = 0; node < count; node += 1) start(instance, node);
+    };
+    const atWork = (tenant: string) =>
+      calls.filter(({ token }) => token.startsWith(`${tenant}:`)).length;
+    for (const instance of ['a:1', 'a:2', 'a:3']) begin(instance, 100);
+    await settled();
+    assert.equal(atWork('a'), LIMITS.handlersPerTenantMax);
+    begin('b:1', LIMITS.handlersPerShardMax - LIMITS.handlersPerTenantMax + 1);
+    begin('c:1', 1);
+    await settled();
+    assert.equal(pool.active, LIMITS.handlersPerShardMax);
+    // One of b waits before the one of c, and a hundred of a before both.
+    call('b:1/0').end();
+    call('b:1/1').end();
+    await settled();
+    handOver();
+    await settled();
+    assert.deepEqual([atWork('a'), atWork('b'), atWork('c')], [192, 65, 1]);
+  });
+
+  test('of long calls are others than those of short ones', async () => {
+    const { pool, start, call, calls } = makePool();
+    const { longHandlersPerInstanceMax: share } = LIMITS;
+    for (let node = 0; node <= share; node += 1) start('a', node, 0, { params: { ms: 60_001 } });
+    await settled();
+    assert.equal(calls.length, share);
+    start('a', 1_000, 0, { params: { ms: 60_000 } });
+    start('a', 1_001, 0, { params: { ms: 100_000 }, timeoutMs: 30_000 });
+    start('a', 1_002, 0, { params: { ms: 100_000 }, maxMs: 30_000 });
+    await settled();
+    assert.equal(pool.active, share + 3);
+    assert.deepEqual(
+      [0, 1_000, 1_001, 1_002].map((node) => call(`a/${node}`).context.isLong),
+      [true, false, false, false],
+    );
+  });
+
+  test('are waited for by so many of a tenant, and the next one fails retryably with the bound', async () => {
+    const { pool, start, handOver, outcomes, taken } = makePool();
+    const { handlersPerInstanceMax, handlersWaitingPerTenantMax } = LIMITS;
+    const max = handlersPerInstanceMax + handlersWaitingPerTenantMax;
+    for (let node = 0; node <= max; node += 1) start('a:1', node);
+    start('b:1', 0);
+    await settled();
+    handOver();
+    assert.deepEqual(taken, [`a:1/${max} failure`]);
+    assert.match(JSON.stringify(outcomes), /"retryable".*75000 of this tenant.*OVERLOADED/);
+    assert.equal(pool.active, handlersPerInstanceMax + 1);
   });
 
   test('of a step that was withdrawn comes free at once, although its handler goes on', async () => {
@@ -168,6 +228,27 @@ describe('the cap', () => {
     await settled();
     handOver();
     assert.deepEqual([taken, pool.active, timers.size], [['a/0 failure'], 0, 0]);
+  });
+
+  test('is the maximum of the server, and the failure says so', async () => {
+    const { start, timers, handOver, outcomes } = makePool();
+    start('a', 0, 0, { params: { ms: 86_400_000 } });
+    await settled();
+    for (const fire of timers.values()) fire();
+    handOver();
+    assert.match(JSON.stringify(outcomes), /did not end within 300000 ms.*STEP_TIMEOUT_MAX_SECS/);
+  });
+
+  test('does not count while the call waits for something of the engine', async () => {
+    const { start, timers, call } = makePool();
+    start('a', 0);
+    await settled();
+    let come: (what: string) => void = () => undefined;
+    const waited = call('a/0').context.waitFor(new Promise<string>((resolve) => (come = resolve)));
+    assert.equal(timers.size, 0);
+    come('here');
+    assert.equal(await waited, 'here');
+    assert.equal(timers.size, 1);
   });
 
   test('counts from the slot and not from the wait for it', async () => {

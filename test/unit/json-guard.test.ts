@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeUtf8, parseJson } from '../../src/core/json-guard.js';
+import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../src/core/json-guard.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 
 function problemOf(text: string) {
@@ -140,5 +140,47 @@ test('a megabyte of adversarial text is judged within seconds of work', () => {
   ];
   for (const text of texts) {
     assert.ok(cpuMsOf(() => parseJson(text)) < 4_000, text.slice(0, 20));
+  }
+});
+
+function bodyProblemOf(text: string) {
+  const result = parseJson(text, BODY_JSON_LIMITS);
+  return result.ok ? undefined : result.problem;
+}
+
+test('two members of one name in a body are refused with the name, however it is written', () => {
+  const many = Array.from({ length: 40 }, (_, at) => `"k${at}":{"k1":1}`).join();
+  for (const [text, name, place] of [
+    ['{"a":1,"a":2}', 'a', /at the top level \(character 7\)/],
+    ['{"a" : 1 , "b":{}, "a":[]}', 'a', /top level/],
+    ['{"o":[{"x":1},{"x":1,"\\u0078":2}]}', 'x', /at o\[1\]/],
+    ['{"a\\"b":1,"a\\u0022b":":"}', 'a\\"b', /top level/],
+    ['{"__proto__":1,"__proto__":2}', '__proto__', /top level/],
+    ['{"1":1,"1":2}', '1', /top level/],
+    [`{${many},"k1":0}`, 'k1', /top level/],
+  ] as const) {
+    const problem = bodyProblemOf(text);
+    assert.equal(problem?.kind, 'name', text);
+    assert.ok(problem.message.includes(JSON.stringify(JSON.parse(`"${name}"`))), problem.message);
+    assert.match(problem.message, place);
+  }
+  for (const text of [
+    '{"a":{"a":1},"b":{"a":":"}}',
+    '[{"a":1},{"a":2}]',
+    '{"a":"\\"a\\":1,","b":"a"}',
+    `{${many}}`,
+  ]) {
+    assert.equal(bodyProblemOf(text), undefined, text);
+  }
+});
+
+test('a body may have half a million values and names, whatever its bytes', () => {
+  const list = (count: number, item: string) => `[${Array(count).fill(item).join()}]`;
+  assert.equal(bodyProblemOf(list(499_999, '[]')), undefined);
+  assert.equal(bodyProblemOf(JSON.stringify(list(600_000, '[]'))), undefined);
+  for (const text of [list(500_000, '[]'), list(500_000, '",,,"'), list(170_000, '{"a":1}')]) {
+    const problem = bodyProblemOf(text);
+    assert.equal(problem?.kind, 'values');
+    assert.match(problem.message, /more than 500000 values/);
   }
 });

@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { KnownRecord, Reply } from '../../actors/runtime/protocol.js';
 import type { Json } from '../helpers/api.js';
-import { HandShard, sequenceOf, TENANT } from '../helpers/hand-shard.js';
+import { HandShard, sequenceOf } from '../helpers/hand-shard.js';
 
-const SEQUENCE = '0195ffff-0000-7000-8000-000000000001';
 const WAITING: Json[] = [{ type: 'step', id: 'a', handler: 'ship' }];
 
 let shard: HandShard;
@@ -16,16 +15,11 @@ beforeEach(async () => {
   await shard.start();
   shard.units = [];
   // From then on the plan is at hand.
-  create();
+  shard.create();
   await shard.run();
   await shard.ack();
 });
 afterEach(() => shard.shard.stop());
-
-function create(more: Json = {}): number {
-  const body = { sequence_id: SEQUENCE, tenant_id: TENANT, namespace: 'n', ...more };
-  return shard.ask('instances.create', '', body);
-}
 
 const bodyOf = (reply: Reply | undefined) =>
   reply !== undefined && 'body' in reply ? reply.body : assert.fail('no answer');
@@ -37,7 +31,7 @@ const isCurrent = (known: KnownRecord | undefined) =>
   known !== undefined && shard.versions.isCurrent(known.stamp);
 
 async function created(more?: Json): Promise<{ request: number; id: string }> {
-  const request = create(more);
+  const request = shard.create(more);
   await shard.run();
   await shard.ack();
   return { request, id: JSON.parse(bodyOf(shard.replies.get(request))).id };
@@ -115,9 +109,9 @@ describe('the answer of a creation', () => {
   });
 
   test('brings nothing along when others are under way, or the text is long', async () => {
-    const together = [create(), create()];
+    const together = [shard.create(), shard.create()];
     await shard.run();
-    const behind = create();
+    const behind = shard.create();
     await shard.run();
     await shard.ack();
     const { request: long } = await created({ context: { data: { text: 'x'.repeat(20_000) } } });
@@ -128,7 +122,7 @@ describe('the answer of a creation', () => {
   });
 
   test('brings nothing along when the database refuses it', async () => {
-    const refused = create();
+    const refused = shard.create();
     await shard.run();
     await shard.ack(({ seq }) => ({ seq, outcome: 'refused', sqlState: '22003', reason: 'no' }));
     assert.match(String(shard.answer(refused)), /^ENG_/);

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import type { Json } from '../helpers/api.js';
-import { HandShard, sequenceOf, TENANT } from '../helpers/hand-shard.js';
+import { HandShard, sequenceOf } from '../helpers/hand-shard.js';
 
-const SEQUENCE = '0195ffff-0000-7000-8000-000000000001';
 const STEPS: Json[] = ['a', 'b'].map((id) => ({ type: 'step', id, handler: 'ship' }));
 
 let shard: HandShard;
@@ -19,11 +18,6 @@ beforeEach(async () => {
   await shard.ack();
 });
 afterEach(() => shard.shard.stop());
-
-function create(more: Json = {}): number {
-  const body = { sequence_id: SEQUENCE, tenant_id: TENANT, namespace: 'n', ...more };
-  return shard.ask('instances.create', '', body);
-}
 
 function poll(worker_id: string, more: Json = {}): number {
   const body = { handler_name: 'ship', worker_id, limit: 1, wait_ms: 10_000, ...more };
@@ -46,7 +40,7 @@ async function parked(worker = 'w'): Promise<number> {
 
 test('a new task is committed with its claim by the poll that waits', async () => {
   const waiting = await parked();
-  create();
+  shard.create();
   await shard.run();
   assert.equal(shard.units.length, 2, 'the task and its claim leave together');
   assert.equal(tasksOf(waiting), undefined, 'nothing is told before it is durable');
@@ -63,7 +57,7 @@ test('a new task is committed with its claim by the poll that waits', async () =
 
 test('the task of the next step is committed with the completion and the claim', async () => {
   const first = await parked();
-  create();
+  shard.create();
   await shard.run();
   await shard.ack();
   const [task] = tasksOf(first)!;
@@ -79,7 +73,7 @@ test('the task of the next step is committed with the completion and the claim',
 
 test('of a task that the database refused nobody hears, and the poll waits on', async () => {
   const waiting = await parked();
-  const refused = create();
+  const refused = shard.create();
   await shard.run();
   const [first] = shard.units;
   await shard.ack(({ seq }) =>
@@ -89,7 +83,7 @@ test('of a task that the database refused nobody hears, and the poll waits on', 
   );
   assert.equal(shard.answer(refused), 'ENG_REFUSED_DATA');
   assert.equal(tasksOf(waiting), undefined);
-  create();
+  shard.create();
   await shard.run();
   await shard.ack();
   assert.equal(tasksOf(waiting)?.length, 1);
@@ -97,7 +91,7 @@ test('of a task that the database refused nobody hears, and the poll waits on', 
 
 test('what a key has created before gives a waiting poll nothing', async () => {
   const waiting = await parked();
-  create({ idempotency_key: 'k' });
+  shard.create({ idempotency_key: 'k' });
   await shard.run();
   assert.equal(
     shard.units.length,
@@ -110,7 +104,7 @@ test('what a key has created before gives a waiting poll nothing', async () => {
 
 test('a poll whose client goes away meanwhile gives the task back', async () => {
   const waiting = await parked();
-  create();
+  shard.create();
   await shard.run();
   shard.shard.receiveRequests({ kind: 'requests', requests: [], aborted: [waiting] });
   await shard.run();

@@ -1,5 +1,5 @@
 /**
- * Every sentence of `docs/promises.md` is the title of a test, or its beginning. Titles are looked
+ * Every sentence of `docs/promises.md`, and of the promises of `docs/security.md`, is the title of a test, or its beginning. Titles are looked
  * for in the source of the tests, so that no promise gets lost when tests are moved or renamed.
  */
 
@@ -10,6 +10,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const PAGE = 'docs/promises.md';
+const SECURITY_PAGE = 'docs/security.md';
 
 /** Tests run from the build; their source lies in the checkout that it was made from. */
 function checkout(): string {
@@ -29,14 +30,24 @@ function titlesIn(source: string): string[] {
   return [...source.matchAll(TITLE)].map(([, , title = '']) => title.replace(/\\(.)/g, '$1'));
 }
 
+/** @param heading of the only section that has promises; absent: all have */
+function promisesIn(page: string, heading?: string): string[] {
+  const section = heading === undefined ? page : page.split(`${heading}\n`)[1]?.split('\n## ')[0];
+  const found = [...(section ?? '').matchAll(/^- (.+)$/gm)].map(([, promise = '']) => promise);
+  assert.ok(found.length > 5, `only ${found.length} promises under ${heading ?? 'the page'}`);
+  return found;
+}
+
 test('every promise is the title of a test', () => {
   const root = checkout();
   const folder = path.join(root, 'test');
   const titles = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))
     .flatMap((name) => titlesIn(readFileSync(path.join(folder, name), 'utf8')));
-  const page = readFileSync(path.join(root, PAGE), 'utf8');
-  const promises = [...page.matchAll(/^- (.+)$/gm)].map(([, promise = '']) => promise);
+  const promises = [
+    ...promisesIn(readFileSync(path.join(root, PAGE), 'utf8')),
+    ...promisesIn(readFileSync(path.join(root, SECURITY_PAGE), 'utf8'), '## What is promised'),
+  ];
   assert.ok(promises.length > 150, `only ${promises.length} promises were found`);
   const isTitle = (promise: string) => titles.some((title) => title.startsWith(promise));
   const wrong = promises.filter((promise) => !isTitle(promise));

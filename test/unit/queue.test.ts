@@ -5,36 +5,20 @@ import { beforeEach, test } from 'node:test';
 import fc from 'fast-check';
 import { arrayOf, newPoll, type Poll, type PollRequest } from '../../actors/queue/poll.js';
 import { QueueActor } from '../../actors/queue/queue.js';
-import { Queues, type QueuesDeps } from '../../actors/queue/queues.js';
 import { compareTasks, type ReadyTask, type TaskCount } from '../../actors/queue/ready-tasks.js';
 import type { Read, Window, WindowBounds } from '../../actors/queue/window.js';
-import { CommitLog } from '../../actors/runtime/commit-log.js';
-import type { OpenTaskRow, PollScope, TaskPlace } from '../../actors/runtime/rows.js';
-import type { Effect } from '../../actors/runtime/turn.js';
-import { isoTime } from '../../src/core/time.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import { LIMITS } from '../../src/limits.js';
+import { isIn, select } from '../helpers/queue-table.js';
 import { column } from '../helpers/rows.js';
-
-type Scope = Pick<PollScope, 'tenant' | 'queue'>;
 
 /** A task of the table, by the name of its handler. */
 interface Row extends ReadyTask {
   readonly handler: string;
 }
 
-const isIn = ({ tenant, queue }: Scope, task: ReadyTask) =>
-  (tenant === '' || tenant === task.tenant) && (queue === '' || queue === task.queue);
-
 const isFor = ({ tenant, handlers, queues }: Poll, task: Row) =>
   handlers.includes(task.handler) && queues.some((queue) => isIn({ tenant, queue }, task));
-
-/** As the statement of the loader does. */
-function select(table: Iterable<ReadyTask>, scope: Scope, after: TaskPlace, limit: number) {
-  return [...table]
-    .filter((task) => isIn(scope, task) && compareTasks(task, after) > 0)
-    .sort(compareTasks)
-    .slice(0, limit);
-}
 
 /** The queues of two handlers; tasks and polls are of the first one unless they say otherwise. */
 class Recorder {
@@ -45,6 +29,7 @@ class Recorder {
   /** And the handler of each. */
   readonly windows = new Map<Window, string>();
   readonly count: TaskCount = { tasks: 0 };
+  readonly waits = new FairSlots([{ activeMax: 400 }, { activeMax: 300 }]);
   /** The tasks that are pending. */
   readonly table = new Map<string, Row>();
   readonly queues: ReadonlyMap<string, QueueActor>;
@@ -68,6 +53,7 @@ class Recorder {
         used: (window) => this.windows.set(window, handler),
       },
       this.count,
+      this.waits,
       bounds,
     );
   }
@@ -272,6 +258,17 @@ test('the answer to a poll stops at the size limit and gives the rest back', () 
   assert.equal(recorder.replies[0]?.body, `[${large}]`);
 });
 
+test('a poll that finds no place to wait is answered at once, and a tenant leaves places to others', () => {
+  for (let request = 0; request < 300; request += 1) recorder.poll(request, { until: 1_000 });
+  assert.deepEqual(recorder.replies, []);
+  recorder.poll(300, { until: 1_000 });
+  assert.deepEqual(column(recorder.replies, 'request'), [300]);
+  recorder.poll(301, { tenant: 't2', until: 1_000 });
+  assert.equal(recorder.replies.length, 1, 'another tenant waits');
+  recorder.queue.answerParked();
+  assert.equal(recorder.waits.active, 0);
+});
+
 test('when the engine stops, parked polls are answered with an empty array', () => {
   recorder.poll(1, { until: 1_000 });
   recorder.queue.answerParked();
@@ -463,82 +460,4 @@ test('a poll gets the first tasks that it may have, and is answered empty only i
     assert.equal(model.count.tasks, 0);
   });
   fc.assert(law, { numRuns: 500, interruptAfterTimeLimit: 20_000 });
-});
-
-// ---------------------------------------------------------------- a shard's queues
-
-/** The queues of a shard on a table of tasks of the handler `h`, with turns that the test takes. */
-function newQueues(table: readonly ReadyTask[]) {
-  const work: (() => void)[] = [];
-  const reads: PollScope[] = [];
-  const claims: string[] = [];
-  const loader = {
-    readyTasks(scope: PollScope, after: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
-      reads.push(scope);
-      const rows = select(table, scope, after, limit).map((task) => ({
-        task_id: task.id,
-        instance_id: task.instance,
-        tenant_id: task.tenant,
-        queue_name: task.queue || null,
-        rank: task.rank,
-        created_at: isoTime(task.createdAt),
-      }));
-      return Promise.resolve(rows);
-    },
-  };
-  const queues = new Queues({
-    shard: 0,
-    shards: 1,
-    commits: new CommitLog(),
-    loader,
-    now: () => 1,
-    release: (effects: readonly Effect[]) => {
-      for (const effect of effects) {
-        if (effect.kind === 'peer' && effect.message.kind === 'claim')
-          claims.push(effect.message.task);
-      }
-    },
-    schedule: (item: () => void) => work.push(item),
-    expireAt: () => undefined,
-  } as unknown as QueuesDeps);
-  const poll = async (request: number, tenant: string) => {
-    const asked = { request, tenant, worker: 'w', handlers: ['h'], queues: [''], limit: 1 };
-    queues.poll({ ...asked, until: 0, answer: () => undefined });
-    await new Promise(setImmediate);
-    for (const item of work.splice(0)) item();
-  };
-  return { queues, reads, claims, poll };
-}
-
-test('of the tasks of many tenants, those that were polled for last stay in memory', async () => {
-  const count = LIMITS.readyTasksMax / 10 + 1_000;
-  const tenants = Array.from({ length: 10 }, (_, n) => `t${n}`);
-  const table: ReadyTask[] = [];
-  const { queues, reads, claims, poll } = newQueues(table);
-  for (const tenant of tenants) await poll(0, tenant);
-  for (const tenant of tenants) {
-    for (let n = 0; n < count; n++) {
-      const id = `${tenant}-${n}`;
-      const task = { id, instance: id, tenant, queue: '', rank: 0, createdAt: n };
-      const { id: _, ...hint } = { ...task, task: id };
-      queues.ready({ kind: 'task.ready', handler: 'h', ...hint });
-      if (n === 0) table.push(task);
-    }
-  }
-  assert.equal(reads.length, 10, 'each was read once');
-  await poll(1, 't9');
-  await poll(2, 't0');
-  assert.deepEqual(claims, ['t9-0', 't0-0']);
-  assert.deepEqual(column(reads.slice(10), 'tenant'), ['t0']);
-});
-
-test('a claim that was not committed is offered again, also of a task that names secrets', async () => {
-  const task = { id: 'a', instance: 'a', tenant: 't', queue: '', rank: 0, createdAt: 1 };
-  const { queues, claims, poll } = newQueues([task]);
-  await poll(1, 't');
-  const refused = { poll: 1, task: 'a', epoch: -1, record: '' };
-  const secrets = { tenant: 't', texts: [] };
-  queues.claimed({ kind: 'claimed', handler: 'h', ...refused, secrets });
-  await poll(2, 't');
-  assert.deepEqual(claims, ['a', 'a']);
 });

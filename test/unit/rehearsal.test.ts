@@ -32,6 +32,7 @@ function depsWith(meter: Meter, msPerLook: number): ShardDeps {
       cronTickMs: 1_000,
       workerStaleMs: 60_000,
       workerReaperTickMs: 1_000,
+      stepTimeoutMaxMs: 300_000,
       requireClaimEpoch: true,
       unpoliciedRetry: 'fail',
       maxContextBytes: 1,

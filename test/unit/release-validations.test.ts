@@ -1,4 +1,4 @@
-/** How validations are led: one after the other, and to an end whatever fails. */
+/** How validations are led: those of a tenant one after the other, and to an end whatever fails. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -15,6 +15,7 @@ import {
   REPLAYS_MS,
   RUN_BYTES_MAX,
   VALIDATIONS_MAX,
+  VALIDATIONS_PER_TENANT_MAX,
   Validations,
 } from '../../src/http/operations/release-validation.js';
 import type { HttpReply } from '../../src/http/server.js';
@@ -61,7 +62,7 @@ class World {
       },
     };
     const offload = {
-      run: async (job: string, { run }: { run: { id: string } }) =>
+      run: async (_: string, job: string, { run }: { run: { id: string } }) =>
         job === 'compileCandidate' ? this.problem : this.verdict(run.id),
     };
     const reads = {
@@ -82,14 +83,14 @@ class World {
     });
   }
 
-  validate(body = '{}'): Promise<HttpReply> {
+  validate(body = '{}', tenant = 't'): Promise<HttpReply> {
     const operation = this.validations.operations['releases.validate'];
-    const call = { tenant: 't', params: { id: randomUUID() }, bodyText: body };
+    const call = { tenant, params: { id: randomUUID() }, bodyText: body };
     return operation(this.#front, frontCall('releases.validate', call));
   }
 
-  async report(): Promise<ValidationReport> {
-    return JSON.parse(String((await this.validate()).body)) as ValidationReport;
+  async report(tenant?: string): Promise<ValidationReport> {
+    return JSON.parse(String((await this.validate('{}', tenant)).body)) as ValidationReport;
   }
 }
 
@@ -141,19 +142,30 @@ test('runs are inconclusive whose replay costs too much or throws', async () => 
   assert.deepEqual([replayed, matches, inconclusive, release_state], [3, 1, 2, 'ready']);
 });
 
-test('validations follow one another, and more than may wait are refused before they begin', async () => {
+test('validations of a tenant follow one another, and more than may wait are refused before they begin', async () => {
   world.runs = runs('a');
   let underWay = 0;
   const goOn: (() => void)[] = [];
   world.verdict = async () => {
     underWay += 1;
-    assert.equal(underWay, 1);
+    assert.ok(underWay <= 2, 'one of each tenant');
     await new Promise<void>((resolve) => goOn.push(resolve));
     underWay -= 1;
     return { kind: 'match' };
   };
-  const reports = Array.from({ length: VALIDATIONS_MAX }, () => world.report());
-  await assert.rejects(world.report(), { code: 'ENG_OVERLOADED' });
+  const turns = async () => {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const of = (tenant: string, count: number) =>
+    Array.from({ length: count }, () => world.report(tenant));
+  const reports = of('t', VALIDATIONS_PER_TENANT_MAX);
+  await turns();
+  assert.equal(underWay, 1, 'the others of the tenant wait');
+  await assert.rejects(world.report('t'), { code: 'ENG_TENANT_SHARE', status: 429 });
+  reports.push(...of('other', VALIDATIONS_MAX - VALIDATIONS_PER_TENANT_MAX));
+  await turns();
+  assert.equal(underWay, 2, 'another tenant begins at once');
+  await assert.rejects(world.report('third'), { code: 'ENG_OVERLOADED', status: 503 });
   assert.equal((await world.validate('{"skip":true}')).status, 200);
   assert.equal(world.asked.length, VALIDATIONS_MAX + 1);
   for (let ended = 0; ended < VALIDATIONS_MAX; ended += 1) {

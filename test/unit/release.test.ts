@@ -25,9 +25,14 @@ interface Checks {
   releaseProblems(facts: ReleaseFacts): string[];
 }
 
+interface Bill {
+  softwareBill(root: string): { text: string; components: { name: string; purl: string }[] };
+}
+
 const script = (name: string) =>
   import(new URL(`../../../scripts/lib/${name}`, import.meta.url).href);
 const licences = (await script('licences.mjs')) as Licences;
+const bill = (await script('sbom.mjs')) as Bill;
 const { releaseProblems } = (await script('release-checks.mjs')) as Checks;
 
 test('THIRD-PARTY-LICENSES.txt has every package that is shipped: npm run generate writes it', () => {
@@ -39,6 +44,24 @@ test('THIRD-PARTY-LICENSES.txt has every package that is shipped: npm run genera
   assert.deepEqual(missing, []);
   // Not `equal`, which would print both of them.
   assert.ok(text === licences.thirdPartyText(ROOT), 'THIRD-PARTY-LICENSES.txt is old');
+});
+
+test('the bill of materials names every package that is shipped, with its version, and none of development', () => {
+  const { components, text } = bill.softwareBill(ROOT);
+  const named = new Set(components.map(({ purl }) => decodeURIComponent(purl)));
+  // A package under another name is known by the registry's.
+  const wanted = licences.shippedPackages(ROOT).map((one) => `pkg:npm/${one.name}@${one.version}`);
+  assert.deepEqual(
+    wanted.filter((purl) => !named.has(purl)),
+    [],
+  );
+  const { bomFormat } = JSON.parse(text) as { bomFormat: string };
+  assert.equal(bomFormat, 'CycloneDX');
+  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Manifest;
+  for (const name of Object.keys(dependencies)) assert.ok(text.includes(name), name);
+  for (const name of ['typescript', '@biomejs/biome', 'fast-check']) {
+    assert.ok(name in devDependencies && !components.some((one) => one.name === name), name);
+  }
 });
 
 /** Each lets a program under the Apache licence ship it. */
@@ -57,6 +80,7 @@ interface Manifest {
   readonly bin: Readonly<Record<string, string>>;
   readonly engines: { readonly node: string };
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
 }
 
 test('the manifest can be published under the licence of the repository', () => {

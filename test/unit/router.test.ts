@@ -35,6 +35,7 @@ before(async () => {
       protectDocs: false,
       keys: { use: () => undefined },
     }),
+    admission: { admit: () => undefined },
     keys,
     validators: createValidators(),
     client: {

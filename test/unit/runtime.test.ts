@@ -34,20 +34,97 @@ const request = (id: number, tenant: string): Request => ({
   body: '',
 });
 
-test('requests of one tenant leave in order of arrival', () => {
+/** An inbox, and a shard that takes so much time for each request of it. */
+function serving(costOf: (tenant: string) => number) {
   const inbox = new FairInbox();
+  let at = 0;
+  const serve = () => {
+    const next = inbox.shift(at);
+    if (next === undefined) return undefined;
+    at += costOf(next.tenant);
+    inbox.charge(at);
+    return next;
+  };
+  return {
+    inbox,
+    serve,
+    serveAll: (count: number) => Array.from({ length: count }, serve),
+    pass: (time: number) => {
+      at += time;
+    },
+  };
+}
+
+test('requests of one tenant leave in order of arrival', () => {
+  const { inbox, serveAll } = serving(() => 1);
   for (let id = 1; id <= 3; id++) inbox.push(request(id, 't'));
-  assert.deepEqual([inbox.shift()?.id, inbox.shift()?.id, inbox.shift()?.id], [1, 2, 3]);
-  assert.equal(inbox.shift(), undefined);
+  assert.deepEqual(
+    serveAll(4).map((next) => next?.id),
+    [1, 2, 3, undefined],
+  );
 });
 
 test('tenants take turns, so a flood of one does not delay the other', () => {
-  const inbox = new FairInbox();
+  const { inbox, serveAll } = serving(() => 0);
   for (let id = 1; id <= 100; id++) inbox.push(request(id, 'flood'));
   inbox.push(request(1_000, 'quiet'));
-  const first = [inbox.shift()?.id, inbox.shift()?.id];
+  const first = serveAll(2).map((next) => next?.id);
   assert.ok(first.includes(1_000));
   assert.equal(inbox.size, 99);
+});
+
+test('tenants share the time of a shard and not the number of its requests', () => {
+  const { inbox, serveAll } = serving((tenant) => (tenant === 'dear' ? 100 : 10));
+  for (let id = 1; id <= 4; id++) inbox.push(request(id, 'dear'));
+  for (let id = 1; id <= 40; id++) inbox.push(request(id, 'cheap'));
+  const served = serveAll(22).map((next) => next?.tenant);
+  assert.equal(served.filter((tenant) => tenant === 'cheap').length, 20, served.join(' '));
+});
+
+test('what a tenant took is held against it although nobody was heard of meanwhile', () => {
+  const { inbox, serve, serveAll, pass } = serving((tenant) => (tenant === 'dear' ? 25 : 10));
+  inbox.push(request(1, 'dear'));
+  assert.equal(serve()?.id, 1);
+  pass(1);
+  inbox.push(request(2, 'dear'));
+  for (let id = 3; id <= 5; id++) inbox.push(request(id, 'cheap'));
+  assert.deepEqual(
+    serveAll(4).map((next) => next?.id),
+    [3, 4, 5, 2],
+  );
+});
+
+test('time that nobody wanted is held against no one', () => {
+  const { inbox, serve, pass } = serving((tenant) => (tenant === 'dear' ? 25 : 10));
+  inbox.push(request(1, 'dear'));
+  serve();
+  pass(25);
+  inbox.push(request(2, 'dear'));
+  serve();
+  pass(100);
+  inbox.push(request(3, 'cheap'));
+  assert.equal(serve()?.id, 3);
+  inbox.push(request(4, 'dear'));
+  inbox.push(request(5, 'cheap'));
+  assert.equal(serve()?.id, 4);
+});
+
+test('a tenant that comes late has saved nothing up', () => {
+  const { inbox, serveAll } = serving(() => 10);
+  for (let id = 1; id <= 50; id++) inbox.push(request(id, 'early'));
+  serveAll(30);
+  for (let id = 101; id <= 110; id++) inbox.push(request(id, 'late'));
+  const tenants = serveAll(10).map((next) => next?.tenant);
+  assert.equal(tenants.filter((tenant) => tenant === 'late').length, 5);
+});
+
+test('a large request is known before it leaves', () => {
+  const { inbox, serve } = serving(() => 1);
+  inbox.push(request(1, 'a'));
+  inbox.push({ ...request(2, 'b'), body: ' '.repeat(100_000) });
+  assert.equal(inbox.isLargeNext, false);
+  serve();
+  assert.equal(inbox.isLargeNext, true);
 });
 
 test('the timer heap gives what is due in the order of time and nothing early', (t) => {

@@ -649,3 +649,12 @@ test('timestamps agree with the runtime about every instant they can name', (t) 
     assert.equal(toUnixMs(new Date(ms).toISOString()), ms);
   });
 });
+
+test('a validation that would take more than ten million steps is refused before it begins', () => {
+  const words = Array.from({ length: 4_900 }, (_, at) => `v${at}`);
+  const check = compileUserSchema({ properties: { x: { items: { enum: words } } } });
+  assert.equal(check({ x: Array(1_000).fill('v4899') }), undefined);
+  assert.match(check({ x: Array(30_000).fill('v4899') }) ?? '', /more than \d+ values/);
+  const small = compileUserSchema({ properties: { x: { items: { type: 'string' } } } });
+  assert.equal(small({ x: Array(30_000).fill('v4899') }), undefined);
+});

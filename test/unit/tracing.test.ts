@@ -60,6 +60,7 @@ const step = (more: Partial<InProcessStep> = {}): InProcessStep => ({
   iteration: '',
   attempt: 2,
   handler: 'h',
+  tenant: 'a',
   params: {},
   token: 't',
   ...more,
@@ -71,6 +72,7 @@ function poolWith(tracer: Tracer | undefined, outcome: Promise<StepOutcome>) {
   const [called, woken] = [once(events, 'called'), once(events, 'woken')];
   const pool = new HandlerPool({
     secrets: { fill: () => Promise.reject(new Error('no secret is named')) },
+    callMsMax: 60_000,
     handlers: new Map([
       [
         'h',

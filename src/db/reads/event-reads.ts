@@ -38,6 +38,12 @@ export const eventList = list({
     created_after: CREATED.after,
     created_before: CREATED.before,
   },
+  walk: {
+    table: 'events',
+    alias: 'events',
+    along: ['tenant_id'],
+    within: ['created_after', 'created_before'],
+  },
   order: orderBy('events', ['created_at', 'id'], 'descending'),
   toText: (row: EventRow) => JSON.stringify(shownEvent(row)),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',

@@ -54,6 +54,11 @@ export function timeFilters<T extends TableName>(
   };
 }
 
+/** Whether it leaves anything out. */
+export function isAsked(value: Wanted): value is NonNullable<Wanted> {
+  return value != null && value !== '' && !(Array.isArray(value) && value.length === 0);
+}
+
 export function narrow<Member extends string>(
   conditions: Conditions,
   filters: Filters<Member>,
@@ -61,7 +66,7 @@ export function narrow<Member extends string>(
 ): void {
   for (const member of Object.keys(filters) as Member[]) {
     const value: Wanted = wanted[member];
-    if (value != null && value !== '') add(conditions, filters[member], value);
+    if (isAsked(value)) add(conditions, filters[member], value);
   }
 }
 
@@ -73,7 +78,6 @@ function add(
   if (holds !== undefined) {
     conditions.add(holds(column, `${conditions.param(value)}::${type}`));
   } else if (Array.isArray(value)) {
-    if (value.length === 0) return;
     conditions.add(`${column} = any(${conditions.param(value)}::${type}[])`);
   } else if (typeof value === 'object') {
     for (const [key, text] of Object.entries(value)) {

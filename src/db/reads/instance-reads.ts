@@ -73,6 +73,12 @@ export const instanceList = list({
   ...INSTANCES,
   from: 'instances i',
   by: FILTERS,
+  walk: {
+    table: 'instances i',
+    alias: 'i',
+    along: ['sequence_id', 'tenant_id'],
+    within: ['created_after', 'created_before'],
+  },
   order: orderBy('instances', ['created_at', 'id'], 'descending', 'i'),
 });
 
@@ -89,6 +95,14 @@ export const deadLetterList = list({
     ...filtersOf('dead_letters', ['tenant_id'], 'd'),
     created_after: FAILED_CREATED.after,
     created_before: FAILED_CREATED.before,
+  },
+  walk: {
+    table: 'dead_letters d',
+    alias: 'd',
+    along: ['tenant_id'],
+    within: ['created_after', 'created_before'],
+    // Each by its key, whatever the planner thinks of so many: a list reads no more than it walks.
+    join: 'left join lateral (select * from instances where id = d.instance_id offset 0) i on true',
   },
   order: orderBy('dead_letters', ['created_at', 'instance_id'], 'descending', 'd'),
 });

@@ -1,10 +1,12 @@
 /**
  * Lists as data: what is selected in which order, whose rows they are, and by what they can be
- * narrowed. Pure.
+ * narrowed. A list with filters that no index serves walks its rows in their order, as many as it may.
+ * Pure.
  */
 
 import { invalid } from '../../errors.js';
-import { type Filters, type Narrowing, narrow } from './filters.js';
+import { LIMITS } from '../../limits.js';
+import { type Filters, isAsked, type Narrowing, narrow } from './filters.js';
 import type { Order } from './order.js';
 import { Conditions, type PageBounds } from './query.js';
 import type { PageRequest } from './reader.js';
@@ -18,12 +20,30 @@ interface List<Row, Of extends string, By extends string> {
   readonly by?: Filters<By>;
   /** What holds of every row, whatever is asked. */
   readonly always?: string;
+  /** Absent: what the filters leave is found by indexes, or there are few rows. */
+  readonly walk?: Walk<NoInfer<By>>;
   /** As text where no page goes on by a cursor. */
   readonly order: Order | string;
   /** The wire record of a row as JSON text. */
   readonly toText: (row: Row) => string;
   /** What a caller is told to do instead when it takes too long. */
   readonly cheaper: string;
+}
+
+/**
+ * How rows are walked whose filters no index serves: along an index that has them in the order of the
+ * list, and a bounded number of them at a time.
+ */
+interface Walk<By extends string> {
+  /** With the alias that the list has for it. */
+  readonly table: string;
+  readonly alias: string;
+  /** Each has an index of its own: the first that is asked for is walked. Without any, nothing is. */
+  readonly along: readonly By[];
+  /** Bounds of the order, which every index has. */
+  readonly within: readonly By[];
+  /** What is read with each row that was walked. */
+  readonly join?: string;
 }
 
 /** The checked query of a list, which may say more than concerns the list. */
@@ -38,6 +58,8 @@ export function list<Row, Of extends string = never, By extends string = never>(
   const order = typeof shape.order === 'string' ? undefined : shape.order;
   const orderText = order?.text ?? shape.order;
   return (asked) => {
+    const walked = walkOf(shape, asked);
+    if (walked !== undefined) return walked;
     const conditions = new Conditions();
     for (const [member, { column, type }] of Object.entries<Filters<Of>[Of]>(of ?? {})) {
       conditions.add(`${column} = ${conditions.param(asked[member as Of])}::${type}`);
@@ -52,5 +74,70 @@ export function list<Row, Of extends string = never, By extends string = never>(
       `select ${columns} from ${from} ${conditions.where} ` +
       `order by ${orderText} ${conditions.page(asked)}`;
     return { query: conditions.query(text), toText, cheaper, cursorAfter: order?.cursorAfter };
+  };
+}
+
+/** What a row that was walked says of itself. */
+interface WalkedRow {
+  readonly walk_match: boolean;
+  readonly walk_end: boolean;
+}
+
+/** Undefined: the list is not walked, or what is asked for is what the index has. */
+function walkOf<Row, Of extends string, By extends string>(
+  { columns, by, always, walk, order, toText, cheaper }: List<Row, Of, By>,
+  asked: Asked<Of, By>,
+): PageRequest<Row> | undefined {
+  if (walk === undefined || by === undefined || typeof order === 'string') return undefined;
+  const { table, alias, join = '' } = walk;
+  const narrowing: Narrowing<By> = asked;
+  const along = walk.along.find((member) => isAsked(narrowing[member]));
+  if (along === undefined) return undefined;
+  const served = new Set<By>([along, ...walk.within]);
+  const pick = (isServed: boolean) =>
+    Object.fromEntries(
+      Object.entries<Filters<By>[By]>(by).filter(
+        ([member]) => served.has(member as By) === isServed,
+      ),
+    ) as unknown as Filters<By>;
+  const others = pick(false);
+  if (!Object.keys(others).some((member) => isAsked(narrowing[member as By]))) return undefined;
+  const { offset = 0, limit } = asked;
+  if (offset > 0 && asked.cursor !== undefined) {
+    throw invalid('offset and cursor cannot both be given');
+  }
+  const query = (rows: number, cursor: string | undefined, taken: number) => {
+    const place = new Conditions();
+    narrow(place, pick(true), narrowing);
+    if (cursor !== undefined) order.goOn(place, cursor);
+    const conditions = new Conditions(place.values);
+    narrow(conditions, others, narrowing);
+    if (always !== undefined) conditions.add(always);
+    const most = place.param(rows);
+    const isEnd = `${alias}.walked = ${most}::bigint`;
+    const text =
+      `select ${columns}, ${conditions.all} is true as walk_match, ${isEnd} as walk_end from (` +
+      `select ${alias}.*, row_number() over (order by ${order.text}) as walked from (` +
+      `select * from ${table} ${place.where} order by ${order.text} limit ${most}::bigint` +
+      `) ${alias}) ${alias} ${join} where ${conditions.all} or ${isEnd} order by ${order.text} ` +
+      place.page({ limit: limit == null ? limit : limit + offset - taken });
+    return place.query(text);
+  };
+  const first = LIMITS.firstRowsWalkedMax;
+  const all = LIMITS.rowsWalkedMax;
+  return {
+    query: query(first, asked.cursor, 0),
+    walk: {
+      skip: offset,
+      on: (cursor, taken) => query(all - first, cursor, taken),
+      endOf: (row) => (row as unknown as WalkedRow).walk_end,
+      isMatch: (row) => (row as unknown as WalkedRow).walk_match,
+    },
+    toText: (row) => {
+      const { walk_match: _match, walk_end: _end, ...own } = row as WalkedRow;
+      return toText(own as Row);
+    },
+    cheaper,
+    cursorAfter: order.cursorAfter,
   };
 }

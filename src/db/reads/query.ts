@@ -33,8 +33,13 @@ export interface PageBounds {
 
 /** The conditions of one statement, and its numbered parameters. */
 export class Conditions {
-  readonly values: unknown[] = [];
+  readonly values: unknown[];
   readonly #terms: string[] = [];
+
+  /** @param values of a statement that these are a part of, which has conditions elsewhere, too */
+  constructor(values: unknown[] = []) {
+    this.values = values;
+  }
 
   /** Takes a value and gives the placeholder that stands for it, such as `$3`. */
   param(value: unknown): string {
@@ -49,6 +54,15 @@ export class Conditions {
 
   add(term: string): void {
     this.#terms.push(term);
+  }
+
+  get isEmpty(): boolean {
+    return this.#terms.length === 0;
+  }
+
+  /** All at once, as one condition. */
+  get all(): string {
+    return `(${this.#terms.join(' and ')})`;
   }
 
   /** `where … and …`, or nothing when there is no condition. */

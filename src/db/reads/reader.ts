@@ -5,7 +5,15 @@
  */
 
 import type pg from 'pg';
-import { databaseDown, EngineError, isFaultOfData, troubleOf, unavailable } from '../../errors.js';
+import {
+  databaseDown,
+  EngineError,
+  isFaultOfData,
+  shareTaken,
+  troubleOf,
+  unavailable,
+} from '../../errors.js';
+import { FairSlots } from '../../fair-slots.js';
 import { LIMITS } from '../../limits.js';
 import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
 import { Runner, type Statement } from '../runner.js';
@@ -18,7 +26,9 @@ export interface Page {
   readonly count: number;
   /** The size of an answer, or `rowsMax`, ended it: there are more rows. */
   readonly isCut: boolean;
-  /** The place behind the last row; undefined without one, and of a list that has no such places. */
+  /** So did the number of rows that a list may look at: it goes on by its cursor only. */
+  readonly isWalked: boolean;
+  /** The place behind the last row that was looked at; undefined without one, and of a list that has no such places. */
   readonly cursor?: string | undefined;
 }
 
@@ -29,6 +39,8 @@ export interface Batch<Row> {
   readonly last: Row | undefined;
   /** There are more rows. */
   readonly isCut: boolean;
+  /** Because no more rows may be looked at: `last` is the last of these, and may be none of the list. */
+  readonly isWalked: boolean;
 }
 
 export interface PageRequest<Row> {
@@ -41,8 +53,21 @@ export interface PageRequest<Row> {
   readonly rowsMax?: number;
   /** Default: the size of an answer. */
   readonly bytesMax?: number;
+  /** Of a list that looks at more rows than it has, and at so many only. */
+  readonly walk?: WalkedPage<Row> | undefined;
   /** The cursor of the place behind a row. */
   readonly cursorAfter?: ((row: Row & object) => string) | undefined;
+}
+
+export interface WalkedPage<Row> {
+  /** Rows of the list that are left out before the page. */
+  readonly skip: number;
+  /** Looks at what is behind a row, for a page that has taken so many rows, those left out included. */
+  readonly on: (cursor: string, taken: number) => Query;
+  /** Whether it is the last one that the statement looked at. */
+  readonly endOf: (row: Row) => boolean;
+  /** Whether it is one of the list; the last one that is looked at is told in any case. */
+  readonly isMatch: (row: Row) => boolean;
 }
 
 /** Few rows, whose columns are known to be small. */
@@ -60,13 +85,33 @@ const PIECE_ROWS_MAX = 64;
 /** How much later than the server we give up: only one that does not answer at all gets so far. */
 const SILENCE_GRACE_MS = 1_000;
 
+/** Whose the reads of the engine itself are: no tenant is called so. */
+const ENGINE = '\0engine';
+
+/** Reads for the engine itself; `of` gives one for a tenant, and all of them share the connections. */
 export class Reader {
+  readonly #pool: pg.Pool;
   readonly #runner: Runner;
   readonly #slowReadMs: number;
+  readonly #slots: FairSlots;
+  readonly #path: readonly string[];
 
-  constructor(pool: pg.Pool, slowReadMs: number) {
+  constructor(
+    pool: pg.Pool,
+    slowReadMs: number,
+    slots: FairSlots = readSlots(),
+    party: string = ENGINE,
+  ) {
+    this.#pool = pool;
     this.#runner = new Runner(pool, slowReadMs + SILENCE_GRACE_MS);
     this.#slowReadMs = slowReadMs;
+    this.#slots = slots;
+    this.#path = [party];
+  }
+
+  /** The same for requests of a tenant, whose reads take its share of the connections. */
+  of(tenant: string): Reader {
+    return new Reader(this.#pool, this.#slowReadMs, this.#slots, tenant);
   }
 
   /**
@@ -74,57 +119,137 @@ export class Reader {
    * caller who goes on at the next offset always gets further.
    */
   async page<Row>(request: PageRequest<Row>): Promise<Page> {
-    const { texts, last, isCut } = await this.batch(request);
+    const { texts, last, isCut, isWalked } = await this.batch(request);
     const cursor = last == null ? undefined : request.cursorAfter?.(last);
-    return { text: `[${texts.join(',')}]`, count: texts.length, isCut, cursor };
+    return { text: `[${texts.join(',')}]`, count: texts.length, isCut, isWalked, cursor };
   }
 
   /** The same, for a reader that goes on after the last row instead of at an offset. */
   batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
-    const endsAt = performance.now() + this.#slowReadMs;
-    return inTime(
-      request.cheaper,
-      this.#runner.cursor<Row, Batch<Row>>(request.query, (rows) => collect(rows, request, endsAt)),
-    );
+    return this.#inTurn(request.cheaper, async () => {
+      const { query, walk, cursorAfter, cheaper } = request;
+      const endsAt = performance.now() + this.#slowReadMs;
+      const read = (next: Query, so?: Collected<Row>) =>
+        this.#runner.cursor<Row, Collected<Row>>(next, (rows) =>
+          collect(rows, request, endsAt, so),
+        );
+      let found = await read(query);
+      if (found.isWalked && walk !== undefined) {
+        const taken = found.texts.length + walk.skip - found.skip;
+        const cursor = cursorAfter?.(found.last as Row & object) as string;
+        found = await read(walk.on(cursor, taken), { ...found, isCut: false, isWalked: false });
+        // Nobody can go on by a cursor who counts from the beginning and is not there yet.
+        if (found.isWalked && found.skip > 0) throw slowRead(cheaper);
+      }
+      return found;
+    });
   }
 
   rows<Row extends object>(request: RowsRequest): Promise<Row[]> {
-    return inTime(request.cheaper, this.#runner.all<Row>(request));
+    return this.#inTurn(request.cheaper, () => this.#runner.all<Row>(request));
   }
 
   /** Like `rows` for a statement that has no fixed text, and so no name. */
   rowsOf<Row extends object>(query: Query, cheaper: string): Promise<Row[]> {
-    return inTime(cheaper, this.#runner.all<Row>(query));
+    return this.#inTurn(cheaper, () => this.#runner.all<Row>(query));
   }
+
+  /** @param cheaper what a caller is told to do instead when it takes too long */
+  async #inTurn<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
+    const release = this.#slots.take(this.#path) ?? (await this.#turn());
+    try {
+      return await read();
+    } catch (error) {
+      throw asEngineError(error, cheaper);
+    } finally {
+      release();
+    }
+  }
+
+  async #turn(): Promise<() => void> {
+    const wait = AbortSignal.timeout(LIMITS.readWaitMs);
+    const slot = await this.#slots.acquire(this.#path, wait);
+    if (slot.ok) return slot.release;
+    const { readsMax, readsPerTenantMax, readsWaitingMax } = LIMITS;
+    const { readsWaitingPerTenantMax: ofTenant } = LIMITS;
+    if (slot.reason === 'aborted') {
+      throw this.#slots.active >= readsMax
+        ? tooManyReads()
+        : shareTaken(`${readsPerTenantMax} lists and reports of this tenant are being read`);
+    }
+    throw this.#slots.waiting >= readsWaitingMax
+      ? tooManyReads()
+      : shareTaken(`${ofTenant} lists and reports of this tenant wait already`);
+  }
+}
+
+/** A batch that may be gone on with. */
+interface Collected<Row> extends Batch<Row> {
+  readonly bytes: number;
+  /** Rows that are still to be left out. */
+  readonly skip: number;
+}
+
+/** The places are the connections, so that nobody waits within the pool. */
+function readSlots(): FairSlots {
+  return new FairSlots([
+    { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
+    { activeMax: LIMITS.readsPerTenantMax, waitingMax: LIMITS.readsWaitingPerTenantMax },
+  ]);
+}
+
+function tooManyReads(): EngineError {
+  return unavailable('ENG_OVERLOADED', 'too many lists and reports are being read');
 }
 
 async function collect<Row>(
   reader: RowReader<Row>,
   request: PageRequest<Row>,
   endsAt: number,
-): Promise<Batch<Row>> {
+  before?: Collected<Row>,
+): Promise<Collected<Row>> {
   const {
     toText,
     rowsMax = Number.POSITIVE_INFINITY,
     bytesMax = LIMITS.responseBytesMax,
+    walk,
   } = request;
-  const texts: string[] = [];
-  let last: Row | undefined;
-  let bytes = 2;
+  const texts = [...(before?.texts ?? [])];
+  let { last, bytes, skip } = before ?? { last: undefined, bytes: 2, skip: walk?.skip ?? 0 };
+  const ended = (isCut: boolean, isWalked = false) => ({
+    texts,
+    last,
+    bytes,
+    skip,
+    isCut,
+    isWalked,
+  });
   for (;;) {
-    const asked = rowsToRead(texts.length, bytes);
+    const asked = skip > 0 ? PIECE_ROWS_MAX : rowsToRead(texts.length, bytes);
     const leftMs = endsAt - performance.now();
     if (leftMs < 0) throw slowRead(request.cheaper);
     const rows = await reader.read(asked, leftMs + SILENCE_GRACE_MS);
     for (const row of rows) {
-      if (texts.length >= rowsMax) return { texts, last, isCut: true };
+      const isEnd = walk?.endOf(row) === true;
+      if (isEnd && walk?.isMatch(row) === false) {
+        last = row;
+        return ended(true, true);
+      }
+      if (skip > 0) {
+        skip -= 1;
+        last = row;
+        if (isEnd) return ended(true, true);
+        continue;
+      }
+      if (texts.length >= rowsMax) return ended(true);
       const text = toText(row);
       bytes += Buffer.byteLength(text) + 1;
-      if (bytes > bytesMax && texts.length > 0) return { texts, last, isCut: true };
+      if (bytes > bytesMax && texts.length > 0) return ended(true);
       texts.push(text);
       last = row;
+      if (isEnd) return ended(true, true);
     }
-    if (rows.length < asked) return { texts, last, isCut: false };
+    if (rows.length < asked) return ended(false);
   }
 }
 
@@ -150,22 +275,11 @@ function slowRead(cheaper: string): EngineError {
   return unavailable('ENG_SLOW_READ', `the answer takes too long; ${cheaper}`);
 }
 
-/** @param cheaper what a caller is told to do instead when it takes too long */
-async function inTime<T>(cheaper: string, answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    throw asEngineError(error, cheaper);
-  }
-}
-
 function asEngineError(error: unknown, cheaper: string): EngineError {
   if (error instanceof EngineError) return error;
   const { message, code } = error as Error & { readonly code?: unknown };
   if (code === QUERY_CANCELED || message === NO_ANSWER_TEXT) return slowRead(cheaper);
-  if (message === POOL_BUSY_TEXT) {
-    return unavailable('ENG_OVERLOADED', 'too many lists and reports are being read');
-  }
+  if (message === POOL_BUSY_TEXT) return tooManyReads();
   if (message === POOL_ENDED_TEXT) return unavailable('ENG_STOPPING', 'the engine is stopping');
   const isDefect = typeof code === 'string' ? isFaultOfData(code) : !UNREACHABLE_TEXT.test(message);
   if (isDefect) return new EngineError('ENG_INTERNAL', 'internal error', undefined, error);

@@ -120,7 +120,7 @@ export async function taskAttempts(
   const task = await rowOf(reads, taskHistory, 'worker task', taskId, tenant);
   const entries = historyOf({ ...task, history: JSON.parse(task.history) as Attempt[] });
   const shown = entries.slice(offset, offset + (limit ?? entries.length));
-  return { text: JSON.stringify(shown), count: shown.length, isCut: false };
+  return { text: JSON.stringify(shown), count: shown.length, isCut: false, isWalked: false };
 }
 
 /** Reads every task of the tenant: a report, not a gauge. */

@@ -31,8 +31,6 @@ import {
   type StreamOperation,
 } from './operation.js';
 
-/** Open streams of one engine. */
-const STREAMS_MAX = 256;
 /** What a stream holds while its client does not read. */
 const STREAM_PAGE_BYTES = 1024 * 1024;
 /** Streams end when their clients do: there is no telling when. */
@@ -62,12 +60,9 @@ export class Changes {
   constructor(deps: ChangesDeps) {
     this.#deps = deps;
     this.watermark = new Watermark(deps);
-    this.#streams = new OpenStreams({
-      max: STREAMS_MAX,
-      tooMany: () =>
-        new EngineError('ENG_TOO_MANY_STREAMS', `${STREAMS_MAX} streams are open`, RETRY_AFTER_MS),
-      log: deps.log,
-    });
+    const tooMany = (message: string) =>
+      new EngineError('ENG_TOO_MANY_STREAMS', message, RETRY_AFTER_MS);
+    this.#streams = new OpenStreams({ tooMany, tooManyOfTenant: tooMany, log: deps.log });
   }
 
   /** Rejects with an EngineError: 400 or 503. */
@@ -89,7 +84,7 @@ export class Changes {
     const { query } = call;
     const tenant = tenantOf(call, query.tenant_id);
     const given = placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.lastEventId);
-    return this.#streams.open(async (signal) => {
+    return this.#streams.open(call.tenant, async (signal) => {
       const start = given ?? placeBefore(await this.#belowNow());
       return (events) => this.#follow(front.reads, tenant, start, events, signal);
     });

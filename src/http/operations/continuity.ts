@@ -96,7 +96,7 @@ const verifyWith =
     const { text } = await deps.reads.page({ ...request, bytesMax: CHAIN_BYTES_MAX });
     const trusted = [...(deps.keyring?.trusted ?? [])];
     const chain = { text, trusted, expectedHead: query.expected_head };
-    return jsonReply(await offload.run('verifyProvenance', chain));
+    return jsonReply(await offload.run(call.tenant, 'verifyProvenance', chain));
   };
 
 const runtimes: Operation<'runtimes.list'> = async (deps, call) => {

@@ -53,7 +53,6 @@ export function createDocs({ version, isProtected }: DocsDeps) {
   const document = once(() => ({
     status: 200,
     body: Buffer.from(JSON.stringify(openApiDocument(version))),
-    headers: isProtected ? [...COMMON_HEADERS, ['cache-control', 'no-store']] : FRESH_HEADERS,
   }));
   const page: HttpReply = {
     status: 200,

@@ -3,8 +3,9 @@
  * how one is written to. A client that does not read holds back its own stream and nothing else.
  */
 
-import type { EngineError } from '../../errors.js';
-import { unavailable } from '../../errors.js';
+import { type EngineError, unavailable } from '../../errors.js';
+import { FairSlots } from '../../fair-slots.js';
+import { LIMITS } from '../../limits.js';
 import type { Logger } from '../../log.js';
 import type { HttpBodyStream, HttpExchange, HttpStreamHead } from '../server.js';
 
@@ -23,9 +24,9 @@ const HEAD: HttpStreamHead = {
 };
 
 export interface OpenStreamsOptions {
-  readonly max: number;
-  /** What one stream more is answered with. */
-  readonly tooMany: () => EngineError;
+  /** What one stream more is answered with, when all are open and when the tenant has its share. */
+  readonly tooMany: (message: string) => EngineError;
+  readonly tooManyOfTenant: (message: string) => EngineError;
   readonly log: Logger;
 }
 
@@ -36,6 +37,10 @@ export type Feed = (events: EventStream) => Promise<void>;
 export class OpenStreams {
   readonly #options: OpenStreamsOptions;
   readonly #open = new Set<AbortController>();
+  readonly #slots = new FairSlots([
+    { activeMax: LIMITS.streamsMax },
+    { activeMax: LIMITS.streamsPerTenantMax },
+  ]);
 
   constructor(options: OpenStreamsOptions) {
     this.#options = options;
@@ -46,16 +51,22 @@ export class OpenStreams {
    * @throws EngineError when too many are open, and what `prepare` rejects with
    */
   async open(
+    tenant: string,
     prepare: (signal: AbortSignal) => Promise<Feed>,
   ): Promise<(exchange: HttpExchange) => void> {
-    if (this.#open.size >= this.#options.max) throw this.#options.tooMany();
+    const release = this.#slots.take([tenant]);
+    if (release === undefined) throw this.#refusal();
     const ending = new AbortController();
     this.#open.add(ending);
+    const leave = () => {
+      this.#open.delete(ending);
+      release();
+    };
     try {
       const feed = await prepare(ending.signal);
-      return (exchange) => void this.#feed(exchange, feed, ending);
+      return (exchange) => void this.#feed(exchange, feed, ending, leave);
     } catch (error) {
-      this.#open.delete(ending);
+      leave();
       throw error;
     }
   }
@@ -67,7 +78,20 @@ export class OpenStreams {
     }
   }
 
-  async #feed(exchange: HttpExchange, feed: Feed, ending: AbortController): Promise<void> {
+  #refusal(): EngineError {
+    const { streamsMax, streamsPerTenantMax } = LIMITS;
+    const { tooMany, tooManyOfTenant } = this.#options;
+    return this.#slots.active >= streamsMax
+      ? tooMany(`${streamsMax} streams are open`)
+      : tooManyOfTenant(`${streamsPerTenantMax} streams of this tenant are open`);
+  }
+
+  async #feed(
+    exchange: HttpExchange,
+    feed: Feed,
+    ending: AbortController,
+    leave: () => void,
+  ): Promise<void> {
     exchange.onAbort(() => ending.abort());
     const events = new EventStream(exchange.stream(HEAD), ending.signal);
     try {
@@ -78,7 +102,7 @@ export class OpenStreams {
       // Whoever else belongs to the stream ends with it.
       ending.abort();
       events.end();
-      this.#open.delete(ending);
+      leave();
     }
   }
 }

@@ -144,7 +144,8 @@ export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpRe
   if (!isFull && !page.isCut) return jsonReply(page.text);
   const { cursor } = page;
   const isByCursor =
-    cursor !== undefined && !pairsOf(call).some((pair) => nameOf(pair) === 'offset');
+    cursor !== undefined &&
+    (page.isWalked || !pairsOf(call).some((pair) => nameOf(pair) === 'offset'));
   const place = isByCursor ? `cursor=${cursor}` : `offset=${bounds.offset + page.count}`;
   const link = ['link', `<${nextPage(call, place)}>; rel="next"`] as const;
   const headers = cursor === undefined ? [link] : [link, ['x-next-cursor', cursor] as const];

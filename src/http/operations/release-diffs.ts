@@ -14,14 +14,14 @@ export function releaseDiffOperations(offload: Offload) {
   const ofRelease: Operation<'releases.diff'> = async (deps, call) => {
     const release = await releaseNamed(deps, call);
     const definitions = await definitionsOf(deps, release.tenant_id, release);
-    return jsonReply(await offload.run('compareDefinitions', definitions));
+    return jsonReply(await offload.run(call.tenant, 'compareDefinitions', definitions));
   };
 
   const ofTwo: Operation<'sequences.compare'> = async (deps, call) => {
     const body = call.body;
     const tenant = tenantOf(call.tenant, body.tenant_id);
     const definitions = await definitionsOf(deps, tenant, body);
-    return jsonReply(await offload.run('compareDefinitions', definitions));
+    return jsonReply(await offload.run(call.tenant, 'compareDefinitions', definitions));
   };
 
   return {

@@ -2,7 +2,7 @@
  * The validation of a release by a replay of ended runs. The owner of the releases makes it
  * `validating` and, in the end, `ready`, `failed` or a `draft` again; in between it is led from here:
  * history is read run by run, and replayed in another thread. A caller who goes away changes
- * nothing. Validations follow one another.
+ * nothing. Those of a tenant follow one another, and tenants take turns.
  */
 
 import type { ValidationEnd } from '../../../actors/release/releases.js';
@@ -27,7 +27,8 @@ import {
   storedRun,
 } from '../../db/reads/replay-reads.js';
 import { sequenceById } from '../../db/reads/sequence-reads.js';
-import { EngineError, unavailable } from '../../errors.js';
+import { EngineError, shareTaken, unavailable } from '../../errors.js';
+import { FairSlots } from '../../fair-slots.js';
 import type { Logger } from '../../log.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 
@@ -45,6 +46,10 @@ type Evidence = Omit<ValidationReport, 'release_state'>;
 const SHARD = 0;
 /** Validations under way and waiting: a caller behind these waits for minutes at worst. */
 export const VALIDATIONS_MAX = 8;
+export const VALIDATIONS_PER_TENANT_MAX = 6;
+/** As many as there are threads for their replays. */
+const AT_ONCE_MAX = 2;
+const AT_ONCE_PER_TENANT_MAX = 1;
 /** Of the replays of one validation: runs that are not reached in that time are inconclusive. */
 export const REPLAYS_MS = 30_000;
 /** JSON of one run; a larger one is inconclusive. */
@@ -57,9 +62,17 @@ const END_AGAIN_MS = 1_000;
 export class Validations {
   readonly #deps: ValidationsDeps;
   readonly #timers = new Set<TimerHandle>();
-  #open = 0;
-  /** The end of the last validation in the queue; never rejects. */
-  #last: Promise<unknown> = Promise.resolve();
+  /** Of those that are under way or wait. */
+  readonly #places = new FairSlots([
+    { activeMax: VALIDATIONS_MAX },
+    { activeMax: VALIDATIONS_PER_TENANT_MAX },
+  ]);
+  /** Of those that are under way. */
+  readonly #turns = new FairSlots([
+    { activeMax: AT_ONCE_MAX },
+    { activeMax: AT_ONCE_PER_TENANT_MAX },
+  ]);
+  readonly #led = new Set<Promise<unknown>>();
   readonly #stopped = new AbortController();
   /** Gives up what is under way when validations stop. */
   readonly #offload: Offload;
@@ -74,7 +87,7 @@ export class Validations {
     this.#stopped.abort();
     for (const timer of this.#timers) this.#deps.clock.clearTimeout(timer);
     this.#timers.clear();
-    await this.#last;
+    await Promise.allSettled(this.#led);
   }
 
   readonly #validate: Operation<'releases.validate'> = async (front, { tenant, params, body }) => {
@@ -83,27 +96,65 @@ export class Validations {
       this.#deps.client.ask(SHARD, 'releases.beginValidation', tenant, params.id, body);
     if (skip === true) return begin();
     if (this.#stopped.signal.aborted) throw unavailable('ENG_STOPPING', 'the engine is stopping');
-    if (this.#open >= VALIDATIONS_MAX) {
-      throw unavailable('ENG_OVERLOADED', 'too many releases are being validated');
-    }
-    this.#open += 1;
+    const leave = this.#places.take([tenant]);
+    if (leave === undefined) throw this.#refusal();
     try {
       const { release } = JSON.parse((await begin()).body) as { release: Release };
       const size = Math.min(Math.max(1, sample ?? SAMPLE_DEFAULT), SAMPLE_MAX);
-      const led = this.#last.then(() => this.#lead(front, release, size));
-      this.#last = led.catch(() => undefined);
-      return jsonReply(JSON.stringify(await led));
+      return jsonReply(JSON.stringify(await this.#lead(front, tenant, release, size)));
     } finally {
-      this.#open -= 1;
+      leave();
     }
   };
 
+  #refusal(): EngineError {
+    return this.#places.active >= VALIDATIONS_MAX
+      ? unavailable('ENG_OVERLOADED', `${VALIDATIONS_MAX} releases are being validated`)
+      : shareTaken(`${VALIDATIONS_PER_TENANT_MAX} releases of this tenant are being validated`);
+  }
+
   readonly operations = { 'releases.validate': this.#validate } satisfies Partial<FrontOperations>;
 
-  async #lead(front: FrontDeps, release: Release, size: number): Promise<ValidationReport> {
+  /** Told of when the validations stop, whoever still waits for it. */
+  async #lead(
+    front: FrontDeps,
+    tenant: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationReport> {
+    const led = this.#inTurn(front, tenant, release, size);
+    this.#led.add(led);
+    try {
+      return await led;
+    } finally {
+      this.#led.delete(led);
+    }
+  }
+
+  async #inTurn(
+    front: FrontDeps,
+    tenant: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationReport> {
+    const turn = await this.#turns.acquire([tenant], this.#stopped.signal);
+    try {
+      // Whose wait was given up is told so by the first job that it asks for.
+      return await this.#validated(front, tenant, release, size);
+    } finally {
+      if (turn.ok) turn.release();
+    }
+  }
+
+  async #validated(
+    front: FrontDeps,
+    tenant: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationReport> {
     let end: ValidationEnd;
     try {
-      end = await this.#judge(front, release, size);
+      end = await this.#judge(front, tenant, release, size);
     } catch (error) {
       const reason = error instanceof EngineError ? error.message : 'the replay could not run';
       const draft = { outcome: 'draft', reason } as const;
@@ -117,13 +168,18 @@ export class Validations {
   }
 
   /** @throws EngineError 404 when a side is no longer stored, 503 when history cannot be read */
-  async #judge(front: FrontDeps, release: Release, size: number): Promise<ValidationEnd> {
+  async #judge(
+    front: FrontDeps,
+    caller: string,
+    release: Release,
+    size: number,
+  ): Promise<ValidationEnd> {
     const { clock } = this.#deps;
     const definitions = {
       baseline: await sequenceById(front.reads, release.baseline_sequence_id, release.tenant_id),
       candidate: await sequenceById(front.reads, release.candidate_sequence_id, release.tenant_id),
     };
-    const problem = await this.#offload.run('compileCandidate', definitions);
+    const problem = await this.#offload.run(caller, 'compileCandidate', definitions);
     if (problem !== undefined) {
       return { outcome: 'failed', reason: `the candidate cannot run: ${problem}` };
     }
@@ -135,7 +191,7 @@ export class Validations {
     for (const run of runs) {
       const verdict =
         clock.monotonic() < until
-          ? await this.#replay(front, definitions, run)
+          ? await this.#replay(front, caller, definitions, run)
           : inconclusive('the validation takes too long');
       verdicts.push(verdict);
       if (verdict.kind !== 'inconclusive') continue;
@@ -146,17 +202,26 @@ export class Validations {
     return { outcome: 'ready', evidence: evidenceOf(verdicts, unclear) };
   }
 
-  async #replay(front: FrontDeps, definitions: DefinitionPair, run: SampledRun): Promise<Verdict> {
+  async #replay(
+    front: FrontDeps,
+    caller: string,
+    definitions: DefinitionPair,
+    run: SampledRun,
+  ): Promise<Verdict> {
     if (run.bytes > RUN_BYTES_MAX) return inconclusive('it is too large');
     const stored = await storedRun.row(front.reads, run.id);
     if (stored === undefined) return inconclusive('it has been removed');
-    return this.#replayStored(definitions, stored);
+    return this.#replayStored(caller, definitions, stored);
   }
 
-  async #replayStored(definitions: DefinitionPair, run: StoredRun): Promise<Verdict> {
+  async #replayStored(
+    caller: string,
+    definitions: DefinitionPair,
+    run: StoredRun,
+  ): Promise<Verdict> {
     const { unpoliciedRetry, log } = this.#deps;
     try {
-      return await this.#offload.run('replayRun', { definitions, run, unpoliciedRetry });
+      return await this.#offload.run(caller, 'replayRun', { definitions, run, unpoliciedRetry });
     } catch (error) {
       if (error instanceof TooCostly) return inconclusive('it takes too long or too much');
       if (error instanceof EngineError) throw error;

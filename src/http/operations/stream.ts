@@ -14,13 +14,11 @@ import type { ShardClient } from '../../../actors/shard/client.js';
 import type { Failure } from '../../../schema/failure.js';
 import { type InstanceState, isEnded } from '../../core/states.js';
 import { outputsAfter } from '../../db/reads/output-reads.js';
-import { EngineError, unavailable } from '../../errors.js';
+import { EngineError, shareTaken, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 import type { Call, FrontDeps, FrontOperations, StreamOperation } from './operation.js';
 
-/** Open streams of one engine: each may hold a batch of outputs. */
-const STREAMS_MAX = 256;
 const PACE_MS_MIN = 100;
 const PACE_MS_MAX = 5_000;
 
@@ -36,17 +34,17 @@ export class InstanceStreams {
   constructor(deps: InstanceStreamsDeps) {
     this.#deps = deps;
     this.#streams = new OpenStreams({
-      max: STREAMS_MAX,
-      tooMany: () => unavailable('ENG_OVERLOADED', `${STREAMS_MAX} streams are open`),
+      tooMany: (message) => unavailable('ENG_OVERLOADED', message),
+      tooManyOfTenant: shareTaken,
       log: deps.log,
     });
   }
 
-  /** Rejects with an EngineError: 400, 404, or 503 when too many are open. */
+  /** Rejects with an EngineError: 400, 404, or 429 and 503 when too many are open. */
   readonly #open: StreamOperation<'instances.stream'> = async (front, call) => {
     const { query } = call;
     const paceMs = Math.min(Math.max(query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
-    return this.#streams.open(async (signal) => {
+    return this.#streams.open(call.tenant, async (signal) => {
       const follower = new Follower(this.#deps.client, front, call, paceMs, signal);
       const first = await follower.look();
       return (events) => follower.follow(first, events);

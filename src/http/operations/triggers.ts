@@ -8,7 +8,7 @@ import type { ShardClient } from '../../../actors/shard/client.js';
 import type { CreateInstance } from '../../../schema/instance.js';
 import { INBOUND_BYTES_MAX } from '../../../schema/trigger.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.js';
-import { decodeUtf8, parseJson } from '../../core/json-guard.js';
+import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../core/json-guard.js';
 import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
 import { isSameText, signatureProblem } from '../../core/trigger-signature.js';
 import {
@@ -153,8 +153,11 @@ export async function fireByEvent(
 function dataIn(raw: Buffer): JsonObject {
   const text = decodeUtf8(raw);
   if (text === undefined) throw invalid('the body is not UTF-8');
-  const parsed = parseJson(text);
-  if (!parsed.ok) throw invalid(parsed.problem.message);
+  const parsed = parseJson(text, BODY_JSON_LIMITS);
+  if (!parsed.ok) {
+    const { kind, message } = parsed.problem;
+    throw kind === 'values' ? tooLarge(message) : invalid(message);
+  }
   const { value } = parsed;
   if (!isJsonObject(value)) throw invalid('the body must be a JSON object');
   return value;

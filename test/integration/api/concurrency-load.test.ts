@@ -286,9 +286,9 @@ test('whatever is done to them: never more than the maximum, and all can be brou
   await Promise.all([user(1), user(2), user(3)]);
 
   for (const id of ids) {
-    // A parked one goes on with the first, all others that were stopped with the second.
-    await tenant.patch(`/instances/${id}/state`, { state: 'running' });
+    // The first ends a pause or a failure. Who was parked before its pause is parked again: the second.
     await tenant.patch(`/instances/${id}/state`, { state: 'scheduled' });
+    await tenant.patch(`/instances/${id}/state`, { state: 'running' });
   }
   await workOff(line, ids);
   await assertNeverMore(3, tenant, ids);

@@ -46,6 +46,12 @@ const forEach = (more: Json): Json => ({
 /** The blocks, the path, what the message must say, and what was meant. */
 const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
   // Members.
+  [
+    'more time than a call gets',
+    params('http_request', { url: 'http://x', timeout_ms: 300_001 }),
+    'blocks[0].params.timeout_ms',
+    /is 300001, but the server cuts the call off after 300000 ms/,
+  ],
   ['retries', [work({ retries: 3 })], 'blocks[0].retries', /no member of a step/, 'retry'],
   ['timout', [work({ timout: 500 })], 'blocks[0].timout', /is ignored/, 'timeout'],
   ['timeout_ms', [work({ timeout_ms: 5 })], 'blocks[0].timeout_ms', /is ignored/, 'timeout'],

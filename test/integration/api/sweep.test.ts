@@ -2,6 +2,7 @@
  * Every route of the table × every sort of key × own, foreign and missing tenant × own, foreign and
  * unknown ids. What has to come out is stated here by itself, from `docs/authorization.md`, and
  * not taken from the product; a route that the helper cannot make a request to fails the sweep.
+ * What is not there and what is another tenant's are answered alike: status, text and headers.
  *
  * First all that has to be refused, with the tables compared before and after; then the rest.
  */
@@ -13,6 +14,7 @@ import { ROUTES, type Route } from '../../../schema/routes.js';
 import { beforeWith, step, useApi } from '../../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../../helpers/client.js';
 import { continuityOf } from '../../helpers/continuity.js';
+import { byDepth } from '../../helpers/depth.js';
 import {
   makeCredential,
   makeRateLimit,
@@ -127,6 +129,17 @@ beforeWith(api, async () => {
   callers = await makeCallers();
 });
 
+/** What is nearly the key of the tenant. */
+const MALFORMED: readonly (readonly [name: string, spoil: (secret: string) => string])[] = [
+  ['without its last character', (secret) => secret.slice(0, -1)],
+  ['in another case', (secret) => secret.toUpperCase()],
+  ['with one more character', (secret) => `${secret}0`],
+  ['without its prefix', (secret) => secret.slice('sk_'.length)],
+  ['that is twice given', (secret) => `${secret}, ${secret}`],
+  ['of 4,000 characters', (secret) => secret.repeat(100).slice(0, 4_000)],
+  ['that is empty', () => ''],
+];
+
 async function makeCallers(): Promise<Caller[]> {
   const mint = async (more: object) => {
     const body = { tenant_id: own.name, capabilities: ['operator'], ...more };
@@ -136,7 +149,14 @@ async function makeCallers(): Promise<Caller[]> {
   expectStatus(await api.root.delete(`/api-keys/${revoked.id}`), 204);
   const expired = await mint({ expires_at: '2001-01-01T00:00:00Z' });
   const refused = { capabilities: undefined, isValid: false };
+  const { secret } = await mint({});
+  const malformed = byDepth(MALFORMED.slice(0, 2), MALFORMED).map(([name, spoil]) => ({
+    name: `a key ${name}`,
+    key: spoil(secret),
+    ...refused,
+  }));
   const made: Caller[] = [
+    ...malformed,
     { name: 'nobody', key: null, ...refused },
     { name: 'a wrong key', key: `sk_${'0'.repeat(64)}`, ...refused },
     { name: 'a revoked key', key: revoked.secret, ...refused },
@@ -163,9 +183,8 @@ function* allCases(): Generator<Case> {
           for (const named of names) {
             const it = { route, method: route.method, caller, header, ids: whose, named };
             yield it;
-            // HEAD is a GET without the body: once for each caller is enough.
-            const isPlain = header === 'own' && whose === 'own';
-            if (route.method === 'GET' && isPlain) yield { ...it, method: 'HEAD' };
+            // HEAD is a GET without the body: with one tenant for each caller and id is enough.
+            if (route.method === 'GET' && header === 'own') yield { ...it, method: 'HEAD' };
           }
         }
       }
@@ -231,6 +250,13 @@ function plain(text: string, { sequence, sequenceName, ...rest }: Things): strin
   );
 }
 
+/** All of an answer that somebody may see, without the ids that were asked about and what differs for each request. */
+function answerOf({ status, headers, text }: Reply<unknown>, what: Things): string {
+  const { date: _, 'x-request-id': __, 'content-length': ___, ...shown } = headers;
+  const heads = Object.entries(shown).map(([name, value]) => `${name}: ${value}`);
+  return [status, ...heads.sort(), plain(text, what)].join('\n');
+}
+
 // ---------------------------------------------------------------- the sweep
 
 test('every request that has to be refused is refused, with one text, and changes nothing', async () => {
@@ -238,26 +264,26 @@ test('every request that has to be refused is refused, with one text, and change
     (it) => typeof verdictOn(it) === 'number' || verdictOn(it) === 'no tenant',
   );
   const start = await snapshot();
-  const unknownTexts = new Map<string, string>();
-  const foreignTexts = new Map<string, string>();
+  const unknownAnswers = new Map<string, string>();
+  const foreignAnswers = new Map<string, string>();
   await forAll(cases, async (it) => {
     const verdict = verdictOn(it);
     const reply = await ask(it, things[it.ids]);
     assert.equal(reply.status, verdict === 'no tenant' ? 400 : verdict, reply.text);
+    if (verdict === 404) {
+      const answers = it.ids === 'unknown' ? unknownAnswers : foreignAnswers;
+      answers.set(textOf({ ...it, ids: 'unknown' }), answerOf(reply, things[it.ids]));
+    }
     if (it.method === 'HEAD') return;
     const { error = '' } = reply.body;
     if (verdict === 401) assert.equal(error, 'unauthorized: a valid x-api-key is required');
     if (verdict === 'no tenant') assert.match(error, /x-tenant-id is required/);
     if (verdict === 403) assert.match(error, /^forbidden: /);
-    if (verdict === 404) {
-      const texts = it.ids === 'unknown' ? unknownTexts : foreignTexts;
-      texts.set(textOf({ ...it, ids: 'unknown' }), plain(error, things[it.ids]));
-    }
   });
-  for (const [what, text] of foreignTexts) {
-    assert.equal(text, unknownTexts.get(what), `${what}: another text than for an unknown id`);
+  for (const [what, answer] of foreignAnswers) {
+    assert.equal(answer, unknownAnswers.get(what), `${what}: not as for an unknown id`);
   }
-  assert.ok(foreignTexts.size > 100, 'few things of other tenants were asked for');
+  assert.ok(foreignAnswers.size > 100, 'few things of other tenants were asked for');
   assert.deepEqual(await snapshot(), start);
 });
 

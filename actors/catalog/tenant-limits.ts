@@ -1,0 +1,36 @@
+/**
+ * The writer's side of the limits of tenants, on the first shard: each change is one commit unit, and its
+ * answer leaves when that is durable. They are applied by the front thread alone (`src/tenant-limits.ts`),
+ * which is the only one who asks here; so nothing is kept, and what comes has been checked.
+ */
+
+import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+
+/** A row of `tenant_limits`. */
+export interface TenantLimitsRow {
+  readonly tenant_id: string;
+  readonly limits: Readonly<Record<string, number | null>>;
+  readonly set_at: string;
+}
+
+export class TenantLimitRows {
+  readonly #self: Singleton;
+
+  constructor(deps: SingletonDeps) {
+    this.#self = new Singleton('tenant-limits', deps);
+  }
+
+  put(request: number, row: TenantLimitsRow): void {
+    this.#self.serve(request, (turn) => {
+      turn.put('tenantLimits.set', row.tenant_id, row);
+      turn.reply(request, 204, '');
+    });
+  }
+
+  delete(request: number, tenant: string): void {
+    this.#self.serve(request, (turn) => {
+      turn.put('tenantLimits.clear', tenant, { tenant_id: tenant });
+      turn.reply(request, 204, '');
+    });
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * The work that shards have been given and have not answered: bodies on their way, and instances that are not
+ * born yet. What would wait for much longer than a second is refused while it costs nothing, so that memory
+ * stays bounded and calm is back soon after a flood; how long that is follows from how fast work was answered
+ * lately. One tenant has three quarters of the room at most (docs/limits.md). Pure: time is handed in.
+ */
+
+import { unavailable } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
+
+/** The rate is that of a server with enough to do: what one caller after the other does tells nothing. */
+const BUSY_BYTES = LIMITS.workBytesMin / 2;
+
+/**
+ * A sample of the rate, when work goes on coming and when all is done, and what it weighs among those before.
+ * It ends between answers that come together: a part of them would tell a wrong time.
+ */
+const SAMPLE_MS = 1_000;
+const SAMPLE_MS_MIN = 100;
+const SAMPLE_WEIGHT = 0.5;
+
+const RETRY_MS_MIN = 1_000;
+const RETRY_MS_MAX = 10_000;
+
+export class WorkUnderWay {
+  #all = 0;
+  readonly #byTenant = new Map<string, number>();
+  /** Bytes a millisecond; undefined: never busy so far. */
+  #rate: number | undefined;
+  /** Of the sample that is being taken. */
+  #since: number | undefined;
+  #done = 0;
+
+  /** Bytes, with what rows count as. */
+  get bytes(): number {
+    return this.#all;
+  }
+
+  /**
+   * @param rows instances that it makes; 0: it goes on with what is there, and is refused last
+   * @returns what `end` is to be told
+   * @throws EngineError 503
+   */
+  begin(tenant: string, bytes: number, rows: number, now: number): number {
+    const weight = bytes + rows * LIMITS.workBytesPerRow;
+    if (weight === 0) return 0;
+    this.#sample(now, SAMPLE_MS);
+    const max = rows === 0 ? LIMITS.workBytesMax : this.#roomForNew();
+    const own = this.#byTenant.get(tenant) ?? 0;
+    // Alone, a body of any size that the transport lets in is served.
+    if (own > 0 && own + weight > max * 0.75)
+      throw this.#refusal('of the tenant ', own, max * 0.75);
+    if (this.#all > 0 && this.#all + weight > max) throw this.#refusal('', this.#all, max);
+    this.#byTenant.set(tenant, own + weight);
+    this.#all += weight;
+    if (this.#since === undefined && this.#all >= BUSY_BYTES) {
+      this.#since = now;
+      this.#done = 0;
+    }
+    return weight;
+  }
+
+  /** It was answered, whatever the answer is. */
+  end(tenant: string, weight: number, now: number): void {
+    if (weight === 0) return;
+    const own = (this.#byTenant.get(tenant) ?? 0) - weight;
+    if (own > 0) this.#byTenant.set(tenant, own);
+    else this.#byTenant.delete(tenant);
+    this.#all -= weight;
+    if (this.#since === undefined) return;
+    this.#done += weight;
+    if (this.#all >= BUSY_BYTES) return;
+    this.#sample(now, SAMPLE_MS_MIN);
+    this.#since = undefined;
+  }
+
+  #sample(now: number, msMin: number): void {
+    if (this.#since === undefined || now - this.#since < msMin) return;
+    const rate = this.#done / (now - this.#since);
+    this.#rate = this.#rate === undefined ? rate : this.#rate + (rate - this.#rate) * SAMPLE_WEIGHT;
+    this.#since = now;
+    this.#done = 0;
+  }
+
+  /**
+   * What is done within the wait. A handful of clients with batches has that much under way even where it
+   * takes longer, up to the longest wait.
+   */
+  #roomForNew(): number {
+    if (this.#rate === undefined) return LIMITS.workBytesUnmeasured;
+    const least = Math.min(LIMITS.workBytesUnmeasured, this.#rate * LIMITS.workWaitMsMax);
+    return Math.min(
+      LIMITS.workBytesMax,
+      Math.max(LIMITS.workBytesMin, least, this.#rate * LIMITS.workWaitMs),
+    );
+  }
+
+  #refusal(whose: string, held: number, max: number) {
+    const rate = this.#rate ?? LIMITS.workBytesUnmeasured / LIMITS.workWaitMs;
+    const retryMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, held / rate));
+    const text = `too much work ${whose}is under way: ${kib(held)} of ${kib(max)} KiB`;
+    return unavailable('ENG_OVERLOADED', text, retryMs);
+  }
+}
+
+function kib(bytes: number): number {
+  return Math.ceil(bytes / 1_024);
+}

@@ -1,0 +1,271 @@
+/**
+ * What tenant A does to take what all share: each attack has its preparations, which are not measured, and a load
+ * that goes on until it is stopped. Attackers take no hint: what is refused is asked again at once, but for a pause
+ * that keeps the client's own work off the cores that the server needs.
+ */
+
+import { setMaxListeners } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
+import { NAMESPACE } from '../fixtures.js';
+import type { AttackName } from './attack-names.js';
+
+export interface AttackPlace {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly tenant: string;
+  /** Takes every call and answers none of them. */
+  readonly slowUrl: string;
+  /** A share of the full size, for runs that only check whether everything works. */
+  readonly scale: number;
+  /** When the measured time begins and ends, from now: what is due at once is due in its middle. */
+  readonly leadMs: number;
+}
+
+/** How often each status came; 0: no answer. */
+export type Statuses = Record<string, number>;
+
+interface Attack {
+  readonly what: string;
+  /** Resolves when the load goes on; it ends by the signal. */
+  readonly begin: (attacker: Attacker) => Promise<void>;
+}
+
+/** Of one connection whose request was refused. */
+const REFUSED_PAUSE_MS = 20;
+const WORKER_STEP = 'attacked';
+
+export const ATTACKS = {
+  http: {
+    what: '`http_request` slots: 2,000 instances whose step calls a server that never answers',
+    begin: async (a) => {
+      const params = { url: a.place.slowUrl, method: 'GET' };
+      const id = await a.sequence([{ type: 'step', id: 's', handler: 'http_request', params }]);
+      const body = { instances: fill(a.size(200), () => a.creation(id)) };
+      for (let batch = 0; batch < 10; batch += 1) await a.post('/instances/batch', body);
+    },
+  },
+  streams: {
+    what: 'event streams: 300 of a waiting instance, opened again whenever one ends',
+    begin: async (a) => {
+      const id = await a.instance(
+        await a.sequence([{ type: 'step', id: 's', handler: WORKER_STEP }]),
+      );
+      a.repeat(a.size(300), () => a.hold('GET', `/instances/${id}/stream`));
+    },
+  },
+  polls: {
+    what: 'parked polls: 1,000 of 60 s, of 50 handlers',
+    begin: async (a) => {
+      let next = 0;
+      a.repeat(a.size(1_000), () => {
+        next += 1;
+        const poll = { handler_name: `none-${next % 50}`, worker_id: `w${next}`, wait_ms: 60_000 };
+        return a.hold('POST', '/workers/tasks/poll', JSON.stringify(poll));
+      });
+    },
+  },
+  lists: {
+    what: 'lists: 16 connections whose filters match nothing among 20,000 instances',
+    begin: async (a) => {
+      const id = await a.sequence([{ type: 'step', id: 's', handler: 'noop' }]);
+      const body = { instances: fill(a.size(1_000), () => a.creation(id)) };
+      for (let batch = 0; batch < 20; batch += 1) await a.post('/instances/batch', body);
+      a.repeat(16, () => a.get('/instances?failure=nothing'));
+    },
+  },
+  bodies: {
+    what: 'hostile bodies: 2 connections with 10 MB of `[[],[],…`',
+    begin: async (a) => {
+      const raw = Buffer.from(`{"instances":[${'[],'.repeat(a.size(3_300_000))}[]]}`);
+      a.repeat(2, () => a.raw('/instances/batch', raw));
+    },
+  },
+  large: {
+    what: 'large bodies: 8 connections with contexts of 200 KB',
+    begin: async (a) => {
+      const id = await a.sequence([{ type: 'step', id: 's', handler: WORKER_STEP }]);
+      const context = { data: { text: 'x'.repeat(a.size(200_000)) } };
+      const raw = Buffer.from(JSON.stringify({ ...a.creation(id), context }));
+      a.repeat(8, () => a.raw('/instances', raw));
+    },
+  },
+  batches: {
+    what: 'batches: 8 connections with 1,000 instances each',
+    begin: async (a) => {
+      const id = await a.sequence([{ type: 'step', id: 's', handler: 'noop' }]);
+      const raw = Buffer.from(
+        JSON.stringify({ instances: fill(a.size(1_000), () => a.creation(id)) }),
+      );
+      a.repeat(8, () => a.raw('/instances/batch', raw));
+    },
+  },
+  definitions: {
+    what: 'validations and diffs: 4 connections with definitions of 4,000 blocks, 4 that compare two of them',
+    begin: async (a) => {
+      const blocks = fill(a.size(4_000), (at) => ({
+        type: 'step',
+        id: `s${at}`,
+        handler: 'noop',
+        when: `data.n${at} > 1 && data.text == "x"`,
+      }));
+      const body = { tenant_id: a.place.tenant, namespace: NAMESPACE, name: 'large', blocks };
+      const sides = {
+        tenant_id: a.place.tenant,
+        baseline_sequence_id: await a.store({ ...body, version: 1 }),
+        candidate_sequence_id: await a.store({ ...body, version: 2, blocks: blocks.toReversed() }),
+      };
+      const raw = Buffer.from(JSON.stringify({ ...body, version: 3 }));
+      a.repeat(4, () => a.raw('/sequences/validate', raw));
+      a.repeat(4, () => a.raw('/sequences/releases/diff', Buffer.from(JSON.stringify(sides))));
+    },
+  },
+  webhooks: {
+    what: 'webhooks: each of 4 batches of 500 ends is told to 5 subscribers that never answer',
+    begin: async (a) => {
+      for (let at = 0; at < 5; at += 1) {
+        await a.post('/webhooks', { url: `${a.place.slowUrl}${at}` });
+      }
+      const id = await a.sequence([{ type: 'step', id: 's', handler: 'noop' }]);
+      const body = { instances: fill(a.size(500), () => a.creation(id)) };
+      for (let batch = 0; batch < 4; batch += 1) await a.post('/instances/batch', body);
+    },
+  },
+  timers: {
+    what: 'timers: 20,000 instances that are due at the same moment',
+    begin: async (a) => {
+      const id = await a.sequence([{ type: 'step', id: 's', handler: 'noop' }]);
+      // The time of the batches is a part of it: the first of them must not be due before the last one is there.
+      const next_fire_at = new Date(Date.now() + a.place.leadMs).toISOString();
+      const body = { instances: fill(a.size(1_000), () => ({ ...a.creation(id), next_fire_at })) };
+      for (let batch = 0; batch < 20; batch += 1) await a.post('/instances/batch', body);
+      await pause(Math.max(0, Date.parse(next_fire_at) - Date.now() - DUE_AFTER_BEGIN_MS));
+    },
+  },
+  flood: {
+    what: 'creations: 256 connections without a pause',
+    begin: async (a) => {
+      const id = await a.sequence([{ type: 'step', id: 's', handler: 'noop' }]);
+      const raw = Buffer.from(JSON.stringify(a.creation(id)));
+      a.repeat(a.size(256), () => a.raw('/instances', raw));
+    },
+  },
+} as const satisfies Readonly<Record<AttackName, Attack>>;
+
+/** How long measuring has gone on when the timers of the attack are due. */
+const DUE_AFTER_BEGIN_MS = 500;
+
+/** One attack under way. */
+export class Attacker {
+  readonly place: AttackPlace;
+  readonly statuses: Statuses = {};
+  readonly #client: Client;
+  readonly #stopped = new AbortController();
+  readonly #work: Promise<void>[] = [];
+
+  constructor(place: AttackPlace) {
+    this.place = place;
+    // Each request under way listens.
+    setMaxListeners(0, this.#stopped.signal);
+    const { url, apiKey, tenant } = place;
+    this.#client = createClient({ url, apiKey, tenant, connections: 512, isChecked: false });
+  }
+
+  /** @returns at least one */
+  size(full: number): number {
+    return Math.max(1, Math.round(full * this.place.scale));
+  }
+
+  creation(sequence_id: string) {
+    return { sequence_id, tenant_id: this.place.tenant, namespace: NAMESPACE };
+  }
+
+  async store(definition: object): Promise<string> {
+    return expectStatus(await this.#client.post<{ id: string }>('/sequences', definition), 201).id;
+  }
+
+  sequence(blocks: readonly object[]): Promise<string> {
+    const name = crypto.randomUUID();
+    const tenant_id = this.place.tenant;
+    return this.store({ tenant_id, namespace: NAMESPACE, name, version: 1, blocks });
+  }
+
+  async instance(sequence: string): Promise<string> {
+    const reply = await this.#client.post<{ id: string }>('/instances', this.creation(sequence));
+    return expectStatus(reply, 201).id;
+  }
+
+  /** What is refused is a part of the result, and no error. */
+  post(path: string, body: object): Promise<number> {
+    return this.#counted(this.#client.post(path, body, this.#stopped.signal));
+  }
+
+  get(path: string): Promise<number> {
+    const { signal } = this.#stopped;
+    return this.#counted(this.#client.request('GET', path, { signal }));
+  }
+
+  raw(path: string, raw: Buffer): Promise<number> {
+    const { signal } = this.#stopped;
+    return this.#counted(this.#client.request('POST', path, { raw, signal }));
+  }
+
+  /** On a connection of its own, which is held until the answer has ended. */
+  hold(method: string, path: string, body?: string): Promise<number> {
+    const { url, apiKey, tenant } = this.place;
+    const headers = {
+      'x-api-key': apiKey,
+      'x-tenant-id': tenant,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    const { signal } = this.#stopped;
+    const held = new Promise<{ status: number }>((resolve) => {
+      const options = { method, headers, agent: false, signal };
+      const request = httpRequest(`${url}/api/v1${path}`, options);
+      request.on('error', () => resolve({ status: 0 }));
+      request.on('response', (response) => {
+        response.resume();
+        response.on('error', () => undefined);
+        response.on('close', () => resolve({ status: response.statusCode ?? 0 }));
+      });
+      request.end(body);
+    });
+    return this.#counted(held);
+  }
+
+  /** So many at once, each again and again until the attack is stopped. */
+  repeat(count: number, send: () => Promise<number>): void {
+    const { signal } = this.#stopped;
+    const loop = async () => {
+      while (!signal.aborted) {
+        const status = await send();
+        if (status >= 400 || status === 0) await pause(REFUSED_PAUSE_MS);
+      }
+    };
+    for (let at = 0; at < count; at += 1) this.#work.push(loop());
+  }
+
+  async stop(): Promise<Statuses> {
+    this.#stopped.abort();
+    await Promise.all(this.#work);
+    await this.#client.close();
+    return this.statuses;
+  }
+
+  async #counted(reply: Promise<{ status: number }>): Promise<number> {
+    const status = await reply.then(
+      ({ status }) => status,
+      () => 0,
+    );
+    // What the end of the attack cuts off was not answered by nobody.
+    if (!this.#stopped.signal.aborted) {
+      this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+    }
+    return status;
+  }
+}
+
+function fill<T>(count: number, make: (at: number) => T): T[] {
+  return Array.from({ length: count }, (_, at) => make(at));
+}

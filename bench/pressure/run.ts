@@ -1,0 +1,219 @@
+/**
+ * Part pressure: one tenant attacks what all share, and others are measured, first idle and then under the attack, on
+ * a server and a database of their own for each attack; once with one other tenant, once with 49.
+ */
+
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { createClient, expectStatus } from '../../test/helpers/client.js';
+import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
+import type { LoadContext } from '../load/run.js';
+import { type BenchServer, startServer } from '../load/server.js';
+import type { BenchOptions } from '../options.js';
+import { type RowsResult, renderTable, round } from '../report.js';
+import { type Reached, verdictsOf } from '../targets.js';
+import type { AttackName } from './attack-names.js';
+import type { AttackOrder } from './attacker.thread.js';
+import { ATTACKS, type Statuses } from './attacks.js';
+import { type Measured, OPERATIONS, Victims } from './victim.js';
+
+/** Tenants that do not attack, and the loops of each operation that all of them share. */
+export const CROWDS = { two: { others: 1, loops: 1 }, fifty: { others: 49, loops: 4 } } as const;
+export type CrowdName = keyof typeof CROWDS;
+
+export interface PressureRow {
+  readonly attack: AttackName;
+  readonly crowd: CrowdName;
+  readonly what: string;
+  readonly idle: Measured;
+  readonly attacked: Measured;
+  /** Of the 99th percentiles, by operation. */
+  readonly ratios: Readonly<Record<string, number>>;
+  readonly errors: number;
+  /** What the attacker was answered. */
+  readonly attackers: Statuses;
+  readonly peakMib: number;
+}
+
+export interface StoredPressure {
+  readonly rows: readonly PressureRow[];
+  readonly reached: Reached;
+}
+
+/** After its begin an attack has come to its height. */
+const HEIGHT_MS = 300;
+/** Before timers of an attack are due all of them have to be there. */
+const LEAD_MS = 15_000;
+const LOOK_MS = 50;
+const QUICK_SCALE = 0.01;
+
+export async function runPressure(
+  { postgres, progress }: LoadContext,
+  options: BenchOptions,
+): Promise<{ readonly part: RowsResult; readonly table: string }> {
+  const rows: Record<string, StoredPressure> = {};
+  const remarks: string[] = [];
+  const all: PressureRow[] = [];
+  for (const attack of options.attacks) {
+    const taken: PressureRow[] = [];
+    for (const crowd of Object.keys(CROWDS) as CrowdName[]) {
+      const name = `pressure_${attack}_${crowd}`;
+      const server = await startServer(postgres, name, 'noop', options.shards, {
+        env: { ENGINE_ALLOW_INTERNAL_URLS: 'true' },
+      });
+      try {
+        taken.push(await measure(server, attack, crowd, options));
+      } finally {
+        await server.stop();
+      }
+      progress(lineOf(taken.at(-1)!));
+    }
+    const reached = reachedBy(taken);
+    remarks.push(...verdictsOf(reached).map((verdict) => `${attack}: ${verdict}`));
+    rows[attack] = { rows: taken, reached };
+    all.push(...taken);
+  }
+  const part: RowsResult = {
+    question: 'What does it cost the others when one tenant takes what it can of what all share?',
+    settings: { seconds: options.seconds, shards: options.shards ?? 'default' },
+    rows,
+    remarks,
+  };
+  return { part, table: [tableOf(all), remarks.join('\n')].join('\n\n') };
+}
+
+async function measure(
+  server: BenchServer,
+  attack: AttackName,
+  crowd: CrowdName,
+  { seconds, isDurable }: BenchOptions,
+): Promise<PressureRow> {
+  const url = `http://127.0.0.1:${server.port}`;
+  const { others, loops } = CROWDS[crowd];
+  const tenants = Array.from({ length: others }, (_, at) => `other-${at}`);
+  // Keys of the tenants: what is bounded by tenant may not be bounded for the root key.
+  const { attacker: apiKey, ...keys } = await mintKeys(url, ['attacker', ...tenants]);
+  const victims = await Victims.start(url, keys);
+  const ms = seconds * 1_000;
+  const scale = isDurable ? 1 : QUICK_SCALE;
+  let worker: Worker | undefined;
+  try {
+    // Not counted: connections are made, code is compiled, plans are read.
+    await victims.measure(ms, loops);
+    const idle = await victims.measure(ms, loops);
+    const workerData: AttackOrder = {
+      name: attack,
+      url,
+      apiKey: apiKey!,
+      tenant: 'attacker',
+      scale,
+      leadMs: scale * LEAD_MS,
+    };
+    worker = new Worker(new URL('./attacker.thread.js', import.meta.url), { workerData });
+    await once(worker, 'message');
+    await pause(HEIGHT_MS);
+    const memory = watchMemory(server.pid);
+    const attacked = await victims.measure(ms, loops);
+    const peakMib = await memory.stop();
+    worker.postMessage('stop');
+    const [attackers] = (await once(worker, 'message')) as [Statuses];
+    const ratios = OPERATIONS.map((name) => {
+      const before = idle.latency[name].p99;
+      // Without one that came to an end it is 0, and all of them are among the errors.
+      return [name, before === 0 ? 0 : attacked.latency[name].p99 / before] as const;
+    });
+    return {
+      attack,
+      crowd,
+      what: ATTACKS[attack].what,
+      idle,
+      attacked,
+      ratios: Object.fromEntries(ratios),
+      errors: Object.values(attacked.errors).reduce((sum, count) => sum + count, 0),
+      attackers,
+      peakMib,
+    };
+  } finally {
+    await worker?.terminate();
+    await victims.stop();
+  }
+}
+
+async function mintKeys(url: string, tenants: readonly string[]): Promise<Record<string, string>> {
+  const root = createClient({ url, apiKey: DEFAULT_API_KEY });
+  try {
+    const keys: Record<string, string> = {};
+    for (const tenant_id of tenants) {
+      const body = { tenant_id, capabilities: ['operator'] };
+      keys[tenant_id] = expectStatus(
+        await root.post<{ secret: string }>('/api-keys', body),
+        201,
+      ).secret;
+    }
+    return keys;
+  } finally {
+    await root.close();
+  }
+}
+
+function watchMemory(pid: number): { stop(): Promise<number> } {
+  let isOver = false;
+  const watching = (async () => {
+    let peak = 0;
+    while (!isOver) {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      peak = Math.max(peak, Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024);
+      await pause(LOOK_MS);
+    }
+    return peak;
+  })();
+  return {
+    stop() {
+      isOver = true;
+      return watching;
+    },
+  };
+}
+
+function reachedBy(rows: readonly PressureRow[]): Reached {
+  return {
+    'pressure ratio': Math.max(...rows.flatMap(({ ratios }) => Object.values(ratios))),
+    'pressure errors': rows.reduce((sum, { errors }) => sum + errors, 0),
+  };
+}
+
+function lineOf({ attack, crowd, ratios, errors, attacked, attackers }: PressureRow): string {
+  const times = OPERATIONS.map((name) => `${name} ${ratioText(ratios[name]!)}`).join(', ');
+  const failed = Object.entries(attacked.errors).map(([what, count]) => `\n  ${count}: ${what}`);
+  return `${attack}, ${crowd}: ${times}; ${errors} errors; attacker ${JSON.stringify(attackers)}${failed.join('')}`;
+}
+
+/** Of an operation that never came to an end there is no time. */
+function ratioText(ratio: number): string {
+  return ratio === 0 ? 'none' : `${round(ratio)}×`;
+}
+
+function tableOf(rows: readonly PressureRow[]): string {
+  return renderTable(
+    [
+      'attack',
+      'tenants',
+      ...OPERATIONS.flatMap((name) => [`${name} idle`, 'p99', '×']),
+      'errors',
+      'MiB',
+    ],
+    rows.map(({ attack, crowd, idle, attacked, ratios, errors, peakMib }) => [
+      attack,
+      crowd,
+      ...OPERATIONS.flatMap((name) => [
+        round(idle.latency[name].p99),
+        round(attacked.latency[name].p99),
+        ratioText(ratios[name]!),
+      ]),
+      errors,
+      round(peakMib),
+    ]),
+  );
+}

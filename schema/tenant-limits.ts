@@ -1,0 +1,100 @@
+/** Wire shapes and routes of the limits of tenants (docs/limits.md); for the root key. */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { NAME_LENGTH_MAX, named, optional, orNull, Timestamp } from './common.js';
+import { type RouteRow, refusals } from './route-row.js';
+import { strict } from './strict.js';
+
+/** What requests are measured in before anything is done for them. */
+export const WORK_UNITS = ['bytes', 'rows', 'blocks', 'schedules'] as const;
+export type WorkUnit = (typeof WORK_UNITS)[number];
+
+/** More than any server does; sums of such numbers are exact. */
+const NUMBER_MAX = 1_000_000_000_000;
+
+const Rate = Type.Integer({ minimum: 1, maximum: NUMBER_MAX });
+const Count = Type.Integer({ minimum: 0, maximum: NUMBER_MAX });
+
+const NUMBERS = {
+  bytes_per_second: Rate,
+  bytes_burst: Rate,
+  rows_per_second: Rate,
+  rows_burst: Rate,
+  blocks_per_second: Rate,
+  blocks_burst: Rate,
+  schedules_per_second: Rate,
+  schedules_burst: Rate,
+  schedules_max: Count,
+  queue_depth_max: Count,
+};
+export type TenantLimitName = keyof typeof NUMBERS;
+export const TENANT_LIMIT_NAMES = Object.keys(NUMBERS) as TenantLimitName[];
+
+/** All of them are replaced: one that is left out, or null, is the default. */
+export const PutTenantLimits = strict(
+  named('PutTenantLimits', {
+    bytes_per_second: optional(NUMBERS.bytes_per_second),
+    bytes_burst: optional(NUMBERS.bytes_burst),
+    rows_per_second: optional(NUMBERS.rows_per_second),
+    rows_burst: optional(NUMBERS.rows_burst),
+    blocks_per_second: optional(NUMBERS.blocks_per_second),
+    blocks_burst: optional(NUMBERS.blocks_burst),
+    schedules_per_second: optional(NUMBERS.schedules_per_second),
+    schedules_burst: optional(NUMBERS.schedules_burst),
+    schedules_max: optional(NUMBERS.schedules_max),
+    queue_depth_max: optional(NUMBERS.queue_depth_max),
+  }),
+);
+export type PutTenantLimits = Static<typeof PutTenantLimits>;
+
+export const TenantLimits = named('TenantLimits', {
+  tenant_id: Type.String(),
+  bytes_per_second: orNull(NUMBERS.bytes_per_second),
+  bytes_burst: orNull(NUMBERS.bytes_burst),
+  rows_per_second: orNull(NUMBERS.rows_per_second),
+  rows_burst: orNull(NUMBERS.rows_burst),
+  blocks_per_second: orNull(NUMBERS.blocks_per_second),
+  blocks_burst: orNull(NUMBERS.blocks_burst),
+  schedules_per_second: orNull(NUMBERS.schedules_per_second),
+  schedules_burst: orNull(NUMBERS.schedules_burst),
+  schedules_max: orNull(NUMBERS.schedules_max),
+  queue_depth_max: orNull(NUMBERS.queue_depth_max),
+  updated_at: orNull(Timestamp),
+});
+export type TenantLimits = Static<typeof TenantLimits>;
+
+export const TenantParams = Type.Object({
+  id: Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX }),
+});
+export type TenantParams = Static<typeof TenantParams>;
+
+// ---------------------------------------------------------------- routes
+
+const ofTenant = {
+  path: '/tenants/{id}/limits',
+  owner: 'front',
+  params: TenantParams,
+  isTenantless: true,
+} as const;
+
+export const TENANT_ROWS = {
+  'tenantLimits.put': {
+    ...ofTenant,
+    method: 'PUT',
+    summary: 'Set the limits of a tenant; what is left out is the default.',
+    body: PutTenantLimits,
+    replies: { 200: TenantLimits, ...refusals(400) },
+  },
+  'tenantLimits.get': {
+    ...ofTenant,
+    method: 'GET',
+    summary: 'Get the limits that were set for a tenant.',
+    replies: { 200: TenantLimits, ...refusals(400) },
+  },
+  'tenantLimits.delete': {
+    ...ofTenant,
+    method: 'DELETE',
+    summary: 'Give a tenant the default limits again.',
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

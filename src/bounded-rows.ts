@@ -1,0 +1,73 @@
+/**
+ * Whether a tenant has room for more rows of a kind whose number is bounded. They are counted in the database,
+ * and only when what is known, with all that was let in since, leaves no room: a tenant far below its bound
+ * costs no query, one at it one query at a time, and a restart starts by counting. What ends meanwhile is
+ * found by the next count. Under concurrency a bound may be met a few rows early or late.
+ */
+
+import { lastUsed } from './last-used.js';
+
+export interface BoundedRowsDeps {
+  /** Rows of the tenant, up to `max`. Rejects like every read. */
+  readonly count: (tenant: string, max: number) => Promise<number>;
+}
+
+interface Known {
+  counted: number;
+  /** Let in and answered since that count began, and let in and not answered. */
+  since: number;
+  pending: number;
+  counting: Promise<void> | undefined;
+}
+
+/** Tenants whose counts are remembered. */
+const TENANTS_MAX = 10_000;
+
+export class BoundedRows {
+  readonly #deps: BoundedRowsDeps;
+  readonly #known = lastUsed<string, Known>(TENANTS_MAX);
+
+  constructor(deps: BoundedRowsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @param rows that a request may make
+   * @returns what is to be called when the request was answered; undefined: there is no room
+   */
+  async enter(tenant: string, rows: number, max: number): Promise<(() => void) | undefined> {
+    const known = this.#knownOf(tenant);
+    if (!fits(known, rows, max)) await this.#count(tenant, known, max);
+    if (!fits(known, rows, max)) return undefined;
+    known.pending += rows;
+    return () => {
+      known.pending -= rows;
+      known.since += rows;
+    };
+  }
+
+  #knownOf(tenant: string): Known {
+    const known = this.#known.get(tenant);
+    if (known !== undefined) return known;
+    const made = { counted: Number.POSITIVE_INFINITY, since: 0, pending: 0, counting: undefined };
+    this.#known.set(tenant, made);
+    return made;
+  }
+
+  #count(tenant: string, known: Known, max: number): Promise<void> {
+    known.counting ??= (async () => {
+      const { since } = known;
+      try {
+        known.counted = await this.#deps.count(tenant, max);
+        known.since -= since;
+      } finally {
+        known.counting = undefined;
+      }
+    })();
+    return known.counting;
+  }
+}
+
+function fits({ counted, since, pending }: Known, rows: number, max: number): boolean {
+  return counted + since + pending + rows <= max;
+}

@@ -1,0 +1,45 @@
+/** Limits of tenants, and what of theirs is counted against them. Reads only. */
+
+import { columnsOf, type StoredRow, selected } from '../tables.js';
+import { lookup } from './lookup.js';
+
+const COLUMNS = columnsOf('tenant_limits', 'tenant_id', 'limits', 'set_at');
+export type StoredLimitsRow = StoredRow<'tenant_limits', (typeof COLUMNS)[number]>;
+
+/** In the order of the tenants, from the one after `$1` on. */
+export const tenantLimitRows = lookup<StoredLimitsRow>(
+  'reads_tenant_limits_after',
+  `select ${selected(COLUMNS)} from tenant_limits where tenant_id > $1::text ` +
+    'order by tenant_id limit $2::bigint',
+);
+
+export const tenantLimitRow = lookup<StoredLimitsRow>(
+  'reads_tenant_limits_get',
+  `select ${selected(COLUMNS)} from tenant_limits where tenant_id = $1::text`,
+);
+
+interface Counted {
+  readonly count: number;
+}
+
+/** Schedules of the tenant `$1`, up to `$2`. */
+export const scheduleCount = lookup<Counted>(
+  'reads_tenant_schedule_count',
+  'select count(*)::integer as count from (select from cron_schedules where tenant_id = $1::text ' +
+    'limit $2::bigint) s',
+);
+
+/**
+ * Open tasks of the tenant `$1`, up to `$2`. The index begins with the handler: it is entered once for each
+ * handler that has any, so that no task of another tenant is read.
+ */
+export const openTaskCount = lookup<Counted>(
+  'reads_tenant_open_task_count',
+  'with recursive handlers as (' +
+    '(select handler_name from open_tasks order by handler_name limit 1) union all ' +
+    'select (select o.handler_name from open_tasks o where o.handler_name > h.handler_name ' +
+    'order by o.handler_name limit 1) from handlers h where h.handler_name is not null) ' +
+    'select count(*)::integer as count from (select from handlers h cross join lateral (' +
+    'select from open_tasks o where o.handler_name = h.handler_name and o.tenant_id = $1::text ' +
+    'limit $2::bigint) t limit $2::bigint) found',
+);

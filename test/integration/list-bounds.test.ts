@@ -1,0 +1,160 @@
+/** How much one list may read, and how the connections of lists are shared among tenants. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type pg from 'pg';
+import { createPool } from '../../src/db/pool.js';
+import { deadLetterList, instanceList } from '../../src/db/reads/instance-reads.js';
+import type { Query } from '../../src/db/reads/query.js';
+import type { Page } from '../../src/db/reads/reader.js';
+import { createReads, READ_POOL_OPTIONS, type Reads } from '../../src/db/reads.js';
+import { LIMITS } from '../../src/limits.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { byDepth } from '../helpers/depth.js';
+import { column } from '../helpers/rows.js';
+
+const TENANT = 'acme';
+/** More than two pages may look at. */
+const ROWS = byDepth(120_000, 1_000_000);
+/** Every so many rows one is in this state. */
+const RARE = 30_000;
+const rare = (page: Partial<Parameters<typeof instanceList>[0]>) =>
+  instanceList({ tenant_id: TENANT, state: ['failed'], ...page });
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let reads: Reads;
+
+before(async () => {
+  database = await createTestDatabase();
+  const options = { connectionString: database.connectionString, onError: () => undefined };
+  pool = createPool({ ...READ_POOL_OPTIONS, ...options, applicationName: 'list-bounds' });
+  reads = createReads(pool);
+  const id = "('01950000-0000-7000-8000-' || lpad(to_hex(g), 12, '0'))::uuid";
+  const at = "timestamptz '2025-01-01' + g * interval '1 second'";
+  await pool.query(`insert into instances (
+      id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
+      config, context_audit, runtime, execution, signal_count, audit_count, created_at, updated_at)
+    select ${id}, '01950000-0000-7000-8000-000000000001', '${TENANT}', 'default',
+      case when g % ${RARE} = 1 then 'failed' else 'completed' end, null, 1, 'UTC', '{}', '{}', '{}',
+      '[]', '{}', '{"n":{}}', 0, 0, ${at}, ${at}
+    from generate_series(1, ${ROWS}) g`);
+  await pool.query(`insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason)
+    select ${id}, '${TENANT}', ${at}, ${at}, 'no' from generate_series(1, ${ROWS}) g`);
+  await pool.query('analyze instances');
+  await pool.query('analyze dead_letters');
+});
+
+after(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** The pages that somebody gets who follows the cursors. */
+async function follow(limit: number): Promise<Page[]> {
+  const pages: Page[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await reads.page(rare({ limit, cursor }));
+    pages.push(page);
+    if (!page.isCut && page.count < limit) return pages;
+    cursor = page.cursor;
+  }
+}
+
+const idsOf = (pages: readonly Page[]) =>
+  pages.flatMap(({ text }) => column(JSON.parse(text) as { id: string }[], 'id'));
+
+test('who follows the cursors of a list with a rare filter gets every row once, and some pages early', async () => {
+  const { rows } = await pool.query<{ id: string }>(
+    "select id from instances where state = 'failed' order by created_at desc",
+  );
+  assert.equal(rows.length, ROWS / RARE);
+  for (const limit of [1, 2, 100]) {
+    const pages = await follow(limit);
+    assert.deepEqual(idsOf(pages), column(rows, 'id'), `pages of ${limit}`);
+    if (limit > 1) assert.ok(pages.some(({ isWalked, count }) => isWalked && count < limit));
+  }
+});
+
+test('a filter that matches nothing gives empty pages with a cursor, and ends', async () => {
+  const asked = { tenant_id: TENANT, failure: 'no such reason', limit: 100 };
+  for (const list of [instanceList, deadLetterList]) {
+    let looked = 0;
+    for (let cursor: string | undefined; ; looked += 1) {
+      const page = await reads.page(list({ ...asked, cursor }));
+      assert.equal(page.text, '[]');
+      if (!page.isCut) break;
+      cursor = page.cursor;
+    }
+    assert.equal(looked, Math.floor(ROWS / LIMITS.rowsWalkedMax));
+  }
+});
+
+test('who counts goes on by a cursor where a page ends early, and an offset beyond it is refused', async () => {
+  const all = idsOf(await follow(100));
+  const page = await reads.page(rare({ offset: 1, limit: 100 }));
+  assert.ok(page.isWalked);
+  const rest = await reads.page(rare({ limit: 100, cursor: page.cursor }));
+  const told = idsOf([page, rest]);
+  assert.ok(told.length > 1);
+  assert.deepEqual(told, all.slice(1, 1 + told.length));
+  await assert.rejects(reads.page(rare({ offset: 100, limit: 100 })), { code: 'ENG_SLOW_READ' });
+});
+
+test('no statement of a list with filters looks at more rows than its bound', async () => {
+  const { firstRowsWalkedMax: first, rowsWalkedMax: most } = LIMITS;
+  const nothing = { tenant_id: TENANT, failure: 'no such reason', limit: 100 };
+  const ofOther = {
+    tenant_id: 'other',
+    sequence_id: '01950000-0000-7000-8000-000000000001',
+    limit: 100,
+  };
+  for (const request of [instanceList(nothing), deadLetterList(nothing), instanceList(ofOther)]) {
+    assert.ok(request.walk !== undefined);
+    assert.ok((await rowsRead(request.query)) <= first);
+    const { rows } = await pool.query<object>(request.query.text, [...request.query.values]);
+    const cursor = request.cursorAfter?.(rows.at(-1) as never) as string;
+    assert.ok((await rowsRead(request.walk.on(cursor, 0))) <= most - first);
+  }
+});
+
+interface Plan {
+  readonly 'Relation Name'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+/** The most rows that the statement takes from one table, those included that it throws away. */
+async function rowsRead({ text, values }: Query): Promise<number> {
+  const explained = await pool.query<{ 'QUERY PLAN': string }>(
+    `explain (analyze, timing off, format json) ${text}`,
+    [...values],
+  );
+  const [{ Plan: plan }] = JSON.parse(explained.rows[0]?.['QUERY PLAN'] ?? '') as [{ Plan: Plan }];
+  const most = (node: Plan): number => {
+    const { 'Actual Rows': rows, 'Actual Loops': loops, 'Rows Removed by Filter': removed } = node;
+    const own = node['Relation Name'] === undefined ? 0 : (rows + (removed ?? 0)) * loops;
+    return Math.max(own, ...(node.Plans ?? []).map(most));
+  };
+  return most(plan);
+}
+
+test('a tenant whose reads hang has half of the connections, and others read at once', async () => {
+  const holder = await pool.connect();
+  await holder.query('select pg_advisory_lock(1)');
+  try {
+    const hang = () =>
+      reads.of('a').rowsOf({ text: 'select pg_advisory_xact_lock_shared(1)', values: [] }, 'x');
+    const { readsPerTenantMax: atOnce, readsWaitingPerTenantMax: waiting } = LIMITS;
+    const hanging = Array.from({ length: atOnce + waiting }, hang);
+    await assert.rejects(hang(), { code: 'ENG_TENANT_SHARE', status: 429, retryAfterMs: 1_000 });
+    const told = await reads.of('b').rowsOf({ text: 'select 1 as one', values: [] }, 'x');
+    assert.deepEqual(told, [{ one: 1 }]);
+    await holder.query('select pg_advisory_unlock(1)');
+    await Promise.all(hanging);
+  } finally {
+    holder.release();
+  }
+});

@@ -1,0 +1,199 @@
+/** Admission by cost: buckets of tenants, rows that are bounded, work under way. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
+import { ROUTES } from '../../schema/routes.js';
+import { Admission } from '../../src/admission.js';
+import { BoundedRows } from '../../src/bounded-rows.js';
+import { blocksIn, itemsIn } from '../../src/core/batch-size.js';
+import { TokenBucket } from '../../src/core/token-bucket.js';
+import type { EngineError } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
+import { type SetLimits, TenantLimitRegistry } from '../../src/tenant-limits.js';
+
+test('a bucket gives its burst at once, then its rate; what costs more than the burst takes a full one', () => {
+  const bucket = new TokenBucket({ perSecond: 10, burst: 20 }, 0);
+  assert.equal(bucket.waitMs(20, 0), 0);
+  bucket.take(20);
+  assert.equal(bucket.waitMs(1, 0), 100);
+  assert.equal(bucket.waitMs(5, 500), 0);
+  assert.equal(bucket.waitMs(50, 1_000), 1_000);
+  assert.equal(bucket.waitMs(50, 9_000), 0);
+  bucket.take(50);
+  assert.equal(bucket.waitMs(1, 9_000), 3_100, 'it is in debt by 30');
+});
+
+test('items and blocks are counted in a text whatever it is', () => {
+  const rows: [text: string, items: number, blocks: number][] = [
+    ['', 0, 0],
+    ['{"instances":[]}', 0, 0],
+    ['{"instances":[{"context":{"data":{"a":[{}]}}},{},{"x":"},{\\"["}]}', 3, 0],
+    ['{"blocks":[{"type":"step"},{"type" :"loop"}]}', 2, 2],
+    ['{"instances":[{"a":"', 1, 0],
+    [']]]]{{{', 0, 0],
+  ];
+  for (const [text, items, blocks] of rows) {
+    assert.deepEqual([itemsIn(text), blocksIn(text)], [items, blocks], text);
+  }
+});
+
+interface Asked {
+  readonly set?: SetLimits['limits'];
+  readonly isRoot?: boolean;
+}
+
+function admissionWith({ set, isRoot = false }: Asked = {}) {
+  const limits = new TenantLimitRegistry();
+  const clock = { now: 0 };
+  const admission = new Admission({
+    limits,
+    reads: { rows: async () => [] },
+    monotonic: () => clock.now,
+  });
+  if (set !== undefined) limits.set('a', { limits: set, updatedAt: '' });
+  const ask = (id: 'instances.create' | 'instances.createBatch', body: string) => {
+    try {
+      void admission.admit(ROUTES[id], 'a', isRoot, Buffer.from(body));
+      return 'admitted';
+    } catch (error) {
+      const { status, message, retryAfterMs } = error as EngineError;
+      return { status, message, retryAfterMs };
+    }
+  };
+  return { ask, clock, limits };
+}
+
+describe('a tenant', () => {
+  const batch = JSON.stringify({ instances: Array.from({ length: 1_000 }, () => ({ s: 'x' })) });
+
+  test('is never refused by default what one server can do', () => {
+    const { ask, clock } = admissionWith();
+    for (let second = 0; second < 60; second += 1) {
+      clock.now = second * 1_000;
+      for (let n = 0; n < 25; n += 1) assert.equal(ask('instances.createBatch', batch), 'admitted');
+      assert.equal(ask('instances.create', ' '.repeat(50_000_000)), 'admitted');
+    }
+  });
+
+  test('that has used up a unit is told which, its bound and when to come again', () => {
+    const { ask, clock } = admissionWith({ set: { rows_per_second: 100, rows_burst: 2 } });
+    assert.equal(ask('instances.create', '{}'), 'admitted');
+    assert.equal(ask('instances.create', '{}'), 'admitted');
+    const refused = {
+      status: 429,
+      message:
+        'too many requests: the tenant has used up its rows: 100 a second, at most 2 at once; this takes 1',
+      retryAfterMs: 10,
+    };
+    assert.deepEqual(ask('instances.create', '{}'), refused);
+    clock.now = 10;
+    assert.equal(ask('instances.create', '{}'), 'admitted');
+  });
+
+  test('pays nothing for what is refused: not its bytes when there are no rows left', () => {
+    const set = { rows_per_second: 1, rows_burst: 1, bytes_per_second: 1, bytes_burst: 10 };
+    const { ask, clock } = admissionWith({ set });
+    assert.equal(ask('instances.create', '12345'), 'admitted');
+    for (let n = 0; n < 5; n += 1) assert.notEqual(ask('instances.create', '1'), 'admitted');
+    clock.now = 1_000;
+    assert.equal(ask('instances.create', '123456'), 'admitted');
+  });
+
+  test('has full buckets of the new size when its limits are changed', () => {
+    const { ask, limits } = admissionWith({ set: { rows_per_second: 1, rows_burst: 1 } });
+    assert.equal(ask('instances.create', '{}'), 'admitted');
+    assert.notEqual(ask('instances.create', '{}'), 'admitted');
+    limits.set('a', undefined);
+    assert.equal(ask('instances.create', '{}'), 'admitted');
+  });
+
+  test('is bound with the root key by what was set for it, and by nothing else', () => {
+    const free = admissionWith({ isRoot: true });
+    for (let n = 0; n < 1_000; n += 1) free.ask('instances.createBatch', batch);
+    assert.equal(free.ask('instances.createBatch', batch), 'admitted');
+    const bound = admissionWith({ isRoot: true, set: { rows_per_second: 1, rows_burst: 1 } });
+    assert.equal(bound.ask('instances.create', '{}'), 'admitted');
+    assert.notEqual(bound.ask('instances.create', '{}'), 'admitted');
+    assert.notEqual(bound.ask('instances.createBatch', batch), 'admitted');
+  });
+});
+
+test('rows are counted only where what is known leaves no room, by one query at a time', async () => {
+  let stored = 3;
+  let queries = 0;
+  const rows = new BoundedRows({
+    count: async () => {
+      queries += 1;
+      return stored;
+    },
+  });
+  const enter = async () => (await rows.enter('a', 1, 5)) !== undefined;
+  assert.deepEqual([await enter(), await enter(), queries], [true, true, 1]);
+  const three = await Promise.all([enter(), enter(), enter()]);
+  assert.deepEqual([three, queries], [[false, false, false], 2], 'two are under way');
+  const other = new BoundedRows({ count: async () => stored });
+  const leave = await other.enter('a', 2, 5);
+  assert.equal(await other.enter('a', 1, 5), undefined);
+  leave?.();
+  stored = 4;
+  assert.notEqual(await other.enter('a', 1, 5), undefined, 'one of the two has ended since');
+});
+
+describe('work under way', () => {
+  const room = LIMITS.workBytesUnmeasured;
+  const begin = (work: WorkUnderWay, tenant: string, bytes: number, rows = 1, now = 0) => {
+    try {
+      return work.begin(tenant, bytes, rows, now);
+    } catch (error) {
+      return (error as EngineError).status;
+    }
+  };
+
+  test('of 16 clients of one tenant with batches of 500 is not refused, 256 batches of 1,000 mostly are', () => {
+    const normal = new WorkUnderWay();
+    for (let n = 0; n < 16; n += 1) assert.ok(begin(normal, 'a', 150_000, 500) > 503);
+    const flood = new WorkUnderWay();
+    const answers = Array.from({ length: 256 }, () => begin(flood, 'a', 300_000, 1_000));
+    const taken = answers.filter((answer) => answer !== 503);
+    assert.deepEqual(taken.length, Math.floor((room * 0.75) / (300_000 + 1_000 * 3_072)));
+  });
+
+  test('of one tenant leaves room for the others, and is given back with the answer', () => {
+    const work = new WorkUnderWay();
+    const weight = begin(work, 'a', room * 0.7);
+    assert.equal(begin(work, 'a', room * 0.1), 503);
+    assert.notEqual(begin(work, 'b', room * 0.1), 503);
+    work.end('a', weight, 1);
+    assert.notEqual(begin(work, 'a', room * 0.1), 503);
+  });
+
+  test('that goes on with what is there is refused later than what makes more', () => {
+    const work = new WorkUnderWay();
+    begin(work, 'a', room * 0.7);
+    begin(work, 'b', room * 0.25);
+    assert.equal(begin(work, 'c', room * 0.2), 503);
+    assert.notEqual(begin(work, 'c', room * 0.2, 0), 503);
+  });
+
+  test('has as much room as was answered lately in a second, within its bounds', () => {
+    const work = new WorkUnderWay();
+    begin(work, 'a', LIMITS.workBytesMin);
+    assert.notEqual(begin(work, 'b', 1), 503, 'nothing was measured yet');
+    for (let now = 0; now < 60_000; now += 1_000) {
+      const weight = begin(work, 'c', 1_000_000, 0, now) as number;
+      work.end('c', weight, now + 1_000);
+    }
+    // A megabyte a second: the least counts, which is under way.
+    assert.equal(begin(work, 'd', 1, 1, 60_000), 503);
+    for (let now = 60_000; now < 70_000; now += 1_000) {
+      const weight = begin(work, 'c', 20_000_000, 0, now) as number;
+      work.end('c', weight, now + 1_000);
+    }
+    assert.notEqual(begin(work, 'd', 1, 1, 70_000), 503);
+  });
+
+  test('of a single body is served, however large it is', () => {
+    assert.notEqual(begin(new WorkUnderWay(), 'a', LIMITS.workBytesMax * 2), 503);
+  });
+});
