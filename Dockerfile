@@ -1,8 +1,8 @@
 # The engine beside one Postgres: DATABASE_URL and ENGINE_API_KEY must be given at run time.
 #
-# Debian 12 (glibc 2.36), because the native file of uWebSockets.js in package.json is built for it;
-# on an image it does not fit, the server falls back to node:http.
-FROM node:20-bookworm-slim AS build
+# Debian 13, because the native file of uWebSockets.js wants glibc 2.38; on an older image the server
+# serves with node:http.
+FROM node:20-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
@@ -16,9 +16,12 @@ COPY test ./test
 COPY examples ./examples
 # The compiler is an optional package, so these go only now; with them goes the embedded database,
 # which is for newcomers' machines.
-RUN npm run build && npm prune --omit=dev --omit=optional
+# Of the native files of uWebSockets.js, one for each platform and version of Node, this image keeps its own.
+RUN npm run build && npm prune --omit=dev --omit=optional && \
+  find node_modules/uWebSockets.js -name '*.node' \
+    ! -name "$(node -p '`uws_${process.platform}_${process.arch}_${process.versions.modules}.node`')" -delete
 
-FROM node:20-bookworm-slim
+FROM node:20-trixie-slim
 ENV NODE_ENV=production \
     ENGINE_HTTP_ADDR=0.0.0.0:8080
 WORKDIR /app

@@ -28,12 +28,15 @@ import {
   urls,
   webAddress,
 } from './config-values.js';
+import { isOwnMachine } from './http/insecure-guard.js';
 
 /** The command line in words. */
-export const FLAGS_HELP = `Usage: durable-workflow-engine [--insecure-auth] [--unsafe-database] [--help] [--version]
+export const FLAGS_HELP = `Usage: durable-workflow-engine [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--help] [--version]
 In a checkout: npm start -- [--insecure-auth] …
 
-  --insecure-auth     accept every request without a key (for development)
+  --insecure-auth     accept every request without a key (for development), from this machine only
+  --insecure-auth-anywhere
+                      the same from wherever the address can be reached, as a container needs it
   --unsafe-database   accept a Postgres with fsync or full_page_writes off (for tests)
   --help              print this text
   --version           print the version`;
@@ -48,6 +51,16 @@ const KNOBS = {
     'ENGINE_HTTP_BACKEND',
     choice(['auto', 'uws', 'node'], 'auto'),
     'uWebSockets.js, node:http, or the first of them that loads.',
+  ],
+  maxConnections: [
+    'ENGINE_MAX_CONNECTIONS',
+    integer(10_000, 1, 1_000_000),
+    'Connections of clients at a time; fewer where the limit of open files is low. Others are refused with 503.',
+  ],
+  maxConnectionsPerAddress: [
+    'ENGINE_MAX_CONNECTIONS_PER_ADDRESS',
+    integer(0, 0, 1_000_000),
+    'Those of one address, which may be a proxy; others are refused with 429. 0: three quarters of all.',
   ],
   databaseUrl: [
     'DATABASE_URL',
@@ -238,6 +251,8 @@ export interface Config extends Omit<Knobs, 'address' | 'allowNoTenantIsolation'
   readonly host: string;
   readonly port: number;
   readonly insecureAuth: boolean;
+  /** Without keys and reachable by others than this machine. */
+  readonly insecureAuthAnywhere: boolean;
   /** A database that may lose what it acknowledged, when its machine dies, is accepted. */
   readonly unsafeDatabase: boolean;
   readonly allowInternalUrls: boolean;
@@ -283,7 +298,8 @@ export function unknownNames(env: NodeJS.ProcessEnv): string[] {
  */
 export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Config {
   const flags = readFlags(args);
-  const insecureAuth = flags.has('--insecure-auth');
+  const insecureAuthAnywhere = flags.has('--insecure-auth-anywhere');
+  const insecureAuth = insecureAuthAnywhere || flags.has('--insecure-auth');
   const { address, allowNoTenantIsolation, ...knobs } = readKnobs(env);
   if (knobs.migrationUrl !== undefined && knobs.databaseUrl === undefined) {
     throw new ConfigError(
@@ -291,11 +307,13 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
     );
   }
   if (!insecureAuth) checkAccess({ ...knobs, allowNoTenantIsolation });
+  else if (!insecureAuthAnywhere) checkOwnMachine(address.host);
   return Object.freeze({
     ...knobs,
     host: address.host,
     port: address.port,
     insecureAuth,
+    insecureAuthAnywhere,
     unsafeDatabase: flags.has('--unsafe-database'),
     apiKey: insecureAuth ? undefined : knobs.apiKey,
     allowInternalUrls: knobs.allowInternalUrls ?? insecureAuth,
@@ -359,7 +377,21 @@ function checkAccess(knobs: Omit<Knobs, 'address'>): void {
   }
 }
 
-const FLAGS: ReadonlySet<string> = new Set(['--insecure-auth', '--unsafe-database']);
+/** Without keys, everybody who reaches the address may do everything. */
+function checkOwnMachine(host: string): void {
+  if (isOwnMachine(host)) return;
+  throw new ConfigError(
+    `--insecure-auth asks for no keys, and ENGINE_HTTP_ADDR=${host}:… lets others than this machine in; ` +
+      'listen on 127.0.0.1, or give --insecure-auth-anywhere instead where only you can reach the ' +
+      'address, as in a container published with -p 127.0.0.1:8080:8080',
+  );
+}
+
+const FLAGS: ReadonlySet<string> = new Set([
+  '--insecure-auth',
+  '--insecure-auth-anywhere',
+  '--unsafe-database',
+]);
 
 function readFlags(args: readonly string[]): ReadonlySet<string> {
   const unknown = args.find((arg) => !FLAGS.has(arg));

@@ -28,6 +28,7 @@ import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
 import { type ReadyFacts, urlOf } from './greeting.js';
+import { Connections, connectionBounds, descriptorLimit } from './http/connections.js';
 import { expectFreePort } from './http/free-port.js';
 import { Gate } from './http/gate.js';
 import { KeyRegistry } from './http/key-registry.js';
@@ -245,8 +246,10 @@ class Engine {
     const config = this.#config;
     const { reads, removal, apiKey, supervisor, continuityKeys } = facts;
     const keyring = keyringOf(continuityKeys);
+    const connections = this.#connections();
     const front = createFront({
       config,
+      connections,
       apiKey,
       version: this.#options.version,
       log: this.#log,
@@ -275,6 +278,7 @@ class Engine {
         maxBodyBytes: config.maxBodyBytes,
         bodyBytesOf,
         maxHeaderBytes: LIMITS.headerBytesMax,
+        connections,
         corsOrigins: config.corsOrigins,
         newRequestId,
         bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,
@@ -291,6 +295,19 @@ class Engine {
       this.#log.info({ keyId, publicKey }, 'capsules and provenance are signed with this key');
     }
     return server.port;
+  }
+
+  #connections(): Connections {
+    const { maxConnections: max, maxConnectionsPerAddress: perAddressMax } = this.#config;
+    const descriptors = descriptorLimit();
+    const bounds = connectionBounds({ max, perAddressMax }, descriptors);
+    if (bounds.max < max) {
+      this.#log.warn(
+        { max: bounds.max, wanted: max, descriptors },
+        'the limit of open files is low: fewer connections are taken than ENGINE_MAX_CONNECTIONS',
+      );
+    }
+    return new Connections(bounds, this.#log);
   }
 
   async #firstContact(connectionString: string, ownerUrl: string): Promise<void> {

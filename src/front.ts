@@ -16,8 +16,10 @@ import { MIGRATIONS_DIR, readMigrations } from './db/migrate.js';
 import { sampleRows } from './db/reads/metric-reads.js';
 import type { Reads } from './db/reads.js';
 import { createAuth } from './http/auth.js';
+import type { Connections } from './http/connections.js';
 import type { Gate } from './http/gate.js';
 import { homePage } from './http/home-page.js';
+import { insecureGuard } from './http/insecure-guard.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { approvalOperations } from './http/operations/approvals.js';
 import { bulkOperations } from './http/operations/bulk.js';
@@ -64,6 +66,7 @@ export interface FrontOptions {
   readonly now: () => UnixMs;
   readonly gate: Gate;
   readonly client: ShardClient;
+  readonly connections: Connections;
   readonly reads: Reads;
   readonly keys: KeyRegistry;
   readonly limits: TenantLimitRegistry;
@@ -108,6 +111,9 @@ export function createFront(options: FrontOptions): Front {
       keys,
     }),
     admission: new Admission({ limits: options.limits, reads, monotonic: realClock.monotonic }),
+    guard: config.insecureAuth
+      ? insecureGuard({ isAnywhere: config.insecureAuthAnywhere, corsOrigins: config.corsOrigins })
+      : undefined,
     keys,
     validators: createValidators(),
     client,
@@ -161,7 +167,7 @@ export function createFront(options: FrontOptions): Front {
   return { handler, drain: () => validations.stop(), stop };
 }
 
-function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptions) {
+function createMetrics({ gate, client, connections, reads, now, metrics: memory }: FrontOptions) {
   const isServing = () => gate.isDatabaseUp;
   const look = () => sampleRows(reads, now());
   const sampler = new Sampler({ clock: realClock, isServing, look });
@@ -169,6 +175,8 @@ function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptio
     engine_ready: () => (gate.unreadiness() === undefined ? 1 : 0),
     engine_database_up: () => (isServing() ? 1 : 0),
     engine_clock_skew_seconds: () => (now() - realClock.now()) / 1_000,
+    engine_connections: () => connections.open,
+    engine_connections_refused_total: () => connections.refused,
     engine_requests_in_flight: () => client.inFlight,
     engine_work_under_way_bytes: () => client.workUnderWay,
     engine_instance_reads_kept_total: () => client.readsKept,

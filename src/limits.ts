@@ -45,6 +45,15 @@ export const LIMITS = {
   apiKeysMax: 100_000,
   /** Request lines and headers together. */
   headerBytesMax: 16 * 1024,
+  /**
+   * Open files that connections of clients never take: connections to the database, files, calls of
+   * http_request and webhooks. Where so many are not to be had, connections take half of what there is.
+   */
+  descriptorsReserved: 512,
+  /** Of all connections; the rest is left for other addresses. */
+  connectionShareOfAddress: 0.75,
+  /** Requests on one connection that wait for answers; one more is refused, and the connection closed. */
+  pipelinedRequestsMax: 100,
   /** A body that does not arrive is given up, so that slow clients hold no memory. */
   bodyIdleTimeoutMs: 30_000,
   /** Lists and polls stop here and say so (docs/limits.md). */

@@ -16,6 +16,9 @@ const LEGAL_FILES = [
 /** Packages without a licence file say it at the end of their README. */
 const LICENCE_SECTION = /^#+ *licen[cs]e *$([\s\S]*)/im;
 
+/** Packages that bring no text of theirs, only a notice at the head of a file; their licence is ours. */
+const NOTICES_IN = { '@btc-vision/uwebsockets.js': 'uws.js' };
+
 const RULE = '='.repeat(80);
 
 /** `{ name, version, licence, folder }` of each, by name. */
@@ -41,7 +44,14 @@ export function shippedPackages(root) {
  */
 export function thirdPartyText(root) {
   const parts = shippedPackages(root).map(({ name, version, licence, folder }) => {
-    const texts = legalTexts(path.join(root, folder));
+    const noticeIn = NOTICES_IN[name];
+    const texts =
+      noticeIn === undefined
+        ? legalTexts(path.join(root, folder))
+        : [
+            noticeOf(path.join(root, folder, noticeIn)),
+            tidy(readFileSync(path.join(root, 'LICENSE'), 'utf8')),
+          ];
     if (texts.length === 0) throw new Error(`${name} has no licence text: look at it by hand`);
     return `${RULE}\n${name} ${version} (${licence})\n${RULE}\n\n${texts.join('\n\n')}\n`;
   });
@@ -49,6 +59,11 @@ export function thirdPartyText(root) {
     'The server is shipped with these packages. `npm run generate` writes this file.\n',
     ...parts,
   ].join('\n');
+}
+
+function noticeOf(file) {
+  const [notice = ''] = /^\/\*[\s\S]*?\*\//.exec(readFileSync(file, 'utf8')) ?? [];
+  return tidy(notice);
 }
 
 function legalTexts(folder) {

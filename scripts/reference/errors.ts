@@ -79,6 +79,11 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
       '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
     remedy: 'Correct the data.',
   },
+  ENG_TOO_MANY_CONNECTIONS: {
+    means:
+      'One address has as many connections open as it may, or one connection has 100 requests that wait for answers; it is closed.',
+    remedy: 'Use the connections that are open, and wait for answers.',
+  },
   ENG_TOO_MANY_WEBHOOKS: {
     means: 'One sender has sent more than 300 webhooks to one trigger within a second.',
     remedy: 'Send it again after a second.',

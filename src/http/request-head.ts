@@ -34,7 +34,7 @@ export const CAPTURED_HEADERS = [
   'x-engine-signature',
 ] as const;
 
-/** uWebSockets.js parses no more than these and leaves the client without a reply past them. */
+/** More than browsers and proxies send together; past it 431. */
 const HEADER_COUNT_MAX = 48;
 
 const SLOTS: ReadonlyMap<string, number> = new Map(

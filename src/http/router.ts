@@ -27,6 +27,7 @@ import {
 } from './auth.js';
 import type { EngineState, Gate } from './gate.js';
 import { wantsHome } from './home-page.js';
+import type { InsecureGuard } from './insecure-guard.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
 import { checkCall, type FrontDeps, type FrontOperations } from './operations/operation.js';
@@ -38,6 +39,8 @@ export interface RouterDeps {
   readonly gate: Gate;
   readonly authorise: Authorise;
   readonly admission: Pick<Admission, 'admit'>;
+  /** Before keys and tenants; undefined while keys are asked for. */
+  readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
   readonly validators: Validators;
   readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
@@ -182,6 +185,7 @@ function serve(
     given.reply(operations[route.id as RoutesOf<'probe'>](raw));
     return;
   }
+  if (route.capability !== 'public') deps.guard?.(request);
   const caller = authorise(request, route);
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;

@@ -7,6 +7,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { EngineError } from '../errors.js';
+import { LIMITS } from '../limits.js';
 import { unusable } from './free-port.js';
 import { headersTooLarge, RequestHead } from './request-head.js';
 import type {
@@ -21,6 +22,7 @@ import {
   type HeaderList,
   JSON_TYPE,
   type Refusal,
+  refusalReply,
   Transport,
   typeHeaders,
 } from './transport.js';
@@ -29,6 +31,18 @@ import {
 const IDLE_TIMEOUT_MS = 10_000;
 const REQUEST_TIME_MAX_MS = 60_000;
 const TIMEOUT_CHECK_MS = 2_000;
+
+interface ConnectionState {
+  /** Requests that have no whole answer. */
+  open: number;
+  isRefused: boolean;
+}
+
+const TOO_MANY_PIPELINED = new EngineError(
+  'ENG_TOO_MANY_CONNECTIONS',
+  `too many requests on one connection: ${LIMITS.pipelinedRequestsMax} wait for their answers`,
+  1_000,
+);
 
 const NON_ASCII = /[\u0080-\u00ff]/;
 
@@ -47,21 +61,28 @@ export async function startNodeServer(
     requestTimeout: REQUEST_TIME_MAX_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   });
-  const openExchanges = new WeakMap<Duplex, number>();
+  const states = new WeakMap<Duplex, ConnectionState>();
   const serve = (expectsContinue: boolean) => {
     return (req: http.IncomingMessage, res: http.ServerResponse) => {
       const { socket } = req;
-      openExchanges.set(socket, (openExchanges.get(socket) ?? 0) + 1);
-      res.on('close', () => openExchanges.set(socket, (openExchanges.get(socket) ?? 1) - 1));
-      serveOne(transport, req, res, expectsContinue);
+      let state = states.get(socket);
+      if (state === undefined) {
+        state = { open: 0, isRefused: false };
+        states.set(socket, state);
+      }
+      // Nothing is served behind a refusal: the client was told that the connection closes.
+      if (state.isRefused) return;
+      serveOne(transport, req, res, state, expectsContinue);
     };
   };
+  boundConnections(server, options);
   server.on('request', serve(false));
   server.on('checkExpectation', serve(false));
   server.on('checkContinue', serve(true));
   server.on('clientError', (err, socket) => {
     // While an earlier request of the connection waits, a reply would be taken for its own.
-    if (socket.writable && !openExchanges.get(socket)) refuseUnparsed(options, err, socket);
+    const state = states.get(socket);
+    if (socket.writable && !state?.open && !state?.isRefused) refuseUnparsed(options, err, socket);
     else socket.destroy();
   });
 
@@ -105,6 +126,7 @@ function serveOne(
   transport: Transport,
   req: http.IncomingMessage,
   res: http.ServerResponse,
+  state: ConnectionState,
   expectsContinue: boolean,
 ): void {
   const target = req.url ?? '';
@@ -120,8 +142,17 @@ function serveOne(
     head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));
   }
   if (req.httpVersionMajor === 0) head.reject('HTTP/0.9 is not served');
-  const exchange = new NodeExchange(transport, head, res);
-  res.on('close', () => exchange.abort());
+  const exchange = new NodeExchange(transport, head, res, state);
+  state.open += 1;
+  res.on('close', () => {
+    state.open -= 1;
+    exchange.abort();
+  });
+  if (state.open > LIMITS.pipelinedRequestsMax) {
+    head.settle(transport.options, transport.options.newRequestId);
+    exchange.refuse(TOO_MANY_PIPELINED);
+    return;
+  }
   const reader = transport.begin(head, exchange, false, expectsContinue);
   if (reader === undefined) return;
   if (expectsContinue) res.writeContinue();
@@ -136,23 +167,42 @@ function asUtf8(value: string): string {
   return NON_ASCII.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value;
 }
 
+/** In place of Node's listener: it is called for the connections that are served. */
+function boundConnections(server: http.Server, { connections, newRequestId }: HttpServerOptions) {
+  if (connections === undefined) return;
+  const [accept] = server.listeners('connection');
+  server.removeAllListeners('connection');
+  server.on('connection', (socket) => {
+    const place = connections.admit(socket.remoteAddress ?? '', performance.now());
+    if (typeof place === 'function') {
+      socket.once('close', place);
+      accept?.call(server, socket);
+      return;
+    }
+    // Whoever goes away before the answer has missed nothing.
+    socket.on('error', () => {});
+    socket.write(refusalText(place, newRequestId()));
+    socket.destroySoon();
+  });
+}
+
 /** Answers, in place of Node's reply without a body, what its parser refused. */
 function refuseUnparsed(options: HttpServerOptions, err: Error, socket: Duplex): void {
-  const { status, message, code } = unparsedRefusal(err);
-  const body = JSON.stringify({ error: message });
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}`,
-      `x-request-id: ${options.newRequestId()}`,
-      ...(code === undefined ? [] : [`x-error-code: ${code}`]),
-      ...typeHeaders(JSON_TYPE).map(([name, value]) => `${name}: ${value}`),
-      `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-    () => socket.destroy(),
-  );
+  socket.end(refusalText(unparsedRefusal(err), options.newRequestId()), () => socket.destroy());
+}
+
+/** A whole answer, for a connection that has no request to answer. */
+function refusalText(refusal: Refusal, requestId: string): string {
+  const { status, body = '', headers = [] } = refusalReply(refusal);
+  return [
+    `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}`,
+    `x-request-id: ${requestId}`,
+    ...[...headers, ...typeHeaders(JSON_TYPE)].map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+    '',
+    body,
+  ].join('\r\n');
 }
 
 function unparsedRefusal(err: Error): Refusal {
@@ -166,10 +216,17 @@ function unparsedRefusal(err: Error): Refusal {
 
 class NodeExchange extends Exchange {
   readonly #res: http.ServerResponse;
+  readonly #state: ConnectionState;
 
-  constructor(transport: Transport, head: RequestHead, res: http.ServerResponse) {
+  constructor(
+    transport: Transport,
+    head: RequestHead,
+    res: http.ServerResponse,
+    state: ConnectionState,
+  ) {
     super(transport, head);
     this.#res = res;
+    this.#state = state;
   }
 
   protected sendReply(
@@ -179,6 +236,7 @@ class NodeExchange extends Exchange {
     mustClose: boolean,
   ): void {
     const { status, body } = reply;
+    if (this.isRefused) this.#state.isRefused = true;
     const flat = this.#flatHeaders(contentType, headers, mustClose);
     if (status !== 204 && status !== 304) {
       flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));

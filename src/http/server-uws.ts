@@ -1,8 +1,7 @@
 /**
  * The transport on uWebSockets.js, and the only file that touches it. Its request object dies with
  * the callback, its response object with the client: the first is copied at once, the second is
- * reached only through an `Exchange` that has not been aborted. Uses the API that release 20.30 and
- * later ones share.
+ * reached only through an `Exchange` that has not been aborted.
  */
 
 import type {
@@ -25,15 +24,14 @@ import type {
 } from './server.js';
 import { Exchange, type HeaderList, Transport, typeHeaders } from './transport.js';
 
-/** The type file of 20.30 omits two things that its native part has, as later releases do. */
-interface UwsApp extends Omit<TemplatedApp, 'listen'> {
+/** The type file omits the form with both a host and options. */
+interface UwsApp extends Pick<TemplatedApp, 'any' | 'close' | 'filter'> {
   listen(
     host: string,
     port: number,
     options: number,
     listening: (socket: ListenSocket | false) => void,
   ): UwsApp;
-  close(): UwsApp;
 }
 
 /** The native module, as far as it is used. */
@@ -58,31 +56,21 @@ const UNMEASURED_BYTES_MAX = 64 * 1024;
 /** A comment to the reader of an event stream. */
 const EVENT_FILLER = Buffer.from(`:${' '.repeat(CORK_BYTES)}\n`);
 
-/**
- * Loads the native file directly: the package's entry falls back to a JavaScript imitation of its
- * own, which is slower than node:http and not what the tests cover.
- */
+/** Loads the native file itself: the image keeps no other one, and the entry adds nothing that is used. */
 export function loadUws(): { ok: true; uws: Uws } | { ok: false; cause: unknown } {
   if (!isMainThread) {
     return { ok: false, cause: new Error('uWebSockets.js runs on the main thread only') };
   }
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
-  let cause: unknown;
   try {
     const require = createRequire(import.meta.url);
-    const entryFolder = dirname(require.resolve('uWebSockets.js'));
-    // The repackaged release keeps its binaries apart, the official one beside its entry.
-    for (const path of [join(entryFolder, '../binaries', file), join(entryFolder, file)]) {
-      try {
-        return { ok: true, uws: require(path) as Uws };
-      } catch (err) {
-        cause ??= err;
-      }
-    }
-  } catch (err) {
-    cause = err;
+    return {
+      ok: true,
+      uws: require(join(dirname(require.resolve('uWebSockets.js')), file)) as Uws,
+    };
+  } catch (cause) {
+    return { ok: false, cause };
   }
-  return { ok: false, cause };
 }
 
 /** Serves on uWebSockets.js. Rejects with an `Error` if the address cannot be bound. */
@@ -96,7 +84,9 @@ export async function startUwsServer(
   uws._cfg('silent');
   const app = uws.App();
   app.any('/*', (res, req) => {
-    const head = new RequestHead(req.getMethod().toUpperCase(), req.getUrl(), req.getQuery() ?? '');
+    // Undefined without a query, whatever the types say.
+    const query: string | undefined = req.getQuery();
+    const head = new RequestHead(req.getCaseSensitiveMethod(), req.getUrl(), query ?? '');
     req.forEach((name, value) => {
       head.add(name, value);
     });
@@ -107,6 +97,8 @@ export async function startUwsServer(
     if (reader !== undefined)
       res.onData((chunk, isLast) => reader.push(Buffer.from(chunk), isLast));
   });
+
+  boundConnections(app, options);
 
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
@@ -130,6 +122,28 @@ export async function startUwsServer(
       app.close();
     },
   };
+}
+
+/** The library neither tells the address of a connection that closes, nor lets one be answered so early. */
+function boundConnections(app: UwsApp, { connections }: HttpServerOptions): void {
+  if (connections === undefined) return;
+  const places: (() => void)[] = [];
+  let refusedCount = 0;
+  // biome-ignore lint/suspicious/useIterableCallbackReturn: it filters connections, not an array
+  app.filter((res, change) => {
+    if (Number(change) < 0) {
+      if (refusedCount > 0) refusedCount -= 1;
+      else places.pop()?.();
+      return;
+    }
+    const place = connections.admit(undefined, performance.now());
+    if (typeof place === 'function') {
+      places.push(place);
+      return;
+    }
+    refusedCount += 1;
+    res.close();
+  });
 }
 
 /** Without the exclusive flag two servers could share a port, each with half of the clients. */

@@ -5,6 +5,7 @@
  */
 
 import { ConfigError } from '../config-values.js';
+import type { Connections } from './connections.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 
@@ -103,6 +104,8 @@ export interface HttpServerOptions extends BodyLimits {
    * past it 503. Default 48 MiB, so that a crowd of maximum bodies does not fill the memory.
    */
   readonly maxBufferedBytes?: number;
+  /** Counts and bounds them; without it they are not bounded. */
+  readonly connections?: Connections;
   /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */
   readonly corsOrigins: readonly string[];
   /** Makes a UUID v4 for a request that brings no usable id. */
@@ -139,9 +142,15 @@ export function startHttpServer(
   options: HttpServerOptions,
   handler: HttpHandler,
 ): Promise<HttpServer> {
-  if (backend === 'node') return startNodeServer(options, handler);
+  if (backend === 'node') {
+    options.log.info({}, 'serving with node:http');
+    return startNodeServer(options, handler);
+  }
   const loaded = loadUws();
-  if (loaded.ok) return startUwsServer(loaded.uws, options, handler);
+  if (loaded.ok) {
+    options.log.info({}, 'serving with uWebSockets.js');
+    return startUwsServer(loaded.uws, options, handler);
+  }
   if (backend === 'uws') {
     return Promise.reject(
       new ConfigError(
@@ -151,9 +160,15 @@ export function startHttpServer(
       ),
     );
   }
-  options.log.warn(
-    { err: loaded.cause },
-    'uWebSockets.js does not load here: serving with node:http, which is slower',
+  options.log.info(
+    { reason: reasonOf(loaded.cause) },
+    'uWebSockets.js does not load here (it wants glibc 2.38 or later): serving with node:http',
   );
   return startNodeServer(options, handler);
+}
+
+/** The first line of what the loader of native files says. */
+function reasonOf(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  return text.split('\n', 1)[0] ?? text;
 }

@@ -112,6 +112,8 @@ export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
 
 /** What the front counts by itself. */
 export const FRONT_COUNTERS = {
+  engine_connections_refused_total:
+    'Connections of clients that were refused, because too many were open in all or of their address.',
   engine_instance_reads_kept_total:
     'Reads of one instance that were answered from the record that the front thread had kept of it, which had not changed.',
 } as const;
@@ -123,6 +125,7 @@ export const FRONT_GAUGES = {
     '1 while this engine owns the database and had an answer of it within 3 s, else 0; 0 on a standby.',
   engine_clock_skew_seconds:
     "By how much the clock of the database, which the engine follows, is ahead of this machine's; 0 until it owns the database. A slope is drift, a step a clock that was set.",
+  engine_connections: 'Connections of clients that are open.',
   engine_requests_in_flight:
     'Requests that wait for a shard, polls that wait for a task among them.',
   engine_work_under_way_bytes:

@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { Connections } from '../../src/http/connections.js';
 import {
   type HttpBodyStream,
   type HttpExchange,
@@ -18,6 +19,8 @@ import {
   type HttpServerOptions,
   startHttpServer,
 } from '../../src/http/server.js';
+import { LIMITS } from '../../src/limits.js';
+import { BACKENDS } from '../helpers/backends.js';
 
 const MAX_BODY_BYTES = 1_000;
 const MAX_HEADER_BYTES = 2_000;
@@ -32,7 +35,7 @@ interface Fixture {
 
 type Options = Partial<HttpServerOptions>;
 
-for (const backend of ['uws', 'node'] as const) {
+for (const backend of BACKENDS) {
   const withServer = async (
     handler: HttpHandler,
     body: (fixture: Fixture) => Promise<void>,
@@ -57,6 +60,8 @@ for (const backend of ['uws', 'node'] as const) {
       },
       handler,
     );
+    // Which backend it is; the tests look at what comes after.
+    logged.length = 0;
     try {
       await body({ server, port: server.port, logged });
     } finally {
@@ -828,6 +833,51 @@ for (const backend of ['uws', 'node'] as const) {
       });
     });
 
+    test('a connection too many is closed, and finds a place once another has gone', async () => {
+      const connections = new Connections({ max: 1, perAddressMax: 1 }, { warn: () => {} });
+      const get = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          const first = await Client.open(port);
+          first.send(get);
+          assert.equal((await first.reply()).status, 200);
+          const second = await Client.open(port);
+          if (backend === 'node') assert.equal((await second.reply()).status, 503);
+          await second.closed;
+          assert.deepEqual([connections.open, connections.refused], [1, 1]);
+          first.send(get);
+          assert.equal((await first.reply()).status, 200);
+          first.close();
+          while (connections.open > 0) await new Promise(setImmediate);
+          const third = await Client.open(port);
+          third.send(get);
+          assert.equal((await third.reply()).status, 200);
+          third.close();
+        },
+        { connections },
+      );
+    });
+
+    test('nothing is served behind a refusal', async () => {
+      const served: string[] = [];
+      const handler: HttpHandler = (request, exchange) => {
+        served.push(request.path);
+        exchange.reply({ status: 200, body: '{}' });
+      };
+      await withServer(handler, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send(
+          'GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n' +
+            'GET /c HTTP/1.1\r\nHost: h\r\n\r\n',
+        );
+        assert.equal((await client.reply()).status, 200);
+        assert.equal((await client.reply()).status, 400);
+        await client.closed;
+        assert.deepEqual(served, ['/a']);
+      });
+    });
+
     test('a process whose server is closed exits by itself', async () => {
       const script = `
         import { startHttpServer } from ${JSON.stringify(SERVER_URL)};
@@ -849,12 +899,43 @@ for (const backend of ['uws', 'node'] as const) {
   });
 }
 
+test('a client that pipelines behind requests in work gets every answer in order, up to a bound', async () => {
+  const waiting: HttpExchange[] = [];
+  const server = await startHttpServer(
+    'node',
+    {
+      host: '127.0.0.1',
+      port: 0,
+      maxBodyBytes: MAX_BODY_BYTES,
+      maxHeaderBytes: MAX_HEADER_BYTES,
+      corsOrigins: [],
+      newRequestId: () => UUID,
+      bodyIdleTimeoutMs: 5_000,
+      log: { info() {}, warn() {}, error() {} },
+    },
+    (_request, exchange) => waiting.push(exchange),
+  );
+  const client = await Client.open(server.port);
+  const count = LIMITS.pipelinedRequestsMax;
+  client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n'.repeat(count + 50));
+  while (waiting.length < count) await new Promise(setImmediate);
+  // The last one is answered first.
+  for (const [n, exchange] of [...waiting.entries()].reverse()) {
+    exchange.reply({ status: 200, body: String(n) });
+  }
+  for (let n = 0; n < count; n++) assert.equal((await client.reply()).body, String(n));
+  assert.equal((await client.reply()).status, 429);
+  await client.closed;
+  assert.equal(waiting.length, count);
+  await server.close();
+});
+
 test('off the main thread uws is refused, and auto takes node:http with a log line', async () => {
   const script = `
     const { parentPort } = require('node:worker_threads');
     import(${JSON.stringify(SERVER_URL)}).then(async ({ startHttpServer }) => {
-      const warnings = [];
-      const log = { info() {}, warn: (_, message) => warnings.push(message), error() {} };
+      const lines = [];
+      const log = { info: (_, message) => lines.push(message), warn() {}, error() {} };
       const start = (backend) => startHttpServer(backend, {
         host: '127.0.0.1', port: 0, maxBodyBytes: 10, maxHeaderBytes: 1000, corsOrigins: [],
         newRequestId: () => 'id', bodyIdleTimeoutMs: 1000, log,
@@ -864,13 +945,13 @@ test('off the main thread uws is refused, and auto takes node:http with a log li
       const reply = await fetch('http://127.0.0.1:' + server.port + '/');
       await reply.text();
       await server.close();
-      parentPort.postMessage({ refused, warnings, status: reply.status });
+      parentPort.postMessage({ refused, lines, status: reply.status });
     });`;
   const worker = new Worker(script, { eval: true });
   const [seen] = await once(worker, 'message');
   await worker.terminate();
   assert.match(seen.refused, /does not load/);
-  assert.equal(seen.warnings.length, 1);
+  assert.match(seen.lines.join(), /does not load here .*: serving with node:http/);
   assert.equal(seen.status, 200);
 });
 

@@ -199,6 +199,12 @@ const REFUSALS: readonly Refusal[] = [
     says: ['ENGINE_LOG_FORMAT', 'json', 'xml'],
   },
   {
+    title: 'no keys where others can reach it',
+    env: () => ({ ENGINE_HTTP_ADDR: '0.0.0.0:8080', ...dataDir('unused') }),
+    args: ['--insecure-auth'],
+    says: ['ENGINE_HTTP_ADDR', '127.0.0.1', '--insecure-auth-anywhere'],
+  },
+  {
     title: 'an unknown flag',
     env: () => dataDir('unused'),
     args: ['--insecure'],

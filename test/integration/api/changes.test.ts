@@ -19,7 +19,7 @@ const envOf = (backend: string) => ({
   ENGINE_HTTP_BACKEND: backend,
 });
 
-const api = useApi({ env: envOf('uws') });
+const api = useApi({ env: envOf('auto') });
 
 const MALFORMED = [
   'abc',

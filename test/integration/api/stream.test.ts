@@ -22,7 +22,7 @@ const UNKNOWN = '01950000-0000-7000-8000-00000000abcd';
 /** One server, which is started again with the second backend. */
 const envOf = (backend: string) => ({ ENGINE_SHARDS: '2', ENGINE_HTTP_BACKEND: backend });
 
-const api = useApi({ env: envOf('uws') });
+const api = useApi({ env: envOf('auto') });
 
 /** Opens the stream of an instance, as fast as streams go unless `query` says otherwise. */
 function openStream(

@@ -1,0 +1,99 @@
+/**
+ * How many connections may be open: in all, so that descriptors are left for the database, files and calls
+ * to others and the accept loop never meets the limit of open files, and of one address, so that one client
+ * cannot take the places of all others. A connection past a bound is told so in an HTTP answer, and closed.
+ */
+
+import { readFileSync } from 'node:fs';
+import { EngineError, unavailable } from '../errors.js';
+import { FairSlots } from '../fair-slots.js';
+import { LIMITS } from '../limits.js';
+import { LineLimit } from '../log.js';
+
+const RETRY_AFTER_MS = 1_000;
+const REFUSED_LINES_PER_SECOND = 1;
+
+export interface ConnectionBounds {
+  readonly max: number;
+  readonly perAddressMax: number;
+}
+
+export interface WantedConnections {
+  /** `ENGINE_MAX_CONNECTIONS` */
+  readonly max: number;
+  /** `ENGINE_MAX_CONNECTIONS_PER_ADDRESS`; 0: three quarters of all. */
+  readonly perAddressMax: number;
+}
+
+/** @param descriptors how many files the process may open; undefined: nobody knows */
+export function connectionBounds(
+  wanted: WantedConnections,
+  descriptors: number | undefined,
+): ConnectionBounds {
+  const room =
+    descriptors === undefined
+      ? wanted.max
+      : Math.max(Math.floor(descriptors / 2), descriptors - LIMITS.descriptorsReserved);
+  const max = Math.max(1, Math.min(wanted.max, room));
+  const share = Math.max(1, Math.floor(max * LIMITS.connectionShareOfAddress));
+  return { max, perAddressMax: Math.min(wanted.perAddressMax || share, max) };
+}
+
+/** How many files this process may open; Node has raised its own limit as far as it may by then. */
+export function descriptorLimit(): number | undefined {
+  try {
+    const text = readFileSync('/proc/self/limits', 'utf8');
+    const soft = /^Max open files +(\d+)/m.exec(text)?.[1];
+    return soft === undefined ? undefined : Number(soft);
+  } catch {
+    // No Linux: the bound is what was set.
+    return undefined;
+  }
+}
+
+interface ConnectionsLog {
+  warn(fields: object, message: string): void;
+}
+
+export class Connections {
+  readonly bounds: ConnectionBounds;
+  /** Since the start. */
+  refused = 0;
+  readonly #slots: FairSlots;
+  readonly #log: ConnectionsLog;
+  readonly #lines = new LineLimit(REFUSED_LINES_PER_SECOND);
+
+  constructor(bounds: ConnectionBounds, log: ConnectionsLog) {
+    this.bounds = bounds;
+    this.#slots = new FairSlots([{ activeMax: bounds.max }, { activeMax: bounds.perAddressMax }]);
+    this.#log = log;
+  }
+
+  get open(): number {
+    return this.#slots.active;
+  }
+
+  /**
+   * @param address undefined where the backend cannot tell it of a connection that closes
+   * @returns what gives the place back once the connection is closed, or why there is none
+   */
+  admit(address: string | undefined, nowMs: number): (() => void) | EngineError {
+    const release = this.#slots.take(address === undefined ? [] : [address]);
+    if (release !== undefined) return release;
+    this.refused += 1;
+    const { max, perAddressMax } = this.bounds;
+    const more = this.#lines.admit(nowMs);
+    if (more !== undefined) {
+      this.#log.warn({ open: this.open, max, perAddressMax, ...more }, 'a connection was refused');
+    }
+    if (this.open >= max) {
+      return unavailable('ENG_OVERLOADED', `${max} connections are open (ENGINE_MAX_CONNECTIONS)`);
+    }
+    return new EngineError(
+      'ENG_TOO_MANY_CONNECTIONS',
+      `too many connections: ${perAddressMax} of this address are open ` +
+        '(ENGINE_MAX_CONNECTIONS_PER_ADDRESS)',
+      RETRY_AFTER_MS,
+    );
+  }
+}
