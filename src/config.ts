@@ -83,6 +83,11 @@ const KNOBS = {
     toggle(true),
     'Whether the start brings the tables of the database up to date.',
   ],
+  rowSecurity: [
+    'ENGINE_ROW_SECURITY',
+    choice(['auto', 'required', 'off'], 'auto'),
+    'Whether Postgres keeps tenants apart in what is read for them: where its roles allow it, at any price, or not.',
+  ],
   apiKey: [
     'ENGINE_API_KEY',
     secret(text),

@@ -24,6 +24,7 @@ import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
+import { prepareRowSecurity } from './db/row-security.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
@@ -161,6 +162,7 @@ class Engine {
     const { runMigrations } = this.#config;
     const schemaUrl = runMigrations ? ownerUrl : connectionString;
     await this.#unlessStopped(prepareSchema(schemaUrl, runMigrations));
+    await this.#unlessStopped(this.#wallTenants(reads, connectionString, ownerUrl));
     const mark = await this.#unlessStopped(readChangeMark(connectionString));
     this.#changes.watermark.raise(mark);
     const lanes =
@@ -233,6 +235,18 @@ class Engine {
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
     return createReads(pool);
+  }
+
+  /** Has the database keep tenants apart in what is read for them, where it can. */
+  async #wallTenants(reads: Reads, connectionString: string, ownerUrl: string): Promise<void> {
+    const { rowSecurity: mode, runMigrations } = this.#config;
+    const without = await prepareRowSecurity({
+      mode,
+      connectionString,
+      ownerUrl: runMigrations ? ownerUrl : undefined,
+    });
+    if (without === undefined) reads.wallTenants();
+    this.#log.info({ isOn: without === undefined, without }, 'row level security of reads');
   }
 
   /** Resolves with the port. */

@@ -5,7 +5,7 @@
  */
 
 import { createHmac } from 'node:crypto';
-import { withClient } from './pool.js';
+import { READER_ROLE, withClient } from './pool.js';
 
 /** URLs of the same database, as different roles. */
 export interface RoleUrls {
@@ -34,8 +34,9 @@ export async function ensureRoles(superuserUrl: string): Promise<RoleUrls> {
     { connectionString: superuserUrl, applicationName: 'engine roles' },
     async (client) => {
       await client.query('begin');
+      for (const role of [OWNER, ENGINE, READER_ROLE]) await client.query(roleSql(role));
       for (const { username, password } of [owner, engine]) {
-        await client.query(roleSql(username, password));
+        await client.query(`alter role ${username} with login password '${password}'`);
       }
       await client.query(GRANTS);
       await client.query('commit');
@@ -44,19 +45,19 @@ export async function ensureRoles(superuserUrl: string): Promise<RoleUrls> {
   return { owner: owner.href, engine: engine.href };
 }
 
-/** @param password of hexadecimal digits: statements about roles take no parameters */
-function roleSql(role: string, password: string): string {
+function roleSql(role: string): string {
   return `
     do $$ begin
       if not exists (select from pg_roles where rolname = '${role}') then
         create role ${role};
       end if;
     end $$;
-    alter role ${role} with login nosuperuser nocreatedb nocreaterole noreplication nobypassrls
-      password '${password}'`;
+    alter role ${role} with nologin nosuperuser nocreatedb nocreaterole noreplication nobypassrls`;
 }
 
 const GRANTS = `
+  alter role ${ENGINE} with bypassrls;
+  grant ${READER_ROLE} to ${ENGINE};
   do $$
   declare name regclass;
   begin
