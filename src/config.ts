@@ -187,6 +187,11 @@ const KNOBS = {
     'Where http_request and webhooks may go although the address is not public.',
   ],
   httpDeny: ['ENGINE_HTTP_DENY', outboundRules, 'Where they may not go, whatever else is allowed.'],
+  httpRatePerTenant: [
+    'ENGINE_HTTP_RATE_PER_TENANT',
+    integer(0, 0, 1_000_000),
+    'So many http_request calls and webhooks of a tenant go out in a second; further ones wait. 0: no limit.',
+  ],
   httpProxy: [
     'ENGINE_HTTP_PROXY',
     secret(proxyUrl),

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { ensureRoles } from '../../src/db/embedded-roles.js';
+import { prepareRowSecurity } from '../../src/db/row-security.js';
 import { packageFile } from '../../src/package-files.js';
 import { startApi, step } from '../helpers/api.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
@@ -42,9 +43,10 @@ describe('the documented grants', () => {
       return Object.assign(url, { username: role, password }).href;
     };
     const engineUrl = as('engine', 'PASSWORD_OF_ENGINE');
+    const ownerUrl = as('engine_owner', 'PASSWORD_OF_OWNER');
     const api = await startApi({
       database: { ...database, connectionString: engineUrl },
-      env: { DATABASE_MIGRATION_URL: as('engine_owner', 'PASSWORD_OF_OWNER') },
+      env: { DATABASE_MIGRATION_URL: ownerUrl, ENGINE_ROW_SECURITY: 'required' },
     });
     try {
       const tenant = api.tenant();
@@ -62,6 +64,7 @@ describe('the documented grants', () => {
       );
       assert.deepEqual(sessions.rows, [{ rolname: 'engine', rolsuper: false }]);
       await withSession(engineUrl, (client) => cannotChangeTables(client, 'instances'));
+      await expectNoWallWithout(database.connectionString, engineUrl, ownerUrl);
     } finally {
       await api.stop();
     }
@@ -90,6 +93,29 @@ describe('the roles of the embedded server', () => {
     await drop();
   });
 });
+
+/** Without what it takes the wall comes down, since the engine could not copy rows in. */
+async function expectNoWallWithout(
+  superuserUrl: string,
+  connectionString: string,
+  ownerUrl: string,
+): Promise<void> {
+  const states = () =>
+    withSession(superuserUrl, async (client) => {
+      const { rows } = await client.query<{ on: boolean }>(
+        "select distinct relrowsecurity as on from pg_class where relname in ('instances', 'signals')",
+      );
+      return rows.map((row) => row.on);
+    });
+  assert.deepEqual(await states(), [true]);
+  await withSession(superuserUrl, (client) => client.query('alter role engine nobypassrls'));
+  const options = { mode: 'auto', connectionString } as const;
+  await assert.rejects(prepareRowSecurity({ ...options, ownerUrl: undefined }), /BYPASSRLS/);
+  assert.match(String(await prepareRowSecurity({ ...options, ownerUrl })), /BYPASSRLS/);
+  assert.deepEqual(await states(), [false]);
+  const required = prepareRowSecurity({ ...options, mode: 'required', ownerUrl });
+  await assert.rejects(required, /ENGINE_ROW_SECURITY is required/);
+}
 
 async function cannotChangeTables(client: pg.Client, table: string): Promise<void> {
   for (const statement of [
