@@ -6,10 +6,10 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { EngineError } from '../errors.js';
+import { EngineError, invalid } from '../errors.js';
 import { LIMITS } from '../limits.js';
 import { unusable } from './free-port.js';
-import { headersTooLarge, RequestHead } from './request-head.js';
+import { headersTooLarge, METHOD_UNKNOWN, RequestHead } from './request-head.js';
 import type {
   HttpHandler,
   HttpReply,
@@ -35,8 +35,22 @@ const TIMEOUT_CHECK_MS = 2_000;
 interface ConnectionState {
   /** Requests that have no whole answer. */
   open: number;
+  /** Nothing more is served: the client is told that the connection closes. */
   isRefused: boolean;
+  /** Whose body has not been taken whole; requests behind it wait, lest it be refused. */
+  reading: { readonly req: http.IncomingMessage; readonly exchange: NodeExchange } | undefined;
+  readonly behind: (() => void)[];
+  /** Told once the requests before it are answered: what came behind them is no request. */
+  last: Refusal | undefined;
 }
+
+const newState = (): ConnectionState => ({
+  open: 0,
+  isRefused: false,
+  reading: undefined,
+  behind: [],
+  last: undefined,
+});
 
 const TOO_MANY_PIPELINED = new EngineError(
   'ENG_TOO_MANY_CONNECTIONS',
@@ -44,6 +58,7 @@ const TOO_MANY_PIPELINED = new EngineError(
   1_000,
 );
 
+const MALFORMED = invalid('malformed HTTP request');
 const NON_ASCII = /[\u0080-\u00ff]/;
 
 /** Serves on node:http. Rejects with an `Error` if the address cannot be bound. */
@@ -62,28 +77,40 @@ export async function startNodeServer(
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   });
   const states = new WeakMap<Duplex, ConnectionState>();
+  const stateOf = (socket: Duplex) => {
+    let state = states.get(socket);
+    if (state === undefined) {
+      state = newState();
+      states.set(socket, state);
+    }
+    return state;
+  };
   const serve = (expectsContinue: boolean) => {
     return (req: http.IncomingMessage, res: http.ServerResponse) => {
-      const { socket } = req;
-      let state = states.get(socket);
-      if (state === undefined) {
-        state = { open: 0, isRefused: false };
-        states.set(socket, state);
-      }
-      // Nothing is served behind a refusal: the client was told that the connection closes.
+      const state = stateOf(req.socket);
       if (state.isRefused) return;
-      serveOne(transport, req, res, state, expectsContinue);
+      state.open += 1;
+      res.on('close', () => {
+        state.open -= 1;
+        if (state.open === 0 && state.last !== undefined) {
+          refuseUnparsed(options, state.last, req.socket);
+        }
+      });
+      if (state.reading === undefined) serveOne(transport, req, res, state, expectsContinue);
+      else state.behind.push(() => serveOne(transport, req, res, state, expectsContinue));
     };
   };
   boundConnections(server, options);
   server.on('request', serve(false));
   server.on('checkExpectation', serve(false));
   server.on('checkContinue', serve(true));
+  server.on('connect', (req, socket) => {
+    refuseRest(options, stateOf(req.socket), METHOD_UNKNOWN, socket);
+  });
   server.on('clientError', (err, socket) => {
-    // While an earlier request of the connection waits, a reply would be taken for its own.
-    const state = states.get(socket);
-    if (socket.writable && !state?.open && !state?.isRefused) refuseUnparsed(options, err, socket);
-    else socket.destroy();
+    const refusal = unparsedRefusal(err);
+    if (refusal === undefined || !socket.writable) socket.destroy();
+    else refuseRest(options, stateOf(socket), refusal, socket);
   });
 
   try {
@@ -141,13 +168,12 @@ function serveOne(
   for (let i = 0; i + 1 < raw.length; i += 2) {
     head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));
   }
-  if (req.httpVersionMajor === 0) head.reject('HTTP/0.9 is not served');
+  if (req.httpVersionMajor !== 1) head.reject(`HTTP/${req.httpVersion} is not served`);
+  else if (req.httpVersionMinor === 0 && req.headers['transfer-encoding'] !== undefined) {
+    head.reject('HTTP/1.0 has no transfer-encoding');
+  }
   const exchange = new NodeExchange(transport, head, res, state);
-  state.open += 1;
-  res.on('close', () => {
-    state.open -= 1;
-    exchange.abort();
-  });
+  res.on('close', () => exchange.abort());
   if (state.open > LIMITS.pipelinedRequestsMax) {
     head.settle(transport.options, transport.options.newRequestId);
     exchange.refuse(TOO_MANY_PIPELINED);
@@ -156,8 +182,22 @@ function serveOne(
   const reader = transport.begin(head, exchange, false, expectsContinue);
   if (reader === undefined) return;
   if (expectsContinue) res.writeContinue();
-  req.on('data', (chunk: Buffer) => reader.push(chunk, false));
-  req.on('end', () => reader.push(EMPTY, true));
+  state.reading = { req, exchange };
+  const take = (chunk: Buffer, isLast: boolean) => {
+    reader.push(chunk, isLast);
+    if (reader.isOver) serveBehind(state);
+  };
+  req.on('data', (chunk: Buffer) => take(chunk, false));
+  req.on('end', () => take(EMPTY, true));
+}
+
+function serveBehind(state: ConnectionState): void {
+  state.reading = undefined;
+  while (state.reading === undefined && !state.isRefused) {
+    const next = state.behind.shift();
+    if (next === undefined) return;
+    next();
+  }
 }
 
 const EMPTY = Buffer.alloc(0);
@@ -186,9 +226,35 @@ function boundConnections(server: http.Server, { connections, newRequestId }: Ht
   });
 }
 
+/**
+ * What came last on a connection is no request, and nothing behind it is one. That is the answer to the
+ * request within which it came, else one of its own behind those that are in work.
+ */
+function refuseRest(
+  options: HttpServerOptions,
+  state: ConnectionState,
+  refusal: Refusal,
+  socket: Duplex,
+): void {
+  const { reading } = state;
+  if (state.isRefused && state.open > 0) return;
+  if (reading !== undefined && !reading.req.complete) {
+    reading.exchange.bodyReader?.cancel();
+    reading.exchange.refuse(refusal);
+    return;
+  }
+  if (state.open === 0) {
+    if (state.isRefused) socket.destroy();
+    else refuseUnparsed(options, refusal, socket);
+  } else {
+    state.last = refusal;
+  }
+  state.isRefused = state.behind.length === 0;
+}
+
 /** Answers, in place of Node's reply without a body, what its parser refused. */
-function refuseUnparsed(options: HttpServerOptions, err: Error, socket: Duplex): void {
-  socket.end(refusalText(unparsedRefusal(err), options.newRequestId()), () => socket.destroy());
+function refuseUnparsed(options: HttpServerOptions, refusal: Refusal, socket: Duplex): void {
+  socket.end(refusalText(refusal, options.newRequestId()), () => socket.destroy());
 }
 
 /** A whole answer, for a connection that has no request to answer. */
@@ -205,13 +271,15 @@ function refusalText(refusal: Refusal, requestId: string): string {
   ].join('\r\n');
 }
 
-function unparsedRefusal(err: Error): Refusal {
-  const code = 'code' in err ? err.code : undefined;
+/** Undefined if there is nobody to tell: the connection is broken, or the client has ended it. */
+function unparsedRefusal(err: Error): Refusal | undefined {
+  const code = 'code' in err ? String(err.code) : '';
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge('far beyond the limit');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return { status: 408, message: 'the request came too slowly' };
   }
-  return new EngineError('ENG_VALIDATION', 'invalid argument: malformed HTTP request');
+  if (!code.startsWith('HPE_') || code === 'HPE_INVALID_EOF_STATE') return undefined;
+  return MALFORMED;
 }
 
 class NodeExchange extends Exchange {
