@@ -267,6 +267,7 @@ class Engine {
         port: config.port,
         maxBodyBytes: config.maxBodyBytes,
         bodyBytesOf,
+        refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
         connections,
         corsOrigins: config.corsOrigins,

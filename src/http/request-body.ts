@@ -24,6 +24,10 @@ export class BodyBudget {
     this.#bytesMax = bytesMax;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** False, and nothing taken, if `bytes` more would exceed the budget. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#bytesMax) return false;
@@ -157,6 +161,7 @@ export class BodyReader {
     const [first] = this.#chunks;
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    this.#chunks.length = 0;
     this.#leave();
     this.#options.onComplete(body);
   }

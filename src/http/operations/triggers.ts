@@ -6,7 +6,9 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { CreateInstance } from '../../../schema/instance.js';
+import { ROUTES } from '../../../schema/routes.js';
 import { INBOUND_BYTES_MAX } from '../../../schema/trigger.js';
+import type { Admission } from '../../admission.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.js';
 import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../core/json-guard.js';
 import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
@@ -38,6 +40,10 @@ const list: Operation<'triggers.list'> = async (deps, call) => {
 async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): Promise<TriggerRow> {
   return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
 }
+
+type Admits = Pick<Admission, 'admit'>;
+
+const RECEIVE = ROUTES['triggers.receive'];
 
 const get: Operation<'triggers.get'> = async (deps, { tenant, params: { slug } }) =>
   jsonReply(triggerText(await ownTrigger(deps, tenant, slug)));
@@ -100,9 +106,10 @@ const fireBy =
     return { status: 201, body: JSON.stringify(fired) };
   };
 
-const receiveBy = (client: Client): Operation<'triggers.receive'> => {
+const receiveBy = (client: Client, admission: Admits): Operation<'triggers.receive'> => {
   const limit = new SenderLimit();
-  return async (deps, { params: { id: slug }, header, raw, peer }) => {
+  return async (deps, { params, header, raw, peer }) => {
+    const { id: slug } = params;
     limit.take(`${peer()} ${slug}`, deps.now());
     if (raw.length > INBOUND_BYTES_MAX) {
       throw tooLarge(`the body is larger than ${INBOUND_BYTES_MAX} bytes`);
@@ -124,7 +131,10 @@ const receiveBy = (client: Client): Operation<'triggers.receive'> => {
       ...(agent === undefined ? {} : { user_agent: agent }),
     };
     const once = `trigger:${slug}:${head.nonce}`;
-    const { id, deduplicated } = await create(client, creationBy(row, event, dataIn(raw), once));
+    const creation = creationBy(row, event, dataIn(raw), once);
+    // Whose request it is was not known before.
+    const leave = await admission.admit(RECEIVE, row.tenant_id, false, raw, params);
+    const { id, deduplicated } = await create(client, creation).finally(leave);
     if (deduplicated) throw unauthenticated('x-trigger-nonce was used already');
     return { status: 202, body: JSON.stringify({ instance_id: id, trigger: slug }) };
   };
@@ -163,11 +173,11 @@ function dataIn(raw: Buffer): JsonObject {
   return value;
 }
 
-export function triggerOperations(client: Client) {
+export function triggerOperations(client: Client, admission: Admits) {
   return {
     'triggers.list': list,
     'triggers.get': get,
     'triggers.fire': fireBy(client),
-    'triggers.receive': receiveBy(client),
+    'triggers.receive': receiveBy(client, admission),
   } satisfies Partial<FrontOperations>;
 }
