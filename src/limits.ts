@@ -21,10 +21,10 @@ export const LIMITS = {
   workWaitMs: 1_000,
   workWaitMsMax: 6_000,
   /**
-   * Of the work of requests beyond the second number, what a shard has at once: enough for a third of a second,
+   * Of the work of requests beyond the second number, what a shard has at once: enough for a quarter of a second,
    * and five times as much memory. The others wait in the front thread, where they are their text.
    */
-  workBytesPerShard: 16 * 1024 * 1024,
+  workBytesPerShard: 12 * 1024 * 1024,
   workBytesLarge: 128 * 1024,
   /**
    * What a key of a tenant may ask for in a second, and ten times as much at once, unless its limits say

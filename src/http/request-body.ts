@@ -97,7 +97,7 @@ export interface BodyReaderOptions {
 
 export class BodyReader {
   readonly #options: BodyReaderOptions;
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #refusal: Refusal | undefined;
   #bytes = 0;
   #bytesHeld = 0;
@@ -161,7 +161,6 @@ export class BodyReader {
     const [first] = this.#chunks;
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
-    this.#chunks.length = 0;
     this.#leave();
     this.#options.onComplete(body);
   }
@@ -176,15 +175,19 @@ export class BodyReader {
   }
 
   #drop(refusal: Refusal): Refusal {
-    this.#chunks.length = 0;
-    this.#options.budget.give(this.#bytesHeld);
-    this.#bytesHeld = 0;
+    this.#forget();
     return refusal;
   }
 
   #leave(): void {
     this.isOver = true;
     this.#options.deadlines.delete(this);
+    this.#forget();
+  }
+
+  /** Its exchange refers to the reader until the answer. */
+  #forget(): void {
+    this.#chunks = [];
     this.#options.budget.give(this.#bytesHeld);
     this.#bytesHeld = 0;
   }
