@@ -292,6 +292,7 @@ class Engine {
         port: config.port,
         maxBodyBytes: config.maxBodyBytes,
         bodyBytesOf,
+        refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
         connections,
         proxies: new TrustedProxies(config.trustedProxies),

@@ -42,7 +42,7 @@ import { releaseOperations } from './http/operations/releases.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
-import { tenantLimitOperations } from './http/operations/tenant-limits.js';
+import { TenantLimitOperations } from './http/operations/tenant-limits.js';
 import { triggerOperations } from './http/operations/triggers.js';
 import { webhookOperations } from './http/operations/webhooks.js';
 import { workerOperations } from './http/operations/workers.js';
@@ -103,6 +103,17 @@ export function createFront(options: FrontOptions): Front {
     clock: realClock,
     log,
   });
+  const admission = new Admission({
+    limits: options.limits,
+    reads,
+    monotonic: realClock.monotonic,
+  });
+  const tenantLimits = new TenantLimitOperations({
+    client,
+    registry: options.limits,
+    reads,
+    clock: realClock,
+  });
   const handler = createRouter({
     gate,
     authorise: createAuth({
@@ -111,7 +122,7 @@ export function createFront(options: FrontOptions): Front {
       protectDocs: config.protectDocs,
       keys,
     }),
-    admission: new Admission({ limits: options.limits, reads, monotonic: realClock.monotonic }),
+    admission,
     guard: config.insecureAuth
       ? insecureGuard({ isAnywhere: config.insecureAuthAnywhere, corsOrigins: config.corsOrigins })
       : undefined,
@@ -144,12 +155,12 @@ export function createFront(options: FrontOptions): Front {
       ...releaseOperations,
       ...releaseDiffOperations(offload),
       ...validations.operations,
-      ...triggerOperations(client, bodies),
+      ...triggerOperations(client, bodies, admission),
       ...webhookOperations(config.webhookSecret !== undefined),
       ...eventOperations(client),
       ...changes.operations,
       ...keyOperations.operations,
-      ...tenantLimitOperations(client, options.limits),
+      ...tenantLimits.operations,
     },
     front: {
       reads,
@@ -163,6 +174,7 @@ export function createFront(options: FrontOptions): Front {
   });
   const stop = async () => {
     keyOperations.stop();
+    tenantLimits.stop();
     await validations.stop();
   };
   return { handler, drain: () => validations.stop(), stop };

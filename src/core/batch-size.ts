@@ -1,6 +1,6 @@
 /**
- * How much a body asks for, estimated from its text before anybody parses it: who admits it must not spend
- * what it is there to save. Whatever the text is, there is an answer; what is not JSON is refused later. Pure.
+ * How many items a batch has, from its text and before anybody parses it: who admits it must not spend what it
+ * is there to save. Whatever the text is, there is an answer; what is not JSON is refused later. Pure.
  */
 
 import { BODY_JSON_LIMITS, endOfString } from './json-guard.js';
@@ -29,11 +29,4 @@ export function itemsIn(text: string): number {
     } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) depth -= 1;
   }
   return items;
-}
-
-/** The blocks of a definition: each has a member `type`, which little else has. */
-export function blocksIn(text: string): number {
-  let blocks = 0;
-  for (let at = text.indexOf('"type"'); at !== -1; at = text.indexOf('"type"', at + 6)) blocks += 1;
-  return blocks;
 }

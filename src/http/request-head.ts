@@ -154,6 +154,10 @@ export class RequestHead implements HttpRequest {
     return this.#settleLength(limits) ?? this.#encodingRefusal();
   }
 
+  forgetBody(): void {
+    this.body = EMPTY;
+  }
+
   header(name: string): string | undefined {
     const slot = SLOTS.get(name);
     if (slot === undefined) throw new Error(`header ${name} is not captured`);

@@ -58,6 +58,7 @@ export interface RouterDeps extends FrontBodies {
   readonly log: Logger;
 }
 
+const NO_BODY = Buffer.alloc(0);
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 export function createRouter(deps: RouterDeps): HttpHandler {
@@ -195,7 +196,7 @@ function serve(
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
   const room = isOpenToAll(route)
     ? undefined
-    : admission.admit(route, caller.tenant, caller.key === undefined, request.body);
+    : admission.admit(route, caller.tenant, caller.key === undefined, request.body, raw);
   if (room === undefined) {
     serveCaller(deps, request, given, { route, params: raw }, caller, traceparent);
     return;
@@ -320,11 +321,12 @@ function serveHere(
     traceparent,
     header: (name) => request.header(name),
     peer: request.peer,
-    raw: request.body,
+    raw: route.isRaw ? request.body : NO_BODY,
     host: request.header('host'),
     wantsPage: /\btext\/html\b/i.test(request.header('accept') ?? ''),
     lastEventId: request.header('last-event-id'),
   });
+  request.forgetBody();
   const answerTo = (checked: never) =>
     route.owner === 'front'
       ? operations[route.id as RoutesOf<'front'>](front, checked).then(
@@ -358,12 +360,14 @@ function askShard(
 ): void {
   const { client, validators } = deps;
   const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
+  const body = route.body === undefined ? '' : textOf(request.body);
+  request.forgetBody();
   const id = client.send(
     shardFor(client, route, tenant, params),
     route.id as ShardRouteId,
     tenant,
     Object.values(params).join('/'),
-    route.body === undefined ? '' : textOf(request.body),
+    body,
     (reply) => attempt(deps, request, exchange, () => exchange.reply(httpReply(reply))),
     traceparent,
     query,

@@ -5,6 +5,7 @@
  */
 
 import { ConfigError } from '../config-values.js';
+import type { EngineError } from '../errors.js';
 import type { Connections } from './connections.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
@@ -32,6 +33,8 @@ export interface HttpRequest {
   readonly peer: () => string;
   /** The whole body, empty if there is none. Small ones share Node's pool: do not transfer it. */
   readonly body: Buffer;
+  /** It is empty from now on. Who has made something else of it does not keep both until the answer. */
+  forgetBody(): void;
 }
 
 /** A whole reply. `content-length`, `x-request-id` and the CORS headers are added to it. */
@@ -108,6 +111,13 @@ export interface HttpServerOptions extends BodyLimits {
    * past it 503. Default 48 MiB, so that a crowd of maximum bodies does not fill the memory.
    */
   readonly maxBufferedBytes?: number;
+  /**
+   * Why nothing so long can be served now, if so: then it is not kept while it arrives. Asked about bodies
+   * that say that they are longer than `BODY_BYTES_ANYWHERE`.
+   *
+   * @param bytes of the body, and of those that are incomplete
+   */
+  readonly refuseBody?: (bytes: number) => EngineError | undefined;
   /** Counts and bounds them; without it they are not bounded. */
   readonly connections?: Connections;
   /** Whose `x-forwarded-for` counts; without it, nobody's. */

@@ -5,6 +5,7 @@
  * that is decided here and nowhere else.
  */
 
+import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
 import { EngineError, type ErrorCode, type FindingLists } from '../errors.js';
 import { type CorsPolicy, corsPolicy } from './cors.js';
 import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
@@ -99,9 +100,10 @@ export class Transport {
     mustCopy: boolean,
     isBodyHeldBack = false,
   ): BodyReader | undefined {
-    const refusal = head.settle(this.options, this.options.newRequestId);
-    const isDiscardable = (refusal?.status === 413 || refusal?.status === 415) && !isBodyHeldBack;
-    if (refusal !== undefined && !isDiscardable) {
+    const fault = head.settle(this.options, this.options.newRequestId);
+    const refusal = fault ?? this.#overload(head);
+    const isDiscardable = fault === undefined || fault.status === 413 || fault.status === 415;
+    if (refusal !== undefined && (isBodyHeldBack || !isDiscardable)) {
       exchange.refuse(refusal);
       return undefined;
     }
@@ -129,6 +131,11 @@ export class Transport {
 
   clientOf(head: RequestHead, peer: string): string {
     return this.options.proxies?.clientOf(peer, head.header('x-forwarded-for')) ?? peer;
+  }
+
+  #overload({ contentLength }: RequestHead): EngineError | undefined {
+    if (contentLength === undefined || contentLength <= BODY_BYTES_ANYWHERE) return undefined;
+    return this.options.refuseBody?.(this.#budget.bytes + contentLength);
   }
 
   /** Answers a preflight, and hands everything else to the handler. */

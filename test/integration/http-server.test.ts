@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { unavailable } from '../../src/errors.js';
 import { Connections } from '../../src/http/connections.js';
 import {
   type HttpBodyStream,
@@ -432,6 +433,32 @@ for (const backend of BACKENDS) {
           first.close();
         },
         { maxBufferedBytes: 1_000 },
+      );
+    });
+
+    test('what cannot be served now is told so by its length, and is not kept while it comes', async () => {
+      const asked: number[] = [];
+      const refuseBody = (bytes: number) => {
+        asked.push(bytes);
+        return bytes > 200_000 ? unavailable('ENG_OVERLOADED', 'full', 3_000) : undefined;
+      };
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          const lengthy = (bytes: number) =>
+            `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
+          const client = await Client.open(port);
+          for (const bytes of [65_536, 100_000]) {
+            client.send(lengthy(bytes));
+            assert.equal((await client.reply()).status, 200);
+          }
+          client.send(lengthy(300_000));
+          const refused = await client.reply();
+          assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '3']);
+          await client.closed;
+          assert.deepEqual(asked, [100_000, 300_000]);
+        },
+        { refuseBody, maxBodyBytes: 1_000_000 },
       );
     });
 

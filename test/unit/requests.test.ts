@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MessageChannel } from 'node:worker_threads';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { Call, RouteOperations } from '../../actors/runtime/operation.js';
+import type { ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { ShardClient, type ShardReply } from '../../actors/shard/client.js';
 import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
@@ -12,6 +13,7 @@ import { Requests } from '../../actors/shard/requests.js';
 import type { PatchState } from '../../schema/instance.js';
 import { realClock } from '../../src/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { LIMITS } from '../../src/limits.js';
 import { createLogger } from '../../src/log.js';
 
 const INSTANCE = '0195ffff-0000-7000-8000-000000000001';
@@ -163,6 +165,55 @@ test('what may have been handed on to a shard that dies is answered, whichever s
     seen,
     rows.filter(([, isRefused]) => isRefused),
   );
+});
+
+test('of large bodies a shard has a part at a time, tenants take turns, and small ones never wait', async () => {
+  const posted: string[] = [];
+  const flushes: (() => void)[] = [];
+  const client = new ShardClient({
+    shards: 1,
+    clock: realClock,
+    setImmediate: (fn) => void flushes.push(fn),
+  });
+  let answer: (request: number) => void = () => undefined;
+  const port = {
+    on: (_: string, listener: (post: ReplyPost) => void) => {
+      answer = (request) =>
+        listener({ kind: 'replies', replies: [{ request, status: 200, body: '' }] });
+    },
+    postMessage: ({ requests }: RequestPost) => {
+      for (const { id, tenant } of requests) posted.push(`${tenant}${id}`);
+    },
+    close: () => undefined,
+  };
+  client.attach(0, port as unknown as MessagePort);
+  const settled = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const flush of flushes.splice(0)) flush();
+  };
+  const body = ' '.repeat(LIMITS.workBytesPerShard / 4);
+  const send = (tenant: string, text = body) =>
+    client.send(0, 'instances.signal', tenant, INSTANCE, text, () => undefined);
+  const ofA = Array.from({ length: 6 }, () => send('a'));
+  const ofB = Array.from({ length: 2 }, () => send('b'));
+  const small = send('a', '{}');
+  await settled();
+  const [first, second, third, fourth, fifth] = ofA.map((id) => `a${id}`);
+  assert.deepEqual(posted.sort(), [first, second, third, `b${ofB[0]}`, `a${small}`].sort());
+  posted.length = 0;
+  for (const id of [ofA[0], ofA[1], ofB[0]]) {
+    answer(id as number);
+    await settled();
+  }
+  assert.deepEqual(posted, [fourth, `b${ofB[1]}`, fifth]);
+  client.detach(0);
+  assert.equal(client.workUnderWay, 0, 'what waits is answered, too');
+  client.attach(0, port as unknown as MessagePort);
+  posted.length = 0;
+  const later = send('c');
+  await settled();
+  assert.deepEqual(posted, [`c${later}`]);
+  client.stop();
 });
 
 type Rows = RouteOperations<OperationParts>;

@@ -6,6 +6,8 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { CreateInstance } from '../../../schema/instance.js';
+import { ROUTES } from '../../../schema/routes.js';
+import type { Admission } from '../../admission.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.js';
 import { decodeUtf8 } from '../../core/json-guard.js';
 import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
@@ -39,6 +41,10 @@ const list: Operation<'triggers.list'> = async (deps, call) => {
 async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): Promise<TriggerRow> {
   return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
 }
+
+type Admits = Pick<Admission, 'admit'>;
+
+const RECEIVE = ROUTES['triggers.receive'];
 
 const get: Operation<'triggers.get'> = async (deps, { tenant, params: { slug } }) =>
   jsonReply(triggerText(await ownTrigger(deps, tenant, slug)));
@@ -101,9 +107,14 @@ const fireBy =
     return { status: 201, body: JSON.stringify(fired) };
   };
 
-const receiveBy = (client: Client, bodies: FrontBodies): Operation<'triggers.receive'> => {
+const receiveBy = (
+  client: Client,
+  bodies: FrontBodies,
+  admission: Admits,
+): Operation<'triggers.receive'> => {
   const limit = new SenderLimit();
-  return async (deps, { params: { id: slug }, header, raw, peer }) => {
+  return async (deps, { params, header, raw, peer }) => {
+    const { id: slug } = params;
     limit.take(`${peer()} ${slug}`, deps.now());
     const row = await triggerBySlug.row(deps.reads, slug);
     if (row?.trigger_type !== 'webhook' || !row.enabled) throw notFound(`webhook ${slug}`);
@@ -122,8 +133,11 @@ const receiveBy = (client: Client, bodies: FrontBodies): Operation<'triggers.rec
       ...(agent === undefined ? {} : { user_agent: agent }),
     };
     const once = `trigger:${slug}:${head.nonce}`;
-    const data = await dataIn(bodies, row.tenant_id, raw);
-    const { id, deduplicated } = await create(client, creationBy(row, event, data, once));
+    // Whose request it is was not known before.
+    const leave = await admission.admit(RECEIVE, row.tenant_id, false, raw, params);
+    const { id, deduplicated } = await dataIn(bodies, row.tenant_id, raw)
+      .then((data) => create(client, creationBy(row, event, data, once)))
+      .finally(leave);
     if (deduplicated) throw unauthenticated('x-trigger-nonce was used already');
     return { status: 202, body: JSON.stringify({ instance_id: id, trigger: slug }) };
   };
@@ -148,18 +162,18 @@ export async function fireByEvent(
   await create(client, creationBy(row, event, data, `trigger:${slug}:event:${event_id}`));
 }
 
-/** @throws EngineError 400 and 413, as the promise rejects with */
-function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer) {
+/** Rejects with an EngineError: 400 or 413. */
+async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise<JsonObject> {
   const text = decodeUtf8(raw);
   if (text === undefined) throw invalid('the body is not UTF-8');
   return bodyIn(bodies, 'triggers.receive', tenant, text);
 }
 
-export function triggerOperations(client: Client, bodies: FrontBodies) {
+export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admits) {
   return {
     'triggers.list': list,
     'triggers.get': get,
     'triggers.fire': fireBy(client),
-    'triggers.receive': receiveBy(client, bodies),
+    'triggers.receive': receiveBy(client, bodies, admission),
   } satisfies Partial<FrontOperations>;
 }
