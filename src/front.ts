@@ -22,7 +22,7 @@ import { homePage } from './http/home-page.js';
 import { insecureGuard } from './http/insecure-guard.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { approvalOperations } from './http/operations/approvals.js';
-import { bulkOperations } from './http/operations/bulk.js';
+import { type BulkDeps, bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
 import { continuityOperations } from './http/operations/continuity.js';
 import { credentialOperations } from './http/operations/credentials.js';
@@ -73,6 +73,7 @@ export interface FrontOptions {
   readonly streams: InstanceStreams;
   readonly changes: Changes;
   readonly many: ManyInstances;
+  readonly beginBulkJob: BulkDeps['begin'];
   readonly onSequenceDeleted: () => void;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
@@ -130,7 +131,7 @@ export function createFront(options: FrontOptions): Front {
       'instances.explain': instanceExplanation(client),
       ...approvalOperations(client, config.publicUrl),
       ...effectOperations,
-      ...bulkOperations,
+      ...bulkOperations({ clock: realClock, begin: options.beginBulkJob }),
       'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),
       ...streams.operations,
       ...sequenceOperations,
@@ -154,7 +155,7 @@ export function createFront(options: FrontOptions): Front {
       reads,
       now,
       keyring: options.keyring,
-      changeMany: (ids, change) => many.change(ids, change),
+      changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
     },
     protectDocs: config.protectDocs,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: options.tracer }),

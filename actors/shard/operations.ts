@@ -8,6 +8,7 @@ import { type BodyRouteId, ROUTES, type ShardRouteId } from '../../schema/routes
 import { hasLists } from '../../schema/sequence.js';
 import { createValidators } from '../../schema/validators.js';
 import { parseBody } from '../../src/body.js';
+import { BULK_ENGINE_OPERATIONS, BULK_OPERATIONS, type BulkParts } from '../bulk/operations.js';
 import {
   CATALOG_ENGINE_OPERATIONS,
   type CatalogParts,
@@ -38,7 +39,8 @@ import { WEBHOOK_OPERATIONS, type WebhookParts } from '../webhook/operations.js'
 
 /** What the functions of the rows work on. */
 export interface OperationParts
-  extends CatalogParts,
+  extends BulkParts,
+    CatalogParts,
     ContinuityParts,
     CredentialParts,
     EventParts,
@@ -60,6 +62,7 @@ const ROUTE_OPERATIONS = {
   ...RELEASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...TRIGGER_OPERATIONS,
+  ...BULK_OPERATIONS,
   ...CREDENTIAL_OPERATIONS,
   ...CONTINUITY_OPERATIONS,
   ...EVENT_OPERATIONS,
@@ -73,6 +76,7 @@ const ENGINE_OPERATIONS = {
   ...TENANT_ENGINE_OPERATIONS,
   ...RELEASE_ENGINE_OPERATIONS,
   ...EVENT_ENGINE_OPERATIONS,
+  ...BULK_ENGINE_OPERATIONS,
 } satisfies EngineOperations<OperationParts>;
 
 type EngineTable = typeof ENGINE_OPERATIONS;

@@ -32,6 +32,7 @@ export const CAPTURED_HEADERS = [
   'x-trigger-timestamp',
   'x-trigger-nonce',
   'x-engine-signature',
+  'prefer',
 ] as const;
 
 /** More than browsers and proxies send together; past it 431. */
