@@ -85,11 +85,11 @@ export const LIMITS = {
   /** How long one waits: within it 256 lists of some milliseconds have been read. */
   readWaitMs: 5_000,
   /**
-   * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A quarter is
+   * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A third is
    * left to other tenants.
    */
-  streamsMax: 256,
-  streamsPerTenantMax: 192,
+  streamsMax: 384,
+  streamsPerTenantMax: 256,
   /**
    * What the actors of one kind may take in the memory of a shard, estimated; in a small heap it is less
    * (`thread-memory.ts`). Beyond it idle ones are let go, those first that are needed last.
