@@ -189,6 +189,12 @@ export const LIMITS = {
   workerSeenEveryMs: 15_000,
   /** Addresses that are told of ended instances: each is one row more with the end of an instance. */
   webhookUrlsMax: 32,
+  /** A change of many instances that is not done by then goes on as a job, which its caller is told. */
+  bulkAnswerMs: 10_000,
+  /** Such jobs of one tenant that have not ended: one is worked on at a time. */
+  bulkJobsPerTenantMax: 100,
+  /** How long one can be asked for after its end; older ones go when the tenant has a new one. */
+  bulkJobKeptMs: 7 * 24 * 60 * 60 * 1_000,
   /** From the signal to the exit; what is not finished by then runs again after the restart. */
   shutdownMs: 2_500,
 } as const;
