@@ -75,23 +75,31 @@ export class Connections {
     return this.#slots.active - this.#census.stale;
   }
 
-  /** @returns what gives the place back once the connection is closed, or why there is none */
-  admit(address: string, nowMs: number): (() => void) | EngineError {
-    return this.#slots.take([address]) ?? this.#refuse(nowMs);
+  /**
+   * @param address undefined: of a trusted proxy, whose connections are bounded by all
+   * @returns what gives the place back once the connection is closed, or why there is none
+   */
+  admit(address: string | undefined, nowMs: number): (() => void) | EngineError {
+    return this.#slots.take(address === undefined ? [] : [address]) ?? this.#refuse(nowMs);
   }
 
   /**
    * For a backend that does not tell whose connection closes: it says `left` for each that was admitted.
    *
    * @param address as `addressKey` writes it
+   * @param isProxy of a trusted proxy, whose connections are bounded by all
    * @param port where the connections come in
    * @returns why there is no place
    */
-  admitUntold(address: string, port: number, nowMs: number): EngineError | undefined {
-    let place = this.#slots.take([address]);
-    if (place === undefined && this.#census.settle(port, nowMs)) {
-      place = this.#slots.take([address]);
-    }
+  admitUntold(
+    address: string,
+    isProxy: boolean,
+    port: number,
+    nowMs: number,
+  ): EngineError | undefined {
+    const path = isProxy ? [] : [address];
+    let place = this.#slots.take(path);
+    if (place === undefined && this.#census.settle(port, nowMs)) place = this.#slots.take(path);
     if (place === undefined) return this.#refuse(nowMs);
     this.#census.came(address, place);
     return undefined;

@@ -33,6 +33,8 @@ export const CAPTURED_HEADERS = [
   'x-trigger-timestamp',
   'x-trigger-nonce',
   'x-engine-signature',
+  'x-forwarded-for',
+  'prefer',
 ] as const;
 
 /** More than browsers and proxies send together; past it 431. */
@@ -49,6 +51,7 @@ const REQUEST_ID = slotOf('x-request-id');
 const ORIGIN = slotOf('origin');
 const CONTENT_ENCODING = slotOf('content-encoding');
 const TRACEPARENT = slotOf('traceparent');
+const FORWARDED_FOR = slotOf('x-forwarded-for');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /**
@@ -114,6 +117,9 @@ export class RequestHead implements HttpRequest {
     } else if (slot === TRACEPARENT) {
       // Of two nobody knows which one counts: malformed, which is ignored.
       this.#values[slot] = '';
+    } else if (slot === FORWARDED_FOR) {
+      // One list over all lines: some proxies append a line, others to the last one.
+      this.#values[slot] += `, ${value}`;
     }
   }
 
@@ -147,6 +153,10 @@ export class RequestHead implements HttpRequest {
       return invalid('the request target must be a path in printable ASCII');
     }
     return this.#settleLength(limits) ?? this.#encodingRefusal();
+  }
+
+  forgetBody(): void {
+    this.body = EMPTY;
   }
 
   header(name: string): string | undefined {

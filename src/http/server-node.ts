@@ -27,8 +27,13 @@ import {
   typeHeaders,
 } from './transport.js';
 
-/** An idle connection, or one whose headers do not arrive, lives as long as with uWebSockets.js. */
-const IDLE_TIMEOUT_MS = 10_000;
+/** A connection whose headers do not arrive lives as long as with uWebSockets.js. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/**
+ * Between two requests longer than proxies keep idle connections (nginx 60 s): who closes second never sends
+ * a request into a connection that is being closed.
+ */
+const KEEP_ALIVE_MS = 75_000;
 const REQUEST_TIME_MAX_MS = 60_000;
 const TIMEOUT_CHECK_MS = 2_000;
 
@@ -71,8 +76,8 @@ export async function startNodeServer(
     // The exact bound is ours; Node only has to stop what is far beyond it.
     maxHeaderSize: options.maxHeaderBytes * 2,
     requireHostHeader: false,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
-    headersTimeout: IDLE_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIME_MAX_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   });
@@ -163,7 +168,7 @@ function serveOne(
     mark < 0 ? target : target.slice(0, mark),
     mark < 0 ? '' : target.slice(mark + 1),
   );
-  head.peer = () => req.socket.remoteAddress ?? '';
+  head.peer = () => transport.clientOf(head, req.socket.remoteAddress ?? '');
   const raw = req.rawHeaders;
   for (let i = 0; i + 1 < raw.length; i += 2) {
     head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));
@@ -208,12 +213,18 @@ function asUtf8(value: string): string {
 }
 
 /** In place of Node's listener: it is called for the connections that are served. */
-function boundConnections(server: http.Server, { connections, newRequestId }: HttpServerOptions) {
+function boundConnections(
+  server: http.Server,
+  { connections, proxies, newRequestId }: HttpServerOptions,
+) {
   if (connections === undefined) return;
   const [accept] = server.listeners('connection');
   server.removeAllListeners('connection');
   server.on('connection', (socket) => {
-    const place = connections.admit(socket.remoteAddress ?? '', performance.now());
+    const address = socket.remoteAddress ?? '';
+    // A proxy's connections are those of all who come through it.
+    const bounded = proxies?.has(address) ? undefined : address;
+    const place = connections.admit(bounded, performance.now());
     if (typeof place === 'function') {
       socket.once('close', place);
       accept?.call(server, socket);
@@ -303,14 +314,18 @@ class NodeExchange extends Exchange {
     headers: HeaderList,
     mustClose: boolean,
   ): void {
-    const { status, body } = reply;
-    if (this.isRefused) this.#state.isRefused = true;
-    const flat = this.#flatHeaders(contentType, headers, mustClose);
-    if (status !== 204 && status !== 304) {
-      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+    if (this.#res.headersSent) {
+      this.#res.end();
+      return;
     }
-    this.#res.writeHead(status, flat);
-    this.#res.end(this.head.method === 'HEAD' ? undefined : body);
+    this.#writeReplyHead(reply, contentType, headers, mustClose);
+    this.#res.end(this.head.method === 'HEAD' ? undefined : reply.body);
+  }
+
+  protected override sendEarly(reply: HttpReply, contentType: string, headers: HeaderList): void {
+    this.#writeReplyHead(reply, contentType, headers, true);
+    // The length is told, so the client has a whole answer.
+    this.#res.write(this.head.method === 'HEAD' ? '' : (reply.body ?? ''));
   }
 
   protected sendStreamHead(head: HttpStreamHead, isWhole: boolean, mustClose: boolean): void {
@@ -333,6 +348,20 @@ class NodeExchange extends Exchange {
 
   protected destroy(): void {
     this.#res.destroy();
+  }
+
+  #writeReplyHead(
+    { status, body }: HttpReply,
+    contentType: string | undefined,
+    headers: HeaderList,
+    mustClose: boolean,
+  ): void {
+    if (this.isRefused) this.#state.isRefused = true;
+    const flat = this.#flatHeaders(contentType, headers, mustClose);
+    if (status !== 204 && status !== 304) {
+      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+    }
+    this.#res.writeHead(status, flat);
   }
 
   #flatHeaders(contentType: string | undefined, headers: HeaderList, mustClose: boolean): string[] {

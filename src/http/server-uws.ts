@@ -100,7 +100,8 @@ export async function startUwsServer(
       if (value === '' && name === 'x-tenant-id') head.reject('header x-tenant-id is empty');
       else head.add(name, value);
     });
-    head.peer = () => Buffer.from(res.getRemoteAddressAsText()).toString();
+    head.peer = () =>
+      transport.clientOf(head, Buffer.from(res.getRemoteAddressAsText()).toString());
     const exchange = new UwsExchange(transport, head, res);
     res.onAborted(() => exchange.lose());
     const reader = transport.begin(head, exchange, true);
@@ -141,7 +142,11 @@ export async function startUwsServer(
 }
 
 /** The library neither tells the address of a connection that closes, nor lets one be answered so early. */
-function boundConnections(app: UwsApp, { connections }: HttpServerOptions, port: () => number) {
+function boundConnections(
+  app: UwsApp,
+  { connections, proxies }: HttpServerOptions,
+  port: () => number,
+) {
   if (connections === undefined) return;
   let refusedCount = 0;
   // biome-ignore lint/suspicious/useIterableCallbackReturn: it filters connections, not an array
@@ -152,7 +157,8 @@ function boundConnections(app: UwsApp, { connections }: HttpServerOptions, port:
       return;
     }
     const address = addressKey(Buffer.from(res.getRemoteAddress()));
-    if (connections.admitUntold(address, port(), performance.now()) === undefined) return;
+    const isProxy = proxies?.has(Buffer.from(res.getRemoteAddressAsText()).toString()) ?? false;
+    if (connections.admitUntold(address, isProxy, port(), performance.now()) === undefined) return;
     refusedCount += 1;
     res.close();
   });

@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { unavailable } from '../../src/errors.js';
 import { Connections } from '../../src/http/connections.js';
 import {
   type HttpBodyStream,
@@ -386,6 +387,22 @@ for (const backend of BACKENDS) {
       });
     });
 
+    test('a body announced beyond the limit is answered before it comes', async (t) => {
+      if (backend === 'uws') return t.skip('its answer waits for the body, up to 16 MiB');
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        const length = 1_000_000;
+        client.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`);
+        const reply = await client.reply();
+        assert.deepEqual([reply.status, reply.headers.connection], [413, 'close']);
+        // What comes all the same is taken, so that no reset overtakes the answer; then it closes.
+        client.send(Buffer.alloc(length - 1));
+        client.send('xGET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await client.closed;
+        assert.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1);
+      });
+    });
+
     test('a body announced far beyond the limit is refused before it comes', async () => {
       await withServer(describeRequest, async ({ port }) => {
         const client = await Client.open(port);
@@ -416,6 +433,32 @@ for (const backend of BACKENDS) {
           first.close();
         },
         { maxBufferedBytes: 1_000 },
+      );
+    });
+
+    test('what cannot be served now is told so by its length, and is not kept while it comes', async () => {
+      const asked: number[] = [];
+      const refuseBody = (bytes: number) => {
+        asked.push(bytes);
+        return bytes > 200_000 ? unavailable('ENG_OVERLOADED', 'full', 3_000) : undefined;
+      };
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          const lengthy = (bytes: number) =>
+            `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
+          const client = await Client.open(port);
+          for (const bytes of [65_536, 100_000]) {
+            client.send(lengthy(bytes));
+            assert.equal((await client.reply()).status, 200);
+          }
+          client.send(lengthy(300_000));
+          const refused = await client.reply();
+          assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '3']);
+          await client.closed;
+          assert.deepEqual(asked, [100_000, 300_000]);
+        },
+        { refuseBody, maxBodyBytes: 1_000_000 },
       );
     });
 
@@ -839,6 +882,33 @@ for (const backend of BACKENDS) {
         },
         { connections },
       );
+    });
+
+    test('a request behind one in work is answered in its turn, or not served at all', async () => {
+      const waiting: [path: string, exchange: HttpExchange][] = [];
+      const handler: HttpHandler = ({ path }, exchange) => waiting.push([path, exchange]);
+      const post = (path: string) =>
+        `POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}`;
+      await withServer(handler, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send(post('/a') + post('/b'));
+        if (backend === 'node') {
+          while (waiting.length < 2) await new Promise(setImmediate);
+          for (const [path, exchange] of waiting.toReversed()) {
+            exchange.reply({ status: 200, body: JSON.stringify(path) });
+          }
+          const bodies = [(await client.reply()).body, (await client.reply()).body];
+          assert.deepEqual(bodies, ['"/a"', '"/b"']);
+          client.close();
+          return;
+        }
+        await client.closed;
+        assert.equal(client.text, '');
+        assert.deepEqual(
+          waiting.map(([path, { aborted }]) => [path, aborted]),
+          [['/a', true]],
+        );
+      });
     });
 
     test('a process whose server is closed exits by itself', async () => {
