@@ -911,25 +911,6 @@ for (const backend of BACKENDS) {
       });
     });
 
-    test('nothing is served behind a refusal', async () => {
-      const served: string[] = [];
-      const handler: HttpHandler = (request, exchange) => {
-        served.push(request.path);
-        exchange.reply({ status: 200, body: '{}' });
-      };
-      await withServer(handler, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send(
-          'GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n' +
-            'GET /c HTTP/1.1\r\nHost: h\r\n\r\n',
-        );
-        assert.equal((await client.reply()).status, 200);
-        assert.equal((await client.reply()).status, 400);
-        await client.closed;
-        assert.deepEqual(served, ['/a']);
-      });
-    });
-
     test('a process whose server is closed exits by itself', async () => {
       const script = `
         import { startHttpServer } from ${JSON.stringify(SERVER_URL)};
