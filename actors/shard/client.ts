@@ -10,6 +10,7 @@ import { itemsIn } from '../../src/core/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import { LIMITS } from '../../src/limits.js';
 import type {
   KnownRecord,
@@ -22,7 +23,7 @@ import type {
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords, type KeptReply } from './kept-records.js';
 import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
-import { WorkUnderWay } from './work-under-way.js';
+import { TENANT_SHARE, WorkUnderWay } from './work-under-way.js';
 
 export type ShardReply =
   | { readonly status: number; readonly body: string }
@@ -48,6 +49,8 @@ interface Pending {
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
   readonly isParked: boolean;
+  /** Gives back its place among the large requests that shards have, once it has one. */
+  leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
   aborted: boolean;
@@ -74,6 +77,8 @@ export class ShardClient {
   #nextId = 1;
   #nextShard = 0;
   readonly #work = new WorkUnderWay();
+  /** Of large requests, by their work: shards have some, the others wait here. */
+  readonly #places: FairSlots;
   #flushing = false;
   #keptSince: number;
   #sweep: TimerHandle;
@@ -83,6 +88,8 @@ export class ShardClient {
     this.#ports = Array.from({ length: deps.shards }, () => undefined);
     this.#outbox = this.#ports.map(() => ({ requests: [], aborted: [] }));
     this.#keptSince = deps.clock.monotonic();
+    const activeMax = LIMITS.workBytesPerShard * deps.shards;
+    this.#places = new FairSlots([{ activeMax }, { activeMax: activeMax * TENANT_SHARE }]);
     this.#sweepLater();
   }
 
@@ -93,6 +100,11 @@ export class ShardClient {
   /** Bytes, with what rows count as. */
   get workUnderWay(): number {
     return this.#work.bytes;
+  }
+
+  /** Why requests of so many bytes more cannot be taken now, whatever they ask for. */
+  refusalOf(bytes: number): EngineError | undefined {
+    return this.#work.refusalOf(bytes);
   }
 
   attach(shard: number, port: MessagePort): void {
@@ -171,17 +183,37 @@ export class ShardClient {
       deadline: now + timeoutMs,
       onReply,
       isParked,
+      leave: undefined,
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
     const request: Request = { id, operation, tenant, target, body };
-    this.#outboxOf(shard).requests.push(
+    const whole =
       traceparent === undefined && query === undefined && maySeeSecrets === undefined
         ? request
-        : { ...request, traceparent, query, maySeeSecrets },
-    );
-    this.#flushSoon();
+        : { ...request, traceparent, query, maySeeSecrets };
+    if (work < LIMITS.workBytesLarge) this.#give(shard, whole);
+    else void this.#giveInTurn(shard, whole, work);
     return id;
+  }
+
+  #give(shard: number, request: Request): void {
+    this.#outboxOf(shard).requests.push(request);
+    this.#flushSoon();
+  }
+
+  /** What is large is in the memory of the shards and of the writer several times: not too much of it at once. */
+  async #giveInTurn(shard: number, request: Request, work: number): Promise<void> {
+    const slot = await this.#places.acquire([request.tenant], undefined, work);
+    if (!slot.ok) return;
+    const pending = this.#pending.get(request.id);
+    if (pending === undefined) {
+      // It was answered meanwhile: its shard died, or its time was over.
+      slot.release();
+      return;
+    }
+    pending.leave = slot.release;
+    this.#give(shard, request);
   }
 
   /**
@@ -320,6 +352,7 @@ export class ShardClient {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id);
+    pending.leave?.();
     this.#work.end(pending.tenant, pending.work, this.#deps.clock.monotonic());
     pending.onReply(reply);
   }

@@ -20,6 +20,15 @@ export class Fifo<Item> {
     this.#items.push(item);
   }
 
+  /** Puts one before all others: it has been the first already. */
+  unshift(item: Item): void {
+    if (this.#head === 0) this.#items.unshift(item);
+    else {
+      this.#head -= 1;
+      this.#items[this.#head] = item;
+    }
+  }
+
   /** Takes the first one out. */
   shift(): Item | undefined {
     const item = this.#items[this.#head];

@@ -46,6 +46,7 @@ import type { Rows } from '../runtime/loader.js';
 import { Measures } from '../runtime/measures.js';
 import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
+import type { Request } from '../runtime/protocol.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Versions } from '../runtime/versions.js';
@@ -124,6 +125,8 @@ export interface TurnHooks {
   readonly isBehind: () => boolean;
   /** Takes in what peers have posted and what has not been delivered yet. */
   readonly takeHints: () => void;
+  /** A request lines up once more. */
+  readonly again: (request: Request) => void;
 }
 
 export type ShardParts = ReturnType<typeof createParts>;
@@ -233,6 +236,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
   });
+  const { offload = IN_PLACE } = deps;
   const queues: Queues = new Queues({
     ...shared,
     clock,
@@ -269,7 +273,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     plans,
     rows: deps.continuityRows,
     keyring,
-    offload: deps.offload ?? IN_PLACE,
+    offload,
     unpoliciedRetry: settings.unpoliciedRetry,
     newIdLike: (id) => ids.next(routeOf(id)),
     whenWriterKnown,
@@ -327,9 +331,12 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     requests: new Requests({
       ...shared,
       shard,
+      clock,
+      offload,
       parts: owners,
       isBehind: hooks.isBehind,
       takeHints: hooks.takeHints,
+      again: hooks.again,
     }),
   };
 }

@@ -100,7 +100,7 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy: 'Ask again after the wait, with fewer requests at once. Other tenants are served.',
   },
   ENG_TOO_MANY_STREAMS: {
-    means: '256 streams of changes are open, 192 of them of one tenant.',
+    means: '384 streams of changes are open, or 256 of one tenant.',
     remedy: 'Ask again after the wait, or read pages instead.',
   },
   ENG_HEADERS_TOO_LARGE: {

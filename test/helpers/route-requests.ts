@@ -75,6 +75,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
   const { id: task, claim_epoch: epoch } = await tenant.task(handler, { worker_id: worker });
   const checkpoint = { checkpoint_data: 1 };
   expectStatus(await tenant.post(`/instances/${instance}/checkpoints`, checkpoint), 201);
+  await makeLimits(api, tenant.name);
   const minting = { tenant_id: tenant.name, capabilities: ['operator'] };
   const key = await api.root.post<{ id: string }>('/api-keys', minting);
   return {
@@ -98,6 +99,13 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     effect: task,
     ...(await makeContinuity(tenant, sequence, candidate)),
   };
+}
+
+/** Limits that nobody meets; resolves with the tenant. */
+export async function makeLimits(api: Api, tenant: string): Promise<string> {
+  const limits = { schedules_max: 10_000 };
+  expectStatus(await api.root.put(`/tenants/${tenant}/limits`, limits), 200);
+  return tenant;
 }
 
 type OfContinuity =
@@ -256,6 +264,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/releases/{id}', 'release'],
   ['/rate-limits/{key}', 'rateLimit'],
   ['/api-keys/{id}', 'key'],
+  ['/tenants/{id}', 'tenant'],
   ['/credentials/{id}', 'credential'],
   ['/triggers/{slug}', 'trigger'],
   ['/webhooks/outbox/{id}', 'webhook'],

@@ -62,7 +62,7 @@ export class Changes {
     this.watermark = new Watermark(deps);
     const tooMany = (message: string) =>
       new EngineError('ENG_TOO_MANY_STREAMS', message, RETRY_AFTER_MS);
-    this.#streams = new OpenStreams({ tooMany, tooManyOfTenant: tooMany, log: deps.log });
+    this.#streams = new OpenStreams({ tooMany, log: deps.log });
   }
 
   /** Rejects with an EngineError: 400 or 503. */

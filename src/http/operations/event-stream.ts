@@ -24,9 +24,8 @@ const HEAD: HttpStreamHead = {
 };
 
 export interface OpenStreamsOptions {
-  /** What one stream more is answered with, when all are open and when the tenant has its share. */
+  /** What one stream more is answered with, when all are open or the tenant has its share. */
   readonly tooMany: (message: string) => EngineError;
-  readonly tooManyOfTenant: (message: string) => EngineError;
   readonly log: Logger;
 }
 
@@ -80,10 +79,11 @@ export class OpenStreams {
 
   #refusal(): EngineError {
     const { streamsMax, streamsPerTenantMax } = LIMITS;
-    const { tooMany, tooManyOfTenant } = this.#options;
-    return this.#slots.active >= streamsMax
-      ? tooMany(`${streamsMax} streams are open`)
-      : tooManyOfTenant(`${streamsPerTenantMax} streams of this tenant are open`);
+    return this.#options.tooMany(
+      this.#slots.active >= streamsMax
+        ? `${streamsMax} streams are open`
+        : `${streamsPerTenantMax} streams of this tenant are open`,
+    );
   }
 
   async #feed(

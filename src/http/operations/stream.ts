@@ -14,7 +14,7 @@ import type { ShardClient } from '../../../actors/shard/client.js';
 import type { Failure } from '../../../schema/failure.js';
 import { type InstanceState, isEnded } from '../../core/states.js';
 import { outputsAfter } from '../../db/reads/output-reads.js';
-import { EngineError, shareTaken, unavailable } from '../../errors.js';
+import { EngineError, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 import type { Call, FrontDeps, FrontOperations, StreamOperation } from './operation.js';
@@ -35,7 +35,6 @@ export class InstanceStreams {
     this.#deps = deps;
     this.#streams = new OpenStreams({
       tooMany: (message) => unavailable('ENG_OVERLOADED', message),
-      tooManyOfTenant: shareTaken,
       log: deps.log,
     });
   }

@@ -243,10 +243,10 @@ function streams(backend: string): void {
       assert.equal(head.headers['content-type'], 'text/event-stream');
     });
 
-    test('a tenant has 192 streams at most: one more is 429 until another one ends, and other tenants find room', async () => {
+    test('a tenant has 256 streams at most: one more is 429 until another one ends, and other tenants find room', async () => {
       const tenant = api.tenant();
       const streams = await eventually(async () => {
-        const opening = Array.from({ length: 192 }, () => openChanges(api, tenant.name));
+        const opening = Array.from({ length: 256 }, () => openChanges(api, tenant.name));
         const opened = await Promise.all(opening);
         const isFull = opened.every(({ status }) => status === 200);
         if (!isFull) for (const stream of opened) stream.close();

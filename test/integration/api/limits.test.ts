@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { ROUTES, type Route } from '../../../schema/routes.js';
+import { ROUTES, type Route, type RouteId } from '../../../schema/routes.js';
 import type { WorkerTask } from '../../../schema/worker.js';
 import {
   beforeWith,
@@ -20,7 +20,7 @@ import type { Reply } from '../../helpers/client.js';
 import { byDepth, isDeep } from '../../helpers/depth.js';
 import { noThings, requestTo } from '../../helpers/route-requests.js';
 
-const BODY_BYTES_MAX = 10 * 1024 * 1024;
+const BODY_BYTES_MAX = { small: 64 * 1024, usual: 1024 * 1024, large: 10 * 1024 * 1024 };
 const CONTEXT_BYTES_MAX = 256 * 1024;
 
 let sequence: string;
@@ -57,13 +57,18 @@ function asks(): [id: string, Ask][] {
   });
 }
 
+const bytesMaxOf = (id: string) => BODY_BYTES_MAX[ROUTES[id as RouteId].bodySize ?? 'usual'];
+
 /** The request with one more field, whose JSON text is given. */
 const send = ({ method, path, body }: Ask, pad: string) =>
   tenant.request<{ error: string }>(method, path, {
     raw: JSON.stringify(body).replace(/}$/, `,"pad":${pad}}`),
   });
 
-const LARGE = [
+/** Of each size, and of each owner that reads bodies: a front thread, and a shard. */
+const OF_EACH_SIZE = [
+  'workers.poll',
+  'workers.heartbeat',
   'instances.bulkState',
   'instances.create',
   'instances.createBatch',
@@ -96,7 +101,8 @@ describe('every route with a body', () => {
         assert.equal(reply.status, status, `${id} ${depth}: ${reply.text}`);
       }
       const before = await stored();
-      for (const depth of [257, ...byDepth([50_000], [5_000, 1_000_000])]) {
+      const deeper = [257, ...byDepth([20_000], [5_000, 30_000, 500_000])];
+      for (const depth of deeper.filter((levels) => 2 * levels < bytesMaxOf(id) - 1_000)) {
         const reply = await send(ask, nested(depth));
         assert.equal(reply.status, 400, `${id} ${depth}`);
         assert.match(reply.body.error, /nested deeper than 256 levels.* at pad\[0\]\[0\]/);
@@ -129,16 +135,16 @@ describe('every route with a body', () => {
     });
   }
 
-  test('takes a body of 10 MiB, and one byte more is 413 and changes nothing', async () => {
-    // One of each owner that reads bodies is enough: a front thread, and a shard.
-    const some = asks().filter(([id]) => isDeep || LARGE.includes(id));
+  test('takes a body of its size (10 MiB, 1 MiB, or 64 KiB of a poll), and one byte more is 413 and changes nothing', async () => {
+    const some = asks().filter(([id]) => isDeep || OF_EACH_SIZE.includes(id));
     for (const [id, ask] of some) {
       const status = await usualStatus(ask);
       const around = JSON.stringify(ask.body).length + ',"pad":""'.length;
-      const fits = await send(ask, `"${'x'.repeat(BODY_BYTES_MAX - around)}"`);
+      const bytes = bytesMaxOf(id) - around;
+      const fits = await send(ask, `"${'x'.repeat(bytes)}"`);
       assert.equal(fits.status, status, id);
       const before = await stored();
-      const beyond = await send(ask, `"${'x'.repeat(BODY_BYTES_MAX - around + 1)}"`);
+      const beyond = await send(ask, `"${'x'.repeat(bytes + 1)}"`);
       assert.equal(beyond.status, 413, id);
       assert.deepEqual(await stored(), before, id);
     }

@@ -191,7 +191,7 @@ function streams(backend: string): void {
       silent.close();
     });
 
-    test('the 257th stream is refused until another one ends', async () => {
+    test('the 257th stream of a tenant is refused until another one ends, and other tenants find room', async () => {
       const tenant = api.tenant();
       const id = await tenant.run([step('a', newHandler())]);
       // The streams of earlier tests have to be gone from the count.
@@ -205,6 +205,10 @@ function streams(backend: string): void {
       const refused = await open(tenant, id);
       assert.equal(refused.status, 503);
       assert.match(String(refused.headers['retry-after']), /^\d+$/);
+      const neighbour = api.tenant();
+      const foreign = await open(neighbour, await neighbour.run([step('a', newHandler())]));
+      assert.equal(foreign.status, 200);
+      foreign.close();
       await Promise.all(streams.map((stream) => stream.until(has('state', 'waiting'))));
       streams[7]?.close();
       const another = await eventually(async () => {

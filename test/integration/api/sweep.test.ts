@@ -8,6 +8,7 @@
  */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import { ROUTES, type Route } from '../../../schema/routes.js';
@@ -17,6 +18,7 @@ import { continuityOf } from '../../helpers/continuity.js';
 import { byDepth } from '../../helpers/depth.js';
 import {
   makeCredential,
+  makeLimits,
   makeRateLimit,
   makeSchedule,
   makeSubscription,
@@ -36,13 +38,13 @@ const PUBLIC =
   /^\/(health\/(live|ready)|info|api-docs\/openapi\.json|swagger-ui(\/\{file\})?|approvals\/by-link\/\{token\})$/;
 
 /** A key and no tenant. */
-const TENANTLESS = /^\/(metrics|api-keys|webhooks\/(outbox|deliveries))(\/|$)/;
+const TENANTLESS = /^\/(metrics|api-keys|tenants|webhooks\/(outbox|deliveries))(\/|$)/;
 
 /** A batch names its tenant in each item, the change feed in its query. */
 const NAMES_ITS_TENANT = /^\/(instances\/batch|changes(\/stream)?)$/;
 
 /** No key of a tenant. */
-const ROOT_ONLY = /^\/(api-keys|webhooks\/(outbox|deliveries))(\/|$)/;
+const ROOT_ONLY = /^\/(api-keys|tenants|webhooks\/(outbox|deliveries))(\/|$)/;
 
 /** As `docs/authorization.md` has it. */
 const ALLOWS: Readonly<Record<string, (method: string, path: string) => boolean>> = {
@@ -100,7 +102,8 @@ function verdictOn({ route, caller, header, ids, named }: Case): Verdict {
 function isThere(route: Route, ids: Whose): boolean {
   const kind = namedBy(route);
   if (kind === 'webhook' || kind === 'delivery') return false;
-  return kind === undefined || ids !== 'unknown';
+  // A tenant is there by its name alone.
+  return kind === undefined || kind === 'tenant' || ids !== 'unknown';
 }
 
 // ---------------------------------------------------------------- the world
@@ -305,6 +308,8 @@ async function thingsFor({ route, ids }: Case): Promise<Things> {
       return { ...what, trigger: await makeTrigger(owner, what.sequenceName) };
     case 'credentials.delete':
       return { ...what, credential: await makeCredential(owner) };
+    case 'tenantLimits.delete':
+      return { ...what, tenant: await makeLimits(api, randomUUID()) };
     case 'cron.delete':
       return { ...what, schedule: await makeSchedule(owner, what.sequence) };
     default:
