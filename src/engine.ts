@@ -8,7 +8,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
+import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
+import { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
@@ -19,7 +21,9 @@ import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { prepareSchema } from './db/migrate.js';
 import { createPool } from './db/pool.js';
+import { bulkJobStanding, openBulkJobs } from './db/reads/bulk-job-reads.js';
 import { firingEvents } from './db/reads/event-reads.js';
+import { candidates } from './db/reads/instance-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
@@ -155,8 +159,16 @@ class Engine {
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const reads = this.#openReads(connectionString);
     const removal = this.#sequenceRemoval(reads);
+    const bulkJobs = this.#bulkJobs(reads);
     const apiKey = key?.value ?? this.#config.apiKey;
-    const port = await this.#listen({ reads, removal, apiKey, supervisor, continuityKeys });
+    const port = await this.#listen({
+      reads,
+      removal,
+      bulkJobs,
+      apiKey,
+      supervisor,
+      continuityKeys,
+    });
     await this.#firstContact(connectionString, ownerUrl);
     const lease = await this.#own(connectionString);
     this.#follow(lease, supervisor);
@@ -178,6 +190,7 @@ class Engine {
     );
     await this.#unlessStopped(loadLimits);
     removal.start();
+    bulkJobs.start();
     this.#startFiring(reads);
     this.#startRetention(reads);
     this.#isStarted = true;
@@ -254,12 +267,13 @@ class Engine {
   async #listen(facts: {
     readonly reads: Reads;
     readonly removal: SequenceRemoval;
+    readonly bulkJobs: BulkJobs;
     readonly apiKey: string | undefined;
     readonly supervisor: Supervisor;
     readonly continuityKeys: ContinuityKeys;
   }): Promise<number> {
     const config = this.#config;
-    const { reads, removal, apiKey, supervisor, continuityKeys } = facts;
+    const { reads, removal, bulkJobs, apiKey, supervisor, continuityKeys } = facts;
     const keyring = keyringOf(continuityKeys);
     const connections = this.#connections();
     const front = createFront({
@@ -278,6 +292,11 @@ class Engine {
       streams: this.#streams,
       changes: this.#changes,
       many: this.#many,
+      beginBulkJob: async (tenant, job) => {
+        const reply = await this.#client.ask(0, 'bulkJobs.begin', tenant, '', job);
+        bulkJobs.wake();
+        return JSON.parse(reply.body) as BulkJob;
+      },
       onSequenceDeleted: () => removal.wake(),
       metrics: supervisor.metrics,
       keyring,
@@ -430,6 +449,22 @@ class Engine {
     });
     this.#parts.push({ name: 'sequence removal', stop: async () => removal.stop() });
     return removal;
+  }
+
+  #bulkJobs(reads: Reads): BulkJobs {
+    const client = this.#client;
+    const jobs = new BulkJobs({
+      clock: realClock,
+      log: this.#log,
+      open: (rows) => openBulkJobs.rows(reads, rows),
+      standing: (id) => bulkJobStanding.row(reads, id),
+      candidates: ({ tenant, filter }, limit, place) =>
+        candidates(reads.of(tenant), filter, limit, place),
+      change: (job, tenant, ids, change) => this.#many.change(tenant, ids, change, job),
+      progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
+    });
+    this.#parts.push({ name: 'bulk jobs', stop: async () => jobs.stop() });
+    return jobs;
   }
 
   /** What was left by the last engine is fired at once. */

@@ -21,7 +21,7 @@ import { homePage } from './http/home-page.js';
 import { insecureGuard } from './http/insecure-guard.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { approvalOperations } from './http/operations/approvals.js';
-import { bulkOperations } from './http/operations/bulk.js';
+import { type BulkDeps, bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
 import { continuityOperations } from './http/operations/continuity.js';
 import { credentialOperations } from './http/operations/credentials.js';
@@ -73,6 +73,7 @@ export interface FrontOptions {
   readonly streams: InstanceStreams;
   readonly changes: Changes;
   readonly many: ManyInstances;
+  readonly beginBulkJob: BulkDeps['begin'];
   readonly onSequenceDeleted: () => void;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
@@ -142,7 +143,7 @@ export function createFront(options: FrontOptions): Front {
       'instances.explain': instanceExplanation(client),
       ...approvalOperations(client, config.publicUrl),
       ...effectOperations,
-      ...bulkOperations,
+      ...bulkOperations({ clock: realClock, begin: options.beginBulkJob }),
       'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),
       ...streams.operations,
       ...sequenceOperations,
@@ -166,7 +167,7 @@ export function createFront(options: FrontOptions): Front {
       reads,
       now,
       keyring: options.keyring,
-      changeMany: (ids, change) => many.change(ids, change),
+      changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
     },
     protectDocs: config.protectDocs,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: options.tracer }),

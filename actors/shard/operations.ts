@@ -15,6 +15,7 @@ import {
   parseBody,
   parseInPieces,
 } from '../../src/body.js';
+import { BULK_ENGINE_OPERATIONS, BULK_OPERATIONS, type BulkParts } from '../bulk/operations.js';
 import {
   CATALOG_ENGINE_OPERATIONS,
   type CatalogParts,
@@ -45,7 +46,8 @@ import { WEBHOOK_OPERATIONS, type WebhookParts } from '../webhook/operations.js'
 
 /** What the functions of the rows work on. */
 export interface OperationParts
-  extends CatalogParts,
+  extends BulkParts,
+    CatalogParts,
     ContinuityParts,
     CredentialParts,
     EventParts,
@@ -67,6 +69,7 @@ const ROUTE_OPERATIONS = {
   ...RELEASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...TRIGGER_OPERATIONS,
+  ...BULK_OPERATIONS,
   ...CREDENTIAL_OPERATIONS,
   ...CONTINUITY_OPERATIONS,
   ...EVENT_OPERATIONS,
@@ -80,6 +83,7 @@ const ENGINE_OPERATIONS = {
   ...TENANT_ENGINE_OPERATIONS,
   ...RELEASE_ENGINE_OPERATIONS,
   ...EVENT_ENGINE_OPERATIONS,
+  ...BULK_ENGINE_OPERATIONS,
 } satisfies EngineOperations<OperationParts>;
 
 type EngineTable = typeof ENGINE_OPERATIONS;

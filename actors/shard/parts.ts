@@ -13,6 +13,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/tracing.js';
+import { BulkJobs } from '../bulk/jobs.js';
 import { ApiKeys } from '../catalog/api-keys.js';
 import { Catalog } from '../catalog/catalog.js';
 import { Names } from '../catalog/names.js';
@@ -304,6 +305,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       shard === 0
         ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
         : undefined,
+    bulkJobs: shard === 0 ? new BulkJobs({ ...hosted, newId }) : undefined,
     credentials: shard === 0 ? new Credentials({ ...hosted, random, sender, keyring }) : undefined,
     triggers: shard === 0 ? new Triggers({ ...hosted, random, keyring }) : undefined,
     purge: (request: number, asked: PurgeRequest) =>

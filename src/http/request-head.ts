@@ -34,6 +34,7 @@ export const CAPTURED_HEADERS = [
   'x-trigger-nonce',
   'x-engine-signature',
   'x-forwarded-for',
+  'prefer',
 ] as const;
 
 /** More than browsers and proxies send together; past it 431. */

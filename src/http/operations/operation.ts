@@ -4,7 +4,6 @@
  * operations (`schema/routes.ts`) leaves to this thread; the router checks what it is given.
  */
 
-import type { Change, ChangeCounts } from '../../../actors/instance/change-many.js';
 import type { Offload } from '../../../actors/runtime/offload.js';
 import {
   type BodyOf,
@@ -18,6 +17,7 @@ import {
 } from '../../../schema/routes.js';
 import { createValidators, type Validators } from '../../../schema/validators.js';
 import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces } from '../../body.js';
+import type { ChangeManyOf } from '../../bulk-work.js';
 import type { Keyring } from '../../core/continuity/keys.js';
 import type { UnixMs } from '../../core/time.js';
 import type { PageBounds } from '../../db/reads/query.js';
@@ -79,8 +79,7 @@ export interface FrontDeps {
   readonly now: () => UnixMs;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
-  /** Asks the owners; resolves with what became of the instances, once that is durable. */
-  readonly changeMany: (ids: readonly string[], change: Change) => Promise<ChangeCounts>;
+  readonly changeMany: ChangeManyOf;
 }
 
 /** Answers by itself, given the parameters of the path, which are not checked. */
