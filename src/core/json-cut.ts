@@ -145,7 +145,7 @@ export function* cutJson(
       (parent.built as unknown[]).push(closed.built);
       return isBlank(head, 0, head.length);
     }
-    const named = parse(`{${head}0}`);
+    const named = parse(`{${head}[]}`);
     if (!named.ok) return false;
     const names = Object.keys(named.value as object);
     parent.built ??= {};
