@@ -136,6 +136,8 @@ with doomed as (
   delete from checkpoints t using doomed d where t.instance_id = d.id
 ), step_logs_gone as (
   delete from step_logs t using doomed d where t.instance_id = d.id
+), bulk_changes_gone as (
+  delete from bulk_changes t using doomed d where t.instance_id = d.id
 ), release_outcomes_gone as (
   delete from release_outcomes t using doomed d where t.instance_id = d.id
 ), effect_receipts_gone as (
@@ -432,6 +434,31 @@ insert into tenant_limits (tenant_id, limits, set_at)
 select r.tenant_id, r.limits, r.set_at
 from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timestamptz)
 on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
+
+-- writer_bulkjob_insert
+insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, error, place, traceparent, created_at, updated_at, ended_at)
+select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.error, r.place, r.traceparent, r.created_at, r.updated_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, error text, place text, traceparent text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
+
+-- writer_bulkjob_update
+update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at
+from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, error text, place text, updated_at timestamptz, ended_at timestamptz)
+where t.id = r.id;
+
+-- writer_bulkjob_clear
+delete from bulk_jobs t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = r.id;
+
+-- writer_bulkchange_insert
+insert into bulk_changes (job_id, instance_id)
+select r.job_id, r.instance_id
+from json_to_recordset($1::json) as r(job_id uuid, instance_id uuid);
+
+-- writer_bulkchange_clear
+delete from bulk_changes t
+using json_to_recordset($1::json) as r(job_id uuid, instance_id uuid)
+where t.job_id = r.job_id and t.instance_id = r.instance_id;
 
 -- writer_credential_clear
 delete from credentials t

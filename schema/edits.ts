@@ -5,6 +5,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { InjectedBlocks } from './blocks.js';
+import { BulkJob, BulkQuery } from './bulk-job.js';
 import {
   AnyJson,
   DryRun,
@@ -214,16 +215,18 @@ export const EDIT_ROWS = {
     path: '/instances/bulk/reschedule',
     summary: 'Shift the start of every matching scheduled instance.',
     owner: 'front',
+    query: BulkQuery,
     body: BulkReschedule,
-    replies: { 200: BulkUpdated, ...refusals(400) },
+    replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
   },
   'instances.batchAction': {
     method: 'POST',
     path: '/instances/batch-action',
     summary: 'Retry, pause, resume, cancel or signal matching instances.',
     owner: 'front',
+    query: BulkQuery,
     body: BatchAction,
-    replies: { 200: BatchActionResult, ...refusals(400) },
+    replies: { 200: BatchActionResult, 202: BulkJob, ...refusals(400, 429) },
   },
   'instances.logs': {
     ...readById,

@@ -12,6 +12,7 @@ export const EXAMPLE_IDS = {
   output: '0192f0c2-4a5b-7c8d-9e0f-1a2b3c4d5e6f',
   task: '0192f0c2-2b7c-7e90-8f12-3a4b5c6d7e8f',
   attempt: '0192f0c2-3c8d-7fa1-9023-4b5c6d7e8f90',
+  bulkJob: '0192f0c9-2c4e-7a61-b3d5-60718293a4b5',
   signal: '0192f0c3-5d6e-7f80-9a1b-2c3d4e5f6071',
   event: '5c0e1b7a-93d2-8f41-a6b8-7d2e4f609132',
   wait: '0192f0c2-9a4c-7d51-8e62-0f1a2b3c2c3d',

@@ -344,6 +344,15 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   SignalAccepted: { signal_id: EXAMPLE_IDS.signal },
   InstanceRetried: { id: EXAMPLE_IDS.instance },
   BulkUpdated: { count: 3, updated: 3 },
+  BulkJob: {
+    id: EXAMPLE_IDS.bulkJob,
+    tenant_id: EXAMPLE_TENANT,
+    operation: 'state',
+    request: { filter: { states: ['waiting'] }, state: 'cancelled' },
+    state: 'running',
+    ...{ matched: 120_500, applied: 120_497, skipped: 3, failed: 0 },
+    ...{ error: null, created_at: AT, updated_at: LATER, ended_at: null },
+  },
   BlockOutput: { id: EXAMPLE_IDS.output, output_size: 21, created_at: LATER },
   TreeNode: {
     id: EXAMPLE_IDS.node,

@@ -6,6 +6,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { NODE_STATES } from '../src/core/states.js';
+import { BulkJob, BulkQuery } from './bulk-job.js';
 import {
   AnyJson,
   allOptional,
@@ -470,8 +471,9 @@ export const INSTANCE_ROWS = {
     path: '/instances/bulk/state',
     summary: 'Set the state of every matching instance that is not completed or cancelled.',
     owner: 'front',
+    query: BulkQuery,
     body: BulkState,
-    replies: { 200: BulkUpdated, ...refusals(400) },
+    replies: { 200: BulkUpdated, 202: BulkJob, ...refusals(400, 429) },
   },
   'instances.get': {
     method: 'GET',

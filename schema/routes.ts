@@ -7,6 +7,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
 import { APPROVAL_ROWS } from './approval.js';
+import { BULK_JOB_ROWS } from './bulk-job.js';
 import { CHANGE_ROWS } from './change.js';
 import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
@@ -35,6 +36,7 @@ const ROWS = {
   ...EXPLANATION_ROWS,
   ...APPROVAL_ROWS,
   ...EDIT_ROWS,
+  ...BULK_JOB_ROWS,
   ...RATE_ROWS,
   ...CREDENTIAL_ROWS,
   ...WORKER_ROWS,

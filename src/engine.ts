@@ -8,21 +8,27 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
+import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
+import { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
+import type { RoleUrls } from './db/embedded-roles.js';
 import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { prepareSchema } from './db/migrate.js';
 import { createPool } from './db/pool.js';
+import { bulkJobStanding, openBulkJobs } from './db/reads/bulk-job-reads.js';
 import { firingEvents } from './db/reads/event-reads.js';
+import { candidates } from './db/reads/instance-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
+import { prepareRowSecurity } from './db/row-security.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
@@ -36,6 +42,7 @@ import { InstanceStreams } from './http/operations/stream.js';
 import { fireByEvent } from './http/operations/triggers.js';
 import { newRequestId } from './http/request-id.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
+import { TrustedProxies } from './http/trusted-proxies.js';
 import { continuityKeysOf, generatedRootKey } from './keys.js';
 import { LIMITS } from './limits.js';
 import type { Logger } from './log.js';
@@ -148,16 +155,27 @@ class Engine {
     const key = generatedRootKey(this.#config);
     const continuityKeys = continuityKeysOf(this.#config);
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
-    const connectionString = this.#config.databaseUrl ?? (await this.#startEmbedded());
+    const { engine: connectionString, owner: ownerUrl } = await this.#databaseUrls();
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const reads = this.#openReads(connectionString);
     const removal = this.#sequenceRemoval(reads);
+    const bulkJobs = this.#bulkJobs(reads);
     const apiKey = key?.value ?? this.#config.apiKey;
-    const port = await this.#listen({ reads, removal, apiKey, supervisor, continuityKeys });
-    await this.#firstContact(connectionString);
+    const port = await this.#listen({
+      reads,
+      removal,
+      bulkJobs,
+      apiKey,
+      supervisor,
+      continuityKeys,
+    });
+    await this.#firstContact(connectionString, ownerUrl);
     const lease = await this.#own(connectionString);
     this.#follow(lease, supervisor);
-    await this.#unlessStopped(prepareSchema(connectionString, this.#config.runMigrations));
+    const { runMigrations } = this.#config;
+    const schemaUrl = runMigrations ? ownerUrl : connectionString;
+    await this.#unlessStopped(prepareSchema(schemaUrl, runMigrations));
+    await this.#unlessStopped(this.#wallTenants(reads, connectionString, ownerUrl));
     const mark = await this.#unlessStopped(readChangeMark(connectionString));
     this.#changes.watermark.raise(mark);
     const lanes =
@@ -172,6 +190,7 @@ class Engine {
     );
     await this.#unlessStopped(loadLimits);
     removal.start();
+    bulkJobs.start();
     this.#startFiring(reads);
     this.#startRetention(reads);
     this.#isStarted = true;
@@ -202,7 +221,14 @@ class Engine {
 
   // ---------------------------------------------------------------- starting
 
-  async #startEmbedded(): Promise<string> {
+  /** Of an embedded database, which is started, unless another one is named. */
+  async #databaseUrls(): Promise<RoleUrls> {
+    const { databaseUrl, migrationUrl } = this.#config;
+    if (databaseUrl === undefined) return this.#startEmbedded();
+    return { engine: databaseUrl, owner: migrationUrl ?? databaseUrl };
+  }
+
+  async #startEmbedded(): Promise<RoleUrls> {
     const { dataDir } = this.#config;
     const { signal } = this.#stopping;
     // Not raced: it ends by itself, and only once nothing of it is left.
@@ -211,7 +237,7 @@ class Engine {
     signal.throwIfAborted();
     this.#embeddedAt = embedded.location;
     this.#log.info({ location: embedded.location, port: embedded.port }, 'embedded database runs');
-    return embedded.connectionString;
+    return embedded.roles;
   }
 
   #openReads(connectionString: string): Reads {
@@ -225,16 +251,29 @@ class Engine {
     return createReads(pool);
   }
 
+  /** Has the database keep tenants apart in what is read for them, where it can. */
+  async #wallTenants(reads: Reads, connectionString: string, ownerUrl: string): Promise<void> {
+    const { rowSecurity: mode, runMigrations } = this.#config;
+    const without = await prepareRowSecurity({
+      mode,
+      connectionString,
+      ownerUrl: runMigrations ? ownerUrl : undefined,
+    });
+    if (without === undefined) reads.wallTenants();
+    this.#log.info({ isOn: without === undefined, without }, 'row level security of reads');
+  }
+
   /** Resolves with the port. */
   async #listen(facts: {
     readonly reads: Reads;
     readonly removal: SequenceRemoval;
+    readonly bulkJobs: BulkJobs;
     readonly apiKey: string | undefined;
     readonly supervisor: Supervisor;
     readonly continuityKeys: ContinuityKeys;
   }): Promise<number> {
     const config = this.#config;
-    const { reads, removal, apiKey, supervisor, continuityKeys } = facts;
+    const { reads, removal, bulkJobs, apiKey, supervisor, continuityKeys } = facts;
     const keyring = keyringOf(continuityKeys);
     const connections = this.#connections();
     const front = createFront({
@@ -253,6 +292,11 @@ class Engine {
       streams: this.#streams,
       changes: this.#changes,
       many: this.#many,
+      beginBulkJob: async (tenant, job) => {
+        const reply = await this.#client.ask(0, 'bulkJobs.begin', tenant, '', job);
+        bulkJobs.wake();
+        return JSON.parse(reply.body) as BulkJob;
+      },
       onSequenceDeleted: () => removal.wake(),
       metrics: supervisor.metrics,
       keyring,
@@ -270,6 +314,7 @@ class Engine {
         refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
         connections,
+        proxies: new TrustedProxies(config.trustedProxies),
         corsOrigins: config.corsOrigins,
         newRequestId,
         bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,
@@ -301,9 +346,10 @@ class Engine {
     return new Connections(bounds, this.#log);
   }
 
-  async #firstContact(connectionString: string): Promise<void> {
+  async #firstContact(connectionString: string, ownerUrl: string): Promise<void> {
     const contact = firstContact({
       connectionString,
+      ownerUrl,
       signal: this.#stopping.signal,
       isUnsafeAccepted: this.#config.unsafeDatabase,
       onAway: (error, attempts) => {
@@ -403,6 +449,22 @@ class Engine {
     });
     this.#parts.push({ name: 'sequence removal', stop: async () => removal.stop() });
     return removal;
+  }
+
+  #bulkJobs(reads: Reads): BulkJobs {
+    const client = this.#client;
+    const jobs = new BulkJobs({
+      clock: realClock,
+      log: this.#log,
+      open: (rows) => openBulkJobs.rows(reads, rows),
+      standing: (id) => bulkJobStanding.row(reads, id),
+      candidates: ({ tenant, filter }, limit, place) =>
+        candidates(reads.of(tenant), filter, limit, place),
+      change: (job, tenant, ids, change) => this.#many.change(tenant, ids, change, job),
+      progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
+    });
+    this.#parts.push({ name: 'bulk jobs', stop: async () => jobs.stop() });
+    return jobs;
   }
 
   /** What was left by the last engine is fired at once. */

@@ -6,7 +6,6 @@
 import type { OffloadPool } from '../actors/runtime/offload.js';
 import type { ShardClient } from '../actors/shard/client.js';
 import type { Supervisor } from '../actors/shard/supervisor.js';
-import { createValidators } from '../schema/validators.js';
 import { Admission } from './admission.js';
 import { realClock } from './clock.js';
 import type { Config } from './config.js';
@@ -22,7 +21,7 @@ import { homePage } from './http/home-page.js';
 import { insecureGuard } from './http/insecure-guard.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { approvalOperations } from './http/operations/approvals.js';
-import { bulkOperations } from './http/operations/bulk.js';
+import { type BulkDeps, bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
 import { continuityOperations } from './http/operations/continuity.js';
 import { credentialOperations } from './http/operations/credentials.js';
@@ -35,6 +34,7 @@ import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
 import { migrationOfMany } from './http/operations/migrate-many.js';
+import { frontBodies } from './http/operations/operation.js';
 import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
@@ -73,6 +73,7 @@ export interface FrontOptions {
   readonly streams: InstanceStreams;
   readonly changes: Changes;
   readonly many: ManyInstances;
+  readonly beginBulkJob: BulkDeps['begin'];
   readonly onSequenceDeleted: () => void;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
@@ -94,6 +95,7 @@ export function createFront(options: FrontOptions): Front {
   const { config, version, log, now, gate, client, reads, keys, streams, changes, many } = options;
   const keyOperations = new KeyOperations({ registry: keys, client, clock: realClock, log });
   const offload = options.offload.through();
+  const bodies = frontBodies(offload);
   const { unpoliciedRetry } = config;
   const validations = new Validations({
     client,
@@ -126,7 +128,7 @@ export function createFront(options: FrontOptions): Front {
       ? insecureGuard({ isAnywhere: config.insecureAuthAnywhere, corsOrigins: config.corsOrigins })
       : undefined,
     keys,
-    validators: createValidators(),
+    ...bodies,
     client,
     home: homePage(version),
     operations: {
@@ -141,7 +143,7 @@ export function createFront(options: FrontOptions): Front {
       'instances.explain': instanceExplanation(client),
       ...approvalOperations(client, config.publicUrl),
       ...effectOperations,
-      ...bulkOperations,
+      ...bulkOperations({ clock: realClock, begin: options.beginBulkJob }),
       'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),
       ...streams.operations,
       ...sequenceOperations,
@@ -154,7 +156,7 @@ export function createFront(options: FrontOptions): Front {
       ...releaseOperations,
       ...releaseDiffOperations(offload),
       ...validations.operations,
-      ...triggerOperations(client, admission),
+      ...triggerOperations(client, bodies, admission),
       ...webhookOperations(config.webhookSecret !== undefined),
       ...eventOperations(client),
       ...changes.operations,
@@ -165,7 +167,7 @@ export function createFront(options: FrontOptions): Front {
       reads,
       now,
       keyring: options.keyring,
-      changeMany: (ids, change) => many.change(ids, change),
+      changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
     },
     protectDocs: config.protectDocs,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: options.tracer }),

@@ -75,7 +75,7 @@ export const LIMITS = {
    * that ends there says where to go on. At first few, because an index gives few rows in order at once, for
    * more of them it may be sorted.
    */
-  firstRowsWalkedMax: 1_000,
+  firstRowsWalkedMax: 500,
   rowsWalkedMax: 50_000,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
@@ -88,8 +88,16 @@ export const LIMITS = {
   /** Those that wait for a connection, in turns of their tenants: a few kilobytes each. */
   readsWaitingMax: 1_024,
   readsWaitingPerTenantMax: 256,
-  /** How long one waits: within it 256 lists of some milliseconds have been read. */
-  readWaitMs: 5_000,
+  /** How long one waits: what would take longer is refused soon, so that its caller may come again. */
+  readWaitMs: 1_000,
+  /**
+   * Large bodies that the front parses at once, a piece of each in turn with all else that it does: the others
+   * wait, in turns of their tenants, in the memory of bodies under way.
+   */
+  frontBodiesMax: 2,
+  frontBodiesPerTenantMax: 1,
+  frontBodiesWaitingMax: 256,
+  frontBodiesWaitingPerTenantMax: 64,
   /**
    * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A third is
    * left to other tenants.
@@ -181,6 +189,12 @@ export const LIMITS = {
   workerSeenEveryMs: 15_000,
   /** Addresses that are told of ended instances: each is one row more with the end of an instance. */
   webhookUrlsMax: 32,
+  /** A change of many instances that is not done by then goes on as a job, which its caller is told. */
+  bulkAnswerMs: 10_000,
+  /** Such jobs of one tenant that have not ended: one is worked on at a time. */
+  bulkJobsPerTenantMax: 100,
+  /** How long one can be asked for after its end; older ones go when the tenant has a new one. */
+  bulkJobKeptMs: 7 * 24 * 60 * 60 * 1_000,
   /** From the signal to the exit; what is not finished by then runs again after the restart. */
   shutdownMs: 2_500,
 } as const;

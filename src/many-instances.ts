@@ -16,15 +16,30 @@ export class ManyInstances {
     this.#client = client;
   }
 
-  /** Resolves with what became of the instances, once that is durable. */
-  async change(ids: readonly string[], change: Change): Promise<ChangeCounts> {
-    const counts = await Promise.all(
+  /**
+   * Resolves with what became of the instances, once that is durable; rejects when all shards have been
+   * heard or given up, so that nothing of it is still asked for.
+   *
+   * @param tenant whose they are
+   * @param job that marks are made for
+   */
+  async change(
+    tenant: string,
+    ids: readonly string[],
+    change: Change,
+    job?: string,
+  ): Promise<ChangeCounts> {
+    const asked = await Promise.allSettled(
       this.#byShard(ids).map(async ([shard, shardIds]) => {
-        const body = { ids: shardIds, change };
-        const reply = await this.#client.ask(shard, 'instances.changeMany', '', '', body);
+        const body = { ids: shardIds, change, job };
+        const reply = await this.#client.ask(shard, 'instances.changeMany', tenant, '', body);
         return JSON.parse(reply.body) as ChangeCounts;
       }),
     );
+    const counts = asked.map((one) => {
+      if (one.status === 'rejected') throw one.reason;
+      return one.value;
+    });
     return counts.reduce(
       (sum, { applied, skipped, failed }) => ({
         applied: sum.applied + applied,

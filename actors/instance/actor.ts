@@ -161,11 +161,19 @@ function patchState(
 }
 
 /** One of a change of many. */
-function change(actor: LiveInstance, turn: Turn, { group, change }: MessageOf<'change'>): Came {
-  const { nextFireAt } = actor.record.snapshot;
+function change(
+  actor: LiveInstance,
+  turn: Turn,
+  { group, change, job }: MessageOf<'change'>,
+): Came {
+  const { snapshot, id: instance_id } = actor.record;
+  const { nextFireAt } = snapshot;
   const result = resultOf(actor, change);
   turn.effects.push({ kind: 'changed', group, result });
   if (result !== 'applied') return undefined;
+  if (job !== undefined) {
+    turn.put('bulkChange.insert', `${job}:${instance_id}`, { job_id: job, instance_id });
+  }
   switch (change.kind) {
     case 'state':
       return moveTo(actor, turn, change.state, null);

@@ -29,6 +29,8 @@ export type ChangeCounts = Readonly<Record<ChangeResult, number>>;
 export interface ChangeMany {
   readonly ids: readonly string[];
   readonly change: Change;
+  /** Each instance that it applies to is marked for it, once. */
+  readonly job?: string | undefined;
 }
 
 /** Whether the change does anything to an instance in this state. */

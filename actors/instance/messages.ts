@@ -12,7 +12,7 @@ import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
 import type { KinNote, PeerMessage } from '../runtime/protocol.js';
 
-import type { Change } from './change-many.js';
+import type { ChangeMany } from './change-many.js';
 import type { Found } from './child-places.js';
 import type { Order } from './orders.js';
 import type { NewInstance } from './record.js';
@@ -82,7 +82,7 @@ type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> 
 export type InstanceMessage =
   | InstanceRequest
   /** One of many; the shard counts the answers of `group`. */
-  | { readonly kind: 'change'; readonly group: number; readonly change: Change }
+  | ({ readonly kind: 'change'; readonly group: number } & Omit<ChangeMany, 'ids'>)
   /** Look at what is due. `recovered`: steps that ran inside a process that died run again. */
   | { readonly kind: 'wake'; readonly recovered: boolean }
   | Hinted

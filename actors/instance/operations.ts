@@ -128,9 +128,9 @@ export const INSTANCE_ENGINE_OPERATIONS = {
     ) => instances.tell(target, { kind: 'answer', request, tenant, ...body }),
   },
   'instances.changeMany': {
-    serve: ({ changes, instances }, { request, body: { ids, change } }: Call<ChangeMany>) => {
+    serve: ({ changes, instances }, { request, body: { ids, ...asked } }: Call<ChangeMany>) => {
       const group = changes.open(request, ids.length);
-      for (const id of ids) instances.tell(id, { kind: 'change', group, change });
+      for (const id of ids) instances.tell(id, { kind: 'change', group, ...asked });
     },
   },
   'instances.purge': {

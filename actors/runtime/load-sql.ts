@@ -319,6 +319,12 @@ export const LOAD_SQL = {
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
   ),
+  bulkJob: `select ${selected(columnsBut('bulk_jobs'))} from bulk_jobs where id = $1::uuid`,
+  openBulkJobs:
+    'select count(*)::int as count from bulk_jobs where tenant_id = $1 and ended_at is null',
+  oldBulkJobs:
+    'select id from bulk_jobs where tenant_id = $1 and created_at < $2::timestamptz ' +
+    'and ended_at < $2::timestamptz order by created_at, id limit $3::bigint',
   credentials:
     `select ${selected(columnsBut('credentials'))} from credentials ` +
     'join unnest($1::text[], $2::text[]) as asked(tenant_id, id) using (tenant_id, id)',

@@ -30,6 +30,7 @@ import {
 import { BatchedReads } from './batched-reads.js';
 import { LOAD_SQL, TASK_ALIASES } from './load-sql.js';
 import type {
+  BulkJobRow,
   ChildEndRow,
   CredentialRow,
   DueSchedule,
@@ -374,6 +375,20 @@ export class Loader {
   /** The next addresses that the shard still has something to send to, in order. */
   async webhookUrls(after: string, limit: number): Promise<string[]> {
     return (await this.#own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
+  }
+
+  bulkJob(id: string): Promise<BulkJobRow | undefined> {
+    return this.#one('bulkJob', [id]);
+  }
+
+  async openBulkJobs(tenant: string): Promise<number> {
+    return (await this.#one<{ count: number }>('openBulkJobs', [tenant]))?.count ?? 0;
+  }
+
+  /** Those that ended before, oldest first. */
+  async oldBulkJobs(tenant: string, before: string, limit: number): Promise<string[]> {
+    const rows = await this.#all<{ id: string }>('oldBulkJobs', [tenant, before, limit]);
+    return rows.map(({ id }) => id);
   }
 
   /** Those of these that are there. */

@@ -49,6 +49,8 @@ export type TriggerRow = StoredRow<'triggers'>;
 /** A trigger that is fired by events with some name. */
 export type EventTriggerRow = StoredRow<'triggers', 'slug' | 'config'>;
 
+export type BulkJobRow = StoredRow<'bulk_jobs'>;
+
 export type CredentialRow = StoredRow<'credentials'>;
 
 /** Where a webhook goes; null: to an address of the deployment. */

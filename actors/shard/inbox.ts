@@ -10,6 +10,7 @@
  */
 
 import TinyQueue from 'tinyqueue';
+import { LARGE_BODY } from '../../src/body.js';
 import type { Request } from '../runtime/protocol.js';
 
 interface TenantQueue {
@@ -25,8 +26,6 @@ interface TenantQueue {
 
 /** Beyond so many those are forgotten that have no request, and against which nothing is held. */
 const REMEMBERED_TENANTS = 1_000;
-/** In characters: such a request may take longer than a whole turn. */
-const LARGE_BODY = 64 * 1024;
 
 export class FairInbox {
   readonly #queues = new Map<string, TenantQueue>();
@@ -81,11 +80,20 @@ export class FairInbox {
     return request;
   }
 
-  /** The request that left last is served. */
-  charge(at: number): void {
+  /**
+   * The request that left last is served.
+   *
+   * @param left it is not: it goes on before the others of its tenant
+   */
+  charge(at: number, left?: Request): void {
     const queue = this.#served;
     if (queue === undefined) return;
     this.#served = undefined;
+    if (left !== undefined) {
+      if (queue.head > 0) queue.requests[--queue.head] = left;
+      else queue.requests.unshift(left);
+      this.#size += 1;
+    }
     queue.had = this.#now + at - this.#since;
     this.#since = at;
     this.#isFree = this.#size === 0;

@@ -13,6 +13,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/tracing.js';
+import { BulkJobs } from '../bulk/jobs.js';
 import { ApiKeys } from '../catalog/api-keys.js';
 import { Catalog } from '../catalog/catalog.js';
 import { Names } from '../catalog/names.js';
@@ -46,6 +47,7 @@ import type { Rows } from '../runtime/loader.js';
 import { Measures } from '../runtime/measures.js';
 import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
+import type { Request } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Versions } from '../runtime/versions.js';
 import { Schedules } from '../schedule/schedules.js';
@@ -119,6 +121,8 @@ export interface TurnHooks {
   readonly isBehind: () => boolean;
   /** Takes in what peers have posted and what has not been delivered yet. */
   readonly takeHints: () => void;
+  /** A request lines up once more. */
+  readonly again: (request: Request) => void;
 }
 
 export type ShardParts = ReturnType<typeof createParts>;
@@ -227,6 +231,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
   });
+  const { offload = IN_PLACE } = deps;
   const queues: Queues = new Queues({
     ...shared,
     clock,
@@ -263,7 +268,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     plans,
     rows: deps.continuityRows,
     keyring,
-    offload: deps.offload ?? IN_PLACE,
+    offload,
     unpoliciedRetry: settings.unpoliciedRetry,
     newIdLike: (id) => ids.next(routeOf(id)),
     whenWriterKnown,
@@ -294,6 +299,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       shard === 0
         ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
         : undefined,
+    bulkJobs: shard === 0 ? new BulkJobs({ ...hosted, newId }) : undefined,
     credentials: shard === 0 ? new Credentials({ ...hosted, random, sender, keyring }) : undefined,
     triggers: shard === 0 ? new Triggers({ ...hosted, random, keyring }) : undefined,
     purge: (request: number, asked: PurgeRequest) =>
@@ -321,9 +327,12 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     requests: new Requests({
       ...shared,
       shard,
+      clock,
+      offload,
       parts: owners,
       isBehind: hooks.isBehind,
       takeHints: hooks.takeHints,
+      again: hooks.again,
     }),
   };
 }

@@ -52,15 +52,13 @@ export class Shard {
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       isBehind: () => this.#isBehind(),
       takeHints: () => this.#takeHints(),
+      again: (request) => this.#takeUp(request),
     });
     const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
     this.#ending = [instances, keys, rates, events, schedules, webhooks];
     this.#peerParts = {
       ...this.#parts,
-      request: (request) => {
-        this.#inbox.push(request);
-        this.#scheduleTurn();
-      },
+      request: (request) => this.#takeUp(request),
       wakeAt: (instance, at, rank) => this.#wakeAt(instance, at, rank),
       block: (sequence, blocked) => this.#block(sequence, blocked),
       release: (effects) => this.#release(effects),
@@ -162,6 +160,11 @@ export class Shard {
         this.#parts.queues.abort(request);
       });
     }
+    this.#scheduleTurn();
+  }
+
+  #takeUp(request: Request): void {
+    this.#inbox.push(request);
     this.#scheduleTurn();
   }
 
@@ -333,10 +336,10 @@ export class Shard {
     const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
     do {
       const request = this.#inbox.shift(now) as Request;
-      this.#parts.requests.handle(request);
+      const isLeft = this.#parts.requests.handle(request);
       this.#doWork();
       now = clock.monotonic();
-      this.#inbox.charge(now);
+      this.#inbox.charge(now, isLeft ? request : undefined);
     } while (this.#inbox.size > 0 && now < until && !this.#inbox.isLargeNext);
   }
 

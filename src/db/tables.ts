@@ -4,6 +4,7 @@
  * follow from it; a test holds it against a migrated database. Pure.
  */
 
+import { BULK_TABLES } from './bulk-tables.js';
 import { type BaseType, belonging, type ColumnType, type Table, table } from './table.js';
 
 export type { BaseType, ColumnType, Table };
@@ -296,6 +297,7 @@ export const TABLES = {
     { unique: { api_keys_by_secret: ['secret_hash'] } },
   ),
   tenant_limits: table(['tenant_id'], { tenant_id: 'text', limits: 'json', set_at: 'timestamptz' }),
+  ...BULK_TABLES,
   credentials: table(['tenant_id', 'id'], {
     tenant_id: 'text',
     id: 'text',

@@ -9,6 +9,7 @@ import type { EngineError } from '../errors.js';
 import type { Connections } from './connections.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
+import type { TrustedProxies } from './trusted-proxies.js';
 
 /** One request with its whole body. Valid for as long as it is referenced. */
 export interface HttpRequest {
@@ -25,7 +26,10 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /** The sanitised `x-request-id` of the client, else a fresh UUID. */
   readonly requestId: string;
-  /** The address of whoever is at the other end of the connection; to be asked while the request is served. */
+  /**
+   * The address of whoever is at the other end of the connection, or behind the trusted proxies there; to be
+   * asked while the request is served.
+   */
   readonly peer: () => string;
   /** The whole body, empty if there is none. Small ones share Node's pool: do not transfer it. */
   readonly body: Buffer;
@@ -116,6 +120,8 @@ export interface HttpServerOptions extends BodyLimits {
   readonly refuseBody?: (bytes: number) => EngineError | undefined;
   /** Counts and bounds them; without it they are not bounded. */
   readonly connections?: Connections;
+  /** Whose `x-forwarded-for` counts; without it, nobody's. */
+  readonly proxies?: TrustedProxies;
   /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */
   readonly corsOrigins: readonly string[];
   /** Makes a UUID v4 for a request that brings no usable id. */

@@ -111,6 +111,7 @@ export class Transport {
       this.dispatch(head, exchange);
       return undefined;
     }
+    if (refusal !== undefined) exchange.announce(refusal);
     const reader = new BodyReader({
       maxBodyBytes: head.bodyBytesMax,
       contentLength: head.contentLength,
@@ -126,6 +127,10 @@ export class Transport {
     });
     exchange.bodyReader = reader;
     return reader.isOver ? undefined : reader;
+  }
+
+  clientOf(head: RequestHead, peer: string): string {
+    return this.options.proxies?.clientOf(peer, head.header('x-forwarded-for')) ?? peer;
   }
 
   #overload({ contentLength }: RequestHead): EngineError | undefined {
@@ -233,6 +238,16 @@ export abstract class Exchange implements HttpExchange {
     this.reply(refusalReply(refusal));
   }
 
+  /**
+   * `refuse` follows once the rest of the body was discarded. Where a backend can, the client has the answer
+   * before that, and need not send what nobody reads.
+   */
+  announce(refusal: Refusal): void {
+    this.#isRefused = true;
+    const reply = refusalReply(refusal);
+    this.sendEarly(reply, JSON_TYPE, reply.headers ?? NO_HEADERS);
+  }
+
   /** The handler threw: 500 if nothing was answered yet, else the reply under way is cut off. */
   fail(): void {
     if (this.#phase === 'waiting') {
@@ -275,6 +290,9 @@ export abstract class Exchange implements HttpExchange {
   protected get corsHeaders(): HeaderList {
     return this.transport.cors.replyHeaders(this.head.origin);
   }
+
+  /** Writes the reply of which `sendReply` follows, and which closes the connection then. */
+  protected sendEarly(_reply: HttpReply, _contentType: string, _headers: HeaderList): void {}
 
   /** Writes the whole reply; without the body when the method is HEAD. */
   protected abstract sendReply(

@@ -41,6 +41,8 @@ export interface Things {
   /** A slug. */
   readonly trigger: string;
   readonly credential: string;
+  /** A job that is done. */
+  readonly bulkJob: string;
   readonly event: string;
   /** Open. */
   readonly approval: string;
@@ -93,6 +95,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     subscription: await makeSubscription(tenant),
     trigger: await makeTrigger(tenant, sequenceName),
     credential: await makeCredential(tenant),
+    bulkJob: await makeBulkJob(tenant),
     event: await makeEvent(tenant),
     approval: await makeApproval(tenant),
     key: expectStatus(key, 201).id,
@@ -170,6 +173,12 @@ export async function makeCredential(tenant: Tenant): Promise<string> {
   return expectStatus(await tenant.post<{ id: string }>('/credentials', body), 201).id;
 }
 
+export async function makeBulkJob(tenant: Tenant): Promise<string> {
+  const body = { filter: nowhere(tenant.name), state: 'cancelled' };
+  const reply = await tenant.patch<{ id: string }>('/instances/bulk/state?async=true', body);
+  return expectStatus(reply, 202).id;
+}
+
 export async function makeTrigger(tenant: Tenant, sequence_name: string): Promise<string> {
   const slug = `t-${randomUUID()}`;
   const body = { slug, tenant_id: tenant.name, namespace: NAMESPACE, sequence_name };
@@ -230,6 +239,7 @@ export function noThings(tenant: string): Things {
     subscription: randomUUID(),
     trigger: `t-${randomUUID()}`,
     credential: `c-${randomUUID()}`,
+    bulkJob: randomUUID(),
     event: randomUUID(),
     approval: randomUUID(),
     webhook: randomUUID(),
@@ -258,6 +268,7 @@ export interface RouteRequest {
 /** The parameter after a path that begins like this names a thing of this kind. */
 const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] = [
   ['/sequences/{id}', 'sequence'],
+  ['/instances/bulk/jobs/{id}', 'bulkJob'],
   ['/instances/{id}', 'instance'],
   ['/workers/tasks/{id}', 'task'],
   ['/cron/{id}', 'schedule'],

@@ -16,11 +16,12 @@ import {
   promptsOf,
 } from '../../src/db/reads/approval-reads.js';
 import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
+import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../src/db/reads/bulk-job-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
 import { scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
 import { eventList, firingEvents, signalList } from '../../src/db/reads/event-reads.js';
 import {
-  candidatesQuery,
+  candidateList,
   childList,
   deadLetterList,
   instanceById,
@@ -201,6 +202,14 @@ const FILL = [
      id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
    select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
    from generate_series(1, 10000) g`,
+  `insert into bulk_jobs (
+     id, tenant_id, operation, request, state, matched, applied, skipped, failed, created_at,
+     updated_at, ended_at)
+   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'state', '{}', 'completed', 0, 0, 0, 0, ${AT},
+     ${AT}, case when g % 1000 > 0 then ${AT} end
+   from generate_series(1, 20000) g`,
+  `insert into bulk_changes (job_id, instance_id)
+   select ${UUID_OF('g % 100')}, ${UUID_OF('g')} from generate_series(1, 20000) g`,
   `insert into tenant_limits (tenant_id, limits, set_at)
    select 'tenant-' || g, '{}', ${AT} from generate_series(1, 10000) g`,
   `insert into webhook_outbox (
@@ -415,6 +424,9 @@ describe('what actors load', () => {
     endedBlocks: [[BUSY, ...SOME_IDS]],
     doubtfulEffect: [BUSY],
     webhookUrls: ['', 100, ...PLACE],
+    bulkJob: [uuid(77)],
+    openBulkJobs: ['tenant-3'],
+    oldBulkJobs: ['tenant-3', A_TIME, 100],
     credentials: [
       ['tenant-3', 'tenant-4'],
       ['stripe', 'mail'],
@@ -503,6 +515,7 @@ describe('what the front thread reads', () => {
     cursor: cursorAfter?.(row as Row & object),
   });
   const after = { id: uuid(40_003), at: '2025-01-01 11:06:43+00' };
+  const open = { ...ofTenant, is_open: true } as const;
   const ofOneInstance = 'the rows of one instance: an index in their order would slow every step';
   const oneByOne = 'the entries that one audit row packs';
   const sameTime = 'the entries of one millisecond';
@@ -564,11 +577,19 @@ describe('what the front thread reads', () => {
     ['dead letters of a tenant', deadLetterList({ ...ofTenant, ...first })],
     ['dead letters of a tenant, deep', deadLetterList({ ...ofTenant, ...deep })],
     ['children of an instance', childList({ parent_instance_id: uuid(500), ...first })],
-    ['the first window of a bulk change', candidatesQuery(ofTenant, undefined, 500)],
-    ['a later window of a bulk change', candidatesQuery(ofTenant, after, 500)],
+    ['the first window of a bulk change', candidateList({ ...open, limit: 500 })],
+    [
+      'a later window of a bulk change',
+      candidateList({ ...open, ...behind(candidateList(open), AT_NOON), limit: 500 }),
+    ],
     [
       'a window of a bulk change of a sequence',
-      candidatesQuery({ ...ofTenant, sequence_id: A_SEQUENCE }, after, 500),
+      candidateList({
+        ...open,
+        sequence_id: A_SEQUENCE,
+        ...behind(candidateList(open), AT_NOON),
+        limit: 500,
+      }),
       { mayNotAvoidSorting: 'when fewer are left than a window holds' },
     ],
     ['outputs of an instance', outputList(ofBusy), { mayNotAvoidSorting: ofOneInstance }],
@@ -577,8 +598,14 @@ describe('what the front thread reads', () => {
       entryList({ ...ofBusy, ...first }),
       { mayNotAvoidSorting: ofOneInstance },
     ],
-    ['the first window of an action', candidatesQuery(ofTenant, undefined, 500, 'included')],
-    ['a later window of an action', candidatesQuery(ofTenant, after, 500, 'included')],
+    ['the first window of an action', candidateList({ ...ofTenant, limit: 500 })],
+    [
+      'a later window of an action',
+      candidateList({ ...ofTenant, ...behind(candidateList(open), AT_NOON), limit: 500 }),
+    ],
+    ['jobs of a tenant', bulkJobList({ ...ofTenant, ...first })],
+    ['a job and what it has changed', { text: bulkJobStanding.text, values: [uuid(77)] }],
+    ['the oldest open job of each tenant', { text: openBulkJobs.text, values: [1_000] }],
     [
       'all outputs of an instance, for a stream',
       outputsAfter(BUSY, undefined),
@@ -648,6 +675,14 @@ describe('what the front thread reads', () => {
       'definitions of a tenant behind a place',
       sequenceList({ ...ofTenant, ...behind(sequenceList(first), NAME_7), ...first }),
       { mayNotAvoidSorting: 'the versions of one name' },
+    ],
+    [
+      'tasks of a tenant that a worker has had, which walks them in their order',
+      taskList({ ...ofTenant, worker_id: 'w-3', ...first }),
+    ],
+    [
+      'tasks of a tenant by handler and state',
+      taskList({ ...ofTenant, handler_name: 'h', state: ['failed'], ...first }),
     ],
     ['tasks of a tenant, deep', taskList({ ...ofTenant, ...deep })],
     ['keys of a tenant', keyList({ ...ofTenant, ...first }, () => undefined)],

@@ -28,6 +28,7 @@ import { type InstanceState, isTerminal } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
 import type { MutationKind } from '../../src/db/mutations.js';
 import { createPool } from '../../src/db/pool.js';
+import { candidates } from '../../src/db/reads/instance-reads.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { STATEMENTS } from '../../src/db/statements.js';
 import { EngineError } from '../../src/errors.js';
@@ -41,7 +42,13 @@ import { frontCall } from '../helpers/front-call.js';
 
 const operations = {
   ...instanceOperations,
-  ...bulkOperations,
+  ...bulkOperations({
+    clock: { monotonic: () => monotonic() },
+    begin: async (tenant, job) => {
+      begun.push({ tenant, ...job });
+      return { id: SEQUENCE, tenant_id: tenant, ...JOB, ...job.counts, request: {} };
+    },
+  }),
   ...sequenceOperations,
   ...workerOperations,
 };
@@ -55,6 +62,18 @@ let pool: pg.Pool;
 /** Writes the rows, and does what the tests do behind the back of the reads. */
 let writer: pg.Pool;
 let deps: FrontDeps;
+/** Of those who have patience for a time. */
+let monotonic = () => 0;
+/** The jobs that were asked for. */
+let begun: object[] = [];
+const JOB = {
+  operation: 'state',
+  state: 'running',
+  error: null,
+  created_at: isoTime(T0),
+  updated_at: isoTime(T0),
+  ended_at: null,
+} as const;
 /** What `changeMany` was asked. */
 let moves: (readonly string[])[] = [];
 
@@ -76,7 +95,8 @@ before(async () => {
     reads: createReads(pool),
     now: () => T0 + 3_600_000,
     keyring: undefined,
-    changeMany: async (ids, change) => {
+    changeMany: async (tenant, ids, change) => {
+      assert.equal(tenant, 'acme');
       assert.ok(change.kind === 'state');
       moves.push(ids);
       const { rowCount } = await writer.query(
@@ -96,6 +116,8 @@ after(async () => {
 
 beforeEach(async () => {
   moves = [];
+  begun = [];
+  monotonic = () => 0;
   await writer.query(
     'truncate sequences, instances, dead_letters, block_outputs, audit_log, worker_tasks, ' +
       'open_tasks, workers',
@@ -108,6 +130,7 @@ interface Reply<T> {
   readonly text: string;
   readonly body: T;
   readonly link: string | undefined;
+  readonly location: string | undefined;
 }
 
 /** Runs the operation as a router would, and checks its answer against the contract. */
@@ -115,14 +138,16 @@ async function ask<T = { id: string }[]>(
   id: OperationId,
   call: Partial<UncheckedCall> = {},
   using: FrontDeps = deps,
+  status = 200,
 ): Promise<Reply<T>> {
   const operation = operations[id];
   const reply = await operation(using, frontCall(id, { tenant: 'acme', ...call }) as never);
-  assert.equal(reply.status, 200);
+  assert.equal(reply.status, status);
   const text = String(reply.body);
   const body: unknown = JSON.parse(text);
-  assert.equal(validators.describeReply(id as RouteId, 200, structuredClone(body)), undefined);
-  return { text, body: body as T, link: reply.headers?.find(([name]) => name === 'link')?.[1] };
+  assert.equal(validators.describeReply(id as RouteId, status, structuredClone(body)), undefined);
+  const headers = new Map(reply.headers ?? []);
+  return { text, body: body as T, link: headers.get('link'), location: headers.get('location') };
 }
 
 async function assertRefused(
@@ -505,11 +530,76 @@ describe('the bulk change of states', () => {
     assert.deepEqual(body, { count: 1_200, updated: 1_200 });
     assert.deepEqual(
       moves.map((window) => window.length),
-      [500, 500, 200],
+      Array(12).fill(100),
     );
     const movable = records.filter((record) => !isTerminal(record.snapshot.state));
     assert.deepEqual(moves.flat(), ids(movable).reverse());
     assert.deepEqual((await change({})).body, { count: 0, updated: 0 });
+  });
+
+  const PATH = '/api/v1/instances/bulk/state';
+  const LOCATION = `/api/v1/instances/bulk/jobs/${SEQUENCE}`;
+  const asJob = (call: Partial<UncheckedCall>) =>
+    ask<object>(
+      'instances.bulkState',
+      { bodyText: JSON.stringify({ filter: {}, state: 'cancelled' }), path: PATH, ...call },
+      deps,
+      202,
+    );
+
+  test('what takes longer than its caller waits goes on as a job from where it stands', async () => {
+    const records = Array.from({ length: 1_200 }, () => instance());
+    await store(...records);
+    monotonic = () => moves.length * 1_001;
+    const { location } = await asJob({});
+    assert.equal(location, LOCATION);
+    assert.equal(moves.flat().length, 1_000);
+    const [job] = begun as { counts: object; place: string; tenant: string }[];
+    assert.deepEqual(job?.counts, { matched: 1_000, applied: 1_000, skipped: 0, failed: 0 });
+    const { found } = await candidates(deps.reads, { tenant_id: 'acme' }, 500, job?.place);
+    assert.deepEqual(ids(found), ids(records.slice(0, 200).reverse()));
+  });
+
+  test('a caller who wants a job gets one before anything is changed', async () => {
+    await store(instance());
+    const prefers = (text: string) => (name: string) => (name === 'prefer' ? text : undefined);
+    const calls: Partial<UncheckedCall>[] = [
+      { search: 'async=true' },
+      { header: prefers('respond-async') },
+      { header: prefers('return=minimal, Respond-Async; wait=5') },
+    ];
+    for (const call of calls) {
+      const { location } = await asJob(call);
+      assert.equal(location, LOCATION);
+    }
+    assert.equal(moves.length, 0);
+    const untouched = { matched: 0, applied: 0, skipped: 0, failed: 0 };
+    for (const job of begun as { counts: object; place: unknown }[]) {
+      assert.deepEqual([job.counts, job.place], [untouched, null]);
+    }
+    const other = { header: prefers('respond-asynchronously') };
+    assert.deepEqual((await change({}, other)).body, { count: 1, updated: 1 });
+  });
+
+  test('matches that are rare are found however many rows lie between them', async () => {
+    const many = Array.from({ length: 3_000 }, (_, n) =>
+      instance({ createdAt: T0 + n, namespace: n % 1_450 === 0 ? 'rare' : 'default' }),
+    );
+    await store(...many);
+    const rare = { tenant_id: 'acme', namespace: 'rare' };
+    const found: string[] = [];
+    let looks = 0;
+    let place: string | undefined;
+    do {
+      const so = await candidates(deps.reads, rare, 2, place);
+      found.push(...ids(so.found));
+      place = so.next;
+      looks += 1;
+    } while (place !== undefined);
+    const wanted = many.filter(({ namespace }) => namespace === 'rare');
+    assert.deepEqual(found, ids(wanted).reverse());
+    assert.ok(looks > 1);
+    assert.deepEqual((await change({ namespace: 'rare' })).body, { count: 3, updated: 3 });
   });
 });
 

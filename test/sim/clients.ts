@@ -353,7 +353,13 @@ export class SimClient {
     if (some.length === 0) return Promise.resolve();
     const state = random.pick(['paused', 'scheduled', 'cancelled', 'waiting'] as const);
     const change = { kind: 'state', state };
-    return api.call('instances.changeMany', '', '', { ids: some, change });
+    const job = random.chance(0.5) ? this.#newJob() : undefined;
+    return api.call('instances.changeMany', '', '', { ids: some, change, job });
+  }
+
+  #newJob(): string {
+    const digits = () => this.#deps.random.integer(0, 0xffff_ffff).toString(16).padStart(8, '0');
+    return `${digits()}-0000-7000-8000-0000${digits()}`;
   }
 
   /** The second time while tries are put off by the first, if there are any. */

@@ -503,6 +503,18 @@ const READS: Readonly<Record<Name, Read>> = {
     });
   },
   webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
+  bulkJob: (db, [id]) => byKey(db, 'bulk_jobs', id),
+  openBulkJobs: (db, [tenant_id]) => [
+    { count: select(db, 'bulk_jobs', { is: { tenant_id, ended_at: null } }).length },
+  ],
+  oldBulkJobs: (db, [tenant_id, until, limit]) =>
+    select(db, 'bulk_jobs', {
+      is: { tenant_id },
+      where: ({ created_at, ended_at = null }) =>
+        created_at! < (until as string) && ended_at !== null && ended_at < (until as string),
+      by: ['created_at', 'id'],
+      limit,
+    }),
   credentials: (db, [tenants, ids]) =>
     (tenants as string[]).flatMap((tenant_id, i) =>
       select(db, 'credentials', { is: { tenant_id, id: (ids as string[])[i] ?? null } }),

@@ -106,6 +106,7 @@ export class RandomUnits {
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
     if (kind === 'kinNote.set') return `${row.to_id}:${row.from_id}`;
     if (kind === 'rateGrant.prune') return String(row.limit_id);
+    if (kind.startsWith('bulkChange')) return `${row.job_id}:${instance_id}`;
     if (kind.startsWith('credential')) return `${row.tenant_id}:${id}`;
     if (kind.startsWith('trigger')) return String(row.slug);
     if (kind.startsWith('snapshot')) return `${instance_id}:${key}`;
@@ -268,6 +269,9 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   routingReleases: [],
   openReleases: [],
   oldestDelivery: [],
+  bulkJob: ['id'],
+  openBulkJobs: ['tenant'],
+  oldBulkJobs: ['tenant', 'time', 2],
   credentials: [
     ['north', 'north', 'south'],
     ['north', 'south', 'south'],

@@ -166,7 +166,7 @@ const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
 
 const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
-  /^src\/db\/(?:batch|lines|mutations|(?:special-)?statements|tables?)\.ts$/.test(name) ||
+  /^src\/db\/(?:batch|lines|mutations|(?:special-)?statements|(?:bulk-)?tables?)\.ts$/.test(name) ||
   name === 'actors/runtime/protocol.ts' ||
   name === 'src/errors.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
@@ -371,7 +371,7 @@ const IMPURE = new RegExp(
     String.raw`\bDateTime\.(?:now|local|utc)\s*\(\s*\)`,
     String.raw`\bSettings\.\w+`,
     String.raw`\bawait\b`,
-    String.raw`\basync\b`,
+    String.raw`\basync\b(?!:)`,
   ].join('|'),
   'g',
 );

@@ -10,16 +10,18 @@
 
 import type { InstanceState } from '../../core/states.js';
 import { selected } from '../tables.js';
-import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
+import { type Filter, filtersOf, type Narrowing, timeFilters } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
 import { orderBy } from './order.js';
-import { Conditions, IS_PRESENT, type Place, type Query } from './query.js';
+import { IS_PRESENT } from './query.js';
 import type { Reader } from './reader.js';
 import { INSTANCE_COLUMNS, type InstanceWireRow, instanceText } from './wire.js';
 
 /** An instance that a change of many may concern. */
-export interface Candidate extends Place {
+export interface Candidate {
+  readonly id: string;
+  readonly created_at: string;
   readonly state: InstanceState;
 }
 
@@ -59,6 +61,8 @@ const FILTERS = {
   failure: FAILURE,
 };
 export type InstanceFilter = Narrowing<keyof typeof FILTERS>;
+/** Of changes of many, which may leave out what has ended for good. */
+export type CandidateFilter = InstanceFilter & { readonly is_open?: true | undefined };
 
 const INSTANCES = {
   columns: selected(INSTANCE_COLUMNS, 'i'),
@@ -68,17 +72,19 @@ const INSTANCES = {
     'name the tenant or a sequence_id, use a smaller offset, or ask /instances/dlq for failed ones',
 };
 
+const INSTANCE_WALK = {
+  table: 'instances i',
+  alias: 'i',
+  along: ['sequence_id', 'tenant_id'],
+  within: ['created_after', 'created_before'],
+} as const;
+
 /** `TaskInstance` records, newest first. */
 export const instanceList = list({
   ...INSTANCES,
   from: 'instances i',
   by: FILTERS,
-  walk: {
-    table: 'instances i',
-    alias: 'i',
-    along: ['sequence_id', 'tenant_id'],
-    within: ['created_after', 'created_before'],
-  },
+  walk: INSTANCE_WALK,
   order: orderBy('instances', ['created_at', 'id'], 'descending', 'i'),
 });
 
@@ -128,28 +134,51 @@ export const instanceById = lookup<InstanceWireRow>(
   `select ${INSTANCES.columns} from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
 );
 
-/** What a change of many may concern, newest first, after `after`. */
-export function candidates(
-  reads: Reader,
-  ...asked: Parameters<typeof candidatesQuery>
-): Promise<Candidate[]> {
-  const cheaper = 'narrow the filter with a sequence_id and repeat the call';
-  return reads.rowsOf<Candidate>(candidatesQuery(...asked), cheaper);
+/** Those that have not ended for good. */
+const OPEN: Filter = {
+  column: 'i.state',
+  type: 'boolean',
+  holds: (state, isOpen) => `(${state} not in ('completed', 'cancelled')) = ${isOpen}`,
+};
+
+const CANDIDATES_ORDER = orderBy('instances', ['created_at', 'id'], 'descending', 'i');
+
+/** What a change of many may concern, newest first, so that instances created meanwhile are not chased. */
+export const candidateList = list({
+  columns: 'i.id, i.created_at, i.state',
+  from: 'instances i',
+  by: { ...FILTERS, is_open: OPEN },
+  always: IS_PRESENT,
+  walk: INSTANCE_WALK,
+  order: CANDIDATES_ORDER,
+  toText: (row: Candidate) => JSON.stringify(row),
+  cheaper: 'narrow the filter with a sequence_id and repeat the call',
+});
+
+/** The place behind one of them, for the next look. */
+export function placeBehind(candidate: Candidate): string {
+  return CANDIDATES_ORDER.cursorAfter(candidate);
 }
 
-export function candidatesQuery(
-  filter: InstanceFilter,
-  after: Place | undefined,
+export interface Candidates {
+  readonly found: readonly Candidate[];
+  /** The place behind what was looked at; undefined: there is nothing. */
+  readonly next: string | undefined;
+}
+
+/**
+ * At most `limit` of them, behind a place. Fewer do not mean that there are no more: no look reads more rows
+ * than a page of a list.
+ */
+export async function candidates(
+  reads: Reader,
+  filter: CandidateFilter,
   limit: number,
-  terminal: 'left out' | 'included' = 'left out',
-): Query {
-  const conditions = new Conditions();
-  narrow(conditions, FILTERS, filter);
-  conditions.add(IS_PRESENT);
-  if (terminal === 'left out') conditions.add("i.state not in ('completed', 'cancelled')");
-  if (after !== undefined) conditions.add(`(i.created_at, i.id) < ${conditions.place(after)}`);
-  return conditions.query(
-    `select i.id, i.created_at::text as at, i.state from instances i ${conditions.where} ` +
-      `order by i.created_at desc, i.id desc ${conditions.page({ limit })}`,
-  );
+  cursor?: string | null,
+): Promise<Candidates> {
+  const asked = { ...filter, cursor: cursor ?? undefined, limit };
+  const { texts, last, isCut } = await reads.batch<Candidate>(candidateList(asked));
+  const found = texts.map((text) => JSON.parse(text) as Candidate);
+  const isEnd = !isCut && found.length < limit;
+  return { found, next: isEnd || last === undefined ? undefined : placeBehind(last) };
 }

@@ -1,12 +1,25 @@
 /**
- * Changes of many instances: the matches are found here, and each of them is changed by its owner.
+ * Changes of many instances: the matches are found here, and each of them is changed by its owner. What
+ * takes longer than a caller waits, or what it does not want to wait for, goes on as a job.
  */
 
-import { type Change, type ChangeCounts, concerns } from '../../../actors/instance/change-many.js';
-import { BATCH_ACTION_LIMIT_DEFAULT, type BatchAction } from '../../../schema/edits.js';
-import type { JsonValue } from '../../core/json.js';
-import { type Candidate, candidates, type InstanceFilter } from '../../db/reads/instance-reads.js';
+import type { BeginBulkJob } from '../../../actors/bulk/jobs.js';
+import type { BulkJob } from '../../../schema/bulk-job.js';
+import {
+  added,
+  type BulkCounts,
+  type BulkRequest,
+  changeWindow,
+  NOTHING_YET,
+  windowSize,
+  workOf,
+} from '../../bulk-work.js';
+import type { Clock } from '../../core/clock.js';
+import { bulkJobById, bulkJobList, bulkJobText } from '../../db/reads/bulk-job-reads.js';
+import { candidates } from '../../db/reads/instance-reads.js';
+import { rowOf } from '../../db/reads/lookup.js';
 import { invalid } from '../../errors.js';
+import { LIMITS } from '../../limits.js';
 import { checkTenant } from '../../tenancy.js';
 import type { HttpReply } from '../server.js';
 import {
@@ -14,123 +27,92 @@ import {
   type FrontDeps,
   type FrontOperations,
   jsonReply,
+  listQuery,
   type Operation,
+  pageReply,
 } from './operation.js';
 
-/** Instances that a change of many asks for at once: their units fill a commit, and no more wait. */
-const WINDOW = 500;
-
-const bulkState: Operation<'instances.bulkState'> = async (deps, call) => {
-  const { filter, state, dry_run } = call.body;
-  return changeAll(deps, filterOf(call, filter), { kind: 'state', state }, dry_run ?? false);
-};
-
-const bulkReschedule: Operation<'instances.bulkReschedule'> = async (deps, call) => {
-  const body = call.body;
-  const filter = filterOf(call, body.filter);
-  const states = body.filter.states ?? [];
-  const isDryRun = body.dry_run ?? false;
-  if (states.length > 0 && !states.includes('scheduled')) return countReply(0, isDryRun);
-  const change: Change = { kind: 'reschedule', offsetMs: body.offset_secs * 1_000 };
-  return changeAll(deps, { ...filter, state: ['scheduled'] }, change, isDryRun);
-};
-
-const batchAction: Operation<'instances.batchAction'> = async (deps, call) => {
-  const body = call.body;
-  const change = changeOf(body, call.traceparent);
-  const isDryRun = body.dry_run ?? false;
-  const limit = body.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
-  const result = { matched: 0, applied: 0, skipped: 0, failed: 0, dry_run: isDryRun };
-  for await (const window of windows(deps, filterOf(call, body.filter), 'included', limit)) {
-    const counts = await changeWindow(deps, window, change, isDryRun);
-    result.matched += window.length;
-    result.applied += counts.applied;
-    result.skipped += counts.skipped;
-    result.failed += counts.failed;
-  }
-  return jsonReply(JSON.stringify(result));
-};
-
-/** The operations that change many instances. */
-export const bulkOperations = {
-  'instances.bulkState': bulkState,
-  'instances.bulkReschedule': bulkReschedule,
-  'instances.batchAction': batchAction,
-} satisfies Partial<FrontOperations>;
-
-function changeOf(body: BatchAction, traceparent: string | undefined): Change {
-  const payload = (body.payload ?? null) as JsonValue;
-  switch (body.action) {
-    case 'retry':
-      return { kind: 'retry' };
-    case 'signal':
-      return { kind: 'signal', signalType: `custom:${body.signal_type}`, payload, traceparent };
-    case 'pause':
-    case 'resume':
-    case 'cancel':
-      return { kind: 'signal', signalType: body.action, payload, traceparent };
-  }
+export interface BulkDeps {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Resolves with the job once that is durable; it goes on by itself. */
+  readonly begin: (tenant: string, job: BeginBulkJob) => Promise<BulkJob>;
 }
 
-/** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
-async function changeWindow(
-  deps: FrontDeps,
-  window: readonly Candidate[],
-  change: Change,
-  isDryRun: boolean,
-): Promise<ChangeCounts> {
-  if (isDryRun) return foreseen(window, change);
-  const ids = window.map(({ id }) => id);
-  return deps.changeMany(ids, change);
+const listJobs: Operation<'bulkJobs.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(bulkJobList(query)));
+};
+
+const getJob: Operation<'bulkJobs.get'> = async ({ reads }, { tenant, params: { id } }) =>
+  jsonReply(bulkJobText(await rowOf(reads, bulkJobById, 'job', id, tenant)));
+
+/** The operations that change many instances, and what is told of their jobs. */
+export function bulkOperations(bulk: BulkDeps) {
+  const operations = {
+    'instances.bulkState': async (deps, call) => {
+      const asked = { operation: 'state', request: call.body } as const;
+      return changeAll(bulk, deps, call, asked, countReply);
+    },
+    'instances.bulkReschedule': async (deps, call) => {
+      const asked = { operation: 'reschedule', request: call.body } as const;
+      return changeAll(bulk, deps, call, asked, countReply);
+    },
+    'instances.batchAction': async (deps, call) => {
+      const asked = { operation: 'batch_action', request: call.body } as const;
+      return changeAll(bulk, deps, call, asked, actionReply);
+    },
+    'bulkJobs.list': listJobs,
+    'bulkJobs.get': getJob,
+  } satisfies Partial<FrontOperations>;
+  return operations;
 }
 
-function foreseen(window: readonly Candidate[], change: Change): ChangeCounts {
-  const applied = window.filter(({ state }) => concerns(change, state)).length;
-  return { applied, skipped: window.length - applied, failed: 0 };
-}
-
-/**
- * What was reached before an error stays changed; a repeated call is safe. Answers with how many were
- * changed, or would be.
- */
+/** What was reached before an error stays changed. */
 async function changeAll(
-  deps: FrontDeps,
-  filter: InstanceFilter,
-  change: Change,
-  isDryRun: boolean,
+  { clock, begin }: BulkDeps,
+  { reads, changeMany }: FrontDeps,
+  call: AnyCall & { readonly query: { readonly async: boolean } },
+  asked: BulkRequest,
+  reply: (counts: BulkCounts, isDryRun: boolean) => HttpReply,
 ): Promise<HttpReply> {
-  let count = 0;
-  for await (const window of windows(deps, filter, 'left out')) {
-    count += (await changeWindow(deps, window, change, isDryRun)).applied;
+  const { traceparent } = call;
+  const tenant = tenantOf(call, asked.request.filter.tenant_id);
+  const work = workOf(asked, tenant, traceparent);
+  const endsAt = clock.monotonic() + (wantsJob(call) ? 0 : LIMITS.bulkAnswerMs);
+  let counts = NOTHING_YET;
+  let place: string | undefined;
+  while (windowSize(work, counts.matched) > 0) {
+    if (clock.monotonic() >= endsAt) {
+      const job = await begin(tenant, { ...asked, counts, place: place ?? null, traceparent });
+      return jobReply(call, job);
+    }
+    const size = windowSize(work, counts.matched);
+    const { found, next } = await candidates(reads, work.filter, size, place);
+    counts = added(counts, await changeWindow(work, found, changeMany));
+    if (next === undefined) break;
+    place = next;
   }
-  return countReply(count, isDryRun);
+  return reply(counts, work.isDryRun);
 }
 
-/** The matches newest first, so that instances created meanwhile are not chased; at most `limit`. */
-async function* windows(
-  deps: FrontDeps,
-  filter: InstanceFilter,
-  terminal: 'left out' | 'included',
-  limit = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly Candidate[]> {
-  let last: Candidate | undefined;
-  for (let left = limit; left > 0; ) {
-    const size = Math.min(left, WINDOW);
-    const window = await candidates(deps.reads, filter, last, size, terminal);
-    if (window.length > 0) yield window;
-    if (window.length < size) return;
-    left -= window.length;
-    last = window.at(-1);
-  }
+function wantsJob({ query, header }: Parameters<typeof changeAll>[2]): boolean {
+  return query.async || /(^|,)\s*respond-async\s*(,|;|$)/i.test(header('prefer') ?? '');
 }
 
-function countReply(count: number, isDryRun: boolean): HttpReply {
+/** Its address begins like that of the request. */
+function jobReply({ path }: AnyCall, job: BulkJob): HttpReply {
+  const prefix = path.slice(0, path.lastIndexOf('/instances/'));
+  const location = `${prefix}/instances/bulk/jobs/${job.id}`;
+  return { status: 202, body: JSON.stringify(job), headers: [['location', location]] };
+}
+
+function countReply({ applied: count }: BulkCounts, isDryRun: boolean): HttpReply {
   const counts = isDryRun ? { count, updated: 0, dry_run: true } : { count, updated: count };
   return jsonReply(JSON.stringify(counts));
 }
 
-function filterOf(call: AnyCall, filter: BatchAction['filter']): InstanceFilter {
-  return { ...filter, tenant_id: tenantOf(call, filter.tenant_id), state: filter.states };
+function actionReply(counts: BulkCounts, isDryRun: boolean): HttpReply {
+  return jsonReply(JSON.stringify({ ...counts, dry_run: isDryRun }));
 }
 
 /** A change of many needs one tenant: the header's, or without one the filter's. */

@@ -14,9 +14,7 @@ import {
   type MigrationVerdict,
 } from '../../../schema/continuity.js';
 import type { Clock } from '../../core/clock.js';
-import { pageCursor, placeIn } from '../../core/page-cursor.js';
-import { isoTime } from '../../core/time.js';
-import { type Candidate, candidates } from '../../db/reads/instance-reads.js';
+import { candidates, placeBehind } from '../../db/reads/instance-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
 import { SEQUENCE_LOOKUPS } from '../../db/reads/sequence-reads.js';
 import { EngineError, invalid, notFound } from '../../errors.js';
@@ -52,8 +50,12 @@ export function migrationOfMany({
     const filter = filterOf(source, body.filter ?? {});
     const isDryRun = body.dry_run ?? false;
     const limit = body.limit ?? MIGRATE_MANY_LIMIT_DEFAULT;
-    const place = placeAfter(body.cursor ?? undefined);
-    const found = await candidates(deps.reads, filter, place, limit);
+    const { found, next } = await candidates(
+      deps.reads,
+      { ...filter, is_open: true },
+      limit,
+      body.cursor,
+    );
     const tally = new Tally(isDryRun);
     const until = clock.monotonic() + CALL_MS_MAX;
     const asked = JSON.stringify({ sequence_id: target, dry_run: isDryRun });
@@ -72,9 +74,10 @@ export function migrationOfMany({
       );
       looked += some.length;
     }
-    const done = looked === found.length && found.length < limit;
     const last = found[looked - 1];
-    return jsonReply(JSON.stringify(tally.result(done || last === undefined ? null : last)));
+    const isAll = looked === found.length;
+    const place = isAll || last === undefined ? next : placeBehind(last);
+    return jsonReply(JSON.stringify(tally.result(place)));
   };
 }
 
@@ -111,21 +114,6 @@ function filterOf(
     throw invalid('filter.sequence_id is not the sequence of the path');
   }
   return { ...filter, tenant_id, sequence_id: id, state: states };
-}
-
-// ---------------------------------------------------------------- where to go on
-
-const ORDER = 'migrate-instances: created_at desc, id desc';
-
-function cursorOf({ at, id }: Candidate): string {
-  return pageCursor(ORDER, [isoTime(Date.parse(at)), id]);
-}
-
-function placeAfter(cursor: string | undefined) {
-  if (cursor === undefined) return undefined;
-  const keys = placeIn(ORDER, ['timestamptz', 'uuid'], cursor);
-  if (keys === undefined) throw invalid('cursor is not the next_cursor of an earlier call');
-  return { at: String(keys[0]), id: String(keys[1]) };
 }
 
 // ---------------------------------------------------------------- what became of them
@@ -175,15 +163,15 @@ class Tally {
     this.#tell(id, findings ?? [{ code: error.code, summary: error.message, remedy: AGAIN }]);
   }
 
-  /** @param last the instance that was looked at last; null: there is none behind it */
-  result(last: Candidate | null): InstancesMigrated {
+  /** @param place behind what was looked at; undefined: there is nothing */
+  result(place: string | undefined): InstancesMigrated {
     return {
       count: this.#count,
       ...this.#counts,
       findings: [...this.#findings.values()].sort((a, b) => b.count - a.count),
       migrations: this.#migrations,
-      done: last === null,
-      next_cursor: last && cursorOf(last),
+      done: place === undefined,
+      next_cursor: place ?? null,
       dry_run: this.#isDryRun,
     };
   }

@@ -1,0 +1,176 @@
+/**
+ * The owner of the jobs by which changes of many instances go on behind their answer, on the first shard.
+ * It keeps nothing between requests: each reads rows, decides, and commits one unit. The front thread
+ * does the work (`src/bulk-jobs.ts`) and says here how far it is.
+ */
+
+import type { BulkJob, BulkJobState, BulkOperation } from '../../schema/bulk-job.js';
+import type { BulkCounts } from '../../src/bulk-work.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, shareTaken } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
+import { owned } from '../../src/tenancy.js';
+import { answerLater, commitAlone } from '../runtime/commit.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Call } from '../runtime/operation.js';
+import type { Room } from '../runtime/room.js';
+import type { BulkJobRow } from '../runtime/rows.js';
+import { Serial } from '../runtime/serial.js';
+import { readTrusted } from '../runtime/trusted-read.js';
+import { Turn } from '../runtime/turn.js';
+
+export interface BulkJobsDeps extends HostDeps, Pick<Room, 'loader' | 'now' | 'newId'> {}
+
+/** What the front thread has done of a change before it became a job. */
+export interface BeginBulkJob {
+  readonly operation: BulkOperation;
+  readonly request: object;
+  readonly counts: BulkCounts;
+  /** Behind what was looked at; null: nothing was. */
+  readonly place: string | null;
+  readonly traceparent: string | undefined;
+}
+
+export interface BulkProgress {
+  /** What comes to the counts. */
+  readonly counts: BulkCounts;
+  /** Where it began, which is where the job stands. */
+  readonly from: string | null;
+  readonly place: string | null;
+  /** Instances that are counted with it, or that it did not change. */
+  readonly settled: readonly string[];
+  /** Undefined: there is more to do. */
+  readonly end: 'completed' | 'cancelled' | 'failed' | undefined;
+  readonly error: string | null;
+}
+
+/** Old ones that go when a new one comes. */
+const FORGOTTEN_AT_ONCE = 100;
+
+export class BulkJobs {
+  readonly #deps: BulkJobsDeps;
+  /** Requests about one job follow one another, and so do new jobs of one tenant. */
+  readonly #serial = new Serial();
+
+  constructor(deps: BulkJobsDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws EngineError 429 when the tenant has as many as it may */
+  begin({ request: asker, tenant: tenant_id, body }: Call<BeginBulkJob>): void {
+    const { loader, now, newId } = this.#deps;
+    answerLater(this.#deps, asker, 200, () =>
+      this.#serial.run(`tenant:${tenant_id}`, async () => {
+        const before = isoTime(now() - LIMITS.bulkJobKeptMs);
+        const { open, old } = await readTrusted(this.#deps, async () => ({
+          open: await loader.openBulkJobs(tenant_id),
+          old: await loader.oldBulkJobs(tenant_id, before, FORGOTTEN_AT_ONCE),
+        }));
+        const most = LIMITS.bulkJobsPerTenantMax;
+        if (open >= most) {
+          throw shareTaken(
+            `${most} changes of many instances of this tenant are under way as jobs`,
+          );
+        }
+        const at = isoTime(now());
+        const { operation, request, counts, place } = body;
+        const row = {
+          id: newId(),
+          tenant_id,
+          operation,
+          state: 'running',
+          ...counts,
+          error: null,
+          place,
+          traceparent: body.traceparent ?? null,
+          created_at: at,
+          updated_at: at,
+          ended_at: null,
+        };
+        const turn = new Turn();
+        turn.put('bulkJob.insert', row.id, { ...row, request: request as never });
+        for (const id of old) turn.put('bulkJob.clear', id, { id });
+        await commitAlone(this.#deps, `bulkJob:${row.id}`, turn);
+        return wireJob({ ...row, request: JSON.stringify(request) });
+      }),
+    );
+  }
+
+  /** What is settled is counted once: its marks go in the same unit. */
+  progress({ request, target: id, body }: Call<BulkProgress>): void {
+    this.#withJob(request, id, '', async (row) => {
+      const { counts, from, place, settled, end, error } = body;
+      if (row.place !== from || row.ended_at !== null) throw conflict(`job ${id} stands elsewhere`);
+      const turn = new Turn();
+      for (const instance_id of settled) {
+        turn.put('bulkChange.clear', `${id}:${instance_id}`, { job_id: id, instance_id });
+      }
+      return this.#update(
+        {
+          ...row,
+          matched: row.matched + counts.matched,
+          applied: row.applied + counts.applied,
+          skipped: row.skipped + counts.skipped,
+          failed: row.failed + counts.failed,
+          place,
+          error,
+          state: end ?? row.state,
+          ended_at: end === undefined ? null : isoTime(this.#deps.now()),
+        },
+        turn,
+      );
+    });
+  }
+
+  /** What is under way is still counted, and then the job has ended. */
+  cancel({ request, tenant, target: id }: Call): void {
+    this.#withJob(request, id, tenant, async (row) => {
+      if (row.state === 'cancelling' || row.state === 'cancelled') return wireJob(row);
+      if (row.state !== 'running') throw conflict(`job ${id} is ${row.state}`);
+      return this.#update({ ...row, state: 'cancelling' }, new Turn());
+    });
+  }
+
+  #withJob(
+    request: number,
+    id: string,
+    tenant: string,
+    work: (row: BulkJobRow) => Promise<BulkJob>,
+  ): void {
+    answerLater(this.#deps, request, 200, () =>
+      this.#serial.run(id, async () => {
+        const row = await readTrusted(this.#deps, () => this.#deps.loader.bulkJob(id));
+        return work(owned(row, tenant, `job ${id}`));
+      }),
+    );
+  }
+
+  async #update(changed: BulkJobRow, turn: Turn): Promise<BulkJob> {
+    const row = { ...changed, updated_at: isoTime(this.#deps.now()) };
+    const { id, state, matched, applied, skipped, failed, error, place, updated_at, ended_at } =
+      row;
+    turn.put('bulkJob.update', id, {
+      id,
+      state,
+      matched,
+      applied,
+      skipped,
+      failed,
+      error,
+      place,
+      updated_at,
+      ended_at,
+    });
+    await commitAlone(this.#deps, `bulkJob:${id}`, turn);
+    return wireJob(row);
+  }
+}
+
+function wireJob({ place: _place, traceparent: _trace, ...row }: BulkJobRow): BulkJob {
+  return {
+    ...row,
+    operation: row.operation as BulkOperation,
+    state: row.state as BulkJobState,
+    request: JSON.parse(row.request) as BulkJob['request'],
+  };
+}

@@ -1,0 +1,48 @@
+/** Changes of many instances that go on behind their answer. Reads only. */
+
+import { columnsBut, type StoredRow, selected } from '../tables.js';
+import { filtersOf } from './filters.js';
+import { list } from './list.js';
+import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
+
+const COLUMNS = columnsBut('bulk_jobs');
+
+export type BulkJobRow = StoredRow<'bulk_jobs'>;
+
+/** `BulkJob` records, newest first. */
+export const bulkJobList = list({
+  columns: selected(COLUMNS),
+  from: 'bulk_jobs',
+  by: filtersOf('bulk_jobs', ['tenant_id', 'state']),
+  order: orderBy('bulk_jobs', ['created_at', 'id'], 'descending'),
+  toText: bulkJobText,
+  cheaper: 'name the tenant, or ask for a smaller offset and limit',
+});
+
+export const bulkJobById = lookup<BulkJobRow>(
+  'read_bulk_job',
+  `select ${selected(COLUMNS)} from bulk_jobs where id = $1::uuid`,
+);
+
+/** The oldest of each tenant that has not ended. */
+export const openBulkJobs = lookup<{ readonly id: string }>(
+  'read_open_bulk_jobs',
+  'select distinct on (tenant_id) id from bulk_jobs where ended_at is null ' +
+    'order by tenant_id, created_at, id limit $1::int',
+);
+
+export interface BulkJobStanding extends BulkJobRow {
+  /** Instances that it has changed and not counted, as JSON. */
+  readonly uncounted: string;
+}
+
+export const bulkJobStanding = lookup<BulkJobStanding>(
+  'read_bulk_job_standing',
+  `select ${selected(COLUMNS)}, (select coalesce(json_agg(instance_id), '[]') from bulk_changes ` +
+    'where job_id = id)::text as uncounted from bulk_jobs where id = $1::uuid',
+);
+
+export function bulkJobText({ place: _place, traceparent: _trace, ...row }: BulkJobRow): string {
+  return JSON.stringify({ ...row, request: JSON.parse(row.request) });
+}
