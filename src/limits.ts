@@ -147,6 +147,12 @@ export const LIMITS = {
    */
   handlersWaitingMax: 100_000,
   handlersWaitingPerTenantMax: 75_000,
+  /**
+   * Instances that are due and on their way at once on one shard: those that are read for it, and units of
+   * those that go on. More would only lie in memory, and requests would be committed behind all of them.
+   */
+  dueLoadsMax: 512,
+  dueUnitsMax: 256,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */
