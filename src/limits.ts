@@ -11,7 +11,7 @@ export const LIMITS = {
    * Work of those requests: bytes of their bodies, and 3 KiB for each instance that they make, which takes
    * about as long. What makes instances is refused before that: when it would wait for longer than a second,
    * but not before it is what 16 clients with batches of 500 of 4 KiB have under way (56 MiB, of one tenant,
-   * which may have three quarters), unless that takes more than six seconds; and never below the least, with
+   * which may have three quarters), unless that takes more than eight seconds; and never below the least, with
    * which a slow database has enough to do. See `WorkUnderWay`.
    */
   workBytesMax: 96 * 1024 * 1024,
@@ -19,7 +19,7 @@ export const LIMITS = {
   workBytesMin: 8 * 1024 * 1024,
   workBytesPerRow: 3 * 1024,
   workWaitMs: 1_000,
-  workWaitMsMax: 6_000,
+  workWaitMsMax: 8_000,
   /**
    * Of the work of requests beyond the second number, what a shard has at once: enough for a quarter of a second,
    * and five times as much memory. The others wait in the front thread, where they are their text.
