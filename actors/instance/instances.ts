@@ -27,6 +27,7 @@ import { fenced } from './ownership.js';
 import { preparationOf } from './preparation.js';
 import { idempotencyKeyOf, newRecord } from './record.js';
 import { restoreActor, textOf } from './restore.js';
+import { nobody } from './task-index.js';
 import { claimAnswer, taskHints } from './tasks.js';
 
 export interface InstancesDeps extends HostDeps {
@@ -128,23 +129,26 @@ export class Instances {
 
   tell(id: string, message: InstanceMessage | Repeat): void {
     if (message.kind === 'wake' && this.#quarantined.has(id)) return;
-    if ('tenant' in message && this.#isForeign(id, message.tenant)) this.#tellNobody(id, message);
+    const isForeign =
+      'tenant' in message && !('task' in message) && this.isForeign(id, message.tenant);
+    if (isForeign) this.#tellNobody(id, message);
     else this.#host.tell(id, message);
   }
 
-  #isForeign(id: string, tenant: string): boolean {
+  /** It is in memory, and of another tenant. */
+  isForeign(id: string, tenant: string): boolean {
     const actor = this.#host.peek(id)?.state;
     return actor !== undefined && !isSeenBy(actor, tenant);
   }
 
-  /** Whoever asks for what is not his waits for a read, as for what is not there: the time tells nothing. */
+  /**
+   * Whoever asks for what is not his waits for the same read as for what is not there: neither the time nor
+   * what is busy tells of it.
+   */
   #tellNobody(id: string, message: InstanceMessage): void {
     this.#strangers += 1;
     this.#askedFor.set(message, id);
-    this.#host.tell(
-      `${NOBODY}${String(this.#strangers % STRANGERS_MAX).padStart(12, '0')}`,
-      message,
-    );
+    this.#host.tell(nobody(this.#strangers), message);
   }
 
   canTake(id: string): boolean {
@@ -475,10 +479,6 @@ function outlookOf({ record, running, tasks }: LiveInstance): Outlook {
   if (tasks.open === 0 || state === 'paused') return 'waiting';
   return tasks.isClaimed ? 'active' : 'offered';
 }
-
-/** The beginning of ids that nothing has; how many of them are in use at once. */
-const NOBODY = '00000000-0000-0000-0000-';
-const STRANGERS_MAX = 1_000_000;
 
 /** How soon a hint that no row finds again is repeated after its actor could not be loaded. */
 const RELOAD_MS = 1_000;

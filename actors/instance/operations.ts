@@ -3,6 +3,7 @@
 import { type BodyOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import type { TaskResult } from '../../schema/worker.js';
 import { routeOf } from '../../src/core/ids.js';
+import type { EngineError } from '../../src/errors.js';
 import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
@@ -74,11 +75,15 @@ const toldOfTask = (name: string): Serving => {
 };
 
 function tellOfTask({ tasks, instances, release }: Tellers, message: WorkerRequest): void {
-  const { request, task } = message;
+  const { request, tenant, task } = message;
+  const refuse = (error: EngineError) => release([{ kind: 'error', request, error }]);
   tasks.find(
     task,
-    (instance) => instances.tell(instance, message),
-    (error) => release([{ kind: 'error', request, error }]),
+    (instance) => {
+      if (instances.isForeign(instance, tenant)) tasks.deny(task, refuse);
+      else instances.tell(instance, message);
+    },
+    refuse,
   );
 }
 

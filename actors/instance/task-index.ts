@@ -11,10 +11,16 @@ import type { Rows } from '../runtime/loader.js';
 /** About 20 MB; a miss costs a share of a query. */
 const TASKS_REMEMBERED = 100_000;
 
+/** Ids that nothing has, of so many that two who wait have the same by no chance. */
+export function nobody(number: number): string {
+  return `00000000-0000-0000-0000-${String(number % 1_000_000_000).padStart(12, '0')}`;
+}
+
 export class TaskIndex {
   readonly #schedule: (work: () => void) => void;
   readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);
   readonly #reads: BatchedReads<string, string | undefined>;
+  #strangers = 0;
 
   constructor(loader: Rows, schedule: (work: () => void) => void) {
     this.#schedule = schedule;
@@ -49,6 +55,15 @@ export class TaskIndex {
           }
         }),
       () => this.#schedule(() => otherwise?.(DATABASE_AWAY)),
+    );
+  }
+
+  /** Says of a task of another tenant what is said of none, and after the same read. */
+  deny(task: string, otherwise: (error: EngineError) => void): void {
+    this.#strangers += 1;
+    this.#reads.read(nobody(this.#strangers)).then(
+      () => this.#schedule(() => otherwise(notFound(`worker task ${task}`))),
+      () => this.#schedule(() => otherwise(DATABASE_AWAY)),
     );
   }
 }
