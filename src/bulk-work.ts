@@ -35,8 +35,11 @@ export interface BulkCounts extends ChangeCounts {
 
 export const NOTHING_YET: BulkCounts = { matched: 0, applied: 0, skipped: 0, failed: 0 };
 
-/** Instances that are asked for at once: their units fill a commit, and no more wait. */
-const WINDOW = 500;
+/**
+ * Instances that are asked for at once: nearly as many per second as with 500 (4,000 and 4,600), while another
+ * tenant's creations take a third of the time (p99 73 and 234 ms).
+ */
+const WINDOW = 100;
 
 /** @param tenant whose instances they are: of a change of many it is one */
 export function workOf(

@@ -75,7 +75,7 @@ export const LIMITS = {
    * that ends there says where to go on. At first few, because an index gives few rows in order at once, for
    * more of them it may be sorted.
    */
-  firstRowsWalkedMax: 1_000,
+  firstRowsWalkedMax: 500,
   rowsWalkedMax: 50_000,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
@@ -88,8 +88,8 @@ export const LIMITS = {
   /** Those that wait for a connection, in turns of their tenants: a few kilobytes each. */
   readsWaitingMax: 1_024,
   readsWaitingPerTenantMax: 256,
-  /** How long one waits: within it 256 lists of some milliseconds have been read. */
-  readWaitMs: 5_000,
+  /** How long one waits: what would take longer is refused soon, so that its caller may come again. */
+  readWaitMs: 1_000,
   /**
    * Large bodies that the front parses at once, a piece of each in turn with all else that it does: the others
    * wait, in turns of their tenants, in the memory of bodies under way.
@@ -147,6 +147,12 @@ export const LIMITS = {
    */
   handlersWaitingMax: 100_000,
   handlersWaitingPerTenantMax: 75_000,
+  /**
+   * Instances that are due and on their way at once on one shard: those that are read for it, and units of
+   * those that go on. More would only lie in memory, and requests would be committed behind all of them.
+   */
+  dueLoadsMax: 512,
+  dueUnitsMax: 256,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */

@@ -79,7 +79,7 @@ export class Instances {
         load: (ids) => this.#load(ids),
         // Of those that are due at one time the first to be asked for has the highest priority.
         loadsInOrder: true,
-        restore: async (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
+        restore: (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
         // The sequence of one that is loaded may be among those that were deleted meanwhile.
         readsSince: () => plans.deletions,
         handle: (cell, message) => this.#handle(cell, message),
@@ -105,6 +105,11 @@ export class Instances {
   /** Actors in memory, and what they take by estimate. */
   get resident(): { readonly actors: number; readonly bytes: number } {
     return this.#host.resident;
+  }
+
+  /** Those that somebody asked for, and that are not in memory yet. */
+  get expected(): number {
+    return this.#host.expected;
   }
 
   /** With an id that follows from a key the first commit decides whether it is new. */

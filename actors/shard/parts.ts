@@ -48,6 +48,7 @@ import { Measures } from '../runtime/measures.js';
 import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Request } from '../runtime/protocol.js';
+import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Versions } from '../runtime/versions.js';
 import { Schedules } from '../schedule/schedules.js';
@@ -109,10 +110,14 @@ export interface TurnHooks {
   readonly release: (effects: readonly Effect[]) => void;
   /** Runs the work in a turn, before requests. */
   readonly schedule: (work: () => void) => void;
+  /** The same, in the order in which it was asked for, and for as long as requests leave it time. */
+  readonly scheduleSpare: (work: () => void) => void;
   /** Asks for a turn. */
   readonly wakeShard: () => void;
   /** The instance has something to do now. */
-  readonly runSoon: (instance: string, rank: number) => void;
+  readonly runSoon: (timer: DueTimer) => void;
+  /** More instances wait for that than a scan for overdue timers reads. */
+  readonly isRunBehind: () => boolean;
   /** Engine time at which the shard took up its rows. */
   readonly readySince: () => UnixMs;
   /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
@@ -130,7 +135,7 @@ export type ShardParts = ReturnType<typeof createParts>;
 export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const { settings, loader, log, clock, random } = deps;
   const { shard, shards } = settings;
-  const { release, schedule, wakeShard, whenWriterKnown } = hooks;
+  const { release, schedule, scheduleSpare, wakeShard, whenWriterKnown } = hooks;
   const now = () => clock.now();
   const random32 = () => Math.floor(random() * 0x1_0000_0000);
   const ids = createIdGenerator(now, random32);
@@ -144,7 +149,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const shared = { commits, loader, log, now, shards, release, schedule };
   const timed = { ...shared, clock, random };
   const { residentBytesMax } = settings;
-  const hosted = { ...shared, clock, whenWriterKnown, residentBytesMax };
+  const hosted = { ...shared, clock, scheduleSpare, whenWriterKnown, residentBytesMax };
   const routing = new Routing({ ...timed, shard });
   const names = new Names({ loader, since: () => plans.deletions + routing.tables });
 
@@ -154,7 +159,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     log,
     tickIntervalMs: settings.tickIntervalMs,
     wakeShard,
-    onOverdue: (instance, rank) => schedule(() => hooks.runSoon(instance, rank)),
+    onOverdue: (timer) => schedule(() => hooks.runSoon(timer)),
+    isBehind: hooks.isRunBehind,
   });
   const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });
   const watchers = new Watchers({

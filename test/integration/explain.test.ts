@@ -536,7 +536,6 @@ describe('what the front thread reads', () => {
     [
       'instances of a sequence of a tenant',
       instanceList({ ...ofTenant, sequence_id: A_SEQUENCE, ...first }),
-      { mayNotAvoidSorting: 'when the sequence has hardly more rows than a page looks at' },
     ],
     [
       'instances of a sequence name of a tenant',
@@ -676,6 +675,14 @@ describe('what the front thread reads', () => {
       'definitions of a tenant behind a place',
       sequenceList({ ...ofTenant, ...behind(sequenceList(first), NAME_7), ...first }),
       { mayNotAvoidSorting: 'the versions of one name' },
+    ],
+    [
+      'tasks of a tenant that a worker has had, which walks them in their order',
+      taskList({ ...ofTenant, worker_id: 'w-3', ...first }),
+    ],
+    [
+      'tasks of a tenant by handler and state',
+      taskList({ ...ofTenant, handler_name: 'h', state: ['failed'], ...first }),
     ],
     ['tasks of a tenant, deep', taskList({ ...ofTenant, ...deep })],
     ['keys of a tenant', keyList({ ...ofTenant, ...first }, () => undefined)],

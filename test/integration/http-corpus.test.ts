@@ -9,8 +9,9 @@ import { type HttpServer, startHttpServer } from '../../src/http/server.js';
 import { LIMITS } from '../../src/limits.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { Conversations } from '../helpers/raw-conversation.js';
-import { MAX_BODY_BYTES, RAW_REQUESTS } from '../helpers/raw-requests.js';
+import { MAX_BODY_BYTES, RAW_REQUESTS, type RawRequest } from '../helpers/raw-requests.js';
 
+const BEHIND = 'GET /behind HTTP/1.1\r\nHost: h\r\n\r\n';
 const GROUPS = [...new Set(RAW_REQUESTS.map(({ group }) => group))];
 
 for (const backend of BACKENDS) {
@@ -37,12 +38,27 @@ for (const backend of BACKENDS) {
     });
     after(() => server.close());
 
+    const answerOf = (row: RawRequest) =>
+      (backend === 'uws' ? row.uws?.answer : undefined) ?? row.answer;
+
+    test('requests that two readers could understand differently are refused, and nothing behind them is served', async () => {
+      const refused = RAW_REQUESTS.filter((row) => /^[45]\d\d [^,]*, closed$/.test(answerOf(row)));
+      assert.ok(refused.length > 300, `only ${refused.length} are refused`);
+      const served: string[] = [];
+      for (const row of refused) {
+        const sent = [...row.sent.slice(0, -1), `${row.sent.at(-1)}${BEHIND}`];
+        const told = await conversations.hold({ ...row, sent }, 'closed', server.port);
+        if (/200|unanswered/.test(told)) served.push(`${row.group}: ${row.name}: ${told}`);
+      }
+      assert.deepEqual(served, []);
+    });
+
     for (const group of GROUPS) {
       test(`${group} are answered as documented`, async () => {
         const seen: Record<string, string> = {};
         const documented: Record<string, string> = {};
         for (const row of RAW_REQUESTS.filter((each) => each.group === group)) {
-          const answer = (backend === 'uws' ? row.uws?.answer : undefined) ?? row.answer;
+          const answer = answerOf(row);
           documented[row.name] = answer;
           seen[row.name] = await conversations.hold(row, answer, server.port);
         }

@@ -55,9 +55,20 @@ function tasksFrom(from: string, condition = 'true') {
   };
 }
 
+/** Each row by its key: a list reads no more than it walks. */
+const WALK = {
+  table: 'worker_tasks t',
+  alias: 't',
+  along: ['tenant_id'],
+  within: ['created_after', 'created_before'],
+  join:
+    'left join lateral (select * from open_tasks where task_id = t.id offset 0) o on true ' +
+    'left join lateral (select * from instances where id = t.instance_id offset 0) i on true',
+} as const;
+
 function tasksByState(column: string) {
   const state = { column, type: 'text' } as const;
-  return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state } });
+  return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state }, walk: WALK });
 }
 
 /** Walks `worker_tasks_by_tenant` in its order. All that is open is stored there as pending. */
