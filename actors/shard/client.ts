@@ -9,7 +9,14 @@ import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
 import { itemsIn } from '../../src/core/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
-import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
+import {
+  type EngineError,
+  fromErrorData,
+  RESTARTING,
+  shareTaken,
+  unavailable,
+} from '../../src/errors.js';
+import { FairSlots } from '../../src/fair-slots.js';
 import { LIMITS } from '../../src/limits.js';
 import type {
   KnownRecord,
@@ -46,8 +53,8 @@ interface Pending {
   readonly work: number;
   readonly deadline: number;
   readonly onReply: OnReply;
-  /** A poll: its answer waits for as long as its caller does. */
-  readonly isParked: boolean;
+  /** Of a poll, whose answer waits for as long as its caller does: gives its place back. */
+  readonly leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
   aborted: boolean;
@@ -71,6 +78,10 @@ export class ShardClient {
   readonly #ports: (MessagePort | undefined)[];
   readonly #outbox: { requests: Request[]; aborted: number[] }[];
   readonly #pending = new Map<number, Pending>();
+  readonly #polls = new FairSlots([
+    { activeMax: LIMITS.pollsInFlightMax },
+    { activeMax: LIMITS.pollsInFlightPerTenantMax },
+  ]);
   #nextId = 1;
   #nextShard = 0;
   readonly #work = new WorkUnderWay();
@@ -88,6 +99,10 @@ export class ShardClient {
 
   get inFlight(): number {
     return this.#pending.size;
+  }
+
+  get pollsInFlight(): number {
+    return this.#polls.active;
   }
 
   /** Bytes, with what rows count as. */
@@ -120,6 +135,16 @@ export class ShardClient {
     }
   }
 
+  #pollPlace(tenant: string): () => void {
+    const leave = this.#polls.take([tenant]);
+    if (leave !== undefined) return leave;
+    if (this.#polls.active >= LIMITS.pollsInFlightMax) {
+      throw unavailable('ENG_OVERLOADED', `${LIMITS.pollsInFlightMax} polls are in flight`);
+    }
+    const most = LIMITS.pollsInFlightPerTenantMax;
+    throw shareTaken(`${most} polls of this tenant are in flight`);
+  }
+
   shardOf(id: string): number {
     return shardOf(routeOf(id), this.#deps.shards);
   }
@@ -134,7 +159,7 @@ export class ShardClient {
    * @param onReply called once, also after `abort`; before this returns when the answer is at hand
    * @param traceparent see `Request`, as for `query` and `maySeeSecrets`
    * @returns the request's number, for `abort`
-   * @throws EngineError 503 when too much is in flight or the shard is away
+   * @throws EngineError 503 when too much is in flight or the shard is away, 429 when its tenant polls too much
    */
   send(
     shard: number,
@@ -160,6 +185,7 @@ export class ShardClient {
     const now = this.#deps.clock.monotonic();
     const route: Route | undefined = ROUTES[operation as RouteId];
     const isParked = route?.isParked === true;
+    const leave = isParked ? this.#pollPlace(tenant) : undefined;
     const work = isParked ? 0 : this.#work.begin(tenant, body.length, rowsOf(operation, body), now);
     const id = this.#nextId++;
     const timeoutMs = LIMITS.requestTimeoutMs + (isParked ? LIMITS.pollWaitMsMax : 0);
@@ -170,7 +196,7 @@ export class ShardClient {
       work,
       deadline: now + timeoutMs,
       onReply,
-      isParked,
+      leave,
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
@@ -221,7 +247,7 @@ export class ShardClient {
       // Requests of one tenant stay in order, so that this one comes after the watch that it ends.
       this.#tell(pending.shard, 'unwatch', pending.tenant, id);
     }
-    if (!pending.isParked) return;
+    if (pending.leave === undefined) return;
     // The queue may live on another shard than the one that was asked.
     for (const box of this.#outbox) box.aborted.push(id);
     this.#flushSoon();
@@ -320,6 +346,7 @@ export class ShardClient {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id);
+    pending.leave?.();
     this.#work.end(pending.tenant, pending.work, this.#deps.clock.monotonic());
     pending.onReply(reply);
   }

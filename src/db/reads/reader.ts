@@ -109,6 +109,15 @@ export class Reader {
     this.#path = [party];
   }
 
+  /** Of all tenants, being read. */
+  get active(): number {
+    return this.#slots.active;
+  }
+
+  get waiting(): number {
+    return this.#slots.waiting;
+  }
+
   /** The same for requests of a tenant, whose reads take its share of the connections. */
   of(tenant: string): Reader {
     return new Reader(this.#pool, this.#slowReadMs, this.#slots, tenant);
