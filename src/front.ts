@@ -181,7 +181,8 @@ export function createFront(options: FrontOptions): Front {
   return { handler, drain: () => validations.stop(), stop };
 }
 
-function createMetrics({ gate, client, connections, reads, now, metrics: memory }: FrontOptions) {
+function createMetrics(options: FrontOptions) {
+  const { gate, client, connections, reads, streams, changes, now, metrics: memory } = options;
   const isServing = () => gate.isDatabaseUp;
   const look = () => sampleRows(reads, now());
   const sampler = new Sampler({ clock: realClock, isServing, look });
@@ -192,6 +193,10 @@ function createMetrics({ gate, client, connections, reads, now, metrics: memory 
     engine_connections: () => connections.open,
     engine_connections_refused_total: () => connections.refused,
     engine_requests_in_flight: () => client.inFlight,
+    engine_polls_in_flight: () => client.pollsInFlight,
+    engine_streams_open: () => streams.openCount + changes.openCount,
+    engine_reads_active: () => reads.active,
+    engine_reads_waiting: () => reads.waiting,
     engine_work_under_way_bytes: () => client.workUnderWay,
     engine_instance_reads_kept_total: () => client.readsKept,
   };

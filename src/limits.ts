@@ -7,6 +7,9 @@
 export const LIMITS = {
   /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
   requestsInFlightMax: 20_000,
+  /** Polls among them, and those of one tenant: however many wait for tasks, other requests find room. */
+  pollsInFlightMax: 15_000,
+  pollsInFlightPerTenantMax: 11_250,
   /**
    * Work of those requests: bytes of their bodies, and 3 KiB for each instance that they make, which takes
    * about as long. What makes instances is refused before that: when it would wait for longer than a second,

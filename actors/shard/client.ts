@@ -9,7 +9,13 @@ import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
 import { itemsIn } from '../../src/core/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
-import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
+import {
+  type EngineError,
+  fromErrorData,
+  RESTARTING,
+  shareTaken,
+  unavailable,
+} from '../../src/errors.js';
 import { FairSlots } from '../../src/fair-slots.js';
 import { LIMITS } from '../../src/limits.js';
 import type {
@@ -49,7 +55,7 @@ interface Pending {
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
   readonly isParked: boolean;
-  /** Gives back its place among the large requests that shards have, once it has one. */
+  /** Gives back its place: that of a poll, or among the large requests that shards have, once it has one. */
   leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
@@ -74,6 +80,10 @@ export class ShardClient {
   readonly #ports: (MessagePort | undefined)[];
   readonly #outbox: { requests: Request[]; aborted: number[] }[];
   readonly #pending = new Map<number, Pending>();
+  readonly #polls = new FairSlots([
+    { activeMax: LIMITS.pollsInFlightMax },
+    { activeMax: LIMITS.pollsInFlightPerTenantMax },
+  ]);
   #nextId = 1;
   #nextShard = 0;
   readonly #work = new WorkUnderWay();
@@ -95,6 +105,10 @@ export class ShardClient {
 
   get inFlight(): number {
     return this.#pending.size;
+  }
+
+  get pollsInFlight(): number {
+    return this.#polls.active;
   }
 
   /** Bytes, with what rows count as. */
@@ -132,6 +146,16 @@ export class ShardClient {
     }
   }
 
+  #pollPlace(tenant: string): () => void {
+    const leave = this.#polls.take([tenant]);
+    if (leave !== undefined) return leave;
+    if (this.#polls.active >= LIMITS.pollsInFlightMax) {
+      throw unavailable('ENG_OVERLOADED', `${LIMITS.pollsInFlightMax} polls are in flight`);
+    }
+    const most = LIMITS.pollsInFlightPerTenantMax;
+    throw shareTaken(`${most} polls of this tenant are in flight`);
+  }
+
   shardOf(id: string): number {
     return shardOf(routeOf(id), this.#deps.shards);
   }
@@ -146,7 +170,7 @@ export class ShardClient {
    * @param onReply called once, also after `abort`; before this returns when the answer is at hand
    * @param traceparent see `Request`, as for `query` and `maySeeSecrets`
    * @returns the request's number, for `abort`
-   * @throws EngineError 503 when too much is in flight or the shard is away
+   * @throws EngineError 503 when too much is in flight or the shard is away, 429 when its tenant polls too much
    */
   send(
     shard: number,
@@ -172,6 +196,7 @@ export class ShardClient {
     const now = this.#deps.clock.monotonic();
     const route: Route | undefined = ROUTES[operation as RouteId];
     const isParked = route?.isParked === true;
+    const leave = isParked ? this.#pollPlace(tenant) : undefined;
     const work = isParked ? 0 : this.#work.begin(tenant, body.length, rowsOf(operation, body), now);
     const id = this.#nextId++;
     const timeoutMs = LIMITS.requestTimeoutMs + (isParked ? LIMITS.pollWaitMsMax : 0);
@@ -183,7 +208,7 @@ export class ShardClient {
       deadline: now + timeoutMs,
       onReply,
       isParked,
-      leave: undefined,
+      leave,
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });

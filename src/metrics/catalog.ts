@@ -131,6 +131,10 @@ export const FRONT_GAUGES = {
   engine_connections: 'Connections of clients that are open.',
   engine_requests_in_flight:
     'Requests that wait for a shard, polls that wait for a task among them.',
+  engine_polls_in_flight: 'Polls of workers that have no answer yet.',
+  engine_streams_open: 'Streams that clients read, of instances and of changes.',
+  engine_reads_active: 'Lists and reports that are being read from the database.',
+  engine_reads_waiting: 'Lists and reports that wait for their turn.',
   engine_work_under_way_bytes:
     'Bodies that shards have been given and have not answered, and 3 KiB for each instance that they make; at most 64 MiB.',
 } as const;

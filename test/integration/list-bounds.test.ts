@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type pg from 'pg';
 import { createPool } from '../../src/db/pool.js';
-import { deadLetterList, instanceList } from '../../src/db/reads/instance-reads.js';
+import { candidateList, deadLetterList, instanceList } from '../../src/db/reads/instance-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
-import type { Page } from '../../src/db/reads/reader.js';
+import type { Page, PageRequest } from '../../src/db/reads/reader.js';
+import { taskList } from '../../src/db/reads/worker-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from '../../src/db/reads.js';
 import { LIMITS } from '../../src/limits.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -41,6 +42,12 @@ before(async () => {
     from generate_series(1, ${ROWS}) g`);
   await pool.query(`insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason)
     select ${id}, '${TENANT}', ${at}, ${at}, 'no' from generate_series(1, ${ROWS}) g`);
+  await pool.query(`insert into worker_tasks (
+      id, instance_id, tenant_id, block_id, node, iteration, handler_name, params, attempt, priority,
+      state, worker_id, claim_epoch, checkpoint_seq, history, created_at)
+    select ${id}, ${id}, '${TENANT}', 'a', 0, '', 'h', '{}', 0, 1, 'completed', 'w', 1, 0, '[]', ${at}
+    from generate_series(1, ${ROWS}) g`);
+  await pool.query('analyze worker_tasks');
   await pool.query('analyze instances');
   await pool.query('analyze dead_letters');
 });
@@ -109,7 +116,15 @@ test('no statement of a list with filters looks at more rows than its bound', as
     sequence_id: '01950000-0000-7000-8000-000000000001',
     limit: 100,
   };
-  for (const request of [instanceList(nothing), deadLetterList(nothing), instanceList(ofOther)]) {
+  const requests: PageRequest<never>[] = [
+    instanceList(nothing),
+    instanceList(ofOther),
+    deadLetterList(nothing),
+    candidateList({ ...nothing, is_open: true }),
+    taskList({ tenant_id: TENANT, worker_id: 'nobody', offset: 0, limit: 100 }),
+    taskList({ tenant_id: TENANT, state: ['failed'], offset: 0, limit: 100 }),
+  ];
+  for (const request of requests) {
     assert.ok(request.walk !== undefined);
     assert.ok((await rowsRead(request.query)) <= first);
     const { rows } = await pool.query<object>(request.query.text, [...request.query.values]);
@@ -148,10 +163,14 @@ test('a tenant whose reads hang has half of the connections, and others read at 
     const hang = () =>
       reads.of('a').rowsOf({ text: 'select pg_advisory_xact_lock_shared(1)', values: [] }, 'x');
     const { readsPerTenantMax: atOnce, readsWaitingPerTenantMax: waiting } = LIMITS;
-    const hanging = Array.from({ length: atOnce + waiting }, hang);
-    await assert.rejects(hang(), { code: 'ENG_TENANT_SHARE', status: 429, retryAfterMs: 1_000 });
+    const refusal = { code: 'ENG_TENANT_SHARE', status: 429, retryAfterMs: 1_000 };
+    const hanging = Array.from({ length: atOnce }, hang);
+    const tired = Array.from({ length: waiting }, () => assert.rejects(hang(), refusal));
+    await assert.rejects(hang(), refusal);
     const told = await reads.of('b').rowsOf({ text: 'select 1 as one', values: [] }, 'x');
     assert.deepEqual(told, [{ one: 1 }]);
+    // Those that wait give up before the first ones have come to an end.
+    await Promise.all(tired);
     await holder.query('select pg_advisory_unlock(1)');
     await Promise.all(hanging);
   } finally {

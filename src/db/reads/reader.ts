@@ -115,6 +115,15 @@ export class Reader {
     this.#path = [party];
   }
 
+  /** Of all tenants, being read. */
+  get active(): number {
+    return this.#slots.active;
+  }
+
+  get waiting(): number {
+    return this.#slots.waiting;
+  }
+
   /**
    * The same for requests of a tenant, whose reads take its share of the connections, and see its rows only.
    *

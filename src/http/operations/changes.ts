@@ -95,6 +95,11 @@ export class Changes {
     'changes.stream': this.#open,
   } satisfies Partial<FrontOperations>;
 
+  /** Streams that are open. */
+  get openCount(): number {
+    return this.#streams.count;
+  }
+
   /** Ends all streams, as they are. */
   close(): void {
     this.#streams.close();

@@ -70,6 +70,10 @@ export class OpenStreams {
     }
   }
 
+  get count(): number {
+    return this.#open.size;
+  }
+
   /** Ends all of them, as they are. */
   close(): void {
     for (const ending of this.#open) {

@@ -52,6 +52,11 @@ export class InstanceStreams {
 
   readonly operations = { 'instances.stream': this.#open } satisfies Partial<FrontOperations>;
 
+  /** Streams that are open. */
+  get openCount(): number {
+    return this.#streams.count;
+  }
+
   /** Ends all of them, as they are. */
   close(): void {
     this.#streams.close();
