@@ -8,15 +8,21 @@ import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { Block } from './blocks.js';
 import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX } from './common.js';
 import { exampleOf } from './examples.js';
-import { USER_SCHEMA_BYTES_MAX, USER_SCHEMA_NODES_MAX } from './sequence.js';
+import {
+  USER_SCHEMA_BYTES_MAX,
+  USER_SCHEMA_DEPTH_MAX,
+  USER_SCHEMA_NODES_MAX,
+  USER_SCHEMA_PARTS_MAX,
+} from './sequence.js';
 
 /** What the named checks of `keywords.ts` ask for. */
 export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   'empty-is-absent': 'An empty text stands for none.',
   'plain-name': 'Not __proto__, constructor or prototype.',
   'json-schema':
-    `At most ${USER_SCHEMA_BYTES_MAX} bytes, and ${USER_SCHEMA_NODES_MAX} values with references ` +
-    'followed.',
+    `At most ${USER_SCHEMA_BYTES_MAX} bytes, and with references followed ${USER_SCHEMA_NODES_MAX} values, ` +
+    `${USER_SCHEMA_PARTS_MAX} schemas, keywords and listed names, and ${USER_SCHEMA_DEPTH_MAX} schemas ` +
+    'within one another.',
   retry: 'initial_backoff must not be above max_backoff.',
   router: 'At least one route or a default.',
   variants: 'Names differ, and some weight is above 0.',

@@ -164,6 +164,23 @@ export type SequenceDeletionPreview = Static<typeof SequenceDeletionPreview>;
 /** Values in a user's schema, references followed. It bounds the work of every later validation. */
 export const USER_SCHEMA_NODES_MAX = 5_000;
 export const USER_SCHEMA_BYTES_MAX = 65_536;
+/**
+ * What becomes code when a user's schema is compiled (`SchemaCost`): twenty-five milliseconds of a shard, and
+ * 50 at worst. Some hundred properties with two or three keywords each are a large schema.
+ */
+export const USER_SCHEMA_PARTS_MAX = 1_000;
+/** Schemas within schemas, references followed: the compiler goes down as deep, by some 20 frames for each. */
+export const USER_SCHEMA_DEPTH_MAX = 100;
+/** Lists of names and of values that are longer are looked through by a loop, which is the same code for all. */
+export const USER_SCHEMA_LOOP_FROM = 20;
+
+export interface SchemaCost {
+  /** Of everything that the schema says. */
+  readonly nodes: number;
+  /** Schemas, keywords that ask something, and what these list unless a loop goes through it. */
+  readonly parts: number;
+  readonly depth: number;
+}
 
 /** Keywords whose value is a schema, a list of schemas, or schemas by name. */
 const ONE_SCHEMA =
@@ -183,6 +200,12 @@ const REFUSED_KEYWORDS = words('pattern patternProperties id nullable $async $vo
 const REFUSED_NAMES = words(
   '$id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor',
 );
+/** They ask nothing of a value. */
+const REMARKS = words(
+  'title description $comment default examples deprecated readOnly writeOnly $defs definitions $schema $id',
+);
+const LOOPED = words('required enum');
+
 /** No percent-encoding, so that there is one reading of it. */
 const LOCAL_REFERENCE = /^#(?:\/[\w$.~-]+)*$/;
 
@@ -190,22 +213,25 @@ const LOCAL_REFERENCE = /^#(?:\/[\w$.~-]+)*$/;
  * What forbids this schema, as the end of a sentence about its field; undefined when it may be used.
  * No patterns; references only within the document and never to a schema that contains them, so that
  * a validation takes time proportional to schema × data; bounded size. Whether it is a valid JSON
- * Schema is not asked here, but `onTarget` gets every part that a reference names, and `onCounted` how many
- * values there are with references followed.
+ * Schema is not asked here, but `onTarget` gets every part that a reference names, and `onCounted` what
+ * it costs with references followed, up to where it was refused.
  */
 export function findSchemaProblem(
   root: JsonObject,
   onTarget: (schema: JsonObject) => string | undefined,
-  onCounted?: (nodes: number) => void,
+  onCounted?: (cost: SchemaCost) => void,
 ): string | undefined {
   const open = new Set<JsonObject>();
   const checked = new Set<JsonObject>();
   let nodes = 0;
+  let parts = 0;
+  let depth = 0;
 
   function visitSchema(schema: JsonValue): string | undefined {
     if (!isJsonObject(schema)) return undefined;
     if (open.has(schema)) return 'must not contain a recursive $ref';
     open.add(schema);
+    depth = Math.max(depth, open.size);
     for (const [keyword, value] of Object.entries(schema)) {
       const problem = visitKeyword(keyword, value);
       if (problem !== undefined) return problem;
@@ -216,6 +242,7 @@ export function findSchemaProblem(
 
   function visitKeyword(keyword: string, value: JsonValue): string | undefined {
     nodes += Array.isArray(value) ? 1 + value.length : 1;
+    if (!REMARKS.has(keyword)) parts += partsOf(keyword, value);
     if (nodes > USER_SCHEMA_NODES_MAX) {
       return `is too complex: more than ${USER_SCHEMA_NODES_MAX} values with references followed`;
     }
@@ -234,6 +261,7 @@ export function findSchemaProblem(
   function visitAll(schemas: readonly JsonValue[]): string | undefined {
     for (const schema of schemas) {
       nodes += 1;
+      parts += Array.isArray(schema) ? 1 + schema.length : 1;
       const problem = visitSchema(schema);
       if (problem !== undefined) return problem;
     }
@@ -255,8 +283,21 @@ export function findSchemaProblem(
   }
 
   const problem = findRefusedName(root, true) ?? visitSchema(root);
-  onCounted?.(nodes);
+  onCounted?.({ nodes, parts, depth });
   return problem;
+}
+
+/** Of a keyword, but for the schemas in it. */
+function partsOf(keyword: string, value: JsonValue): number {
+  if (Array.isArray(value)) {
+    if (WHERE_SCHEMAS_ARE.list.has(keyword)) return 1;
+    return 1 + (LOOPED.has(keyword) ? Math.min(value.length, USER_SCHEMA_LOOP_FROM) : value.length);
+  }
+  if (keyword !== 'dependentRequired' || !isJsonObject(value)) return 1;
+  return Object.values(value).reduce<number>(
+    (sum, names) => sum + 1 + (Array.isArray(names) ? names.length : 0),
+    1,
+  );
 }
 
 /** The root's own `$id` is let through: it is taken off before the schema is used. */

@@ -24,8 +24,6 @@ import { listOf, type RouteRow, read, refusals } from './route-row.js';
 export const TRIGGER_TYPES = ['webhook', 'event'] as const;
 /** Stands for a secret in answers. */
 export const REDACTED = '[REDACTED]';
-/** Of a webhook's body, in bytes. */
-export const INBOUND_BYTES_MAX = 1024 * 1024;
 export const NAMESPACE_DEFAULT = 'default';
 
 const Slug = Type.String({

@@ -1,11 +1,18 @@
 /** Schemas that users give for inputs and outputs: which are taken, and their compiled checks. */
 
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { Ajv } from 'ajv/dist/ajv.js';
+import { Ajv, type ValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
 import { isCalendarDay, isTimestamp, isUuid } from './formats.js';
 import { fieldPath } from './messages.js';
-import { findSchemaProblem, USER_SCHEMA_BYTES_MAX } from './sequence.js';
+import {
+  findSchemaProblem,
+  type SchemaCost,
+  USER_SCHEMA_BYTES_MAX,
+  USER_SCHEMA_DEPTH_MAX,
+  USER_SCHEMA_LOOP_FROM,
+  USER_SCHEMA_PARTS_MAX,
+} from './sequence.js';
 
 type MetaSchema = { readonly name: string; readonly create: (meta: boolean) => Ajv };
 
@@ -22,12 +29,41 @@ const metaCheckers = new Map<string, Ajv>();
 
 /**
  * What forbids a user's `input_schema` or `output_schema`, as the end of a sentence; undefined when
- * `compileUserSchema` will accept it. Costs microseconds: nothing is compiled.
+ * `compileUserSchema` will accept it, and soon. Costs microseconds: nothing is compiled.
  */
 export function checkUserSchema(schema: JsonObject): string | undefined {
+  return findTooLarge(schema) ?? findProblem(schema);
+}
+
+/** It is asked first, and of new ones only: what is stored was judged by the bounds of its day. */
+function findTooLarge(schema: JsonObject): string | undefined {
   if (JSON.stringify(schema).length > USER_SCHEMA_BYTES_MAX) {
     return `must have at most ${USER_SCHEMA_BYTES_MAX} bytes`;
   }
+  const { parts, depth } = costOf(schema);
+  if (parts > USER_SCHEMA_PARTS_MAX) {
+    return (
+      `is too complex: more than ${USER_SCHEMA_PARTS_MAX} schemas, keywords and listed names ` +
+      'with references followed'
+    );
+  }
+  if (depth <= USER_SCHEMA_DEPTH_MAX) return undefined;
+  return `is too complex: more than ${USER_SCHEMA_DEPTH_MAX} schemas within one another with references followed`;
+}
+
+function costOf(schema: JsonObject): SchemaCost {
+  let cost: SchemaCost = { nodes: 0, parts: 0, depth: 0 };
+  findSchemaProblem(
+    schema,
+    () => undefined,
+    (counted) => {
+      cost = counted;
+    },
+  );
+  return cost;
+}
+
+function findProblem(schema: JsonObject): string | undefined {
   const meta = metaSchemaOf(schema);
   if (meta === undefined) return 'must be written in JSON Schema 2020-12 or draft-07';
   const checker = metaCheckers.get(meta.name) ?? meta.create(true);
@@ -51,7 +87,7 @@ export const USER_SCHEMA_STEPS_MAX = 10_000_000;
  * with a value, or undefined. `format` is asserted for date-time, date and uuid and a remark elsewhere.
  */
 export function compileUserSchema(schema: JsonObject): (value: JsonValue) => string | undefined {
-  const problem = checkUserSchema(schema);
+  const problem = findProblem(schema);
   if (problem !== undefined) throw new Error(`schema ${problem}`);
   const ajv = (metaSchemaOf(schema) as MetaSchema).create(false);
   ajv.removeKeyword('uniqueItems').addKeyword({
@@ -62,15 +98,11 @@ export function compileUserSchema(schema: JsonObject): (value: JsonValue) => str
     validate: (isAsked: boolean, items: JsonValue[]) =>
       !isAsked || new Set(items.map(canonicalText)).size === items.length,
   });
-  const validate = ajv.compile<JsonValue>(withoutNames(schema));
-  let nodes = 1;
-  findSchemaProblem(
-    schema,
-    () => undefined,
-    (counted) => {
-      nodes = counted + 1;
-    },
-  );
+  const nodes = costOf(schema).nodes + 1;
+  const validate = compiled(ajv, withoutNames(schema));
+  if (validate === undefined) {
+    return () => `cannot be judged: its schema of ${nodes} values is too large to be compiled`;
+  }
   const valuesMax = Math.floor(USER_SCHEMA_STEPS_MAX / nodes);
   return (value) => {
     if (hasMoreValues(value, valuesMax)) {
@@ -85,6 +117,16 @@ export function compileUserSchema(schema: JsonObject): (value: JsonValue) => str
     const error = validate.errors?.[0];
     return `${fieldPath(error?.instancePath ?? '')} ${error?.message ?? 'is not valid'}`.trim();
   };
+}
+
+/** Undefined for one that was stored before their parts were bounded, and that has always been too large. */
+function compiled(ajv: Ajv, schema: JsonObject): ValidateFunction<JsonValue> | undefined {
+  try {
+    return ajv.compile<JsonValue>(schema);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return undefined;
+  }
 }
 
 function metaSchemaOf(schema: JsonObject): MetaSchema | undefined {
@@ -124,7 +166,10 @@ function canonicalText(value: JsonValue): string {
   return `{${entries.sort().join()}}`;
 }
 
-/** Own properties only: `required: ["constructor"]` is not met by every object. */
+/**
+ * Own properties only: `required: ["constructor"]` is not met by every object. To optimize the code takes ten
+ * times as long as to make it, and the code is as fast without.
+ */
 function userOptions(meta: boolean) {
   return {
     strict: false,
@@ -133,6 +178,9 @@ function userOptions(meta: boolean) {
     validateSchema: meta,
     meta,
     logger: false,
+    code: { optimize: false },
+    loopRequired: USER_SCHEMA_LOOP_FROM,
+    loopEnum: USER_SCHEMA_LOOP_FROM,
     formats: { 'date-time': isTimestamp, date: isCalendarDay, uuid: isUuid },
   } as const;
 }

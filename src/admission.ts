@@ -5,16 +5,21 @@
  * (docs/limits.md).
  */
 
+import { HOOK_LISTS } from '../schema/blocks.js';
+import { walkDefinition } from '../schema/members.js';
 import { ROUTES, type Route, type RouteId } from '../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../schema/tenant-limits.js';
 import { BoundedRows } from './bounded-rows.js';
-import { blocksIn, itemsIn } from './core/batch-size.js';
+import { itemsIn } from './core/batch-size.js';
+import { isJsonObject, type JsonValue } from './core/json.js';
+import { BODY_JSON_LIMITS, parseJson } from './core/json-guard.js';
 import { type BucketRate, TokenBucket } from './core/token-bucket.js';
 import type { Reader } from './db/reads/reader.js';
 import { openTaskCount, scheduleCount } from './db/reads/tenant-limit-reads.js';
 import { conflict, tenantLimit } from './errors.js';
 import { lastUsed } from './last-used.js';
 import { LIMITS } from './limits.js';
+import { type Creation, repeatsIn } from './repeated-creations.js';
 import type { SetLimits, TenantLimitRegistry } from './tenant-limits.js';
 
 export interface AdmissionDeps {
@@ -28,16 +33,37 @@ type Buckets = Map<WorkUnit, TokenBucket>;
 /** What a request costs beside the bytes of its body. */
 interface Cost {
   readonly unit: Exclude<WorkUnit, 'bytes'>;
-  readonly of: (text: string) => number;
+  readonly of: (text: string, route: Route) => number;
 }
 
 const one = () => 1;
+
+/** The blocks of a definition, hooks included; of what is none, those that can be told. */
+function blocksIn(text: string, { body: schema }: Route): number {
+  const parsed = parseJson(text, BODY_JSON_LIMITS);
+  if (!parsed.ok || schema === undefined || !isJsonObject(parsed.value as JsonValue)) return 0;
+  const definition = parsed.value as Readonly<Record<string, unknown>>;
+  let blocks = 0;
+  walkDefinition(schema, definition, '', {
+    block: () => {
+      blocks += 1;
+    },
+    unknown: () => undefined,
+    text: () => undefined,
+  });
+  for (const name of HOOK_LISTS) {
+    const hooks = definition[name];
+    if (Array.isArray(hooks)) blocks += hooks.length;
+  }
+  return blocks;
+}
 
 const COSTS: Partial<Record<RouteId, Cost>> = {
   'instances.create': { unit: 'rows', of: one },
   'instances.createBatch': { unit: 'rows', of: itemsIn },
   'instances.fork': { unit: 'rows', of: one },
   'triggers.fire': { unit: 'rows', of: one },
+  'triggers.receive': { unit: 'rows', of: one },
   'cron.run': { unit: 'rows', of: one },
   'events.send': { unit: 'rows', of: one },
   'events.sendBatch': { unit: 'rows', of: itemsIn },
@@ -53,6 +79,7 @@ const QUEUEING: ReadonlySet<RouteId> = new Set<RouteId>([
   'instances.createBatch',
   'instances.fork',
   'triggers.fire',
+  'triggers.receive',
   'cron.run',
 ]);
 
@@ -96,16 +123,23 @@ export class Admission {
     tenant: string,
     isRoot: boolean,
     body: Buffer,
+    params: Readonly<Record<string, string>>,
   ): Promise<() => void> | undefined {
     const cost = this.#costs.get(route);
     if (cost === undefined && body.length === 0) return undefined;
     const set = this.#deps.limits.of(tenant);
     if (isRoot && set === undefined) return undefined;
-    const amount = cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'));
+    const amount =
+      cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'), route);
     this.#spend(tenant, set, isRoot, body.length, cost?.unit, amount);
     if (cost === undefined) return undefined;
-    if (cost.unit === 'schedules') return this.#enterSchedules(tenant, isRoot, set);
-    return QUEUEING.has(route.id) ? this.#enterQueue(tenant, amount, set) : undefined;
+    if (cost.unit === 'schedules') {
+      const max = set?.limits.schedules_max ?? (isRoot ? undefined : LIMITS.schedulesPerTenantMax);
+      return max === undefined ? undefined : this.#enterSchedules(tenant, max);
+    }
+    const max = set?.limits.queue_depth_max ?? undefined;
+    if (max === undefined || !QUEUEING.has(route.id)) return undefined;
+    return this.#enterQueue({ route, tenant, params, body }, amount, max);
   }
 
   #spend(
@@ -147,25 +181,26 @@ export class Admission {
     return bucket;
   }
 
-  #enterSchedules(tenant: string, isRoot: boolean, set: SetLimits | undefined) {
-    const max = set?.limits.schedules_max ?? (isRoot ? undefined : LIMITS.schedulesPerTenantMax);
-    if (max === undefined) return undefined;
-    const full = `the tenant has as many schedules as it may have: ${max}; delete some that are not needed`;
-    return entered(this.#schedules.enter(tenant, 1, max), () => conflict(full));
+  async #enterSchedules(tenant: string, max: number): Promise<() => void> {
+    const leave = await this.#schedules.enter(tenant, 1, max);
+    if (leave !== undefined) return leave;
+    throw conflict(
+      `the tenant has as many schedules as it may have: ${max}; delete some that are not needed`,
+    );
   }
 
-  #enterQueue(tenant: string, rows: number, set: SetLimits | undefined) {
-    const max = set?.limits.queue_depth_max ?? undefined;
-    if (max === undefined) return undefined;
+  /** What repeats a creation is answered by the instance that is there, and makes nothing. */
+  async #enterQueue(creation: Creation, rows: number, max: number): Promise<() => void> {
+    const { tenant } = creation;
+    const leave = await this.#tasks.enter(tenant, rows, max);
+    if (leave !== undefined) return leave;
+    const repeats = await repeatsIn(this.#deps.reads, creation);
+    if (repeats >= rows) return () => undefined;
+    const rest = repeats > 0 ? await this.#tasks.enter(tenant, rows - repeats, max) : undefined;
+    if (rest !== undefined) return rest;
     const full = `the tenant may have ${max} open tasks (queue_depth_max), and this would make it more`;
-    return entered(this.#tasks.enter(tenant, rows, max), () => tenantLimit(full, QUEUE_RETRY_MS));
+    throw tenantLimit(full, QUEUE_RETRY_MS);
   }
-}
-
-async function entered(entering: Promise<(() => void) | undefined>, refusal: () => Error) {
-  const leave = await entering;
-  if (leave === undefined) throw refusal();
-  return leave;
 }
 
 function rateOf(unit: WorkUnit, set: SetLimits | undefined): BucketRate {

@@ -1,12 +1,18 @@
-/** From the text of a request's body to its checked value: done once, by the thread that owns it. */
+/**
+ * From the text of a request's body to its checked value: done once, by the thread that owns it. A large one
+ * is done a piece at a time; what is wrong with it, if anything is, is found out by a side thread, which looks at
+ * the whole as is done with small ones.
+ */
 
+import { setImmediate } from 'node:timers/promises';
 import { type BodyOf, type BodyRouteId, ROUTES } from '../schema/routes.js';
-import type { Validators } from '../schema/validators.js';
+import { createValidators, type Validators } from '../schema/validators.js';
 import { isJsonObject } from './core/json.js';
-import { BODY_JSON_LIMITS, type JsonProblem, parseJson } from './core/json-guard.js';
+import { cutJson } from './core/json-cut.js';
+import { BODY_JSON_LIMITS, type JsonProblem, parseJson, tooManyValues } from './core/json-guard.js';
 import { listIn } from './core/json-items.js';
 import { judgeDefinition } from './definition.js';
-import { EngineError, invalid, tooLarge } from './errors.js';
+import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from './errors.js';
 
 /** An item of a list whose items are judged one by one, in the place of one that is wrong. */
 export class RefusedItem {
@@ -41,6 +47,97 @@ export function parseBody<Id extends BodyRouteId>(
     throw judgeDefinition(operation, value, { shape, isListed }).refusal();
   }
   return checked.value;
+}
+
+/** In characters: what is longer takes a millisecond and more, and is parsed a piece at a time. */
+export const LARGE_BODY = 64 * 1024;
+
+/** Gives the body, or undefined when something is wrong with it, as `judgeBody` will say. */
+export type BodyInPieces<Body> = Generator<void, Body | undefined, void>;
+
+/** Of what a thread does between other things: less than anybody notices. */
+const PIECES_MS = 1;
+
+/** To the end, with the rest of the event loop in between: for who has no turns. */
+export async function inPieces<Result>(pieces: Generator<void, Result, void>): Promise<Result> {
+  for (;;) {
+    const until = performance.now() + PIECES_MS;
+    do {
+      const { done, value } = pieces.next();
+      if (done === true) return value as Result;
+    } while (performance.now() < until);
+    await setImmediate();
+  }
+}
+
+/** @throws EngineError 413 for more values than a body may have */
+export function* parseInPieces<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  text: string,
+): BodyInPieces<BodyOf<Id>> {
+  const cut = yield* cutJson(text, BODY_JSON_LIMITS);
+  if (!cut.ok) {
+    if (cut.hasTooMany) throw tooLarge(tooManyValues(BODY_JSON_LIMITS));
+    return undefined;
+  }
+  const checked = validators.validateBody(operation, cut.value);
+  return checked.ok ? checked.value : undefined;
+}
+
+/** What is needed to find out why a body is not what it should be. */
+export interface DoubtfulBody {
+  readonly operation: BodyRouteId;
+  readonly text: string;
+  /** See `parseBody`. */
+  readonly isListed: boolean;
+}
+
+export interface BodyJudgement {
+  /** Why it is refused. */
+  readonly error?: ErrorData;
+  /** Of one that is not: the items that are, where they are judged one by one. */
+  readonly refused: readonly { readonly at: number; readonly error: ErrorData }[];
+}
+
+let judging: Validators | undefined;
+
+/** A job of the side threads: takes as long as it takes. */
+export function judgeBody({ operation, text, isListed }: DoubtfulBody): BodyJudgement {
+  judging ??= createValidators();
+  let body: unknown;
+  try {
+    body = parseBody(judging, operation, text, isListed);
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    return { error: error.toData(), refused: [] };
+  }
+  const { judgesEach: member } = ROUTES[operation];
+  if (member === undefined) return { refused: [] };
+  const items = (body as Record<string, readonly unknown[]>)[member] ?? [];
+  const refused = items.flatMap((item, at) =>
+    item instanceof RefusedItem ? [{ at, error: item.error.toData() }] : [],
+  );
+  return { refused };
+}
+
+/** The body with `RefusedItem` where the judgement says so. @throws EngineError why it is refused */
+export function* parseAsJudged<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  text: string,
+  { error, refused }: BodyJudgement,
+): BodyInPieces<BodyOf<Id>> {
+  if (error !== undefined) throw fromErrorData(error);
+  const { judgesEach: member = '' } = ROUTES[operation];
+  const cut = yield* cutJson(text, undefined);
+  const items = cut.ok && isJsonObject(cut.value) ? cut.value[member] : undefined;
+  if (!Array.isArray(items)) throw new Error('a body was judged to be right that is not');
+  const judged: unknown[] = items;
+  for (const { at, error } of refused)
+    judged[at] = new RefusedItem(items[at], fromErrorData(error));
+  yield;
+  return judgeEach(validators, operation, cut.ok ? cut.value : undefined);
 }
 
 /**

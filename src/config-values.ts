@@ -5,6 +5,7 @@
 
 import { parseTrustedKeys } from './core/continuity/keys.js';
 import { parseOutboundRule } from './handlers/outbound-rules.js';
+import type { AddressRange } from './http/trusted-proxies.js';
 import { LIMITS } from './limits.js';
 
 export const MIB = 1024 * 1024;
@@ -153,6 +154,23 @@ export const outboundRules = described(
     return list(value?.toLowerCase());
   },
   'hosts, patterns such as *.example.com and address ranges, separated by commas',
+  undefined,
+);
+
+/** Without names, which somebody else could answer for. */
+export const addressRanges = described(
+  (value: string | undefined, name: string): readonly AddressRange[] =>
+    list(value).map((item) => {
+      const rule = parseOutboundRule(item);
+      if (rule?.kind !== 'range' || rule.port !== undefined) {
+        throw new ConfigError(
+          `${name}: "${item}" is no address or range; write 10.0.0.7, 10.0.0.0/8 or fd00::/8`,
+        );
+      }
+      const [address, bits] = rule.range;
+      return { address: address.toString(), bits };
+    }),
+  'addresses and address ranges, separated by commas',
   undefined,
 );
 

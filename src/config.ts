@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import {
   address,
+  addressRanges,
   bytes,
   ConfigError,
   choice,
@@ -60,12 +61,22 @@ const KNOBS = {
   maxConnectionsPerAddress: [
     'ENGINE_MAX_CONNECTIONS_PER_ADDRESS',
     integer(0, 0, 1_000_000),
-    'Those of one address, which may be a proxy; others are refused with 429. 0: three quarters of all.',
+    'Those of one address that is no trusted proxy; others are refused with 429. 0: three quarters of all.',
+  ],
+  trustedProxies: [
+    'ENGINE_TRUSTED_PROXIES',
+    addressRanges,
+    'Proxies whose x-forwarded-for tells who sent a request, and whose connections are not bounded as those of one address.',
   ],
   databaseUrl: [
     'DATABASE_URL',
     secret(databaseUrl),
     'A Postgres 15 or later. Without it an embedded one is kept in ENGINE_DATA_DIR.',
+  ],
+  migrationUrl: [
+    'DATABASE_MIGRATION_URL',
+    secret(databaseUrl),
+    'The same database as the role that owns its tables, which changes them. Without it, the role of DATABASE_URL does.',
   ],
   dataDir: [
     'ENGINE_DATA_DIR',
@@ -77,6 +88,11 @@ const KNOBS = {
     'ENGINE_RUN_MIGRATIONS',
     toggle(true),
     'Whether the start brings the tables of the database up to date.',
+  ],
+  rowSecurity: [
+    'ENGINE_ROW_SECURITY',
+    choice(['auto', 'required', 'off'], 'auto'),
+    'Whether Postgres keeps tenants apart in what is read for them: where its roles allow it, at any price, or not.',
   ],
   apiKey: [
     'ENGINE_API_KEY',
@@ -177,6 +193,11 @@ const KNOBS = {
     'Where http_request and webhooks may go although the address is not public.',
   ],
   httpDeny: ['ENGINE_HTTP_DENY', outboundRules, 'Where they may not go, whatever else is allowed.'],
+  httpRatePerTenant: [
+    'ENGINE_HTTP_RATE_PER_TENANT',
+    integer(0, 0, 1_000_000),
+    'So many http_request calls and webhooks of a tenant go out in a second; further ones wait. 0: no limit.',
+  ],
   httpProxy: [
     'ENGINE_HTTP_PROXY',
     secret(proxyUrl),
@@ -296,6 +317,11 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
   const insecureAuthAnywhere = flags.has('--insecure-auth-anywhere');
   const insecureAuth = insecureAuthAnywhere || flags.has('--insecure-auth');
   const { address, allowNoTenantIsolation, ...knobs } = readKnobs(env);
+  if (knobs.migrationUrl !== undefined && knobs.databaseUrl === undefined) {
+    throw new ConfigError(
+      'DATABASE_MIGRATION_URL is set and DATABASE_URL is not: set both, or none',
+    );
+  }
   if (!insecureAuth) checkAccess({ ...knobs, allowNoTenantIsolation });
   else if (!insecureAuthAnywhere) checkOwnMachine(address.host);
   return Object.freeze({

@@ -16,6 +16,7 @@ import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
+import type { RoleUrls } from './db/embedded-roles.js';
 import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { prepareSchema } from './db/migrate.js';
@@ -27,6 +28,7 @@ import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
+import { prepareRowSecurity } from './db/row-security.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
@@ -40,6 +42,7 @@ import { InstanceStreams } from './http/operations/stream.js';
 import { fireByEvent } from './http/operations/triggers.js';
 import { newRequestId } from './http/request-id.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
+import { TrustedProxies } from './http/trusted-proxies.js';
 import { continuityKeysOf, generatedRootKey } from './keys.js';
 import { LIMITS } from './limits.js';
 import type { Logger } from './log.js';
@@ -152,7 +155,7 @@ class Engine {
     const key = generatedRootKey(this.#config);
     const continuityKeys = continuityKeysOf(this.#config);
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
-    const connectionString = this.#config.databaseUrl ?? (await this.#startEmbedded());
+    const { engine: connectionString, owner: ownerUrl } = await this.#databaseUrls();
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const reads = this.#openReads(connectionString);
     const removal = this.#sequenceRemoval(reads);
@@ -166,10 +169,13 @@ class Engine {
       supervisor,
       continuityKeys,
     });
-    await this.#firstContact(connectionString);
+    await this.#firstContact(connectionString, ownerUrl);
     const lease = await this.#own(connectionString);
     this.#follow(lease, supervisor);
-    await this.#unlessStopped(prepareSchema(connectionString, this.#config.runMigrations));
+    const { runMigrations } = this.#config;
+    const schemaUrl = runMigrations ? ownerUrl : connectionString;
+    await this.#unlessStopped(prepareSchema(schemaUrl, runMigrations));
+    await this.#unlessStopped(this.#wallTenants(reads, connectionString, ownerUrl));
     const mark = await this.#unlessStopped(readChangeMark(connectionString));
     this.#changes.watermark.raise(mark);
     const lanes =
@@ -215,7 +221,14 @@ class Engine {
 
   // ---------------------------------------------------------------- starting
 
-  async #startEmbedded(): Promise<string> {
+  /** Of an embedded database, which is started, unless another one is named. */
+  async #databaseUrls(): Promise<RoleUrls> {
+    const { databaseUrl, migrationUrl } = this.#config;
+    if (databaseUrl === undefined) return this.#startEmbedded();
+    return { engine: databaseUrl, owner: migrationUrl ?? databaseUrl };
+  }
+
+  async #startEmbedded(): Promise<RoleUrls> {
     const { dataDir } = this.#config;
     const { signal } = this.#stopping;
     // Not raced: it ends by itself, and only once nothing of it is left.
@@ -224,7 +237,7 @@ class Engine {
     signal.throwIfAborted();
     this.#embeddedAt = embedded.location;
     this.#log.info({ location: embedded.location, port: embedded.port }, 'embedded database runs');
-    return embedded.connectionString;
+    return embedded.roles;
   }
 
   #openReads(connectionString: string): Reads {
@@ -236,6 +249,18 @@ class Engine {
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
     return createReads(pool);
+  }
+
+  /** Has the database keep tenants apart in what is read for them, where it can. */
+  async #wallTenants(reads: Reads, connectionString: string, ownerUrl: string): Promise<void> {
+    const { rowSecurity: mode, runMigrations } = this.#config;
+    const without = await prepareRowSecurity({
+      mode,
+      connectionString,
+      ownerUrl: runMigrations ? ownerUrl : undefined,
+    });
+    if (without === undefined) reads.wallTenants();
+    this.#log.info({ isOn: without === undefined, without }, 'row level security of reads');
   }
 
   /** Resolves with the port. */
@@ -286,8 +311,10 @@ class Engine {
         port: config.port,
         maxBodyBytes: config.maxBodyBytes,
         bodyBytesOf,
+        refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
         connections,
+        proxies: new TrustedProxies(config.trustedProxies),
         corsOrigins: config.corsOrigins,
         newRequestId,
         bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,
@@ -319,9 +346,10 @@ class Engine {
     return new Connections(bounds, this.#log);
   }
 
-  async #firstContact(connectionString: string): Promise<void> {
+  async #firstContact(connectionString: string, ownerUrl: string): Promise<void> {
     const contact = firstContact({
       connectionString,
+      ownerUrl,
       signal: this.#stopping.signal,
       isUnsafeAccepted: this.#config.unsafeDatabase,
       onAway: (error, attempts) => {

@@ -23,7 +23,11 @@ export type Slot =
   | { readonly ok: true; readonly release: () => void }
   | { readonly ok: false; readonly reason: SlotRefusal };
 
-type Waiter = (slot: Slot) => void;
+interface Waiter {
+  readonly party: Party;
+  readonly places: number;
+  readonly answer: (slot: Slot) => void;
+}
 
 /** A party exists while it, or one within it, has a place or waits for one. */
 interface Party {
@@ -43,6 +47,8 @@ export class FairSlots {
   readonly #levels: readonly LevelLimits[];
   readonly #all: Party;
   #isClosed = false;
+  /** Somebody's turn has come whose places are not free yet: nobody takes them before. */
+  #isAwaited = false;
 
   /** @param levels bounds of all together, of one party, of one within it, and so on */
   constructor(levels: readonly [LevelLimits, ...LevelLimits[]]) {
@@ -63,11 +69,12 @@ export class FairSlots {
    * A place, if there is one now.
    *
    * @param path names of the party and of the parts within it, one for each level below all
-   * @returns what gives the place back; undefined: there is none
+   * @param places how many; more than a level has are given when nobody else has one there
+   * @returns what gives them back; undefined: there are none
    */
-  take(path: readonly string[]): (() => void) | undefined {
+  take(path: readonly string[], places = 1): (() => void) | undefined {
     const party = this.#partyAt(path);
-    if (!this.#isClosed && hasRoom(party)) return this.#grant(party);
+    if (!this.#isClosed && this.#mayHave(party, places)) return this.#grant(party, places);
     discardIfIdle(party);
     return undefined;
   }
@@ -76,13 +83,17 @@ export class FairSlots {
    * Answers a place, when there is one, or why there will be none. The holder must release it.
    *
    * @param path names of the party and of the parts within it, one for each level below all
+   * @param signal undefined: who waits stays
+   * @param places see `take`
    */
-  acquire(path: readonly string[], signal: AbortSignal): Promise<Slot> {
+  acquire(path: readonly string[], signal?: AbortSignal, places = 1): Promise<Slot> {
     if (this.#isClosed) return refused('closed');
-    if (signal.aborted) return refused('aborted');
+    if (signal?.aborted) return refused('aborted');
     const party = this.#partyAt(path);
-    if (hasRoom(party)) return Promise.resolve({ ok: true, release: this.#grant(party) });
-    if (mayWait(party)) return this.#wait(party, signal);
+    if (this.#mayHave(party, places)) {
+      return Promise.resolve({ ok: true, release: this.#grant(party, places) });
+    }
+    if (mayWait(party)) return this.#wait(party, signal, places);
     discardIfIdle(party);
     return refused('full');
   }
@@ -106,11 +117,19 @@ export class FairSlots {
     return party;
   }
 
-  #wait(party: Party, signal: AbortSignal): Promise<Slot> {
+  #mayHave(party: Party, places: number): boolean {
+    const isFirst = !this.#isAwaited && party.waiters.size === 0;
+    return isFirst && hasRoomWithin(party, places) && fits(this.#all, places);
+  }
+
+  #wait(party: Party, signal: AbortSignal | undefined, places: number): Promise<Slot> {
     return new Promise((resolve) => {
-      const onAbort = () => waiter({ ok: false, reason: 'aborted' });
-      const waiter: Waiter = (slot) => {
-        signal.removeEventListener('abort', onAbort);
+      const onAbort = () => {
+        answer({ ok: false, reason: 'aborted' });
+        if (this.#isAwaited) this.#serve();
+      };
+      const answer = (slot: Slot) => {
+        signal?.removeEventListener('abort', onAbort);
         party.waiters.delete(waiter);
         for (const each of upwards(party)) {
           each.waiting -= 1;
@@ -119,7 +138,9 @@ export class FairSlots {
         discardIfIdle(party);
         resolve(slot);
       };
-      signal.addEventListener('abort', onAbort);
+      const waiter: Waiter = { party, places, answer };
+      signal?.addEventListener('abort', onAbort);
+      if (hasRoomWithin(party, places)) this.#isAwaited = true;
       party.waiters.add(waiter);
       for (const each of upwards(party)) {
         each.waiting += 1;
@@ -128,32 +149,29 @@ export class FairSlots {
     });
   }
 
-  #grant(party: Party): () => void {
-    for (const each of upwards(party)) each.active += 1;
+  #grant(party: Party, places: number): () => void {
+    for (const each of upwards(party)) each.active += places;
     let isReleased = false;
     return () => {
       if (isReleased) return;
       isReleased = true;
-      for (const each of upwards(party)) each.active -= 1;
-      // One place came free, so one waiter at most can go.
-      this.#serveNext(this.#all);
+      for (const each of upwards(party)) each.active -= places;
+      this.#serve();
       discardIfIdle(party);
     };
   }
 
-  #serveNext(party: Party): boolean {
-    if (party.active >= party.limits.activeMax) return false;
-    const [waiter] = party.waiters;
-    if (waiter !== undefined) {
-      waiter({ ok: true, release: this.#grant(party) });
-      return true;
+  /** All whose turn has come and whose places are free. */
+  #serve(): void {
+    for (;;) {
+      const waiter = nextOf(this.#all);
+      this.#isAwaited = waiter !== undefined && !fits(this.#all, waiter.places);
+      if (waiter === undefined || this.#isAwaited) return;
+      waiter.answer({ ok: true, release: this.#grant(waiter.party, waiter.places) });
+      for (const each of upwards(waiter.party)) {
+        if (each.within?.turns.delete(each)) each.within.turns.add(each);
+      }
     }
-    for (const part of party.turns) {
-      if (!this.#serveNext(part)) continue;
-      if (party.turns.delete(part)) party.turns.add(part);
-      return true;
-    }
-    return false;
   }
 }
 
@@ -168,9 +186,29 @@ function* upwards(party: Party): Generator<Party> {
   for (let each: Party | undefined = party; each !== undefined; each = each.within) yield each;
 }
 
-function hasRoom(party: Party): boolean {
-  for (const { active, limits } of upwards(party)) if (active >= limits.activeMax) return false;
+function fits({ active, limits }: Party, places: number): boolean {
+  return active === 0 ? limits.activeMax > 0 : active + places <= limits.activeMax;
+}
+
+/** In the party and in those that it is within, below all. */
+function hasRoomWithin(party: Party, places: number): boolean {
+  for (const each of upwards(party)) {
+    if (each.within !== undefined && !fits(each, places)) return false;
+  }
   return true;
+}
+
+/** Whose turn it is of those who wait in the party, if its places are free within it. */
+function nextOf(party: Party): Waiter | undefined {
+  const [first] = party.waiters;
+  if (first !== undefined) return fits(party, first.places) ? first : undefined;
+  for (const part of party.turns) {
+    const waiter = nextOf(part);
+    // A part does not lose its turn to those that want less.
+    if (waiter !== undefined)
+      return party.within === undefined || fits(party, waiter.places) ? waiter : undefined;
+  }
+  return undefined;
 }
 
 function mayWait(party: Party): boolean {
@@ -187,7 +225,7 @@ function discardIfIdle(party: Party): void {
 }
 
 function refuseAll(party: Party): void {
-  for (const waiter of party.waiters) waiter({ ok: false, reason: 'closed' });
+  for (const waiter of party.waiters) waiter.answer({ ok: false, reason: 'closed' });
   for (const part of party.turns) refuseAll(part);
 }
 

@@ -6,7 +6,6 @@
 import type { OffloadPool } from '../actors/runtime/offload.js';
 import type { ShardClient } from '../actors/shard/client.js';
 import type { Supervisor } from '../actors/shard/supervisor.js';
-import { createValidators } from '../schema/validators.js';
 import { Admission } from './admission.js';
 import { realClock } from './clock.js';
 import type { Config } from './config.js';
@@ -35,6 +34,7 @@ import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
 import { migrationOfMany } from './http/operations/migrate-many.js';
+import { frontBodies } from './http/operations/operation.js';
 import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
@@ -42,7 +42,7 @@ import { releaseOperations } from './http/operations/releases.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
-import { tenantLimitOperations } from './http/operations/tenant-limits.js';
+import { TenantLimitOperations } from './http/operations/tenant-limits.js';
 import { triggerOperations } from './http/operations/triggers.js';
 import { webhookOperations } from './http/operations/webhooks.js';
 import { workerOperations } from './http/operations/workers.js';
@@ -95,6 +95,7 @@ export function createFront(options: FrontOptions): Front {
   const { config, version, log, now, gate, client, reads, keys, streams, changes, many } = options;
   const keyOperations = new KeyOperations({ registry: keys, client, clock: realClock, log });
   const offload = options.offload.through();
+  const bodies = frontBodies(offload);
   const { unpoliciedRetry } = config;
   const validations = new Validations({
     client,
@@ -102,6 +103,17 @@ export function createFront(options: FrontOptions): Front {
     unpoliciedRetry,
     clock: realClock,
     log,
+  });
+  const admission = new Admission({
+    limits: options.limits,
+    reads,
+    monotonic: realClock.monotonic,
+  });
+  const tenantLimits = new TenantLimitOperations({
+    client,
+    registry: options.limits,
+    reads,
+    clock: realClock,
   });
   const handler = createRouter({
     gate,
@@ -111,12 +123,12 @@ export function createFront(options: FrontOptions): Front {
       protectDocs: config.protectDocs,
       keys,
     }),
-    admission: new Admission({ limits: options.limits, reads, monotonic: realClock.monotonic }),
+    admission,
     guard: config.insecureAuth
       ? insecureGuard({ isAnywhere: config.insecureAuthAnywhere, corsOrigins: config.corsOrigins })
       : undefined,
     keys,
-    validators: createValidators(),
+    ...bodies,
     client,
     home: homePage(version),
     operations: {
@@ -144,12 +156,12 @@ export function createFront(options: FrontOptions): Front {
       ...releaseOperations,
       ...releaseDiffOperations(offload),
       ...validations.operations,
-      ...triggerOperations(client),
+      ...triggerOperations(client, bodies, admission),
       ...webhookOperations(config.webhookSecret !== undefined),
       ...eventOperations(client),
       ...changes.operations,
       ...keyOperations.operations,
-      ...tenantLimitOperations(client, options.limits),
+      ...tenantLimits.operations,
     },
     front: {
       reads,
@@ -163,6 +175,7 @@ export function createFront(options: FrontOptions): Front {
   });
   const stop = async () => {
     keyOperations.stop();
+    tenantLimits.stop();
     await validations.stop();
   };
   return { handler, drain: () => validations.stop(), stop };

@@ -12,17 +12,23 @@ export const LIMITS = {
   pollsInFlightPerTenantMax: 11_250,
   /**
    * Work of those requests: bytes of their bodies, and 3 KiB for each instance that they make, which takes
-   * about as long. It costs four times as much memory. What makes instances is refused before that: when it
-   * would wait for longer than a second, but not before it is what 16 clients with batches of 500 have under
-   * way (26 MiB, of one tenant, which may have three quarters), unless that takes more than three seconds; and
-   * never below the least, with which a slow database has enough to do. See `WorkUnderWay`.
+   * about as long. What makes instances is refused before that: when it would wait for longer than a second,
+   * but not before it is what 16 clients with batches of 500 of 4 KiB have under way (56 MiB, of one tenant,
+   * which may have three quarters), unless that takes more than six seconds; and never below the least, with
+   * which a slow database has enough to do. See `WorkUnderWay`.
    */
-  workBytesMax: 64 * 1024 * 1024,
-  workBytesUnmeasured: 44 * 1024 * 1024,
+  workBytesMax: 96 * 1024 * 1024,
+  workBytesUnmeasured: 80 * 1024 * 1024,
   workBytesMin: 8 * 1024 * 1024,
   workBytesPerRow: 3 * 1024,
   workWaitMs: 1_000,
-  workWaitMsMax: 3_000,
+  workWaitMsMax: 6_000,
+  /**
+   * Of the work of requests beyond the second number, what a shard has at once: enough for a quarter of a second,
+   * and five times as much memory. The others wait in the front thread, where they are their text.
+   */
+  workBytesPerShard: 12 * 1024 * 1024,
+  workBytesLarge: 128 * 1024,
   /**
    * What a key of a tenant may ask for in a second, and ten times as much at once, unless its limits say
    * otherwise (`Admission`): two to five times what one server does, so that a load test of one tenant
@@ -88,6 +94,14 @@ export const LIMITS = {
   /** How long one waits: what would take longer is refused soon, so that its caller may come again. */
   readWaitMs: 1_000,
   /**
+   * Large bodies that the front parses at once, a piece of each in turn with all else that it does: the others
+   * wait, in turns of their tenants, in the memory of bodies under way.
+   */
+  frontBodiesMax: 2,
+  frontBodiesPerTenantMax: 1,
+  frontBodiesWaitingMax: 256,
+  frontBodiesWaitingPerTenantMax: 64,
+  /**
    * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A third is
    * left to other tenants.
    */
@@ -136,6 +150,12 @@ export const LIMITS = {
    */
   handlersWaitingMax: 100_000,
   handlersWaitingPerTenantMax: 75_000,
+  /**
+   * Instances that are due and on their way at once on one shard: those that are read for it, and units of
+   * those that go on. More would only lie in memory, and requests would be committed behind all of them.
+   */
+  dueLoadsMax: 512,
+  dueUnitsMax: 256,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */

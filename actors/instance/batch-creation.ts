@@ -67,6 +67,7 @@ interface Start {
   readonly id: string;
   readonly at: UnixMs;
   readonly rank: number;
+  readonly tenant: string;
 }
 
 /** One that was advanced, and how many characters its rows have. */
@@ -198,7 +199,7 @@ class BatchUnit implements UnitOwner {
       id,
       `{"instance_id":"${id}","fire_at":"${isoTime(at)}","recover":false,"rank":${rank}}`,
     );
-    this.#starts.push({ id, at, rank });
+    this.#starts.push({ id, at, rank, tenant: record.tenant_id });
   }
 
   settled({ effects }: PendingUnit, ack: Settlement): void {
@@ -223,9 +224,9 @@ class BatchUnit implements UnitOwner {
     answer(this.#deps, this.#request, this.#asked, created);
   }
 
-  #hint({ id, at, rank }: Start): Effect {
+  #hint({ id, at, rank, tenant }: Start): Effect {
     const shard = shardOf(routeOf(id), this.#deps.shards);
-    return { kind: 'peer', shard, message: { kind: 'wake', instance: id, at, rank } };
+    return { kind: 'peer', shard, message: { kind: 'wake', instance: id, at, rank, tenant } };
   }
 }
 

@@ -150,7 +150,7 @@ function putChild(actor: LiveInstance, turn: Turn, child: NewInstance): void {
   const rank = rankOf(record.priority);
   turn.put('instance.insertChild', id, wholeRow(record));
   turn.put('timer.set', id, { instance_id: id, fire_at: isoTime(at), recover: false, rank });
-  tellPeer(actor, turn, id, { kind: 'wake', instance: id, at, rank });
+  tellPeer(actor, turn, id, { kind: 'wake', instance: id, at, rank, tenant: record.tenant_id });
   turn.count('engine_child_instances_total');
   if (snapshot.state === 'paused') putNote(actor, turn, id, 'pause');
 }

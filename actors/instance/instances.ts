@@ -63,6 +63,9 @@ export class Instances {
   /** It was created while nothing else was under way. */
   #newborn: InstanceCell | undefined;
   /** Instances that the engine itself leaves alone, see `#givesUp`. */
+  /** What those asked for who were told of nobody. */
+  readonly #askedFor = new WeakMap<object, string>();
+  #strangers = 0;
   readonly #quarantined = new Set<string>();
 
   constructor(deps: InstancesDeps) {
@@ -76,7 +79,7 @@ export class Instances {
         load: (ids) => this.#load(ids),
         // Of those that are due at one time the first to be asked for has the highest priority.
         loadsInOrder: true,
-        restore: async (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
+        restore: (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
         // The sequence of one that is loaded may be among those that were deleted meanwhile.
         readsSince: () => plans.deletions,
         handle: (cell, message) => this.#handle(cell, message),
@@ -104,6 +107,11 @@ export class Instances {
     return this.#host.resident;
   }
 
+  /** Those that somebody asked for, and that are not in memory yet. */
+  get expected(): number {
+    return this.#host.expected;
+  }
+
   /** With an id that follows from a key the first commit decides whether it is new. */
   create(creation: Creation): void {
     const { id, body } = creation.instance;
@@ -120,7 +128,23 @@ export class Instances {
 
   tell(id: string, message: InstanceMessage | Repeat): void {
     if (message.kind === 'wake' && this.#quarantined.has(id)) return;
-    this.#host.tell(id, message);
+    if ('tenant' in message && this.#isForeign(id, message.tenant)) this.#tellNobody(id, message);
+    else this.#host.tell(id, message);
+  }
+
+  #isForeign(id: string, tenant: string): boolean {
+    const actor = this.#host.peek(id)?.state;
+    return actor !== undefined && !isSeenBy(actor, tenant);
+  }
+
+  /** Whoever asks for what is not his waits for a read, as for what is not there: the time tells nothing. */
+  #tellNobody(id: string, message: InstanceMessage): void {
+    this.#strangers += 1;
+    this.#askedFor.set(message, id);
+    this.#host.tell(
+      `${NOBODY}${String(this.#strangers % STRANGERS_MAX).padStart(12, '0')}`,
+      message,
+    );
   }
 
   canTake(id: string): boolean {
@@ -414,7 +438,8 @@ export class Instances {
         }
       } else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
       else {
-        const what = 'task' in message ? `worker task ${message.task}` : `instance ${cell.id}`;
+        const id = this.#askedFor.get(message) ?? cell.id;
+        const what = 'task' in message ? `worker task ${message.task}` : `instance ${id}`;
         this.#turnAway(message, notFound(what), 'skipped');
       }
     }
@@ -450,6 +475,10 @@ function outlookOf({ record, running, tasks }: LiveInstance): Outlook {
   if (tasks.open === 0 || state === 'paused') return 'waiting';
   return tasks.isClaimed ? 'active' : 'offered';
 }
+
+/** The beginning of ids that nothing has; how many of them are in use at once. */
+const NOBODY = '00000000-0000-0000-0000-';
+const STRANGERS_MAX = 1_000_000;
 
 /** How soon a hint that no row finds again is repeated after its actor could not be loaded. */
 const RELOAD_MS = 1_000;

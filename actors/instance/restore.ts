@@ -15,20 +15,42 @@ import { type InstanceRecord, recordOfRow } from './record.js';
 import { keptSignal } from './signals.js';
 import { taskOfRow } from './worker-task.js';
 
-/** Undefined when its sequence is gone; rejects when the database cannot be asked. */
-export async function restoreActor(
+/**
+ * Undefined when its sequence is gone; rejects when the database cannot be asked. At once for those, nearly
+ * all, whose plan is at hand and reads no outputs: of a herd of them promises would cost as much as the rest.
+ */
+export function restoreActor(
   env: InstanceEnv,
   { rows, plans }: Pick<Sources, 'rows' | 'plans'>,
   loaded: LoadedInstance,
-): Promise<LiveInstance | undefined> {
+): LiveInstance | Promise<LiveInstance | undefined> {
   const record = recordOfRow(loaded.row);
-  const plan = await planOf(plans, record);
-  if (plan === undefined) return undefined;
   const { snapshot } = record;
   for (const [key, items] of loaded.snapshots) snapshot.snapshots.set(key, items);
   if (loaded.signals.length > 0) snapshot.signals = loaded.signals.map(keptSignal);
-  const place = { ...snapshot, snapshots: [...loaded.snapshots.keys()] };
-  Object.assign(snapshot, await keptOutputs(rows, plan, place));
+  const known = record.injected.length > 0 ? undefined : plans.get(record.sequence_id)?.plan;
+  if (known !== undefined && !readsOutputs(known, snapshot)) {
+    return actorOf(env, record, known, loaded);
+  }
+  return (async () => {
+    const plan = known ?? (await planOf(plans, record));
+    if (plan === undefined) return undefined;
+    const place = { ...snapshot, snapshots: [...loaded.snapshots.keys()] };
+    Object.assign(snapshot, await keptOutputs(rows, plan, place));
+    return actorOf(env, record, plan, loaded);
+  })();
+}
+
+function readsOutputs({ outputRefs }: Plan, { snapshots }: InstanceRecord['snapshot']): boolean {
+  return outputRefs === 'all' || outputRefs.size > 0 || snapshots.size > 0;
+}
+
+function actorOf(
+  env: InstanceEnv,
+  record: InstanceRecord,
+  plan: Plan,
+  loaded: LoadedInstance,
+): LiveInstance {
   const actor = liveInstance(record, plan, env);
   for (const row of loaded.tasks) {
     actor.tasks.set(row.id, taskOfRow(row, nodeOfTask(actor, row)));

@@ -28,6 +28,7 @@ export interface PendingUnit {
   readonly effects: Effect[];
   readonly origin: StepTry | undefined;
   readonly bytes: number;
+  readonly isUnasked: boolean;
 }
 
 export class CommitLog {
@@ -37,6 +38,9 @@ export class CommitLog {
   #seq = 0;
   #incarnations = 0;
   #bytes = 0;
+  /** Whether what is made now goes on by itself: nobody has asked for it. */
+  isUnasked = false;
+  #unaskedUnits = 0;
 
   /** Higher than every one before, whichever actor took it. */
   nextIncarnation(): number {
@@ -52,13 +56,19 @@ export class CommitLog {
     return this.#bytes;
   }
 
+  /** Those of them that nobody has asked for. */
+  get unaskedUnits(): number {
+    return this.#unaskedUnits;
+  }
+
   /**
    * The place of a unit that takes several turns to make: whoever waits for the units made so far waits
    * for it, as if all of it were decided now. Its owner hears `lost` if the writer dies before it is appended.
    */
   reserve(owner: UnitOwner): number {
     this.#seq += 1;
-    this.#pending.set(this.#seq, { owner, effects: [], origin: undefined, bytes: 0 });
+    const unit = { owner, effects: [], origin: undefined, bytes: 0, isUnasked: false };
+    this.#pending.set(this.#seq, unit);
     return this.#seq;
   }
 
@@ -76,9 +86,11 @@ export class CommitLog {
       bytes += (turn.mutations[i] as string).length;
     }
     const counts = turn.takeCounts();
-    const unit = { owner, effects: turn.effects, origin: turn.origin, bytes };
+    const { isUnasked } = this;
+    const unit = { owner, effects: turn.effects, origin: turn.origin, bytes, isUnasked };
     this.#pending.set(seq, unit);
     this.#bytes += bytes;
+    if (isUnasked) this.#unaskedUnits += 1;
     const { gate, mutations } = turn;
     const { key: actor, incarnation } = owner;
     this.#outgoing.push({ seq, actor, incarnation, gate, mutations, counts });
@@ -98,6 +110,7 @@ export class CommitLog {
       if (unit === undefined) continue;
       this.#pending.delete(ack.seq);
       this.#bytes -= unit.bytes;
+      if (unit.isUnasked) this.#unaskedUnits -= 1;
       unit.owner.settled(unit, ack);
     }
     this.#passBarriers();
@@ -126,6 +139,7 @@ export class CommitLog {
     this.#pending.clear();
     this.#outgoing = [];
     this.#bytes = 0;
+    this.#unaskedUnits = 0;
     for (const [seq, unit] of lost) unit.owner.settled(unit, { seq, outcome: 'lost' });
     this.#passBarriers();
   }

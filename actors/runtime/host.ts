@@ -43,6 +43,8 @@ export interface HostDeps extends CommitDeps {
   readonly log: Logger;
   /** Runs `work` in a turn of the shard: what it commits and sends is posted at the turn's end. */
   readonly schedule: (work: () => void) => void;
+  /** The same, in the order in which it was asked for, and for as long as requests leave it time. */
+  readonly scheduleSpare: (work: () => void) => void;
   /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
   /** What the actors of one kind may take in memory; absent: as much as in the largest heap. */
@@ -65,6 +67,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
   #lastLoad: Promise<void> | undefined;
   #isLoadAsked = false;
+  /** Actors whose rows are on their way, or wait to become their state. */
+  #loading = 0;
   /** Of a kind that batches: those that were told something in this turn. */
   readonly #touched = new Set<Cell<State, Message>>();
   #bytes = 0;
@@ -81,6 +85,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   /** Actors in memory, and what they take by estimate. */
   get resident(): { readonly actors: number; readonly bytes: number } {
     return { actors: this.#cells.size, bytes: this.#bytes };
+  }
+
+  /** Actors that somebody asked for, and that are not here yet. */
+  get expected(): number {
+    return this.#toLoad.size + this.#loading;
   }
 
   get cells(): IterableIterator<Cell<State, Message>> {
@@ -410,6 +419,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       this.#isLoadAsked = false;
       const cells = [...this.#toLoad].slice(0, LOAD_BATCH);
       for (const cell of cells) this.#toLoad.delete(cell);
+      this.#loading += cells.length;
       if (cells.length > 0) void this.#read(cells);
       if (this.#toLoad.size > 0) this.#deps.schedule(() => undefined);
     });
@@ -423,28 +433,53 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       if (loadsInOrder) this.#lastLoad = settled(before, loading);
       const found = await loading;
       await before;
-      // One that cannot be restored is no reason to fail the others.
-      for (const cell of cells) void this.#restore(cell, found.get(cell.id));
+      // Each by itself: one that cannot be restored is no reason to fail the others.
+      for (const cell of cells) {
+        this.#deps.scheduleSpare(() => this.#restore(cell, found.get(cell.id)));
+      }
     } catch (error) {
       this.#deps.schedule(() => this.#loadFailed(cells, error));
     }
   }
 
-  async #restore(cell: Cell<State, Message>, rows: Rows | undefined): Promise<void> {
+  #restore(cell: Cell<State, Message>, rows: Rows | undefined): void {
     const { restore, readsSince } = this.#kind;
     const since = readsSince?.();
+    const { scheduleSpare } = this.#deps;
+    let state: ReturnType<typeof restore>;
     try {
-      const state = await restore(cell.id, rows);
-      this.#deps.schedule(() => {
-        if (readsSince?.() === since) this.#ready(cell, state, rows);
-        else this.#toLoad.add(cell);
-      });
+      state = restore(cell.id, rows);
     } catch (error) {
-      this.#deps.schedule(() => {
-        if (isOfCode(error)) this.#unrestorable(cell, error);
-        else this.#loadFailed([cell], error);
-      });
+      this.#notRestored(cell, error);
+      return;
     }
+    if (!(state instanceof Promise)) this.#restored(cell, state, rows, since);
+    else {
+      state.then(
+        (read) => scheduleSpare(() => this.#restored(cell, read, rows, since)),
+        (error: unknown) => scheduleSpare(() => this.#notRestored(cell, error)),
+      );
+    }
+  }
+
+  #restored(
+    cell: Cell<State, Message>,
+    state: State | undefined,
+    rows: Rows | undefined,
+    since: number | undefined,
+  ): void {
+    this.#loading -= 1;
+    if (this.#kind.readsSince?.() === since) this.#ready(cell, state, rows);
+    else this.#toLoad.add(cell);
+  }
+
+  #notRestored(cell: Cell<State, Message>, error: unknown): void {
+    if (!isOfCode(error)) {
+      this.#loadFailed([cell], error);
+      return;
+    }
+    this.#loading -= 1;
+    this.#unrestorable(cell, error);
   }
 
   #ready(cell: Cell<State, Message>, state: State | undefined, rows: Rows | undefined): void {
@@ -467,6 +502,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   }
 
   #loadFailed(cells: readonly Cell<State, Message>[], error: unknown): void {
+    this.#loading -= cells.length;
     this.#deps.log.warn({ err: error, actors: cells.length }, 'actors could not be loaded');
     for (const cell of cells) if (cell.phase === 'loading') this.#abandon(cell, DATABASE_AWAY);
   }

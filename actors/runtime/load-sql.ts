@@ -37,6 +37,15 @@ function isOwn(id: string, shard: string, shards: string): string {
 }
 
 /**
+ * Whose timer it is, a sub-select and no join: timers are read by their index alone and in its order, of
+ * however many the statistics speak.
+ */
+const OF_TIMER =
+  't.instance_id as instance, t.rank, ' +
+  "coalesce((select i.tenant_id from instances i where i.id = t.instance_id), '') as tenant " +
+  'from timers t';
+
+/**
  * Of the outputs of one block of one instance, for each pair that is asked for; `n` says by whom.
  * `lateral` keeps every pair a look-up by key, however many there are.
  */
@@ -221,16 +230,16 @@ export const LOAD_SQL = {
     "count(*) filter (where state not in ('completed', 'cancelled', 'failed')) as live " +
     'from instances where sequence_id = $1::uuid',
   dueTimers:
-    'select instance_id, fire_at, rank from timers where fire_at > $1::timestamptz and ' +
-    `fire_at <= $2::timestamptz and ${isOwn('instance_id', '$3', '$4')} ` +
-    'order by fire_at, instance_id',
+    `select t.fire_at, ${OF_TIMER} where t.fire_at > $1::timestamptz and ` +
+    `t.fire_at <= $2::timestamptz and ${isOwn('t.instance_id', '$3', '$4')} ` +
+    'order by t.fire_at, t.instance_id',
   overdueTimers:
-    'select instance_id, rank from timers where fire_at > $1::timestamptz and ' +
-    `fire_at <= $2::timestamptz and ${isOwn('instance_id', '$3', '$4')} ` +
-    `order by fire_at, instance_id limit ${OVERDUE_ROWS_MAX}`,
+    `select ${OF_TIMER} where t.fire_at > $1::timestamptz and ` +
+    `t.fire_at <= $2::timestamptz and ${isOwn('t.instance_id', '$3', '$4')} ` +
+    `order by t.fire_at, t.instance_id limit ${OVERDUE_ROWS_MAX}`,
   recover:
-    `select instance_id, rank from timers where recover and ${isOwn('instance_id', '$1', '$2')} ` +
-    'order by instance_id',
+    `select ${OF_TIMER} where t.recover and ${isOwn('t.instance_id', '$1', '$2')} ` +
+    'order by t.instance_id',
   // Those that somebody waits for or holds a slot of: one after the other by the indexes, however many
   // instances each has.
   permitKeys:

@@ -34,6 +34,7 @@ import type {
   ChildEndRow,
   CredentialRow,
   DueSchedule,
+  DueTimer,
   EventRow,
   EventTakeRow,
   EventTriggerRow,
@@ -461,29 +462,24 @@ export class Loader {
   dueTimers(
     from: UnixMs,
     to: UnixMs,
-    each: (instance: string, fireAt: UnixMs, rank: number) => void,
+    each: (fireAt: UnixMs, timer: DueTimer) => void,
   ): Promise<void> {
-    return this.#each<{ instance_id: string; fire_at: string; rank: number }>(
+    return this.#each<DueTimer & { readonly fire_at: string }>(
       'dueTimers',
       [boundOf(from), isoTime(to)],
-      (row) => each(row.instance_id, Date.parse(row.fire_at), row.rank),
+      ({ fire_at, instance, rank, tenant }) =>
+        each(Date.parse(fire_at), { instance, rank, tenant }),
     );
   }
 
   /** The first instances whose timers were due in that time and have not been served. */
-  async overdueTimers(from: UnixMs, to: UnixMs): Promise<{ instance: string; rank: number }[]> {
-    const rows = await this.#own<{ instance_id: string; rank: number }>('overdueTimers', [
-      boundOf(from),
-      isoTime(to),
-    ]);
-    return rows.map((row) => ({ instance: row.instance_id, rank: row.rank }));
+  overdueTimers(from: UnixMs, to: UnixMs): Promise<DueTimer[]> {
+    return this.#own('overdueTimers', [boundOf(from), isoTime(to)]);
   }
 
   /** Instances that were in the middle of work inside a process that is gone. */
-  recoverable(each: (instance: string, rank: number) => void): Promise<void> {
-    return this.#each<{ instance_id: string; rank: number }>('recover', [], (row) =>
-      each(row.instance_id, row.rank),
-    );
+  recoverable(each: (timer: DueTimer) => void): Promise<void> {
+    return this.#each<DueTimer>('recover', [], each);
   }
 
   claimedTasks(each: (task: string, instance: string, heartbeatAt: UnixMs) => void): Promise<void> {

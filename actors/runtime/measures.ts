@@ -6,6 +6,13 @@
 import type { Clock } from '../../src/core/clock.js';
 import type { Meter } from '../../src/metrics/meter.js';
 
+/** What there is of steps in the process, and of instances with something to do. */
+export interface AtTurnEnd {
+  readonly running: number;
+  readonly waiting: number;
+  readonly due: number;
+}
+
 export class Measures {
   readonly #meter: Meter;
   readonly #clock: Clock;
@@ -32,10 +39,12 @@ export class Measures {
     this.#meter.countNamed(`engine_handler_attempts_${result}_total`, handler);
   }
 
-  /** @param began by the monotonic clock @param active step executions in flight */
-  turnEnded(began: number, active: number): void {
+  /** @param began by the monotonic clock */
+  turnEnded(began: number, { running, waiting, due }: AtTurnEnd): void {
     this.#meter.set('engine_queue_depth', this.#advanced);
-    this.#meter.set('engine_active_tasks', active);
+    this.#meter.set('engine_active_tasks', running);
+    this.#meter.set('engine_steps_waiting', waiting);
+    this.#meter.set('engine_instances_due', due);
     this.#advanced = 0;
     const seconds = (this.#clock.monotonic() - began) / 1_000;
     this.#meter.observe('engine_tick_duration_seconds', seconds);

@@ -41,6 +41,12 @@ export const JOBS = {
     isSmall: ({ text }) => text.length <= 48 * KIB,
     ms: LARGE_MS,
   }),
+  // Of a request: what is wrong with it is looked for in the whole.
+  judgeBody: job({
+    load: async () => (await import('../../src/body.js')).judgeBody,
+    isSmall: ({ text }) => text.length <= 128 * KIB,
+    ms: LARGE_MS,
+  }),
   // Definitions are a stranger's, and histories as large as their instances made them.
   compileCandidate: job({
     load: async () => (await import('../../src/stored-replays.js')).compileCandidate,

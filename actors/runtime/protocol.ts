@@ -144,6 +144,7 @@ export type PeerMessage =
       readonly instance: string;
       readonly at: UnixMs;
       readonly rank: number;
+      readonly tenant: string;
     }
   /** Hint: this task waits for a worker (row: open_tasks). */
   | {

@@ -196,6 +196,14 @@ export function scheduleOf({ metadata, context, ...row }: ScheduleRow): CronSche
   };
 }
 
+/** An instance with something to do. */
+export interface DueTimer {
+  readonly instance: string;
+  readonly rank: number;
+  /** Whose it is; '': nobody says so. */
+  readonly tenant: string;
+}
+
 /** When an enabled schedule fires. */
 export interface DueSchedule {
   readonly id: string;

@@ -29,7 +29,7 @@ import type {
 import { Versions } from '../runtime/versions.js';
 import { KeptRecords, type KeptReply } from './kept-records.js';
 import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
-import { WorkUnderWay } from './work-under-way.js';
+import { TENANT_SHARE, WorkUnderWay } from './work-under-way.js';
 
 export type ShardReply =
   | { readonly status: number; readonly body: string }
@@ -53,8 +53,10 @@ interface Pending {
   readonly work: number;
   readonly deadline: number;
   readonly onReply: OnReply;
-  /** Of a poll, whose answer waits for as long as its caller does: gives its place back. */
-  readonly leave: (() => void) | undefined;
+  /** A poll: its answer waits for as long as its caller does. */
+  readonly isParked: boolean;
+  /** Gives back its place among the polls, or among the large requests that shards have, once it has one. */
+  leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
   aborted: boolean;
@@ -85,6 +87,8 @@ export class ShardClient {
   #nextId = 1;
   #nextShard = 0;
   readonly #work = new WorkUnderWay();
+  /** Of large requests, by their work: shards have some, the others wait here. */
+  readonly #places: FairSlots;
   #flushing = false;
   #keptSince: number;
   #sweep: TimerHandle;
@@ -94,6 +98,8 @@ export class ShardClient {
     this.#ports = Array.from({ length: deps.shards }, () => undefined);
     this.#outbox = this.#ports.map(() => ({ requests: [], aborted: [] }));
     this.#keptSince = deps.clock.monotonic();
+    const activeMax = LIMITS.workBytesPerShard * deps.shards;
+    this.#places = new FairSlots([{ activeMax }, { activeMax: activeMax * TENANT_SHARE }]);
     this.#sweepLater();
   }
 
@@ -108,6 +114,11 @@ export class ShardClient {
   /** Bytes, with what rows count as. */
   get workUnderWay(): number {
     return this.#work.bytes;
+  }
+
+  /** Why requests of so many bytes more cannot be taken now, whatever they ask for. */
+  refusalOf(bytes: number): EngineError | undefined {
+    return this.#work.refusalOf(bytes);
   }
 
   attach(shard: number, port: MessagePort): void {
@@ -196,18 +207,38 @@ export class ShardClient {
       work,
       deadline: now + timeoutMs,
       onReply,
+      isParked,
       leave,
       mayMove: route?.owner === 'by-body',
       aborted: false,
     });
     const request: Request = { id, operation, tenant, target, body };
-    this.#outboxOf(shard).requests.push(
+    const whole =
       traceparent === undefined && query === undefined && maySeeSecrets === undefined
         ? request
-        : { ...request, traceparent, query, maySeeSecrets },
-    );
-    this.#flushSoon();
+        : { ...request, traceparent, query, maySeeSecrets };
+    if (work < LIMITS.workBytesLarge) this.#give(shard, whole);
+    else void this.#giveInTurn(shard, whole, work);
     return id;
+  }
+
+  #give(shard: number, request: Request): void {
+    this.#outboxOf(shard).requests.push(request);
+    this.#flushSoon();
+  }
+
+  /** What is large is in the memory of the shards and of the writer several times: not too much of it at once. */
+  async #giveInTurn(shard: number, request: Request, work: number): Promise<void> {
+    const slot = await this.#places.acquire([request.tenant], undefined, work);
+    if (!slot.ok) return;
+    const pending = this.#pending.get(request.id);
+    if (pending === undefined) {
+      // It was answered meanwhile: its shard died, or its time was over.
+      slot.release();
+      return;
+    }
+    pending.leave = slot.release;
+    this.#give(shard, request);
   }
 
   /**
@@ -247,7 +278,7 @@ export class ShardClient {
       // Requests of one tenant stay in order, so that this one comes after the watch that it ends.
       this.#tell(pending.shard, 'unwatch', pending.tenant, id);
     }
-    if (pending.leave === undefined) return;
+    if (!pending.isParked) return;
     // The queue may live on another shard than the one that was asked.
     for (const box of this.#outbox) box.aborted.push(id);
     this.#flushSoon();

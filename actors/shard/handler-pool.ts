@@ -82,6 +82,11 @@ export class HandlerPool {
     return this.#short.active + this.#long.active;
   }
 
+  /** Runs that wait for one. */
+  get waiting(): number {
+    return this.#short.waiting + this.#long.waiting;
+  }
+
   /** There are outcomes to be handed over. */
   get hasEnded(): boolean {
     return this.#ended.size > 0;

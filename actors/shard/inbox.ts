@@ -10,13 +10,13 @@
  */
 
 import TinyQueue from 'tinyqueue';
+import { LARGE_BODY } from '../../src/body.js';
 import type { Request } from '../runtime/protocol.js';
+import { Fifo } from './fifo.js';
 
 interface TenantQueue {
   readonly tenant: string;
-  requests: Request[];
-  /** Index of the first request that has not left; the array is cut when it is empty. */
-  head: number;
+  readonly requests: Fifo<Request>;
   /** The time that it had, on the clock of all of them. */
   had: number;
   /** When it lined up: tenants that had the same take turns. */
@@ -25,8 +25,6 @@ interface TenantQueue {
 
 /** Beyond so many those are forgotten that have no request, and against which nothing is held. */
 const REMEMBERED_TENANTS = 1_000;
-/** In characters: such a request may take longer than a whole turn. */
-const LARGE_BODY = 64 * 1024;
 
 export class FairInbox {
   readonly #queues = new Map<string, TenantQueue>();
@@ -51,12 +49,12 @@ export class FairInbox {
     const { tenant } = request;
     let queue = this.#queues.get(tenant);
     if (queue === undefined) {
-      queue = { tenant, requests: [], head: 0, had: this.#now, turn: 0 };
+      queue = { tenant, requests: new Fifo(), had: this.#now, turn: 0 };
       this.#queues.set(tenant, queue);
     }
     queue.requests.push(request);
     this.#size += 1;
-    if (queue.requests.length === 1 && queue !== this.#served) this.#lineUp(queue);
+    if (queue.requests.size === 1 && queue !== this.#served) this.#lineUp(queue);
   }
 
   /**
@@ -73,30 +71,33 @@ export class FairInbox {
     this.#served = queue;
     this.#now = Math.max(this.#now, queue.had);
     this.#size -= 1;
-    const request = queue.requests[queue.head++];
-    if (queue.head === queue.requests.length) {
-      queue.requests = [];
-      queue.head = 0;
-    }
-    return request;
+    return queue.requests.shift();
   }
 
-  /** The request that left last is served. */
-  charge(at: number): void {
+  /**
+   * The request that left last is served.
+   *
+   * @param left it is not: it goes on before the others of its tenant
+   */
+  charge(at: number, left?: Request): void {
     const queue = this.#served;
     if (queue === undefined) return;
     this.#served = undefined;
+    if (left !== undefined) {
+      queue.requests.unshift(left);
+      this.#size += 1;
+    }
     queue.had = this.#now + at - this.#since;
     this.#since = at;
     this.#isFree = this.#size === 0;
-    if (queue.requests.length > 0) this.#lineUp(queue);
+    if (queue.requests.size > 0) this.#lineUp(queue);
     if (this.#queues.size > this.#rememberedMax) this.#letGo();
   }
 
   /** Whether the next request may hold up what was decided before it. */
   get isLargeNext(): boolean {
     const queue = this.#waiting.peek();
-    return queue !== undefined && queue.requests[queue.head]!.body.length > LARGE_BODY;
+    return queue !== undefined && queue.requests.first!.body.length > LARGE_BODY;
   }
 
   #lineUp(queue: TenantQueue): void {
@@ -109,7 +110,7 @@ export class FairInbox {
   /** Those that would begin anew with as much. */
   #letGo(): void {
     for (const { tenant, requests, had } of this.#queues.values()) {
-      if (requests.length === 0 && had <= this.#now) this.#queues.delete(tenant);
+      if (requests.size === 0 && had <= this.#now) this.#queues.delete(tenant);
     }
     this.#rememberedMax = Math.max(REMEMBERED_TENANTS, 2 * this.#queues.size);
   }

@@ -7,7 +7,14 @@
 import { type BodyRouteId, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import { hasLists } from '../../schema/sequence.js';
 import { createValidators } from '../../schema/validators.js';
-import { parseBody } from '../../src/body.js';
+import {
+  type BodyInPieces,
+  type BodyJudgement,
+  type DoubtfulBody,
+  parseAsJudged,
+  parseBody,
+  parseInPieces,
+} from '../../src/body.js';
 import { BULK_ENGINE_OPERATIONS, BULK_OPERATIONS, type BulkParts } from '../bulk/operations.js';
 import {
   CATALOG_ENGINE_OPERATIONS,
@@ -88,11 +95,24 @@ export type BodyFor<Id extends ShardOperation> = Id extends EngineOperation
   ? Parameters<EngineTable[Id]['serve']>[1]['body']
   : string;
 
+type Query = Readonly<Record<string, unknown>>;
+
 /** A row, and how the text of a body becomes what its function takes. */
 export type AnyOperation = Operation<never, OperationParts, never> & {
   /** @throws EngineError 400 */
-  readonly parse: (text: string, query: Readonly<Record<string, unknown>>) => unknown;
+  readonly parse: (text: string, query: Query) => unknown;
+  /** For texts that are large; undefined where none is. */
+  readonly large?: LargeBodies | undefined;
 };
+
+export interface LargeBodies {
+  /** @throws EngineError */
+  readonly parse: (text: string) => BodyInPieces<unknown>;
+  /** What the job `judgeBody` takes when there was nothing to serve. */
+  readonly doubt: (text: string, query: Query) => DoubtfulBody;
+  /** @throws EngineError */
+  readonly parseAs: (text: string, judgement: BodyJudgement) => BodyInPieces<unknown>;
+}
 
 /** Of the thread, since compiling takes a while: a simulation has many shards in one. */
 const VALIDATORS = createValidators();
@@ -100,14 +120,22 @@ const VALIDATORS = createValidators();
 /** By the name that a request gives. */
 export const OPERATIONS: ReadonlyMap<string, AnyOperation> = new Map<string, AnyOperation>([
   ...Object.entries(ROUTE_OPERATIONS).map(
-    ([id, row]) => [id, { ...row, parse: parserOf(id as ShardRouteId) }] as const,
+    ([id, row]) => [id, { ...row, ...parsersOf(id as ShardRouteId) }] as const,
   ),
   ...Object.entries(ENGINE_OPERATIONS).map(([id, row]) => [id, { ...row, parse }] as const),
 ]);
 
-function parserOf(id: ShardRouteId): AnyOperation['parse'] {
-  if (ROUTES[id].body === undefined) return () => undefined;
-  return (text, query) => parseBody(VALIDATORS, id as BodyRouteId, text, hasLists(id, query));
+function parsersOf(id: ShardRouteId): Pick<AnyOperation, 'parse' | 'large'> {
+  if (ROUTES[id].body === undefined) return { parse: () => undefined };
+  const operation = id as BodyRouteId;
+  return {
+    parse: (text, query) => parseBody(VALIDATORS, operation, text, hasLists(id, query)),
+    large: {
+      parse: (text) => parseInPieces(VALIDATORS, operation, text),
+      doubt: (text, query) => ({ operation, text, isListed: hasLists(id, query) }),
+      parseAs: (text, judgement) => parseAsJudged(VALIDATORS, operation, text, judgement),
+    },
+  };
 }
 
 function parse(text: string): unknown {

@@ -47,6 +47,8 @@ import type { Rows } from '../runtime/loader.js';
 import { Measures } from '../runtime/measures.js';
 import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
+import type { Request } from '../runtime/protocol.js';
+import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
 import type { Versions } from '../runtime/versions.js';
 import { Schedules } from '../schedule/schedules.js';
@@ -108,10 +110,14 @@ export interface TurnHooks {
   readonly release: (effects: readonly Effect[]) => void;
   /** Runs the work in a turn, before requests. */
   readonly schedule: (work: () => void) => void;
+  /** The same, in the order in which it was asked for, and for as long as requests leave it time. */
+  readonly scheduleSpare: (work: () => void) => void;
   /** Asks for a turn. */
   readonly wakeShard: () => void;
   /** The instance has something to do now. */
-  readonly runSoon: (instance: string, rank: number) => void;
+  readonly runSoon: (timer: DueTimer) => void;
+  /** More instances wait for that than a scan for overdue timers reads. */
+  readonly isRunBehind: () => boolean;
   /** Engine time at which the shard took up its rows. */
   readonly readySince: () => UnixMs;
   /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
@@ -120,6 +126,8 @@ export interface TurnHooks {
   readonly isBehind: () => boolean;
   /** Takes in what peers have posted and what has not been delivered yet. */
   readonly takeHints: () => void;
+  /** A request lines up once more. */
+  readonly again: (request: Request) => void;
 }
 
 export type ShardParts = ReturnType<typeof createParts>;
@@ -127,7 +135,7 @@ export type ShardParts = ReturnType<typeof createParts>;
 export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const { settings, loader, log, clock, random } = deps;
   const { shard, shards } = settings;
-  const { release, schedule, wakeShard, whenWriterKnown } = hooks;
+  const { release, schedule, scheduleSpare, wakeShard, whenWriterKnown } = hooks;
   const now = () => clock.now();
   const random32 = () => Math.floor(random() * 0x1_0000_0000);
   const ids = createIdGenerator(now, random32);
@@ -141,7 +149,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const shared = { commits, loader, log, now, shards, release, schedule };
   const timed = { ...shared, clock, random };
   const { residentBytesMax } = settings;
-  const hosted = { ...shared, clock, whenWriterKnown, residentBytesMax };
+  const hosted = { ...shared, clock, scheduleSpare, whenWriterKnown, residentBytesMax };
   const routing = new Routing({ ...timed, shard });
   const names = new Names({ loader, since: () => plans.deletions + routing.tables });
 
@@ -151,7 +159,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     log,
     tickIntervalMs: settings.tickIntervalMs,
     wakeShard,
-    onOverdue: (instance, rank) => schedule(() => hooks.runSoon(instance, rank)),
+    onOverdue: (timer) => schedule(() => hooks.runSoon(timer)),
+    isBehind: hooks.isRunBehind,
   });
   const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });
   const watchers = new Watchers({
@@ -228,6 +237,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
   });
+  const { offload = IN_PLACE } = deps;
   const queues: Queues = new Queues({
     ...shared,
     clock,
@@ -264,7 +274,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     plans,
     rows: deps.continuityRows,
     keyring,
-    offload: deps.offload ?? IN_PLACE,
+    offload,
     unpoliciedRetry: settings.unpoliciedRetry,
     newIdLike: (id) => ids.next(routeOf(id)),
     whenWriterKnown,
@@ -323,9 +333,12 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     requests: new Requests({
       ...shared,
       shard,
+      clock,
+      offload,
       parts: owners,
       isBehind: hooks.isBehind,
       takeHints: hooks.takeHints,
+      again: hooks.again,
     }),
   };
 }

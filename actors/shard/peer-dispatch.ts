@@ -5,6 +5,7 @@ import { unclaim } from '../instance/operations.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
 import type { NewInstance } from '../instance/record.js';
 import type { PeerMessage, Request } from '../runtime/protocol.js';
+import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
 import type { ShardParts } from './parts.js';
 
@@ -12,7 +13,7 @@ import type { ShardParts } from './parts.js';
 export interface PeerParts extends ShardParts {
   /** Takes the request up in its turn. */
   readonly request: (request: Request) => void;
-  readonly wakeAt: (instance: string, at: UnixMs, rank: number) => void;
+  readonly wakeAt: (at: UnixMs, timer: DueTimer) => void;
   readonly block: (sequence: string, blocked: boolean) => void;
   readonly release: (effects: readonly Effect[]) => void;
 }
@@ -27,7 +28,7 @@ const HANDLERS: {
     creations.again(request, JSON.parse(creation) as NewInstance),
   // Behind the hints that are at hand, as if it had come from the front.
   request: (parts, { request }) => parts.request(request),
-  wake: (parts, { instance, at, rank }) => parts.wakeAt(instance, at, rank),
+  wake: (parts, { at, instance, rank, tenant }) => parts.wakeAt(at, { instance, rank, tenant }),
   'task.ready': ({ queues }, message) => queues.ready(message),
   'task.gone': ({ queues }, { handler, task, tenant, queue }) =>
     queues.gone(handler, task, tenant, queue),

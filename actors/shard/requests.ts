@@ -1,62 +1,123 @@
 /**
  * Requests of the front, on the shard that they came to: each is looked up in the table of operations,
- * its body is checked once, and it is handed on to the shard that the body leads to, or served.
+ * its body is checked once, and it is handed on to the shard that the body leads to, or served. A large body
+ * takes several turns to parse, with the requests of others in between.
  */
 
+import { type BodyInPieces, LARGE_BODY } from '../../src/body.js';
+import type { Clock } from '../../src/core/clock.js';
 import { shardOf } from '../../src/core/ids.js';
 import { EngineError, unavailable } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { INTERNAL } from '../runtime/commit.js';
+import type { Offload } from '../runtime/offload.js';
 import type { Request } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
-import { type AnyOperation, OPERATIONS, type OperationParts } from './operations.js';
+import {
+  type AnyOperation,
+  type LargeBodies,
+  OPERATIONS,
+  type OperationParts,
+} from './operations.js';
 
 export interface RequestsDeps {
   readonly shard: number;
   readonly shards: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Logger;
+  readonly offload: Offload;
   readonly parts: OperationParts;
   /** More waits for the database than the shard may hold. */
   readonly isBehind: () => boolean;
   /** Takes in what peers have posted and what has not been delivered yet. */
   readonly takeHints: () => void;
   readonly release: (effects: readonly Effect[]) => void;
+  readonly schedule: (work: () => void) => void;
+  /** The request lines up once more. */
+  readonly again: (request: Request) => void;
 }
+
+/** Of one turn for one large body. */
+const SLICE_MS = LIMITS.turnMs / 2;
 
 const NO_QUERY = {};
 
 export class Requests {
   readonly #deps: RequestsDeps;
+  /** Large bodies, and how far they are. */
+  readonly #parsing = new WeakMap<Request, BodyInPieces<unknown>>();
 
   constructor(deps: RequestsDeps) {
     this.#deps = deps;
   }
 
-  /** Every error becomes the answer; one that is not the caller's is a defect. */
-  handle(request: Request): void {
-    const { id, operation } = request;
+  /**
+   * Every error becomes the answer; one that is not the caller's is a defect.
+   *
+   * @returns whether it has to be handled further, in a later turn
+   */
+  handle(request: Request): boolean {
     try {
-      const row = OPERATIONS.get(operation);
-      if (row === undefined) throw new Error(`no operation ${operation}`);
-      this.#serve(request, row);
-    } catch (thrown) {
-      let error = thrown;
-      if (!(error instanceof EngineError)) {
-        this.#deps.log.error({ err: error, operation }, 'defect');
-        error = INTERNAL;
+      const row = OPERATIONS.get(request.operation);
+      if (row === undefined) throw new Error(`no operation ${request.operation}`);
+      if (row.isRead !== true && this.#deps.isBehind()) {
+        throw unavailable('ENG_OVERLOADED', 'the database is behind');
       }
-      this.#deps.release([{ kind: 'error', request: id, error: error as EngineError }]);
+      if (row.large !== undefined && request.body.length > LARGE_BODY) {
+        return this.#parseSome(request, row, row.large);
+      }
+      this.#serve(request, row, row.parse(request.body, request.query ?? NO_QUERY));
+    } catch (thrown) {
+      this.#refuse(request, thrown);
+    }
+    return false;
+  }
+
+  #refuse({ id, operation }: Request, thrown: unknown): void {
+    let error = thrown;
+    if (!(error instanceof EngineError)) {
+      this.#deps.log.error({ err: error, operation }, 'defect');
+      error = INTERNAL;
+    }
+    this.#deps.release([{ kind: 'error', request: id, error: error as EngineError }]);
+  }
+
+  #parseSome(request: Request, row: AnyOperation, large: LargeBodies): boolean {
+    const { clock } = this.#deps;
+    const until = clock.monotonic() + SLICE_MS;
+    const pieces = this.#parsing.get(request) ?? large.parse(request.body);
+    for (;;) {
+      const { done, value } = pieces.next();
+      if (done === true) {
+        if (value === undefined) this.#judge(request, large);
+        else this.#serve(request, row, value);
+        return false;
+      }
+      if (clock.monotonic() < until) continue;
+      this.#parsing.set(request, pieces);
+      return true;
     }
   }
 
-  #serve(request: Request, row: AnyOperation): void {
-    const { parts, shard, shards, isBehind, takeHints, release } = this.#deps;
-    if (row.isRead !== true && isBehind()) {
-      throw unavailable('ENG_OVERLOADED', 'the database is behind');
-    }
+  #judge(request: Request, large: LargeBodies): void {
+    const { offload, schedule, again } = this.#deps;
+    const { body: text, query = NO_QUERY, tenant } = request;
+    offload.run(tenant, 'judgeBody', large.doubt(text, query)).then(
+      (judgement) =>
+        schedule(() => {
+          this.#parsing.set(request, large.parseAs(text, judgement));
+          again(request);
+        }),
+      (error: unknown) => schedule(() => this.#refuse(request, error)),
+    );
+  }
+
+  #serve(request: Request, row: AnyOperation, given: unknown): void {
+    const { parts, shard, shards, takeHints, release } = this.#deps;
     if (row.isBehindHints) takeHints();
     const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets } = request;
-    const body = row.parse(request.body, query) as never;
+    const body = given as never;
     const owner =
       typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
     if (owner === shard)

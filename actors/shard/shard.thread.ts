@@ -5,9 +5,10 @@
 
 import { randomFillSync } from 'node:crypto';
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
-import { EngineClock } from '../../src/clock.js';
+import { EngineClock, realClock } from '../../src/clock.js';
 import { type ContinuityKeys, keyringOf } from '../../src/core/continuity/keys.js';
 import { createPool } from '../../src/db/pool.js';
+import { CallRate } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import { openHttp } from '../../src/handlers/http-transport.js';
 import { type OutboundSettings, outboundPolicy } from '../../src/handlers/outbound-rules.js';
@@ -32,7 +33,11 @@ export interface ShardTask {
   readonly settings: ShardSettings;
   readonly connectionString: string;
   readonly applicationName: string;
-  readonly outbound: OutboundSettings & { readonly proxy: EgressProxy | undefined };
+  readonly outbound: OutboundSettings & {
+    readonly proxy: EgressProxy | undefined;
+    /** Calls of a tenant in a second, and what all threads count them in. */
+    readonly rate: { readonly perSecond: number; readonly memory: SharedArrayBuffer } | undefined;
+  };
   readonly webhookSecret: string | undefined;
   readonly continuityKeys: ContinuityKeys;
   readonly logLevel: string;
@@ -83,8 +88,9 @@ export default async function runShard(task: ShardTask): Promise<void> {
     isPlannedOnce: true,
     onError: (error) => log.debug({ err: error }, 'idle connection lost'),
   });
-  const { proxy } = task.outbound;
-  const http = openHttp({ isAllowed: outboundPolicy(task.outbound), proxy });
+  const { proxy, rate: limit } = task.outbound;
+  const rate = limit && new CallRate(limit.perSecond, limit.memory, realClock);
+  const http = openHttp({ isAllowed: outboundPolicy(task.outbound), proxy, rate });
   const peers = new Map<number, MessagePort>();
   let writer: MessagePort | undefined;
   const clock = new EngineClock();

@@ -14,8 +14,11 @@ import { LIMITS } from '../../src/limits.js';
 import type { NamedCounterName } from '../../src/metrics/catalog.js';
 import { OTHER } from '../../src/metrics/named.js';
 import { INTERNAL } from '../runtime/commit.js';
+import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Ack, PeerPost, Reply, Request, RequestPost } from '../runtime/protocol.js';
+import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
+import { Fifo } from './fifo.js';
 import { FairInbox } from './inbox.js';
 import { createParts, type ShardDeps, type ShardParts } from './parts.js';
 import { handlePeer, type PeerParts } from './peer-dispatch.js';
@@ -35,6 +38,8 @@ export class Shard {
   readonly #ending: readonly { endTurn(): void }[];
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
+  /** The part of it that many may want at once, and that takes long together. */
+  readonly #spare = new Fifo<() => void>();
   #scheduled = false;
   #readySince: UnixMs = 0;
   readonly #onWriterKnown: (() => void)[] = [];
@@ -46,22 +51,25 @@ export class Shard {
     this.#parts = createParts(deps, {
       release: (effects) => this.#release(effects),
       schedule: (work) => this.#enqueue(work),
+      scheduleSpare: (work) => {
+        this.#spare.push(work);
+        this.#scheduleTurn();
+      },
       wakeShard: () => this.#scheduleTurn(),
-      runSoon: (instance, rank) => this.#runSoon(instance, rank),
+      runSoon: (timer) => this.#runSoon(timer),
+      isRunBehind: () => this.#run.size > OVERDUE_ROWS_MAX,
       readySince: () => this.#readySince,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       isBehind: () => this.#isBehind(),
       takeHints: () => this.#takeHints(),
+      again: (request) => this.#takeUp(request),
     });
     const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
     this.#ending = [instances, keys, rates, events, schedules, webhooks];
     this.#peerParts = {
       ...this.#parts,
-      request: (request) => {
-        this.#inbox.push(request);
-        this.#scheduleTurn();
-      },
-      wakeAt: (instance, at, rank) => this.#wakeAt(instance, at, rank),
+      request: (request) => this.#takeUp(request),
+      wakeAt: (at, timer) => this.#wakeAt(at, timer),
       block: (sequence, blocked) => this.#block(sequence, blocked),
       release: (effects) => this.#release(effects),
     };
@@ -81,10 +89,10 @@ export class Shard {
     await this.#parts.subscribers.start();
     await this.#parts.timers.start();
     let recovered = 0;
-    await loader.recoverable((instance, rank) => {
+    await loader.recoverable((timer) => {
       recovered += 1;
       // Loading it is enough: an actor whose row says `recover` is woken as recovered.
-      this.#enqueue(() => this.#runSoon(instance, rank));
+      this.#enqueue(() => this.#runSoon(timer));
     });
     this.#parts.keys.start();
     this.#parts.events.start();
@@ -130,7 +138,10 @@ export class Shard {
   /** Nothing asked is unanswered and nothing decided is uncommitted. */
   get isIdle(): boolean {
     return (
-      this.#inbox.size === 0 && this.#parts.commits.unackedUnits === 0 && this.#work.length === 0
+      this.#inbox.size === 0 &&
+      this.#parts.commits.unackedUnits === 0 &&
+      this.#work.length === 0 &&
+      this.#spare.size === 0
     );
   }
 
@@ -162,6 +173,11 @@ export class Shard {
         this.#parts.queues.abort(request);
       });
     }
+    this.#scheduleTurn();
+  }
+
+  #takeUp(request: Request): void {
+    this.#inbox.push(request);
     this.#scheduleTurn();
   }
 
@@ -289,14 +305,17 @@ export class Shard {
     let isLate = this.#fireTimers();
     this.#doWork();
     if (this.#parts.pool.hasEnded && this.#handOver(began)) isLate = true;
-    if (this.#run.size > 0) this.#runInstances(clock.monotonic());
+    this.#goOn(clock.monotonic());
     if (this.#inbox.size > 0) this.#serveRequests(began);
     this.#endTurn();
-    this.#parts.measures.turnEnded(began, this.#parts.pool.active);
+    const { measures, pool } = this.#parts;
+    const { active: running, waiting } = pool;
+    measures.turnEnded(began, { running, waiting, due: this.#run.size });
     this.#parts.out.flush();
     this.#parts.instances.showNewborn();
     this.#scheduled = false;
-    const isLeft = this.#inbox.size > 0 || this.#work.length > 0 || this.#run.size > 0;
+    const isLeft =
+      this.#inbox.size > 0 || this.#work.length > 0 || this.#spare.size > 0 || this.#mayRun;
     if (isLeft || isLate) this.#scheduleTurn();
     else this.#parts.timers.sleep();
   }
@@ -333,21 +352,43 @@ export class Shard {
     const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
     do {
       const request = this.#inbox.shift(now) as Request;
-      this.#parts.requests.handle(request);
+      const isLeft = this.#parts.requests.handle(request);
       this.#doWork();
       now = clock.monotonic();
-      this.#inbox.charge(now);
+      this.#inbox.charge(now, isLeft ? request : undefined);
     } while (this.#inbox.size > 0 && now < until && !this.#inbox.isLargeNext);
   }
 
-  /** What is due goes on by priority, for half of the turn at most: requests need the other half. */
-  #runInstances(began: number): void {
+  /**
+   * Those that were loaded, then those that are due, by priority: for half of the turn at most, because
+   * requests need the other half.
+   */
+  #goOn(began: number): void {
+    if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;
-    while (this.#run.size > 0 && clock.monotonic() - began < LIMITS.turnMs / 2) {
+    const { commits } = this.#parts;
+    const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 2;
+    commits.isUnasked = true;
+    while (this.#spare.size > 0 && hasTime()) {
+      this.#guard(this.#spare.shift() as () => void);
+      this.#doWork();
+    }
+    while (this.#mayRun && hasTime()) {
       const instance = this.#run.shift() as string;
       this.#guard(() => this.#wake(instance));
       this.#doWork();
     }
+    commits.isUnasked = false;
+  }
+
+  /** Rows or acknowledgements that end it bring a turn of their own. */
+  get #mayRun(): boolean {
+    const { instances, commits } = this.#parts;
+    return (
+      this.#run.size > 0 &&
+      instances.expected < LIMITS.dueLoadsMax &&
+      commits.unaskedUnits < LIMITS.dueUnitsMax
+    );
   }
 
   #doWork(): void {
@@ -421,7 +462,7 @@ export class Shard {
         this.#parts.pool.abort(effect.instance, effect.step);
         return;
       case 'timer':
-        this.#parts.timers.committed(effect.at, effect.instance, effect.rank);
+        this.#parts.timers.committed(effect.at, this.#timerOf(effect.instance, effect.rank));
         return;
       case 'reap':
         this.#parts.timers.push(effect.at, {
@@ -431,7 +472,7 @@ export class Shard {
         });
         return;
       case 'continue':
-        this.#runSoon(effect.instance, effect.rank);
+        this.#runSoon(this.#timerOf(effect.instance, effect.rank));
         this.#scheduleTurn();
         return;
       case 'changed':
@@ -482,17 +523,23 @@ export class Shard {
 
   // ---------------------------------------------------------------- timers
 
-  #runSoon(instance: string, rank: number): void {
-    this.#run.push(instance, rank, this.#parts.instances.tenantOf(instance));
+  #runSoon({ instance, rank, tenant }: DueTimer): void {
+    const owner = tenant === '' ? this.#parts.instances.tenantOf(instance) : tenant;
+    this.#run.push({ instance, rank, tenant: owner });
   }
 
   #wake(instance: string): void {
     this.#parts.instances.tell(instance, { kind: 'wake', recovered: false });
   }
 
-  #wakeAt(instance: string, at: UnixMs, rank: number): void {
-    if (at > this.#deps.clock.now()) this.#parts.timers.committed(at, instance, rank);
-    else this.#runSoon(instance, rank);
+  #wakeAt(at: UnixMs, timer: DueTimer): void {
+    if (at > this.#deps.clock.now()) this.#parts.timers.committed(at, timer);
+    else this.#runSoon(timer);
+  }
+
+  /** What is committed of one that is in memory. */
+  #timerOf(instance: string, rank: number): DueTimer {
+    return { instance, rank, tenant: this.#parts.instances.tenantOf(instance) };
   }
 
   /** Returns whether some may be left that are due. */
@@ -508,7 +555,7 @@ export class Shard {
   #fire(timer: Timer): void {
     switch (timer.kind) {
       case 'wake':
-        this.#runSoon(timer.instance, timer.rank);
+        this.#runSoon(timer);
         return;
       case 'reap':
         this.#parts.instances.tell(timer.instance, { kind: 'reap', task: timer.task });

@@ -15,6 +15,7 @@ import { Piscina } from 'piscina';
 import type { Config } from '../../src/config.js';
 import type { ContinuityKeys } from '../../src/core/continuity/keys.js';
 import type { DatabaseTrouble } from '../../src/errors.js';
+import { callRateMemory } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
 import type { Logger } from '../../src/log.js';
 import type { Meter } from '../../src/metrics/meter.js';
@@ -87,6 +88,8 @@ export class Supervisor {
   readonly #pool: Piscina;
   /** Of each thread. */
   readonly #heapMib: number;
+  /** Outlives the threads, too: one that is replaced is bound by what it has called. */
+  readonly #callRate: ShardTask['outbound']['rate'];
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
   #ownership: Ownership | undefined;
@@ -106,6 +109,8 @@ export class Supervisor {
     const memory = memoryMib();
     const heapMib = threadHeapMib(memory, threads);
     this.#heapMib = heapMib;
+    const { httpRatePerTenant: perSecond } = deps.config;
+    this.#callRate = perSecond === 0 ? undefined : { perSecond, memory: callRateMemory() };
     deps.log.info({ threads, heapMib, memoryMib: memory }, 'starting threads');
     this.#shards = Array.from({ length: shards }, () => undefined);
     // Without a file of its own: every thread would load it, and what the writer needs is a fifth.
@@ -256,6 +261,7 @@ export class Supervisor {
         allow: config.httpAllow,
         deny: config.httpDeny,
         proxy: egressProxyOf(config),
+        rate: this.#callRate,
       },
       webhookSecret: config.webhookSecret,
       continuityKeys: this.#deps.continuityKeys,

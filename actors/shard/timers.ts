@@ -10,10 +10,11 @@ import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Rows } from '../runtime/loader.js';
+import type { DueTimer } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 
 export type Timer =
-  | { readonly kind: 'wake'; readonly instance: string; readonly rank: number }
+  | ({ readonly kind: 'wake' } & DueTimer)
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
   | { readonly kind: 'expire'; readonly request: number };
 
@@ -26,7 +27,9 @@ export interface ShardTimersDeps {
   /** Asks for a turn, in which the shard calls `popDue`. */
   readonly wakeShard: () => void;
   /** An instance whose timer was missed. */
-  readonly onOverdue: (instance: string, rank: number) => void;
+  readonly onOverdue: (timer: DueTimer) => void;
+  /** So many wait for their turn that what a scan finds is mostly among them. */
+  readonly isBehind: () => boolean;
 }
 
 /** A timer that its event has not served by then was missed. */
@@ -80,8 +83,8 @@ export class ShardTimers {
   }
 
   /** The timer of an instance was committed; one beyond the horizon is read when its time comes. */
-  committed(at: UnixMs, instance: string, rank: number): void {
-    if (at <= this.#horizon) this.#heap.push(at, { kind: 'wake', instance, rank });
+  committed(at: UnixMs, { instance, rank, tenant }: DueTimer): void {
+    if (at <= this.#horizon) this.#heap.push(at, { kind: 'wake', instance, rank, tenant });
   }
 
   /** Hints may have been lost, of timers with any time. */
@@ -120,8 +123,8 @@ export class ShardTimers {
     const { clock, loader, wakeShard } = this.#deps;
     const from = this.#horizon;
     this.#horizon = clock.now() + LIMITS.timerHorizonMs;
-    await loader.dueTimers(from, this.#horizon, (instance, fireAt, rank) => {
-      this.#heap.push(fireAt, { kind: 'wake', instance, rank });
+    await loader.dueTimers(from, this.#horizon, (fireAt, { instance, rank, tenant }) => {
+      this.#heap.push(fireAt, { kind: 'wake', instance, rank, tenant });
     });
     wakeShard();
   }
@@ -138,14 +141,16 @@ export class ShardTimers {
   }
 
   async #scan(): Promise<void> {
-    const { clock, loader, onOverdue } = this.#deps;
+    const { clock, loader, onOverdue, isBehind } = this.#deps;
     const now = clock.now();
     if (this.#horizon - now < LIMITS.timerHorizonMs / 2) await this.#readAhead();
     const times = this.#scannedAt;
     const kind = SCANS.findIndex(({ everyMs }, at) => now - times[at]! >= everyMs);
+    // The longer looks back are made all the same: some tenant may always have more than is done.
+    if (SCANS[kind]!.everyMs === 0 && isBehind()) return;
     const to = now - OVERDUE_MS;
     const overdue = await loader.overdueTimers(this.#scannedTo - SCANS[kind]!.backMs, to);
-    for (const { instance, rank } of overdue) onOverdue(instance, rank);
+    for (const timer of overdue) onOverdue(timer);
     // The next scan goes on with what this one had no room for, when some of it has been served.
     if (overdue.length === OVERDUE_ROWS_MAX) return;
     this.#scannedTo = to;

@@ -1,11 +1,11 @@
 /**
- * The work that shards have been given and have not answered: bodies on their way, and instances that are not
- * born yet. What would wait for much longer than a second is refused while it costs nothing, so that memory
+ * The work that was taken and is not answered: bodies on their way to shards, and instances that are not born
+ * yet. What would wait for much longer than a second is refused while it costs nothing, so that memory
  * stays bounded and calm is back soon after a flood; how long that is follows from how fast work was answered
  * lately. One tenant has three quarters of the room at most (docs/limits.md). Pure: time is handed in.
  */
 
-import { unavailable } from '../../src/errors.js';
+import { type EngineError, unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 
 /** The rate is that of a server with enough to do: what one caller after the other does tells nothing. */
@@ -18,6 +18,9 @@ const BUSY_BYTES = LIMITS.workBytesMin / 2;
 const SAMPLE_MS = 1_000;
 const SAMPLE_MS_MIN = 100;
 const SAMPLE_WEIGHT = 0.5;
+
+/** So much of what all may have is a tenant's part: the rest is found by others at once. */
+export const TENANT_SHARE = 0.75;
 
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 10_000;
@@ -48,9 +51,11 @@ export class WorkUnderWay {
     const max = rows === 0 ? LIMITS.workBytesMax : this.#roomForNew();
     const own = this.#byTenant.get(tenant) ?? 0;
     // Alone, a body of any size that the transport lets in is served.
-    if (own > 0 && own + weight > max * 0.75)
-      throw this.#refusal('of the tenant ', own, max * 0.75);
-    if (this.#all > 0 && this.#all + weight > max) throw this.#refusal('', this.#all, max);
+    const part = max * TENANT_SHARE;
+    if (own > 0 && own + weight > part) throw this.#refusal('of the tenant ', own, part);
+    // What a newcomer finds is not taken from it by what others were given while there was more room.
+    const all = own + weight <= max - part ? LIMITS.workBytesMax : max;
+    if (this.#all > 0 && this.#all + weight > all) throw this.#refusal('', this.#all, all);
     this.#byTenant.set(tenant, own + weight);
     this.#all += weight;
     if (this.#since === undefined && this.#all >= BUSY_BYTES) {
@@ -58,6 +63,12 @@ export class WorkUnderWay {
       this.#done = 0;
     }
     return weight;
+  }
+
+  /** Why nobody can begin so much; undefined: somebody may. */
+  refusalOf(bytes: number): EngineError | undefined {
+    const max = LIMITS.workBytesMax;
+    return this.#all > 0 && this.#all + bytes > max ? this.#refusal('', this.#all, max) : undefined;
   }
 
   /** It was answered, whatever the answer is. */
@@ -95,7 +106,7 @@ export class WorkUnderWay {
     );
   }
 
-  #refusal(whose: string, held: number, max: number) {
+  #refusal(whose: string, held: number, max: number): EngineError {
     const rate = this.#rate ?? LIMITS.workBytesUnmeasured / LIMITS.workWaitMs;
     const retryMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, held / rate));
     const text = `too much work ${whose}is under way: ${kib(held)} of ${kib(max)} KiB`;

@@ -38,7 +38,7 @@ import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from '.
 import type { Subscribers } from './subscribers.js';
 
 export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Room, 'ids'> {
-  readonly sender: Pick<WebhookSender, 'isSigned' | 'send'>;
+  readonly sender: Pick<WebhookSender, 'isSigned' | 'turn' | 'send'>;
   readonly subscribers: Pick<Subscribers, 'get'>;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
@@ -218,7 +218,7 @@ export class Webhooks {
   #begin(entry: Entry, releaseSlot: () => void): void {
     const { clock, now, sender, subscribers, keyring } = this.#deps;
     const row = entry.row as WebhookRow;
-    const { url, body, subscription_id } = row;
+    const { url, body, subscription_id, tenant_id } = row;
     const subscription = subscription_id === null ? undefined : subscribers.get(subscription_id);
     if (subscription_id !== null && subscription === undefined) {
       releaseSlot();
@@ -230,7 +230,9 @@ export class Webhooks {
     const attempt = beginAttempt(row, () => this.#newId(entry), now(), isSigned);
     entry.phase = 'sending';
     entry.attempt = attempt;
-    entry.controller = new AbortController();
+    const controller = new AbortController();
+    const { signal } = controller;
+    entry.controller = controller;
     entry.releaseSlot = releaseSlot;
     entry.lane.active += 1;
     // Nobody waits for this: it only shows what goes on. A parked one is not to be found by a restart.
@@ -240,11 +242,15 @@ export class Webhooks {
       turn.put('webhook.set', entry.id, entry.row);
       this.#commit(entry, turn);
     }
-    const began = clock.monotonic();
+    let began = clock.monotonic();
     const isLocked = subscription !== undefined && secret === undefined;
+    const send = () => {
+      began = clock.monotonic();
+      return sender.send({ url, body, secret }, signal);
+    };
     const sending = isLocked
       ? Promise.resolve(LOCKED)
-      : sender.send({ url, body, secret }, entry.controller.signal);
+      : (sender.turn?.(tenant_id, signal).then(send) ?? send());
     sending.then((outcome) =>
       this.#deps.schedule(() => this.#came(entry, attempt, outcome, clock.monotonic() - began)),
     );

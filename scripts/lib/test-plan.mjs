@@ -17,6 +17,7 @@ const SLOW = [
   'fuzz/fuzz',
   'integration/continuity-migration-crash',
   'integration/two-engines',
+  'integration/proxies',
   'api/shards',
   'api/stream',
   'integration/start-refusals',

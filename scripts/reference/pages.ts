@@ -10,6 +10,7 @@ import { functionRegions } from './functions.js';
 import { handlerRegions } from './handlers.js';
 import { metricRegions } from './metrics.js';
 import { operatorRegions } from './operators.js';
+import { rawRequestRegions } from './raw-requests.js';
 import type { Regions } from './regions.js';
 import { rootRegions } from './roots.js';
 import { exampleText, HOOKS_EXAMPLE } from './sequence-examples.js';
@@ -38,5 +39,6 @@ export function referencePages(): Readonly<Record<string, Regions>> {
     'docs/reference/errors.md': errorRegions(),
     'docs/reference/environment.md': environmentRegions(),
     'docs/reference/metrics.md': metricRegions(),
+    'docs/reference/http.md': rawRequestRegions(),
   };
 }

@@ -58,8 +58,7 @@ export type JsonResult =
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
   const { maxValues, areNamesUnique } = limits;
   if (maxValues !== undefined && hasMoreValues(text, maxValues)) {
-    const message = `the body has more than ${maxValues} values and names of members`;
-    return { ok: false, problem: { kind: 'values', message } };
+    return { ok: false, problem: { kind: 'values', message: tooManyValues(limits) } };
   }
   if (!isWellFormed(text)) return { ok: false, problem: rawSurrogateProblem(text) };
   if (isSuspicious(text, limits)) {
@@ -76,6 +75,10 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS
   const repeated = isAsked ? findRepeatedName(text) : undefined;
   if (repeated === undefined) return { ok: true, value };
   return { ok: false, problem: hazardProblem(text, repeated) };
+}
+
+export function tooManyValues({ maxValues }: JsonLimits): string {
+  return `the body has more than ${maxValues} values and names of members`;
 }
 
 /**

@@ -10,7 +10,10 @@ const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
   [/^28P01$/, 'refuses the password: set user and password in DATABASE_URL'],
   [/^28/, 'refuses this user: set another one in DATABASE_URL, or allow it in pg_hba.conf'],
   [/^3D000$/, 'does not exist: create it (createdb), or set another one in DATABASE_URL'],
-  [/^42501$/, 'does not give this user the rights it needs: let it own the database'],
+  [
+    /^42501$/,
+    'does not give this user the rights it needs: let it own the database, or see docs/operate/roles.md',
+  ],
   [/^25006$/, 'only reads: DATABASE_URL must name the primary server, not a replica'],
 ];
 
@@ -23,17 +26,23 @@ const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
 
 const OTHERWISE = 'cannot be used: look at DATABASE_URL';
 
-/** @param error that connecting, or the first statements, failed with */
-export function databaseRefusal(connectionString: string, error: Error): ConfigError {
+/**
+ * @param error that connecting, or the first statements, failed with
+ * @param variable that says the connection string
+ */
+export function databaseRefusal(
+  connectionString: string,
+  error: Error,
+  variable = 'DATABASE_URL',
+): ConfigError {
   const { code = '' } = error as { code?: string };
   const [, advice] =
     ADVICE.find(([sqlState]) => sqlState.test(code)) ??
     CLIENT_ADVICE.find(([message]) => message.test(error.message)) ??
     [];
   const said = code === '' ? error.message : `${error.message}, ${code}`;
-  return new ConfigError(`${placeOf(connectionString)} ${advice ?? OTHERWISE} (${said})`, {
-    cause: error,
-  });
+  const todo = (advice ?? OTHERWISE).replaceAll('DATABASE_URL', variable);
+  return new ConfigError(`${placeOf(connectionString)} ${todo} (${said})`, { cause: error });
 }
 
 /** Host and database, without user and password. */

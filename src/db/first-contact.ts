@@ -11,6 +11,8 @@ import { withClient } from './pool.js';
 
 export interface FirstContact {
   readonly connectionString: string;
+  /** The same database as the role that owns its tables. */
+  readonly ownerUrl: string;
   /** A server that may lose what was committed is taken all the same. */
   readonly isUnsafeAccepted: boolean;
   /** Ends the waiting. */
@@ -30,15 +32,21 @@ const RETRY_MS = 500;
 
 /** @throws ConfigError or SchemaError, which say what to do */
 export async function firstContact(options: FirstContact): Promise<void> {
-  const { connectionString, isUnsafeAccepted, signal, onAway } = options;
+  const { connectionString, ownerUrl, isUnsafeAccepted, signal, onAway } = options;
   for (let attempts = 1; !signal.aborted; attempts++) {
+    let isOwner = false;
     try {
       await checkServer(connectionString, isUnsafeAccepted);
-      await migrate(connectionString, MIGRATIONS_DIR, OWNERSHIP_VERSION);
+      isOwner = ownerUrl !== connectionString;
+      await migrate(ownerUrl, MIGRATIONS_DIR, OWNERSHIP_VERSION);
       return;
     } catch (error) {
       if (error instanceof ConfigError || error instanceof SchemaError) throw error;
-      if (!isAway(error)) throw databaseRefusal(connectionString, error as Error);
+      if (!isAway(error)) {
+        throw isOwner
+          ? databaseRefusal(ownerUrl, error as Error, 'DATABASE_MIGRATION_URL')
+          : databaseRefusal(connectionString, error as Error);
+      }
       onAway(error, attempts);
       await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }

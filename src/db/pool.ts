@@ -36,6 +36,8 @@ export interface ConnectionOptions {
 export interface PoolOptions extends ConnectionOptions {
   /** Connections at most. */
   readonly connectionsMax: number;
+  /** What runs over them may be narrowed to one tenant by `forTenant`. */
+  readonly isForTenants?: boolean;
   /** Told of errors of idle connections, which nobody else awaits. */
   readonly onError: (error: Error) => void;
 }
@@ -68,6 +70,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     ...clientConfig(options),
     max: options.connectionsMax,
     idleTimeoutMillis: POOL_IDLE_TIMEOUT_MS,
+    ...(options.isForTenants ? { onConnect: prepareNarrowing } : {}),
   });
   pool.on('error', options.onError);
   return pool;
@@ -99,15 +102,75 @@ export function createClient(options: ConnectionOptions, pipeline = false): pg.C
   return new pg.Client({ ...clientConfig(options), pipeline });
 }
 
+/** The role that sees rows of one tenant (`row-security.ts`). */
+export const READER_ROLE = 'engine_reader';
+
+/** What narrows, prepared once on a connection: it is sent with every statement, and never alone. */
+const NARROWING = 'engine_narrowing';
+
+/** Both settings end with the transaction, so that no connection stays narrowed, or stays open to all. */
+async function prepareNarrowing(client: pg.ClientBase): Promise<void> {
+  await client.query(
+    `prepare ${NARROWING} (text) as select set_config('role', '${READER_ROLE}', true), ` +
+      "set_config('engine.tenant', $1, true)",
+  );
+}
+
+/** Of the connections of `pg`, what a query or cursor is submitted to. */
+interface Wire {
+  readonly stream: { cork?(): void; uncork?(): void };
+  bind(message: { readonly statement: string; readonly values: readonly string[] }): void;
+  execute(message: object): void;
+}
+
+interface Submitted {
+  submit(wire: Wire): unknown;
+  handleDataRow(message: unknown): void;
+  handleCommandComplete(message: unknown, wire: Wire): void;
+}
+
+/**
+ * Has a query or cursor see rows of one tenant only, as far as row level security is on. What narrows goes
+ * before it in the same message and the same transaction, so that it costs no round trip; what it answers is
+ * kept from the query. The pool is one with `isForTenants`, and the query is none of simple text: that would
+ * leave the transaction open.
+ */
+export function forTenant<Q extends object>(query: Q, tenant: string): Q {
+  const inner = query as unknown as Submitted;
+  const { submit, handleDataRow, handleCommandComplete } = inner;
+  let isNarrowed = false;
+  inner.submit = (wire) => {
+    wire.stream.cork?.();
+    try {
+      wire.bind({ statement: NARROWING, values: [tenant] });
+      wire.execute({});
+      return submit.call(inner, wire);
+    } finally {
+      wire.stream.uncork?.();
+    }
+  };
+  inner.handleDataRow = (message) => {
+    if (isNarrowed) handleDataRow.call(inner, message);
+  };
+  inner.handleCommandComplete = (message, wire) => {
+    if (isNarrowed) handleCommandComplete.call(inner, message, wire);
+    isNarrowed = true;
+  };
+  return query;
+}
+
 /**
  * Runs `use` with a cursor over the rows of `sql` on a connection of its own. The cursor is closed
  * and the connection given back whatever happens; a connection that failed is not used again.
+ *
+ * @param tenant see `forTenant`
  */
 export async function withCursor<Row, Result>(
   pool: pg.Pool,
   sql: string,
   values: readonly unknown[],
   use: (reader: RowReader<Row>) => Promise<Result>,
+  tenant?: string,
 ): Promise<Result> {
   const client = await pool.connect();
   let failure: Error | undefined;
@@ -123,7 +186,8 @@ export async function withCursor<Row, Result>(
   broken.catch(() => undefined);
   client.on('error', onError);
   try {
-    const cursor = client.query(new Cursor<Row>(sql, [...values], { types: columnTypes }));
+    const plain = new Cursor<Row>(sql, [...values], { types: columnTypes });
+    const cursor = client.query(tenant === undefined ? plain : forTenant(plain, tenant));
     const read = async (rowsMax: number, timeoutMs: number) => {
       const giveUp = () => onError(new Error(NO_ANSWER_TEXT));
       const timer = setTimeout(giveUp, timeoutMs).unref();

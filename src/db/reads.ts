@@ -7,7 +7,7 @@
 
 import type pg from 'pg';
 import { LIMITS } from '../limits.js';
-import { Reader } from './reads/reader.js';
+import { Reader, readSlots } from './reads/reader.js';
 
 /**
  * How the pool of reads is made (see `createPool`). Few connections, since each of them may hold one
@@ -17,6 +17,7 @@ import { Reader } from './reads/reader.js';
 export const READ_POOL_OPTIONS = {
   connectionsMax: LIMITS.readsMax,
   statementTimeoutMs: LIMITS.slowReadMs,
+  isForTenants: true,
 } as const;
 
 /**
@@ -27,5 +28,5 @@ export type Reads = Reader;
 
 /** @param slowReadMs how long one answer may take in all */
 export function createReads(pool: pg.Pool, slowReadMs: number = LIMITS.slowReadMs): Reads {
-  return new Reader(pool, slowReadMs);
+  return new Reader({ pool, slowReadMs, slots: readSlots(), isWalled: false });
 }

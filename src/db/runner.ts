@@ -4,8 +4,8 @@
  * silent is given up, and its connection with it. Errors are those of `pg`.
  */
 
-import type pg from 'pg';
-import { type RowReader, withCursor } from './pool.js';
+import pg from 'pg';
+import { forTenant, type RowReader, withCursor } from './pool.js';
 
 export interface Statement {
   /** Prepared under this name on each connection, so it must always stand for the same text. */
@@ -17,16 +17,27 @@ export interface Statement {
 export class Runner {
   readonly #pool: pg.Pool;
   readonly #timeoutMs: number;
+  readonly #tenant: string | undefined;
 
-  /** @param timeoutMs for an answer, and for each piece of `each` */
-  constructor(pool: pg.Pool, timeoutMs: number) {
+  /**
+   * @param timeoutMs for an answer, and for each piece of `each`
+   * @param tenant whose rows alone are seen (see `forTenant`)
+   */
+  constructor(pool: pg.Pool, timeoutMs: number, tenant?: string) {
     this.#pool = pool;
     this.#timeoutMs = timeoutMs;
+    this.#tenant = tenant;
   }
 
   async all<Row extends object>({ name, text, values }: Statement): Promise<Row[]> {
     // The limit is the query's, not the pool's: there it would end cursors that have long been read.
-    const query = { name, text, values: [...values], query_timeout: this.#timeoutMs };
+    const config = {
+      text,
+      values: [...values],
+      query_timeout: this.#timeoutMs,
+      ...(name && { name }),
+    };
+    const query = this.#tenant === undefined ? config : narrowed(config, this.#tenant);
     return (await this.#pool.query<Row>(query as pg.QueryConfig)).rows;
   }
 
@@ -39,7 +50,7 @@ export class Runner {
     { text, values }: Omit<Statement, 'name'>,
     use: (reader: RowReader<Row>) => Promise<Result>,
   ): Promise<Result> {
-    return withCursor(this.#pool, text, values, use);
+    return withCursor(this.#pool, text, values, use, this.#tenant);
   }
 
   /** Calls `take` with every row, one piece after the other. */
@@ -56,4 +67,17 @@ export class Runner {
       }
     });
   }
+}
+
+/**
+ * Prepared under a name of its own: a plan is made for one role, and would be made anew at each change. A
+ * statement without values must not go as simple text, which would leave the transaction open.
+ */
+function narrowed(
+  config: pg.QueryConfig & { readonly query_timeout: number },
+  tenant: string,
+): pg.Query {
+  const { name, query_timeout } = config;
+  const own = { ...config, queryMode: 'extended', ...(name && { name: `${name} of tenant` }) };
+  return forTenant(Object.assign(new pg.Query(own), { query_timeout }), tenant);
 }

@@ -42,6 +42,10 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
     if (!target.ok) return blocked(target.message);
     const dispatcher = await deps.dispatcher();
     if (dispatcher === undefined) return known(refusedSlot('closed'));
+    if (deps.rate !== undefined) {
+      const refusal = await context.waitFor(deps.rate.wait(context.tenant, context.signal));
+      if (refusal !== undefined) return known(refusedSlot(refusal));
+    }
     const slots = context.isLong ? deps.longSlots : deps.slots;
     const path = [context.tenant, target.url.origin];
     const slot = await context.waitFor(slots.acquire(path, context.signal));

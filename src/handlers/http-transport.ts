@@ -6,6 +6,7 @@
 import type { Dispatcher } from 'undici';
 import { FairSlots } from '../fair-slots.js';
 import { type AddressPolicy, type Resolver, systemResolver } from './address-guard.js';
+import type { CallRate } from './call-rate.js';
 import { type SetTimer, systemTimer } from './deadline.js';
 import type { AgentOptions, EgressProxy } from './http-agent.js';
 
@@ -47,6 +48,8 @@ export interface HttpRequestDeps {
    * Opening takes some 80 ms of the thread: no deadline of a request may run meanwhile.
    */
   readonly dispatcher: () => Promise<Dispatcher | undefined>;
+  /** Of each tenant over all threads; undefined: as many calls a second as the slots let through. */
+  readonly rate: CallRate | undefined;
   readonly slots: FairSlots;
   /** Of requests that may take longer than a minute. */
   readonly longSlots: FairSlots;
@@ -65,13 +68,14 @@ export interface HttpOptions {
   readonly isAllowed: AddressPolicy;
   /** Absent: connections are made directly. */
   readonly proxy?: EgressProxy | undefined;
+  readonly rate?: CallRate | undefined;
   readonly resolve?: Resolver;
   readonly setTimer?: SetTimer;
 }
 
 /** What the requests of one thread share. The caller closes it. */
 export function openHttp(options: HttpOptions): HttpRequestDeps {
-  const { isAllowed, resolve = systemResolver, setTimer = systemTimer, proxy } = options;
+  const { isAllowed, resolve = systemResolver, setTimer = systemTimer, proxy, rate } = options;
   const slots = new FairSlots(SLOT_LIMITS);
   const longSlots = new FairSlots(LONG_SLOT_LIMITS);
   const large = new FairSlots(LARGE_LIMITS);
@@ -84,12 +88,13 @@ export function openHttp(options: HttpOptions): HttpRequestDeps {
   };
   const close = async () => {
     isClosed = true;
+    rate?.close();
     slots.close();
     longSlots.close();
     large.close();
     await (await opened)?.destroy();
   };
-  return { isAllowed, dispatcher, slots, longSlots, large, setTimer, close };
+  return { isAllowed, dispatcher, rate, slots, longSlots, large, setTimer, close };
 }
 
 /** Undici would be a part of every shard's start, and most shards never ask for it. */

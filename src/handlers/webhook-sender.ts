@@ -38,12 +38,14 @@ export interface WebhookSender {
   readonly isSigned: boolean;
   /** Why nothing is ever sent to the address; undefined when something may be. */
   problemOf(url: string): string | undefined;
+  /** When the tenant may send the next one, whatever comes of it; absent: now. Never rejects. */
+  readonly turn?: (tenant: string, signal: AbortSignal) => Promise<unknown>;
   /** Never rejects. Once the signal aborts it settles without delay, as `aborted`. */
   send(request: WebhookRequest, signal: AbortSignal): Promise<AttemptOutcome>;
 }
 
 export interface WebhookSenderDeps {
-  readonly http: Pick<HttpRequestDeps, 'dispatcher' | 'isAllowed' | 'setTimer'>;
+  readonly http: Pick<HttpRequestDeps, 'dispatcher' | 'isAllowed' | 'rate' | 'setTimer'>;
   /** Of the deployment; undefined: what goes to its addresses is not signed. */
   readonly secret: string | undefined;
   /** Engine time in milliseconds. */
@@ -73,7 +75,13 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
     const target = checkUrl(url, deps.http.isAllowed);
     return target.ok ? undefined : target.message;
   };
-  return { isSigned: deps.secret !== undefined, problemOf, send };
+  const { rate } = deps.http;
+  return {
+    isSigned: deps.secret !== undefined,
+    problemOf,
+    ...(rate && { turn: (tenant, signal) => rate.wait(tenant, signal) }),
+    send,
+  };
 }
 
 interface Chain {

@@ -9,6 +9,7 @@ import { EngineError, unavailable } from '../errors.js';
 import { FairSlots } from '../fair-slots.js';
 import { LIMITS } from '../limits.js';
 import { LineLimit } from '../log.js';
+import { AddressCensus } from './address-census.js';
 
 const RETRY_AFTER_MS = 1_000;
 const REFUSED_LINES_PER_SECOND = 1;
@@ -61,6 +62,7 @@ export class Connections {
   refused = 0;
   readonly #slots: FairSlots;
   readonly #log: ConnectionsLog;
+  readonly #census = new AddressCensus();
   readonly #lines = new LineLimit(REFUSED_LINES_PER_SECOND);
 
   constructor(bounds: ConnectionBounds, log: ConnectionsLog) {
@@ -70,23 +72,51 @@ export class Connections {
   }
 
   get open(): number {
-    return this.#slots.active;
+    return this.#slots.active - this.#census.stale;
   }
 
   /**
-   * @param address undefined where the backend cannot tell it of a connection that closes
+   * @param address undefined: of a trusted proxy, whose connections are bounded by all
    * @returns what gives the place back once the connection is closed, or why there is none
    */
   admit(address: string | undefined, nowMs: number): (() => void) | EngineError {
-    const release = this.#slots.take(address === undefined ? [] : [address]);
-    if (release !== undefined) return release;
+    return this.#slots.take(address === undefined ? [] : [address]) ?? this.#refuse(nowMs);
+  }
+
+  /**
+   * For a backend that does not tell whose connection closes: it says `left` for each that was admitted.
+   *
+   * @param address as `addressKey` writes it
+   * @param isProxy of a trusted proxy, whose connections are bounded by all
+   * @param port where the connections come in
+   * @returns why there is no place
+   */
+  admitUntold(
+    address: string,
+    isProxy: boolean,
+    port: number,
+    nowMs: number,
+  ): EngineError | undefined {
+    const path = isProxy ? [] : [address];
+    let place = this.#slots.take(path);
+    if (place === undefined && this.#census.settle(port, nowMs)) place = this.#slots.take(path);
+    if (place === undefined) return this.#refuse(nowMs);
+    this.#census.came(address, place);
+    return undefined;
+  }
+
+  left(): void {
+    this.#census.left();
+  }
+
+  #refuse(nowMs: number): EngineError {
     this.refused += 1;
     const { max, perAddressMax } = this.bounds;
     const more = this.#lines.admit(nowMs);
     if (more !== undefined) {
       this.#log.warn({ open: this.open, max, perAddressMax, ...more }, 'a connection was refused');
     }
-    if (this.open >= max) {
+    if (this.#slots.active >= max) {
       return unavailable('ENG_OVERLOADED', `${max} connections are open (ENGINE_MAX_CONNECTIONS)`);
     }
     return new EngineError(

@@ -24,6 +24,10 @@ export class BodyBudget {
     this.#bytesMax = bytesMax;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** False, and nothing taken, if `bytes` more would exceed the budget. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#bytesMax) return false;
@@ -93,7 +97,7 @@ export interface BodyReaderOptions {
 
 export class BodyReader {
   readonly #options: BodyReaderOptions;
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #refusal: Refusal | undefined;
   #bytes = 0;
   #bytesHeld = 0;
@@ -171,15 +175,19 @@ export class BodyReader {
   }
 
   #drop(refusal: Refusal): Refusal {
-    this.#chunks.length = 0;
-    this.#options.budget.give(this.#bytesHeld);
-    this.#bytesHeld = 0;
+    this.#forget();
     return refusal;
   }
 
   #leave(): void {
     this.isOver = true;
     this.#options.deadlines.delete(this);
+    this.#forget();
+  }
+
+  /** Its exchange refers to the reader until the answer. */
+  #forget(): void {
+    this.#chunks = [];
     this.#options.budget.give(this.#bytesHeld);
     this.#bytesHeld = 0;
   }

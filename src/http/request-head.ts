@@ -5,6 +5,7 @@
  * the callback returns, hence everything is copied here at once.
  */
 
+import http from 'node:http';
 import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
 import { EngineError, invalid, tooLarge, unsupportedEncoding } from '../errors.js';
 import { requestIdFrom } from './request-id.js';
@@ -32,6 +33,7 @@ export const CAPTURED_HEADERS = [
   'x-trigger-timestamp',
   'x-trigger-nonce',
   'x-engine-signature',
+  'x-forwarded-for',
   'prefer',
 ] as const;
 
@@ -49,6 +51,7 @@ const REQUEST_ID = slotOf('x-request-id');
 const ORIGIN = slotOf('origin');
 const CONTENT_ENCODING = slotOf('content-encoding');
 const TRACEPARENT = slotOf('traceparent');
+const FORWARDED_FOR = slotOf('x-forwarded-for');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /**
@@ -69,6 +72,10 @@ const SINGLE_MASK = [
 const LENGTH = /^\d{1,15}$/;
 /** What may not stand in a target: blanks, controls, bytes beyond ASCII, and a fragment. */
 const TARGET_UNWANTED = /[^\x21-\x7e]|#/;
+/** A name or an address with its port; empty if the target has none. Two of them joined are none. */
+const HOST_VALUE = /^(?:\[[\w:.%]+\]|[\w.~!$&'()*+;=%-]*)(?::\d{0,5})?$/;
+/** Methods that are known, though not to every route. There are no tunnels. */
+const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => method !== 'CONNECT'));
 const EMPTY = Buffer.alloc(0);
 
 export class RequestHead implements HttpRequest {
@@ -110,6 +117,9 @@ export class RequestHead implements HttpRequest {
     } else if (slot === TRACEPARENT) {
       // Of two nobody knows which one counts: malformed, which is ignored.
       this.#values[slot] = '';
+    } else if (slot === FORWARDED_FOR) {
+      // One list over all lines: some proxies append a line, others to the last one.
+      this.#values[slot] += `, ${value}`;
     }
   }
 
@@ -135,11 +145,18 @@ export class RequestHead implements HttpRequest {
       return headersTooLarge(`more than ${HEADER_COUNT_MAX} headers`);
     }
     if (this.#fault !== undefined) return invalid(this.#fault);
-    if (this.#values[HOST] === undefined) return invalid('header host is missing');
+    if (!METHODS.has(this.method)) return METHOD_UNKNOWN;
+    const host = this.#values[HOST];
+    if (host === undefined) return invalid('header host is missing');
+    if (!HOST_VALUE.test(host)) return invalid('header host is neither a name nor an address');
     if (!this.path.startsWith('/') || hasUnwanted(this.path) || hasUnwanted(this.query)) {
       return invalid('the request target must be a path in printable ASCII');
     }
     return this.#settleLength(limits) ?? this.#encodingRefusal();
+  }
+
+  forgetBody(): void {
+    this.body = EMPTY;
   }
 
   header(name: string): string | undefined {
@@ -191,6 +208,8 @@ export class RequestHead implements HttpRequest {
     return unsupportedEncoding(/^[\w.+, *-]{1,64}$/.test(named) ? named : 'of an unknown name');
   }
 }
+
+export const METHOD_UNKNOWN = invalid('the method is none that is served');
 
 export const bodyTooLarge = (maxBodyBytes: number) =>
   tooLarge(`the body is larger than ${maxBodyBytes} bytes`);

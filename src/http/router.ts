@@ -30,19 +30,23 @@ import { wantsHome } from './home-page.js';
 import type { InsecureGuard } from './insecure-guard.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
-import { checkCall, type FrontDeps, type FrontOperations } from './operations/operation.js';
+import {
+  checkCall,
+  type FrontBodies,
+  type FrontDeps,
+  type FrontOperations,
+} from './operations/operation.js';
 import type { RequestWatch, WatchedExchange } from './request-watch.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 import { DEFECT, refusalReply } from './transport.js';
 
-export interface RouterDeps {
+export interface RouterDeps extends FrontBodies {
   readonly gate: Gate;
   readonly authorise: Authorise;
   readonly admission: Pick<Admission, 'admit'>;
   /** Before keys and tenants; undefined while keys are asked for. */
   readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
-  readonly validators: Validators;
   readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
   readonly operations: FrontOperations;
   /** What a person is shown who opens the bare address. */
@@ -54,6 +58,7 @@ export interface RouterDeps {
   readonly log: Logger;
 }
 
+const NO_BODY = Buffer.alloc(0);
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 export function createRouter(deps: RouterDeps): HttpHandler {
@@ -191,7 +196,7 @@ function serve(
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
   const room = isOpenToAll(route)
     ? undefined
-    : admission.admit(route, caller.tenant, caller.key === undefined, request.body);
+    : admission.admit(route, caller.tenant, caller.key === undefined, request.body, raw);
   if (room === undefined) {
     serveCaller(deps, request, given, { route, params: raw }, caller, traceparent);
     return;
@@ -302,10 +307,10 @@ function serveHere(
   exchange: HttpExchange,
   { route, tenant, params, traceparent, key }: Authorised & Pick<Caller, 'key'>,
 ): void {
-  const { operations, validators } = deps;
+  const { operations } = deps;
   const front = { ...deps.front, reads: deps.front.reads.of(tenant) };
   // That each function has the call of its route is checked where they are put together.
-  const call = checkCall(validators, route.id as FrontRouteId, {
+  const call = checkCall(deps, route.id as FrontRouteId, {
     tenant,
     isOfTenantKey: key !== undefined,
     by: key === undefined ? 'root' : key.name || key.id,
@@ -316,19 +321,24 @@ function serveHere(
     traceparent,
     header: (name) => request.header(name),
     peer: request.peer,
-    raw: request.body,
+    raw: route.isRaw ? request.body : NO_BODY,
     host: request.header('host'),
     wantsPage: /\btext\/html\b/i.test(request.header('accept') ?? ''),
     lastEventId: request.header('last-event-id'),
-  }) as never;
-  const answer =
+  });
+  request.forgetBody();
+  const answerTo = (checked: never) =>
     route.owner === 'front'
-      ? operations[route.id as RoutesOf<'front'>](front, call).then(
+      ? operations[route.id as RoutesOf<'front'>](front, checked).then(
           (reply) => () => exchange.reply(reply),
         )
-      : operations[route.id as RoutesOf<'stream'>](front, call).then(
+      : operations[route.id as RoutesOf<'stream'>](front, checked).then(
           (feed) => () => feed(exchange),
         );
+  const answer =
+    call instanceof Promise
+      ? call.then((checked) => answerTo(checked as never))
+      : answerTo(call as never);
   answer.then(
     (give) => attempt(deps, request, exchange, give),
     (error: unknown) => replyError(deps, request, exchange, error),
@@ -350,12 +360,14 @@ function askShard(
 ): void {
   const { client, validators } = deps;
   const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
+  const body = route.body === undefined ? '' : textOf(request.body);
+  request.forgetBody();
   const id = client.send(
     shardFor(client, route, tenant, params),
     route.id as ShardRouteId,
     tenant,
     Object.values(params).join('/'),
-    route.body === undefined ? '' : textOf(request.body),
+    body,
     (reply) => attempt(deps, request, exchange, () => exchange.reply(httpReply(reply))),
     traceparent,
     query,

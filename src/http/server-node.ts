@@ -6,10 +6,10 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { EngineError } from '../errors.js';
+import { EngineError, invalid } from '../errors.js';
 import { LIMITS } from '../limits.js';
 import { unusable } from './free-port.js';
-import { headersTooLarge, RequestHead } from './request-head.js';
+import { headersTooLarge, METHOD_UNKNOWN, RequestHead } from './request-head.js';
 import type {
   HttpHandler,
   HttpReply,
@@ -27,16 +27,35 @@ import {
   typeHeaders,
 } from './transport.js';
 
-/** An idle connection, or one whose headers do not arrive, lives as long as with uWebSockets.js. */
-const IDLE_TIMEOUT_MS = 10_000;
+/** A connection whose headers do not arrive lives as long as with uWebSockets.js. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/**
+ * Between two requests longer than proxies keep idle connections (nginx 60 s): who closes second never sends
+ * a request into a connection that is being closed.
+ */
+const KEEP_ALIVE_MS = 75_000;
 const REQUEST_TIME_MAX_MS = 60_000;
 const TIMEOUT_CHECK_MS = 2_000;
 
 interface ConnectionState {
   /** Requests that have no whole answer. */
   open: number;
+  /** Nothing more is served: the client is told that the connection closes. */
   isRefused: boolean;
+  /** Whose body has not been taken whole; requests behind it wait, lest it be refused. */
+  reading: { readonly req: http.IncomingMessage; readonly exchange: NodeExchange } | undefined;
+  readonly behind: (() => void)[];
+  /** Told once the requests before it are answered: what came behind them is no request. */
+  last: Refusal | undefined;
 }
+
+const newState = (): ConnectionState => ({
+  open: 0,
+  isRefused: false,
+  reading: undefined,
+  behind: [],
+  last: undefined,
+});
 
 const TOO_MANY_PIPELINED = new EngineError(
   'ENG_TOO_MANY_CONNECTIONS',
@@ -44,6 +63,7 @@ const TOO_MANY_PIPELINED = new EngineError(
   1_000,
 );
 
+const MALFORMED = invalid('malformed HTTP request');
 const NON_ASCII = /[\u0080-\u00ff]/;
 
 /** Serves on node:http. Rejects with an `Error` if the address cannot be bound. */
@@ -56,34 +76,46 @@ export async function startNodeServer(
     // The exact bound is ours; Node only has to stop what is far beyond it.
     maxHeaderSize: options.maxHeaderBytes * 2,
     requireHostHeader: false,
-    keepAliveTimeout: IDLE_TIMEOUT_MS,
-    headersTimeout: IDLE_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: REQUEST_TIME_MAX_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_MS,
   });
   const states = new WeakMap<Duplex, ConnectionState>();
+  const stateOf = (socket: Duplex) => {
+    let state = states.get(socket);
+    if (state === undefined) {
+      state = newState();
+      states.set(socket, state);
+    }
+    return state;
+  };
   const serve = (expectsContinue: boolean) => {
     return (req: http.IncomingMessage, res: http.ServerResponse) => {
-      const { socket } = req;
-      let state = states.get(socket);
-      if (state === undefined) {
-        state = { open: 0, isRefused: false };
-        states.set(socket, state);
-      }
-      // Nothing is served behind a refusal: the client was told that the connection closes.
+      const state = stateOf(req.socket);
       if (state.isRefused) return;
-      serveOne(transport, req, res, state, expectsContinue);
+      state.open += 1;
+      res.on('close', () => {
+        state.open -= 1;
+        if (state.open === 0 && state.last !== undefined) {
+          refuseUnparsed(options, state.last, req.socket);
+        }
+      });
+      if (state.reading === undefined) serveOne(transport, req, res, state, expectsContinue);
+      else state.behind.push(() => serveOne(transport, req, res, state, expectsContinue));
     };
   };
   boundConnections(server, options);
   server.on('request', serve(false));
   server.on('checkExpectation', serve(false));
   server.on('checkContinue', serve(true));
+  server.on('connect', (req, socket) => {
+    refuseRest(options, stateOf(req.socket), METHOD_UNKNOWN, socket);
+  });
   server.on('clientError', (err, socket) => {
-    // While an earlier request of the connection waits, a reply would be taken for its own.
-    const state = states.get(socket);
-    if (socket.writable && !state?.open && !state?.isRefused) refuseUnparsed(options, err, socket);
-    else socket.destroy();
+    const refusal = unparsedRefusal(err);
+    if (refusal === undefined || !socket.writable) socket.destroy();
+    else refuseRest(options, stateOf(socket), refusal, socket);
   });
 
   try {
@@ -136,18 +168,17 @@ function serveOne(
     mark < 0 ? target : target.slice(0, mark),
     mark < 0 ? '' : target.slice(mark + 1),
   );
-  head.peer = () => req.socket.remoteAddress ?? '';
+  head.peer = () => transport.clientOf(head, req.socket.remoteAddress ?? '');
   const raw = req.rawHeaders;
   for (let i = 0; i + 1 < raw.length; i += 2) {
     head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));
   }
-  if (req.httpVersionMajor === 0) head.reject('HTTP/0.9 is not served');
+  if (req.httpVersionMajor !== 1) head.reject(`HTTP/${req.httpVersion} is not served`);
+  else if (req.httpVersionMinor === 0 && req.headers['transfer-encoding'] !== undefined) {
+    head.reject('HTTP/1.0 has no transfer-encoding');
+  }
   const exchange = new NodeExchange(transport, head, res, state);
-  state.open += 1;
-  res.on('close', () => {
-    state.open -= 1;
-    exchange.abort();
-  });
+  res.on('close', () => exchange.abort());
   if (state.open > LIMITS.pipelinedRequestsMax) {
     head.settle(transport.options, transport.options.newRequestId);
     exchange.refuse(TOO_MANY_PIPELINED);
@@ -156,8 +187,22 @@ function serveOne(
   const reader = transport.begin(head, exchange, false, expectsContinue);
   if (reader === undefined) return;
   if (expectsContinue) res.writeContinue();
-  req.on('data', (chunk: Buffer) => reader.push(chunk, false));
-  req.on('end', () => reader.push(EMPTY, true));
+  state.reading = { req, exchange };
+  const take = (chunk: Buffer, isLast: boolean) => {
+    reader.push(chunk, isLast);
+    if (reader.isOver) serveBehind(state);
+  };
+  req.on('data', (chunk: Buffer) => take(chunk, false));
+  req.on('end', () => take(EMPTY, true));
+}
+
+function serveBehind(state: ConnectionState): void {
+  state.reading = undefined;
+  while (state.reading === undefined && !state.isRefused) {
+    const next = state.behind.shift();
+    if (next === undefined) return;
+    next();
+  }
 }
 
 const EMPTY = Buffer.alloc(0);
@@ -168,12 +213,18 @@ function asUtf8(value: string): string {
 }
 
 /** In place of Node's listener: it is called for the connections that are served. */
-function boundConnections(server: http.Server, { connections, newRequestId }: HttpServerOptions) {
+function boundConnections(
+  server: http.Server,
+  { connections, proxies, newRequestId }: HttpServerOptions,
+) {
   if (connections === undefined) return;
   const [accept] = server.listeners('connection');
   server.removeAllListeners('connection');
   server.on('connection', (socket) => {
-    const place = connections.admit(socket.remoteAddress ?? '', performance.now());
+    const address = socket.remoteAddress ?? '';
+    // A proxy's connections are those of all who come through it.
+    const bounded = proxies?.has(address) ? undefined : address;
+    const place = connections.admit(bounded, performance.now());
     if (typeof place === 'function') {
       socket.once('close', place);
       accept?.call(server, socket);
@@ -186,9 +237,35 @@ function boundConnections(server: http.Server, { connections, newRequestId }: Ht
   });
 }
 
+/**
+ * What came last on a connection is no request, and nothing behind it is one. That is the answer to the
+ * request within which it came, else one of its own behind those that are in work.
+ */
+function refuseRest(
+  options: HttpServerOptions,
+  state: ConnectionState,
+  refusal: Refusal,
+  socket: Duplex,
+): void {
+  const { reading } = state;
+  if (state.isRefused && state.open > 0) return;
+  if (reading !== undefined && !reading.req.complete) {
+    reading.exchange.bodyReader?.cancel();
+    reading.exchange.refuse(refusal);
+    return;
+  }
+  if (state.open === 0) {
+    if (state.isRefused) socket.destroy();
+    else refuseUnparsed(options, refusal, socket);
+  } else {
+    state.last = refusal;
+  }
+  state.isRefused = state.behind.length === 0;
+}
+
 /** Answers, in place of Node's reply without a body, what its parser refused. */
-function refuseUnparsed(options: HttpServerOptions, err: Error, socket: Duplex): void {
-  socket.end(refusalText(unparsedRefusal(err), options.newRequestId()), () => socket.destroy());
+function refuseUnparsed(options: HttpServerOptions, refusal: Refusal, socket: Duplex): void {
+  socket.end(refusalText(refusal, options.newRequestId()), () => socket.destroy());
 }
 
 /** A whole answer, for a connection that has no request to answer. */
@@ -205,13 +282,15 @@ function refusalText(refusal: Refusal, requestId: string): string {
   ].join('\r\n');
 }
 
-function unparsedRefusal(err: Error): Refusal {
-  const code = 'code' in err ? err.code : undefined;
+/** Undefined if there is nobody to tell: the connection is broken, or the client has ended it. */
+function unparsedRefusal(err: Error): Refusal | undefined {
+  const code = 'code' in err ? String(err.code) : '';
   if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge('far beyond the limit');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return { status: 408, message: 'the request came too slowly' };
   }
-  return new EngineError('ENG_VALIDATION', 'invalid argument: malformed HTTP request');
+  if (!code.startsWith('HPE_') || code === 'HPE_INVALID_EOF_STATE') return undefined;
+  return MALFORMED;
 }
 
 class NodeExchange extends Exchange {
@@ -235,14 +314,18 @@ class NodeExchange extends Exchange {
     headers: HeaderList,
     mustClose: boolean,
   ): void {
-    const { status, body } = reply;
-    if (this.isRefused) this.#state.isRefused = true;
-    const flat = this.#flatHeaders(contentType, headers, mustClose);
-    if (status !== 204 && status !== 304) {
-      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+    if (this.#res.headersSent) {
+      this.#res.end();
+      return;
     }
-    this.#res.writeHead(status, flat);
-    this.#res.end(this.head.method === 'HEAD' ? undefined : body);
+    this.#writeReplyHead(reply, contentType, headers, mustClose);
+    this.#res.end(this.head.method === 'HEAD' ? undefined : reply.body);
+  }
+
+  protected override sendEarly(reply: HttpReply, contentType: string, headers: HeaderList): void {
+    this.#writeReplyHead(reply, contentType, headers, true);
+    // The length is told, so the client has a whole answer.
+    this.#res.write(this.head.method === 'HEAD' ? '' : (reply.body ?? ''));
   }
 
   protected sendStreamHead(head: HttpStreamHead, isWhole: boolean, mustClose: boolean): void {
@@ -265,6 +348,20 @@ class NodeExchange extends Exchange {
 
   protected destroy(): void {
     this.#res.destroy();
+  }
+
+  #writeReplyHead(
+    { status, body }: HttpReply,
+    contentType: string | undefined,
+    headers: HeaderList,
+    mustClose: boolean,
+  ): void {
+    if (this.isRefused) this.#state.isRefused = true;
+    const flat = this.#flatHeaders(contentType, headers, mustClose);
+    if (status !== 204 && status !== 304) {
+      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+    }
+    this.#res.writeHead(status, flat);
   }
 
   #flatHeaders(contentType: string | undefined, headers: HeaderList, mustClose: boolean): string[] {

@@ -13,7 +13,10 @@ import { STATUS_CODES } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import { LIMITS } from '../limits.js';
+import { addressKey } from './address-census.js';
 import { unusable } from './free-port.js';
+import type { BodyReader } from './request-body.js';
 import { RequestHead } from './request-head.js';
 import type {
   HttpHandler,
@@ -50,6 +53,7 @@ const CORK_BYTES = 16 * 1024;
  * socket refused to be gone once it reports room again, which it does long before it is empty.
  */
 const PIECE_BYTES = 32 * 1024;
+const HEAD_BYTES_ENV = 'UWS_HTTP_MAX_HEADERS_SIZE';
 const EVENT_STREAM = 'text/event-stream';
 /** How much may go out in small events before one is filled up in order to see if the client reads. */
 const UNMEASURED_BYTES_MAX = 64 * 1024;
@@ -62,6 +66,8 @@ export function loadUws(): { ok: true; uws: Uws } | { ok: false; cause: unknown 
     return { ok: false, cause: new Error('uWebSockets.js runs on the main thread only') };
   }
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
+  // Read once, while the file is loaded. The exact bound is ours; this stops what is far beyond it.
+  process.env[HEAD_BYTES_ENV] = String(LIMITS.headerBytesMax * 2);
   try {
     const require = createRequire(import.meta.url);
     return {
@@ -70,6 +76,8 @@ export function loadUws(): { ok: true; uws: Uws } | { ok: false; cause: unknown 
     };
   } catch (cause) {
     return { ok: false, cause };
+  } finally {
+    delete process.env[HEAD_BYTES_ENV];
   }
 }
 
@@ -88,17 +96,25 @@ export async function startUwsServer(
     const query: string | undefined = req.getQuery();
     const head = new RequestHead(req.getCaseSensitiveMethod(), req.getUrl(), query ?? '');
     req.forEach((name, value) => {
-      head.add(name, value);
+      // Of a value whose letters are all beyond ASCII its parser leaves nothing: it would mean every tenant.
+      if (value === '' && name === 'x-tenant-id') head.reject('header x-tenant-id is empty');
+      else head.add(name, value);
     });
-    head.peer = () => Buffer.from(res.getRemoteAddressAsText()).toString();
+    head.peer = () =>
+      transport.clientOf(head, Buffer.from(res.getRemoteAddressAsText()).toString());
     const exchange = new UwsExchange(transport, head, res);
-    res.onAborted(() => exchange.abort());
+    res.onAborted(() => exchange.lose());
     const reader = transport.begin(head, exchange, true);
-    if (reader !== undefined)
-      res.onData((chunk, isLast) => reader.push(Buffer.from(chunk), isLast));
+    if (reader !== undefined) {
+      res.onData((chunk, isLast) => {
+        if (isLast && exchange.isLast) exchange.takeLast(reader, Buffer.from(chunk));
+        else reader.push(Buffer.from(chunk), isLast);
+      });
+    }
   });
 
-  boundConnections(app, options);
+  let port = 0;
+  boundConnections(app, options, () => port);
 
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
@@ -106,9 +122,10 @@ export async function startUwsServer(
     // The library does not say why; nearly always somebody else listens there.
     throw unusable(options.host, options.port, { code: 'EADDRINUSE' });
   }
+  port = uws.us_socket_local_port(socket);
   let state: 'open' | 'stopping' | 'closed' = 'open';
   return {
-    port: uws.us_socket_local_port(socket),
+    port,
     stopListening: () => {
       if (state !== 'open') return;
       state = 'stopping';
@@ -125,22 +142,23 @@ export async function startUwsServer(
 }
 
 /** The library neither tells the address of a connection that closes, nor lets one be answered so early. */
-function boundConnections(app: UwsApp, { connections }: HttpServerOptions): void {
+function boundConnections(
+  app: UwsApp,
+  { connections, proxies }: HttpServerOptions,
+  port: () => number,
+) {
   if (connections === undefined) return;
-  const places: (() => void)[] = [];
   let refusedCount = 0;
   // biome-ignore lint/suspicious/useIterableCallbackReturn: it filters connections, not an array
   app.filter((res, change) => {
     if (Number(change) < 0) {
       if (refusedCount > 0) refusedCount -= 1;
-      else places.pop()?.();
+      else connections.left();
       return;
     }
-    const place = connections.admit(undefined, performance.now());
-    if (typeof place === 'function') {
-      places.push(place);
-      return;
-    }
+    const address = addressKey(Buffer.from(res.getRemoteAddress()));
+    const isProxy = proxies?.has(Buffer.from(res.getRemoteAddressAsText()).toString()) ?? false;
+    if (connections.admitUntold(address, isProxy, port(), performance.now()) === undefined) return;
     refusedCount += 1;
     res.close();
   });
@@ -164,31 +182,80 @@ class UwsExchange extends Exchange {
   #isEventStream = false;
   #isFull = false;
   #isWatching = false;
+  #isLost = false;
 
   constructor(transport: Transport, head: RequestHead, res: UwsResponse) {
     super(transport, head);
     this.#res = res;
   }
 
+  /**
+   * Of chunks the parser takes nearly everything, and it takes trailers for a request. So what comes behind
+   * a chunked body is never served: the connection closes with its answer.
+   */
+  get isLast(): boolean {
+    return this.head.contentLength === undefined;
+  }
+
+  /** The body is taken in a later turn of the event loop: not at all if more came with its end. */
+  takeLast(reader: BodyReader, lent: Buffer): void {
+    const chunk = Buffer.from(lent);
+    setImmediate(() => reader.push(chunk, true));
+  }
+
+  protected override get mustClose(): boolean {
+    return this.isLast || super.mustClose;
+  }
+
+  /** The connection is gone. */
+  lose(): void {
+    this.#isLost = true;
+    this.abort();
+  }
+
+  /**
+   * A refusal leaves in a later turn of the event loop: until then its request is in work, behind which
+   * uWebSockets.js serves nothing. Behind an answer it serves all that came in the same packet.
+   */
   protected sendReply(
     reply: HttpReply,
     contentType: string | undefined,
     headers: HeaderList,
     mustClose: boolean,
   ): void {
+    if (!this.isRefused) {
+      this.#send(reply, contentType, headers, mustClose);
+      return;
+    }
+    setImmediate(() => {
+      if (!this.#isLost) this.#send(reply, contentType, headers, mustClose);
+    });
+  }
+
+  #send(
+    reply: HttpReply,
+    contentType: string | undefined,
+    headers: HeaderList,
+    mustClose: boolean,
+  ): void {
     const res = this.#res;
-    const { body } = reply;
+    const { status, body } = reply;
     res.cork(() => {
-      this.#writeHead(reply.status, contentType, headers);
-      if (this.head.method === 'HEAD' && this.isRefused) {
-        // Only `end` closes, and it writes its own length: a refused HEAD says 0.
-        res.end('', true);
-      } else if (this.head.method === 'HEAD' || reply.status === 204 || reply.status === 304) {
-        this.#endWithoutBody(reply, mustClose);
+      this.#writeHead(status, contentType, headers);
+      if (status === 204 || status === 304) {
+        this.#endWithoutLength(mustClose);
+      } else if (this.head.method === 'HEAD') {
+        res.endWithoutBody(body === undefined ? 0 : Buffer.byteLength(body), mustClose);
       } else {
         res.end(body ?? '', mustClose);
       }
     });
+  }
+
+  /** Asked to close, the library wants a length. So the client is told to, and is cut off when it idles. */
+  #endWithoutLength(mustClose: boolean): void {
+    if (mustClose) this.#res.writeHeader('Connection', 'close');
+    this.#res.endWithoutBody();
   }
 
   protected sendStreamHead(head: HttpStreamHead, isWhole: boolean, mustClose: boolean): void {
@@ -196,8 +263,8 @@ class UwsExchange extends Exchange {
     this.#isEventStream = head.contentType.startsWith(EVENT_STREAM);
     res.cork(() => {
       this.#writeHead(head.status, head.contentType, head.headers ?? []);
-      if (mustClose) res.writeHeader('Connection', 'close');
-      if (isWhole) res.endWithoutBody();
+      if (isWhole) this.#endWithoutLength(mustClose);
+      else if (mustClose) res.writeHeader('Connection', 'close');
     });
   }
 
@@ -220,19 +287,6 @@ class UwsExchange extends Exchange {
 
   protected destroy(): void {
     this.#res.close();
-  }
-
-  /**
-   * In 20.30 a length given to uWebSockets.js here leaves the response open for ever, and so it is
-   * written by hand. The connection is then closed by the client, who is told, or when it idles.
-   */
-  #endWithoutBody({ status, body }: HttpReply, mustClose: boolean): void {
-    if (status !== 204 && status !== 304) {
-      const length = body === undefined ? 0 : Buffer.byteLength(body);
-      this.#res.writeHeader('Content-Length', String(length));
-    }
-    if (mustClose) this.#res.writeHeader('Connection', 'close');
-    this.#res.endWithoutBody();
   }
 
   #writeHead(status: number, contentType: string | undefined, headers: HeaderList): void {

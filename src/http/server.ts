@@ -5,9 +5,11 @@
  */
 
 import { ConfigError } from '../config-values.js';
+import type { EngineError } from '../errors.js';
 import type { Connections } from './connections.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
+import type { TrustedProxies } from './trusted-proxies.js';
 
 /** One request with its whole body. Valid for as long as it is referenced. */
 export interface HttpRequest {
@@ -24,10 +26,15 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /** The sanitised `x-request-id` of the client, else a fresh UUID. */
   readonly requestId: string;
-  /** The address of whoever is at the other end of the connection; to be asked while the request is served. */
+  /**
+   * The address of whoever is at the other end of the connection, or behind the trusted proxies there; to be
+   * asked while the request is served.
+   */
   readonly peer: () => string;
   /** The whole body, empty if there is none. Small ones share Node's pool: do not transfer it. */
   readonly body: Buffer;
+  /** It is empty from now on. Who has made something else of it does not keep both until the answer. */
+  forgetBody(): void;
 }
 
 /** A whole reply. `content-length`, `x-request-id` and the CORS headers are added to it. */
@@ -104,8 +111,17 @@ export interface HttpServerOptions extends BodyLimits {
    * past it 503. Default 48 MiB, so that a crowd of maximum bodies does not fill the memory.
    */
   readonly maxBufferedBytes?: number;
+  /**
+   * Why nothing so long can be served now, if so: then it is not kept while it arrives. Asked about bodies
+   * that say that they are longer than `BODY_BYTES_ANYWHERE`.
+   *
+   * @param bytes of the body, and of those that are incomplete
+   */
+  readonly refuseBody?: (bytes: number) => EngineError | undefined;
   /** Counts and bounds them; without it they are not bounded. */
   readonly connections?: Connections;
+  /** Whose `x-forwarded-for` counts; without it, nobody's. */
+  readonly proxies?: TrustedProxies;
   /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */
   readonly corsOrigins: readonly string[];
   /** Makes a UUID v4 for a request that brings no usable id. */

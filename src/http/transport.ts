@@ -5,6 +5,7 @@
  * that is decided here and nowhere else.
  */
 
+import { BODY_BYTES_ANYWHERE } from '../../schema/route-row.js';
 import { EngineError, type ErrorCode, type FindingLists } from '../errors.js';
 import { type CorsPolicy, corsPolicy } from './cors.js';
 import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
@@ -99,9 +100,10 @@ export class Transport {
     mustCopy: boolean,
     isBodyHeldBack = false,
   ): BodyReader | undefined {
-    const refusal = head.settle(this.options, this.options.newRequestId);
-    const isDiscardable = (refusal?.status === 413 || refusal?.status === 415) && !isBodyHeldBack;
-    if (refusal !== undefined && !isDiscardable) {
+    const fault = head.settle(this.options, this.options.newRequestId);
+    const refusal = fault ?? this.#overload(head);
+    const isDiscardable = fault === undefined || fault.status === 413 || fault.status === 415;
+    if (refusal !== undefined && (isBodyHeldBack || !isDiscardable)) {
       exchange.refuse(refusal);
       return undefined;
     }
@@ -109,6 +111,7 @@ export class Transport {
       this.dispatch(head, exchange);
       return undefined;
     }
+    if (refusal !== undefined) exchange.announce(refusal);
     const reader = new BodyReader({
       maxBodyBytes: head.bodyBytesMax,
       contentLength: head.contentLength,
@@ -124,6 +127,15 @@ export class Transport {
     });
     exchange.bodyReader = reader;
     return reader.isOver ? undefined : reader;
+  }
+
+  clientOf(head: RequestHead, peer: string): string {
+    return this.options.proxies?.clientOf(peer, head.header('x-forwarded-for')) ?? peer;
+  }
+
+  #overload({ contentLength }: RequestHead): EngineError | undefined {
+    if (contentLength === undefined || contentLength <= BODY_BYTES_ANYWHERE) return undefined;
+    return this.options.refuseBody?.(this.#budget.bytes + contentLength);
   }
 
   /** Answers a preflight, and hands everything else to the handler. */
@@ -226,6 +238,16 @@ export abstract class Exchange implements HttpExchange {
     this.reply(refusalReply(refusal));
   }
 
+  /**
+   * `refuse` follows once the rest of the body was discarded. Where a backend can, the client has the answer
+   * before that, and need not send what nobody reads.
+   */
+  announce(refusal: Refusal): void {
+    this.#isRefused = true;
+    const reply = refusalReply(refusal);
+    this.sendEarly(reply, JSON_TYPE, reply.headers ?? NO_HEADERS);
+  }
+
   /** The handler threw: 500 if nothing was answered yet, else the reply under way is cut off. */
   fail(): void {
     if (this.#phase === 'waiting') {
@@ -268,6 +290,9 @@ export abstract class Exchange implements HttpExchange {
   protected get corsHeaders(): HeaderList {
     return this.transport.cors.replyHeaders(this.head.origin);
   }
+
+  /** Writes the reply of which `sendReply` follows, and which closes the connection then. */
+  protected sendEarly(_reply: HttpReply, _contentType: string, _headers: HeaderList): void {}
 
   /** Writes the whole reply; without the body when the method is HEAD. */
   protected abstract sendReply(

@@ -104,6 +104,9 @@ export type HistogramName = keyof typeof HISTOGRAMS;
 export const THREAD_GAUGES = {
   engine_queue_depth: 'Instances that the shards advanced in their latest turns.',
   engine_active_tasks: 'Steps that run in the server, or whose result waits for its instance.',
+  engine_steps_waiting:
+    'Steps that wait for their turn in the server, because as many run as may, in all or of their tenant or instance.',
+  engine_instances_due: 'Instances that have something to do now and wait for their turn.',
   engine_writer_backlog_units: 'Changes that are not committed yet.',
   engine_writer_backlog_bytes: 'Characters of the rows of the changes that are not committed yet.',
 } as const;

@@ -202,6 +202,12 @@ export function beforeWith(api: SharedApi, prepare: () => Promise<unknown>): voi
 
 const starts = new WeakMap<SharedApi, () => Promise<void>>();
 
+/** A tenant whose requests take another way to a server, such as a proxy. To be closed. */
+export function tenantThrough(url: string, name: string): Tenant {
+  const client = checked(createClient({ url, apiKey: DEFAULT_API_KEY, connections: 64 }));
+  return tenantOf(() => client, name);
+}
+
 /** A new tenant of the server that files share. */
 export const useTenant = (): Tenant => useSharedApi().tenant();
 

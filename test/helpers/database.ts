@@ -30,7 +30,9 @@ import {
   stopServer,
 } from '../../src/db/embedded-server.js';
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
+import { READER_ROLE } from '../../src/db/pool.js';
 import { isAlive, tryProcessLock } from '../../src/db/process-lock.js';
+import { prepareRowSecurity } from '../../src/db/row-security.js';
 
 export interface TestDatabase {
   readonly name: string;
@@ -219,6 +221,15 @@ async function ensureTemplate(adminUrl: string): Promise<string> {
     await admin.query(`drop database if exists ${draft} with (force)`);
     await admin.query(`create database ${draft} template template0`);
     await migrate(urlOf(adminUrl, draft));
+    await admin.query(`
+      do $$ begin
+        if not exists (select from pg_roles where rolname = '${READER_ROLE}') then
+          create role ${READER_ROLE} nologin;
+        end if;
+      end $$`);
+    const connectionString = urlOf(adminUrl, draft);
+    // As at the start of an engine, which would take its time for each database.
+    await prepareRowSecurity({ mode: 'required', connectionString, ownerUrl: connectionString });
     await admin.query(`alter database ${draft} rename to ${name}`);
   });
   return name;

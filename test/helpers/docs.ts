@@ -115,7 +115,7 @@ export async function runPages(
     .filter(
       ({ language, marks: [mark] }) => language === 'sh' && /^(?:run|server)$/.test(mark ?? ''),
     )
-    .filter(({ marks: [, ...programs] }) => programs.every(hasProgram));
+    .filter(({ marks: [, ...programs] }) => programs.every((name) => hasProgram(name)));
   const script = blocks
     .map(({ text, marks: [mark] }) => (mark === 'server' ? inBackground(text) : text))
     .map((text) => `printf '${SEPARATOR}'\n${text}`)
@@ -194,7 +194,7 @@ export async function runScript(
   return { code: code as number | null, ...output };
 }
 
-export function hasProgram(name: string): boolean {
-  const folders = (process.env.PATH ?? '').split(path.delimiter);
+export function hasProgram(name: string, more: readonly string[] = []): boolean {
+  const folders = [...(process.env.PATH ?? '').split(path.delimiter), ...more];
   return folders.some((folder) => existsSync(path.join(folder, name)));
 }

@@ -1,17 +1,22 @@
 /** What the router gives an operation of the front thread, for tests that call one without it. */
 
+import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { FrontRouteId } from '../../schema/routes.js';
-import { createValidators } from '../../schema/validators.js';
-import { type Call, checkCall, type UncheckedCall } from '../../src/http/operations/operation.js';
+import {
+  type Call,
+  checkCall,
+  frontBodies,
+  type UncheckedCall,
+} from '../../src/http/operations/operation.js';
 
-const VALIDATORS = createValidators();
+const BODIES = frontBodies(IN_PLACE);
 
-/** @throws EngineError 400 when query or body are wrong */
+/** The body is short. @throws EngineError 400 when query or body are wrong */
 export function frontCall<Id extends FrontRouteId>(
   id: Id,
   given: Partial<UncheckedCall> = {},
 ): Call<Id> {
-  return checkCall(VALIDATORS, id, {
+  const call = checkCall(BODIES, id, {
     tenant: '',
     isOfTenantKey: false,
     by: 'root',
@@ -28,4 +33,6 @@ export function frontCall<Id extends FrontRouteId>(
     lastEventId: undefined,
     ...given,
   });
+  if (call instanceof Promise) throw new Error('the body is large');
+  return call;
 }

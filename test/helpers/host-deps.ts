@@ -10,6 +10,7 @@ export function hostDeps(told = new Map<number, number>(), commits = new CommitL
     commits,
     log: createLogger('silent', 'test'),
     schedule: (work) => work(),
+    scheduleSpare: (work) => work(),
     whenWriterKnown: (then) => then(),
     release: (effects) => {
       for (const effect of effects) {

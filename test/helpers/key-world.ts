@@ -104,6 +104,7 @@ export class KeyWorld {
       clock: { ...realClock, setTimeout: () => undefined },
       shards: 1,
       schedule: (work) => this.#work.push(work),
+      scheduleSpare: (work) => this.#work.push(work),
       whenWriterKnown: (then) => then(),
       release: (effects) => {
         for (const effect of effects) {

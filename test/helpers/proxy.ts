@@ -60,6 +60,9 @@ export class FaultProxy {
     return { proxy, url: url.href };
   }
 
+  /** So many connections were made since the start. */
+  accepted = 0;
+
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }
@@ -125,6 +128,7 @@ export class FaultProxy {
       client.destroy();
       return;
     }
+    this.accepted += 1;
     const server = connect(this.#target);
     const pair: Pair = { client, server, fault: undefined };
     this.#pairs.add(pair);

@@ -234,6 +234,7 @@ export class ReleaseWorld {
       shards: this.shards,
       plans: this.plans,
       schedule: (work) => this.#work.push(work),
+      scheduleSpare: (work) => this.#work.push(work),
       whenWriterKnown: (then) => {
         if (this.#isWriterAway) this.#whenKnown.push(then);
         else then();

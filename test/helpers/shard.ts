@@ -58,7 +58,8 @@ export const SHARD_SETTINGS: ShardSettings = {
   workerStaleMs: 60_000,
   workerReaperTickMs: 5_000,
   requireClaimEpoch: false,
-  stepTimeoutMaxMs: 300_000,
+  // Long enough that `letHoursPass` is what ends a call.
+  stepTimeoutMaxMs: HOUR_MS,
   unpoliciedRetry: 'redispatch',
   maxContextBytes: 262_144,
   maxOutputBytes: 1_048_576,

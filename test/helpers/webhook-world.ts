@@ -236,6 +236,7 @@ export class WebhookWorld {
       },
       now: () => this.nowMs,
       schedule: (work) => this.#work.push(work),
+      scheduleSpare: (work) => this.#work.push(work),
       whenWriterKnown: (then) => {
         if (this.#isWriterAway) this.#whenKnown.push(then);
         else then();

@@ -40,6 +40,7 @@ import { sampledRuns, storedRun } from '../../src/db/reads/replay-reads.js';
 import { orphans } from '../../src/db/reads/retention-reads.js';
 import { SEQUENCE_LOOKUPS, sequenceList, versionList } from '../../src/db/reads/sequence-reads.js';
 import {
+  instancesThere,
   openTaskCount,
   scheduleCount,
   tenantLimitRows,
@@ -721,6 +722,7 @@ describe('what the front thread reads', () => {
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
     ['limits of tenants', { text: tenantLimitRows.text, values: ['t', 5_000] }],
     ['schedules of a tenant', { text: scheduleCount.text, values: ['t', 10_000] }],
+    ['instances by their ids', { text: instancesThere.text, values: [[A_SEQUENCE], 't'] }],
     ['open tasks of a tenant', { text: openTaskCount.text, values: ['t', 10_000] }],
     ['live keys', { text: liveKeys.text, values: ['ak_5', 5_000] }],
     ['a key', { text: keyState.text, values: ['ak_5'] }],

@@ -61,7 +61,9 @@ after(async () => {
 
 test('timers that are due', async () => {
   const found: string[] = [];
-  await loader.dueTimers(Number.NEGATIVE_INFINITY, AT + 60_000, (id) => found.push(id));
+  await loader.dueTimers(Number.NEGATIVE_INFINITY, AT + 60_000, (_at, { instance }) =>
+    found.push(instance),
+  );
   assert.deepEqual(found, OWN);
 });
 
@@ -75,7 +77,7 @@ test('overdue timers, however many of other shards are overdue before them', asy
 
 test('instances to recover', async () => {
   const found: string[] = [];
-  await loader.recoverable((id) => found.push(id));
+  await loader.recoverable(({ instance }) => found.push(instance));
   assert.deepEqual(found, OWN);
 });
 

@@ -73,6 +73,8 @@ const ESCAPE = '\u001b';
 
 /** What differs from run to run, from machine to machine and from version to version. */
 const VARYING: readonly (readonly [RegExp, string])[] = [
+  // Where uWebSockets.js does not load.
+  [/^.*serving with node:http.*\n/m, ''],
   [/\d\d:\d\d:\d\d/g, 'HH:MM:SS'],
   [/(127\.0\.0\.1:)\d+/g, '$1PORT'],
   [/(port=(?:<22>)?)\d+/g, '$1PORT'],

@@ -158,6 +158,13 @@ function select(db: MemoryTables, table: string, query: Query = {}): Row[] {
   return sorted(found, by).slice(0, (limit as number | undefined) ?? found.length);
 }
 
+function dueTimers(db: MemoryTables, query: Query): Row[] {
+  return select(db, 'timers', query).map(({ instance_id = null, ...timer }) => {
+    const tenant = db.row('instances', String(instance_id))?.tenant_id ?? '';
+    return { ...timer, instance: instance_id, tenant };
+  });
+}
+
 /** How many there are of each version and state. */
 function summed(rows: readonly Row[], is_earlier: boolean): Row[] {
   const counts = new Map<string, Row & { instances: number }>();
@@ -412,12 +419,12 @@ const READS: Readonly<Record<Name, Read>> = {
       (from === BEGINNING || fire_at! > (from as string)) &&
       fire_at! <= (to as string);
     const where = (row: Row) => isDue(row) && isOwn(row);
-    return select(db, 'timers', { where, by: ['fire_at', 'instance_id'] });
+    return dueTimers(db, { where, by: ['fire_at', 'instance_id'] });
   },
   overdueTimers: (db, values) => READS.dueTimers(db, values).slice(0, OVERDUE_ROWS_MAX),
   recover: (db, place) => {
     const where = isOf(place, 'instance_id');
-    return select(db, 'timers', { is: { recover: true }, where, by: ['instance_id'] });
+    return dueTimers(db, { is: { recover: true }, where, by: ['instance_id'] });
   },
   permitKeys: (db, [after, limit, ...place]) => {
     const isOwn = isOf(place, 'key_id');

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
-import { ROUTES } from '../../schema/routes.js';
+import { ROUTES, type RouteId } from '../../schema/routes.js';
 import { Admission } from '../../src/admission.js';
 import { BoundedRows } from '../../src/bounded-rows.js';
-import { blocksIn, itemsIn } from '../../src/core/batch-size.js';
+import { itemsIn } from '../../src/core/batch-size.js';
 import { TokenBucket } from '../../src/core/token-bucket.js';
 import type { EngineError } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
@@ -24,18 +24,15 @@ test('a bucket gives its burst at once, then its rate; what costs more than the 
   assert.equal(bucket.waitMs(1, 9_000), 3_100, 'it is in debt by 30');
 });
 
-test('items and blocks are counted in a text whatever it is', () => {
-  const rows: [text: string, items: number, blocks: number][] = [
-    ['', 0, 0],
-    ['{"instances":[]}', 0, 0],
-    ['{"instances":[{"context":{"data":{"a":[{}]}}},{},{"x":"},{\\"["}]}', 3, 0],
-    ['{"blocks":[{"type":"step"},{"type" :"loop"}]}', 2, 2],
-    ['{"instances":[{"a":"', 1, 0],
-    [']]]]{{{', 0, 0],
+test('items are counted in a text whatever it is', () => {
+  const rows: [text: string, items: number][] = [
+    ['', 0],
+    ['{"instances":[]}', 0],
+    ['{"instances":[{"context":{"data":{"a":[{}]}}},{},{"x":"},{\\"["}]}', 3],
+    ['{"instances":[{"a":"', 1],
+    [']]]]{{{', 0],
   ];
-  for (const [text, items, blocks] of rows) {
-    assert.deepEqual([itemsIn(text), blocksIn(text)], [items, blocks], text);
-  }
+  for (const [text, items] of rows) assert.equal(itemsIn(text), items, text);
 });
 
 interface Asked {
@@ -52,9 +49,9 @@ function admissionWith({ set, isRoot = false }: Asked = {}) {
     monotonic: () => clock.now,
   });
   if (set !== undefined) limits.set('a', { limits: set, updatedAt: '' });
-  const ask = (id: 'instances.create' | 'instances.createBatch', body: string) => {
+  const ask = (id: RouteId, body: string) => {
     try {
-      void admission.admit(ROUTES[id], 'a', isRoot, Buffer.from(body));
+      void admission.admit(ROUTES[id], 'a', isRoot, Buffer.from(body), {});
       return 'admitted';
     } catch (error) {
       const { status, message, retryAfterMs } = error as EngineError;
@@ -89,6 +86,38 @@ describe('a tenant', () => {
     assert.deepEqual(ask('instances.create', '{}'), refused);
     clock.now = 10;
     assert.equal(ask('instances.create', '{}'), 'admitted');
+  });
+
+  test('pays for the blocks of a definition wherever they are, and for nothing that looks like one', () => {
+    const block = (id: string, more: object = {}) => ({
+      type: 'step',
+      id,
+      handler: 'noop',
+      ...more,
+    });
+    const definition = {
+      name: 'x',
+      input_schema: { type: 'object', properties: { type: { type: 'string' } } },
+      blocks: [
+        block('a', { params: { type: 'step', list: [{ type: 'step' }], text: '{"type":"step"}' } }),
+        { type: 'parallel', id: 'p', branches: [[block('b')], [block('c'), block('d')]] },
+        {
+          type: 'router',
+          id: 'r',
+          routes: [{ condition: 'x', blocks: [block('e')] }],
+          default: [],
+        },
+      ],
+      on_failure: [block('f')],
+    };
+    const { ask } = admissionWith({ set: { blocks_per_second: 1, blocks_burst: 8 } });
+    assert.equal(ask('sequences.create', JSON.stringify(definition)), 'admitted');
+    const refused = ask('sequences.validate', '{"blocks":[{"type":"step"}]}');
+    assert.match(JSON.stringify(refused), /1 a second, at most 8 at once; this takes 1/);
+    const { ask: askMore } = admissionWith({ set: { blocks_per_second: 1, blocks_burst: 9 } });
+    askMore('sequences.create', JSON.stringify(definition));
+    assert.equal(askMore('instances.injectBlocks', '{"blocks":[{"type":"step"}]}'), 'admitted');
+    assert.equal(askMore('sequences.create', 'no JSON'), 'admitted', 'it is refused later');
   });
 
   test('pays nothing for what is refused: not its bytes when there are no rows left', () => {
@@ -150,9 +179,10 @@ describe('work under way', () => {
     }
   };
 
-  test('of 16 clients of one tenant with batches of 500 is not refused, 256 batches of 1,000 mostly are', () => {
+  test('of 16 clients of one tenant with batches of 500 of 4 KiB is not refused, 256 batches of 1,000 mostly are', () => {
     const normal = new WorkUnderWay();
-    for (let n = 0; n < 16; n += 1) assert.ok(begin(normal, 'a', 150_000, 500) > 503);
+    const ofFourKib = 500 * (4_096 + 150);
+    for (let n = 0; n < 16; n += 1) assert.ok(begin(normal, 'a', ofFourKib, 500) > 503);
     const flood = new WorkUnderWay();
     const answers = Array.from({ length: 256 }, () => begin(flood, 'a', 300_000, 1_000));
     const taken = answers.filter((answer) => answer !== 503);
@@ -171,9 +201,11 @@ describe('work under way', () => {
   test('that goes on with what is there is refused later than what makes more', () => {
     const work = new WorkUnderWay();
     begin(work, 'a', room * 0.7);
-    begin(work, 'b', room * 0.25);
-    assert.equal(begin(work, 'c', room * 0.2), 503);
-    assert.notEqual(begin(work, 'c', room * 0.2, 0), 503);
+    begin(work, 'b', room * 0.2);
+    assert.equal(begin(work, 'b', room * 0.15), 503);
+    assert.notEqual(begin(work, 'b', room * 0.15, 0), 503);
+    assert.equal(work.refusalOf(LIMITS.workBytesMax * 0.05), undefined);
+    assert.equal(work.refusalOf(LIMITS.workBytesMax * 0.2)?.status, 503, 'also before it has come');
   });
 
   test('has as much room as was answered lately in a second, within its bounds', () => {
@@ -185,12 +217,14 @@ describe('work under way', () => {
       work.end('c', weight, now + 1_000);
     }
     // A megabyte a second: the least counts, which is under way.
-    assert.equal(begin(work, 'd', 1, 1, 60_000), 503);
+    assert.equal(begin(work, 'd', LIMITS.workBytesMin / 2, 1, 60_000), 503);
+    assert.equal(begin(work, 'a', 1, 1, 60_000), 503);
+    assert.notEqual(begin(work, 'd', 1, 1, 60_000), 503, 'who has little finds room all the same');
     for (let now = 60_000; now < 70_000; now += 1_000) {
       const weight = begin(work, 'c', 20_000_000, 0, now) as number;
       work.end('c', weight, now + 1_000);
     }
-    assert.notEqual(begin(work, 'd', 1, 1, 70_000), 503);
+    assert.notEqual(begin(work, 'd', LIMITS.workBytesMin / 2, 1, 70_000), 503);
   });
 
   test('of a single body is served, however large it is', () => {

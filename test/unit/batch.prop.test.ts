@@ -154,8 +154,16 @@ function applyUnit(tables: Tables, unit: BatchUnit): Ack {
 
 const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
 
-/** One names a row by more than its key; ids of children are never those of other instances. */
-const APART: ReadonlySet<MutationKind> = new Set(['kinNote.clear', 'instance.insertChild']);
+/**
+ * One names a row by more than its key; ids of children are never those of other instances; and a job, or
+ * what it notes of an instance, is never there again once it is gone.
+ */
+const APART: ReadonlySet<MutationKind> = new Set([
+  'kinNote.clear',
+  'instance.insertChild',
+  'bulkJob.clear',
+  'bulkChange.clear',
+]);
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
 const PLAIN = MUTATION_KINDS.filter(
   (kind) => MUTATIONS[kind].merge !== 'barrier' && !APART.has(kind),

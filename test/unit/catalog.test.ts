@@ -61,6 +61,7 @@ beforeEach(async () => {
     shards: 2,
     release: (effects) => told.push(...effects.map(describeEffect)),
     schedule: (work) => work(),
+    scheduleSpare: (work) => work(),
     whenWriterKnown: (then) => then(),
   });
   await askForDeletion(false);

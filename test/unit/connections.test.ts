@@ -47,10 +47,15 @@ describe('connections', () => {
     assert.equal(typeof connections.admit('c', 0), 'function');
   });
 
-  test('whose address is unknown are bounded by all', () => {
+  test('whose end nobody is told of keep their places until the system is asked', () => {
     const connections = new Connections({ max: 2, perAddressMax: 1 }, QUIET);
-    assert.equal(typeof connections.admit(undefined, 0), 'function');
-    assert.equal(typeof connections.admit(undefined, 0), 'function');
-    assert.ok(connections.admit(undefined, 0) instanceof EngineError);
+    assert.equal(connections.admitUntold('7f000001', false, 1, 0), undefined);
+    assert.equal(connections.open, 1);
+    assert.ok(connections.admitUntold('7f000001', false, 1, 0) instanceof EngineError);
+    connections.left();
+    assert.equal(connections.open, 0);
+    // Nobody listens on port 1, so nothing is open there.
+    assert.equal(connections.admitUntold('7f000001', false, 1, 0), undefined);
+    assert.equal(connections.open, 1);
   });
 });

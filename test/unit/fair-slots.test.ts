@@ -154,3 +154,40 @@ test('a place that is taken at once is given or not, and nobody waits', () => {
   assert.ok(slots.take(['c']));
   assert.equal(slots.active, 2);
 });
+
+test('who takes many places waits for all of them, and nobody who wants less goes before', async () => {
+  const slots = new FairSlots([{ activeMax: 10 }, { activeMax: 8 }]);
+  const granted: string[] = [];
+  const releases = new Map<string, () => void>();
+  const ask = async (name: string, places: number, signal?: AbortSignal) => {
+    void slots.acquire([name[0] as string], signal, places).then((slot) => {
+      if (slot.ok) releases.set(name, slot.release);
+      granted.push(slot.ok ? name : `${name} ${slot.reason}`);
+    });
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  };
+  const release = async (name: string) => {
+    releases.get(name)?.();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  };
+  const controller = new AbortController();
+  await ask('a1', 6);
+  await ask('b1', 6, controller.signal);
+  await ask('c1', 1);
+  assert.equal(slots.take(['d']), undefined, 'it is the turn of b');
+  assert.deepEqual(granted, ['a1']);
+  controller.abort();
+  await ask('a2', 3);
+  await ask('a3', 1);
+  assert.deepEqual(granted, ['a1', 'b1 aborted', 'c1'], 'a has 8 at most, in its order');
+  await ask('b2', 100);
+  await release('a1');
+  assert.deepEqual(granted.slice(3), ['a2'], 'then it is the turn of b, which has to be alone');
+  for (const name of ['c1', 'a2']) await release(name);
+  assert.deepEqual(granted.slice(4), ['b2']);
+  await ask('b3', 1);
+  await release('b2');
+  assert.deepEqual(granted.slice(5), ['a3', 'b3']);
+  for (const name of ['a3', 'b3']) await release(name);
+  assert.equal(slots.active, 0);
+});

@@ -128,6 +128,7 @@ class Resident {
       }
     },
     schedule: (work) => work(),
+    scheduleSpare: (work) => work(),
     whenWriterKnown: (then) => then(),
     createAgain: () => undefined,
     residentBytesMax: RESIDENT_BYTES_MAX,

@@ -30,6 +30,8 @@ const ORPHAN = {
     ...{ metadata: '{}', context_audit: '[]', data: '{}', config: '{}', runtime: '{}' },
     execution: '{}',
   },
+  snapshots: new Map(),
+  signals: [],
 } as unknown as LoadedInstance;
 
 beforeEach(() => {
@@ -52,6 +54,7 @@ beforeEach(() => {
       get deletions() {
         return deletions;
       },
+      get: () => undefined,
       compile: async () => whileRestored(),
     } as unknown as Plans,
     log: createLogger('silent', 'test'),
@@ -62,6 +65,7 @@ beforeEach(() => {
       }
     },
     schedule: (work) => work(),
+    scheduleSpare: (work) => work(),
     whenWriterKnown: (then) => then(),
     createAgain: ({ request }) => void again.push(request),
   });

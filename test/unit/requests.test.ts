@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MessageChannel } from 'node:worker_threads';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { Call, RouteOperations } from '../../actors/runtime/operation.js';
+import type { ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
 import { ShardClient, type ShardReply } from '../../actors/shard/client.js';
 import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
@@ -11,6 +13,7 @@ import { Requests } from '../../actors/shard/requests.js';
 import type { PatchState } from '../../schema/instance.js';
 import { realClock } from '../../src/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { LIMITS } from '../../src/limits.js';
 import { createLogger } from '../../src/log.js';
 
 const INSTANCE = '0195ffff-0000-7000-8000-000000000001';
@@ -19,23 +22,42 @@ const OWNER = shardOf(routeOf(INSTANCE), SHARDS);
 
 /** What a shard without any part does with one request. */
 function askShard(operation: string, body = '', { shard = OWNER, isBehind = false } = {}) {
+  let ms = 0;
+  let isLeft = false;
+  let seen: unknown;
   const effects: Effect[] = [];
   const lines: string[] = [];
   const told: string[] = [];
   const requests = new Requests({
     shard,
     shards: SHARDS,
+    clock: { monotonic: () => (ms += 1) },
+    offload: IN_PLACE,
     log: createLogger('info', 'test', { write: (line) => void lines.push(line) }),
     parts: {
-      instances: { tell: (id: string, { kind }: { kind: string }) => told.push(`${kind} ${id}`) },
+      instances: {
+        tell: (id: string, message: { kind: string }) => {
+          told.push(`${message.kind} ${id}`);
+          seen = message;
+        },
+      },
     } as unknown as OperationParts,
     isBehind: () => isBehind,
     takeHints: () => undefined,
     release: (released) => effects.push(...released),
+    schedule: (work) => work(),
+    again: () => {
+      isLeft = true;
+    },
   });
   const request = { id: 1, operation, tenant: 'a', target: INSTANCE, body };
-  requests.handle(request);
-  return { request, effects, lines, told };
+  let turns = 1;
+  isLeft = requests.handle(request);
+  const toTheEnd = () => {
+    for (; isLeft; turns += 1) isLeft = requests.handle(request);
+    return { effects, told, seen, turns };
+  };
+  return { request, effects, lines, told, toTheEnd };
 }
 
 const statusOf = ([effect]: readonly Effect[]) =>
@@ -67,6 +89,47 @@ describe('on a shard', () => {
   test('while the database is behind, reads alone are served', () => {
     assert.equal(statusOf(askShard('instances.retry', '', { isBehind: true }).effects), 503);
     assert.equal(askShard('instances.tree', '', { isBehind: true }).told.length, 1);
+  });
+
+  const large = (payload: unknown, more = '') =>
+    `{"signal_type":"custom:x","payload":${JSON.stringify(payload)}${more}}`;
+  const many = Array.from({ length: 20_000 }, (_, at) => ({ at }));
+
+  test('a large body is parsed in turns, with those of others in between, and is what it is at once', () => {
+    const { turns, told, seen } = askShard('instances.signal', large(many)).toTheEnd();
+    // Of a clock that goes on by a millisecond whenever it is asked.
+    assert.ok(turns > 3, `${turns} turns`);
+    assert.deepEqual(told, [`signal ${INSTANCE}`]);
+    assert.deepEqual((seen as { body: { payload: unknown } }).body.payload, many);
+    assert.equal(askShard('instances.signal', large([])).toTheEnd().turns, 1);
+  });
+
+  test('a large body is refused as a small one is', async () => {
+    const texts: readonly ((payload: unknown) => string)[] = [
+      (payload) => large(payload, ',"payload":1'),
+      (payload) => large(payload, ',"n":1e999'),
+      (payload) => large(payload, ',"n":"\\u0000"'),
+      (payload) => large(payload, ','),
+      (payload) => large(payload).replace('custom', 'costum'),
+      (payload) => `[${large(payload)}]`,
+    ];
+    for (const text of texts) {
+      const [small, big] = await Promise.all(
+        [[1], many].map(async (payload) => {
+          const asked = askShard('instances.signal', text(payload));
+          asked.toTheEnd();
+          while (asked.effects.length === 0) {
+            await new Promise((resolve) => setImmediate(resolve));
+            asked.toTheEnd();
+          }
+          const [effect] = asked.effects;
+          assert.ok(effect?.kind === 'error');
+          return [effect.error.status, effect.error.message.replace(/\d+/g, '#')];
+        }),
+      );
+      assert.equal(small?.[0], 400);
+      assert.deepEqual(big, small);
+    }
   });
 });
 
@@ -102,6 +165,55 @@ test('what may have been handed on to a shard that dies is answered, whichever s
     seen,
     rows.filter(([, isRefused]) => isRefused),
   );
+});
+
+test('of large bodies a shard has a part at a time, tenants take turns, and small ones never wait', async () => {
+  const posted: string[] = [];
+  const flushes: (() => void)[] = [];
+  const client = new ShardClient({
+    shards: 1,
+    clock: realClock,
+    setImmediate: (fn) => void flushes.push(fn),
+  });
+  let answer: (request: number) => void = () => undefined;
+  const port = {
+    on: (_: string, listener: (post: ReplyPost) => void) => {
+      answer = (request) =>
+        listener({ kind: 'replies', replies: [{ request, status: 200, body: '' }] });
+    },
+    postMessage: ({ requests }: RequestPost) => {
+      for (const { id, tenant } of requests) posted.push(`${tenant}${id}`);
+    },
+    close: () => undefined,
+  };
+  client.attach(0, port as unknown as MessagePort);
+  const settled = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    for (const flush of flushes.splice(0)) flush();
+  };
+  const body = ' '.repeat(LIMITS.workBytesPerShard / 4);
+  const send = (tenant: string, text = body) =>
+    client.send(0, 'instances.signal', tenant, INSTANCE, text, () => undefined);
+  const ofA = Array.from({ length: 6 }, () => send('a'));
+  const ofB = Array.from({ length: 2 }, () => send('b'));
+  const small = send('a', '{}');
+  await settled();
+  const [first, second, third, fourth, fifth] = ofA.map((id) => `a${id}`);
+  assert.deepEqual(posted.sort(), [first, second, third, `b${ofB[0]}`, `a${small}`].sort());
+  posted.length = 0;
+  for (const id of [ofA[0], ofA[1], ofB[0]]) {
+    answer(id as number);
+    await settled();
+  }
+  assert.deepEqual(posted, [fourth, `b${ofB[1]}`, fifth]);
+  client.detach(0);
+  assert.equal(client.workUnderWay, 0, 'what waits is answered, too');
+  client.attach(0, port as unknown as MessagePort);
+  posted.length = 0;
+  const later = send('c');
+  await settled();
+  assert.deepEqual(posted, [`c${later}`]);
+  client.stop();
 });
 
 type Rows = RouteOperations<OperationParts>;

@@ -2,12 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { OnReply } from '../../actors/shard/client.js';
-import { createValidators } from '../../schema/validators.js';
 import { realClock } from '../../src/clock.js';
 import { createAuth } from '../../src/http/auth.js';
 import { Gate } from '../../src/http/gate.js';
-import type { FrontDeps, FrontOperations } from '../../src/http/operations/operation.js';
+import {
+  type FrontDeps,
+  type FrontOperations,
+  frontBodies,
+} from '../../src/http/operations/operation.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import { createRouter, type RouterDeps } from '../../src/http/router.js';
 import { type HttpReply, type HttpServer, startHttpServer } from '../../src/http/server.js';
@@ -37,7 +41,7 @@ before(async () => {
     }),
     admission: { admit: () => undefined },
     keys,
-    validators: createValidators(),
+    ...frontBodies(IN_PLACE),
     client: {
       shardOf: () => 0,
       anyShard: () => 0,

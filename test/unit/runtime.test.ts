@@ -64,6 +64,22 @@ test('requests of one tenant leave in order of arrival', () => {
   );
 });
 
+test('a request that is not done goes on before the others of its tenant, with other tenants in between', () => {
+  const inbox = new FairInbox();
+  let at = 0;
+  for (const id of [1, 2]) inbox.push(request(id, 'large'));
+  for (const id of [10, 11]) inbox.push(request(id, 'other'));
+  let left = 2;
+  const served: number[] = [];
+  while (inbox.size > 0) {
+    const next = inbox.shift(at) as Request;
+    served.push(next.id);
+    at += 1;
+    inbox.charge(at, next.id === 1 && left-- > 0 ? next : undefined);
+  }
+  assert.deepEqual(served, [1, 10, 1, 11, 1, 2]);
+});
+
 test('tenants take turns, so a flood of one does not delay the other', () => {
   const { inbox, serveAll } = serving(() => 0);
   for (let id = 1; id <= 100; id++) inbox.push(request(id, 'flood'));

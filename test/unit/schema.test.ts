@@ -8,7 +8,7 @@ import { toUnixMs } from '../../schema/common.js';
 import { type BodyRouteId, type ReplyOf, ROUTES, type RouteId } from '../../schema/routes.js';
 import { checkUserSchema, compileUserSchema } from '../../schema/user-schema.js';
 import { createValidators } from '../../schema/validators.js';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
 
@@ -551,6 +551,58 @@ test('schemas of users are refused where they cannot be run safely', () => {
     else assert.match(problem ?? 'accepted', expected, shown);
     if (problem === undefined) compileUserSchema(schema);
   }
+});
+
+test('what compiling the schema of a user costs is bounded by what becomes code', () => {
+  const wide = (count: number, of: JsonValue): JsonObject => ({
+    properties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, of])),
+  });
+  const deep = (count: number): JsonObject =>
+    count === 0 ? { type: 'null' } : { items: deep(count - 1) };
+  const chain = Array.from({ length: 100 }, (_, at) => [`a${at}`, { $ref: `#/$defs/a${at + 1}` }]);
+  const names = Array.from({ length: 900 }, (_, at) => `n${at}`);
+  const parts =
+    /^is too complex: more than 1000 schemas, keywords and listed names with references/;
+  const depth = /^is too complex: more than 100 schemas within one another with references/;
+  const rows: readonly (readonly [JsonObject, RegExp | undefined])[] = [
+    [wide(499, { type: 'string' }), undefined],
+    [wide(500, { type: 'string' }), parts],
+    // Remarks are no code.
+    [wide(499, { type: 'string', title: 'x', description: 'y' }), undefined],
+    // A loop goes through long ones.
+    [{ enum: names, required: names }, undefined],
+    [{ properties: { a: { type: 'string' }, b: { enum: names } }, ...wide(470, true) }, undefined],
+    [wide(50, { required: names.slice(0, 21) }), parts],
+    [wide(200, { type: ['string', 'null', 'number', 'array'] }), parts],
+    [{ dependentRequired: wide(400, ['a', 'b']).properties as JsonValue }, parts],
+    [{ dependencies: wide(400, ['a', 'b']).properties as JsonValue }, parts],
+    [{ $defs: { a: wide(20, true) }, ...wide(40, { $ref: '#/$defs/a' }) }, undefined],
+    [{ $defs: { a: wide(20, true) }, ...wide(50, { $ref: '#/$defs/a' }) }, parts],
+    [deep(99), undefined],
+    [deep(100), depth],
+    [{ $defs: { ...Object.fromEntries(chain), a100: {} }, $ref: '#/$defs/a0' }, depth],
+  ];
+  for (const [schema, expected] of rows) {
+    const shown = JSON.stringify(schema).slice(0, 150);
+    const problem = checkUserSchema(schema);
+    if (expected === undefined) assert.equal(problem, undefined, shown);
+    else assert.match(problem ?? 'accepted', expected, shown);
+    // As stored ones are, whatever they cost.
+    compileUserSchema(schema);
+  }
+});
+
+test('a schema that was stored before its cost was bounded goes on judging', () => {
+  const properties = (count: number): JsonObject => ({
+    properties: Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]),
+    ),
+  });
+  const check = compileUserSchema(properties(1_500));
+  assert.equal(check({ p1499: 'x' }), undefined);
+  assert.equal(check({ p1499: 1 }), 'p1499 must be string');
+  const never = compileUserSchema({ ...properties(2_400) });
+  assert.match(never({}) ?? 'judged', /^cannot be judged: its schema of \d+ values is too large/);
 });
 
 test('a compiled schema of a user says where a value is wrong', () => {

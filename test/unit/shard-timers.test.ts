@@ -17,6 +17,7 @@ async function setUp() {
   const found: string[] = [];
   const looks: number[] = [];
   let now = START;
+  let isBehind = false;
   let scan: (() => void) | undefined;
   const clock: Clock = {
     now: () => now,
@@ -32,7 +33,7 @@ async function setUp() {
     async overdueTimers(from, to) {
       looks.push(to - from);
       const due = [...table].filter(([, at]) => at > from && at <= to);
-      return due.slice(0, 1_000).map(([instance]) => ({ instance, rank: 2 }));
+      return due.slice(0, 1_000).map(([instance]) => ({ instance, rank: 2, tenant: '' }));
     },
   };
   const timers = new ShardTimers({
@@ -41,7 +42,8 @@ async function setUp() {
     log: {} as Logger,
     tickIntervalMs: SECOND,
     wakeShard: () => undefined,
-    onOverdue(instance) {
+    isBehind: () => isBehind,
+    onOverdue({ instance }) {
       table.delete(instance);
       found.push(instance);
     },
@@ -54,7 +56,10 @@ async function setUp() {
       await new Promise(setImmediate);
     }
   };
-  return { table, found, looks, timers, pass, at: () => now };
+  const setBehind = (value: boolean) => {
+    isBehind = value;
+  };
+  return { table, found, looks, timers, pass, at: () => now, setBehind };
 }
 
 test('a scan looks at what became overdue since the last one, and seldom at more', async () => {
@@ -66,6 +71,20 @@ test('a scan looks at what became overdue since the last one, and seldom at more
     [2, 2 + 118, 2 + 118],
     'from the start every ten minutes, a minute back every ten seconds',
   );
+});
+
+test('while more wait for their turn than a scan finds only the longer looks back are made', async () => {
+  const { looks, pass, table, found, at, setBehind } = await setUp();
+  await pass(MINUTE);
+  setBehind(true);
+  const before = looks.length;
+  table.set('missed', at());
+  await pass(20 * SECOND);
+  assert.equal(looks.length, before + 2);
+  assert.ok(found.includes('missed'));
+  setBehind(false);
+  await pass(SECOND);
+  assert.equal(looks.length, before + 3);
 });
 
 test('timers that are committed with a time in the past are found', async () => {
@@ -122,6 +141,7 @@ test('a shard sleeps until its first timer, whatever comes before it and however
     loader: {} as Rows,
     log: {} as Logger,
     tickIntervalMs: SECOND,
+    isBehind: () => false,
     wakeShard: () => {
       woken += 1;
     },

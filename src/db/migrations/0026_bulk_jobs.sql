@@ -33,3 +33,8 @@ create table bulk_changes (
 
 -- Serves the removal of an instance.
 create index bulk_changes_by_instance on bulk_changes (instance_id);
+
+create policy own_rows on bulk_jobs for select using (tenant_id = current_setting('engine.tenant', true));
+
+create policy own_rows on bulk_changes for select using (
+  (select i.tenant_id from instances i where i.id = instance_id) = current_setting('engine.tenant', true));

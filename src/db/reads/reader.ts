@@ -88,22 +88,28 @@ const SILENCE_GRACE_MS = 1_000;
 /** Whose the reads of the engine itself are: no tenant is called so. */
 const ENGINE = '\0engine';
 
+/** What the reads of all tenants share. */
+export interface SharedReads {
+  readonly pool: pg.Pool;
+  readonly slowReadMs: number;
+  readonly slots: FairSlots;
+  /** Row level security is on (`row-security.ts`). */
+  isWalled: boolean;
+}
+
 /** Reads for the engine itself; `of` gives one for a tenant, and all of them share the connections. */
 export class Reader {
-  readonly #pool: pg.Pool;
+  readonly #shared: SharedReads;
   readonly #runner: Runner;
   readonly #slowReadMs: number;
   readonly #slots: FairSlots;
   readonly #path: readonly string[];
 
-  constructor(
-    pool: pg.Pool,
-    slowReadMs: number,
-    slots: FairSlots = readSlots(),
-    party: string = ENGINE,
-  ) {
-    this.#pool = pool;
-    this.#runner = new Runner(pool, slowReadMs + SILENCE_GRACE_MS);
+  constructor(shared: SharedReads, party: string = ENGINE) {
+    const { pool, slowReadMs, slots, isWalled } = shared;
+    const tenant = isWalled && party !== ENGINE && party !== '' ? party : undefined;
+    this.#shared = shared;
+    this.#runner = new Runner(pool, slowReadMs + SILENCE_GRACE_MS, tenant);
     this.#slowReadMs = slowReadMs;
     this.#slots = slots;
     this.#path = [party];
@@ -118,9 +124,18 @@ export class Reader {
     return this.#slots.waiting;
   }
 
-  /** The same for requests of a tenant, whose reads take its share of the connections. */
+  /**
+   * The same for requests of a tenant, whose reads take its share of the connections, and see its rows only.
+   *
+   * @param tenant '' is that of a caller who has none, and sees all
+   */
   of(tenant: string): Reader {
-    return new Reader(this.#pool, this.#slowReadMs, this.#slots, tenant);
+    return new Reader(this.#shared, tenant);
+  }
+
+  /** Reads for tenants are narrowed by the database as well from now on, which can do so. */
+  wallTenants(): void {
+    this.#shared.isWalled = true;
   }
 
   /**
@@ -200,7 +215,7 @@ interface Collected<Row> extends Batch<Row> {
 }
 
 /** The places are the connections, so that nobody waits within the pool. */
-function readSlots(): FairSlots {
+export function readSlots(): FairSlots {
   return new FairSlots([
     { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
     { activeMax: LIMITS.readsPerTenantMax, waitingMax: LIMITS.readsWaitingPerTenantMax },

@@ -43,3 +43,9 @@ export const openTaskCount = lookup<Counted>(
     'select from open_tasks o where o.handler_name = h.handler_name and o.tenant_id = $1::text ' +
     'limit $2::bigint) t limit $2::bigint) found',
 );
+
+/** Which of the instances `$1` the tenant `$2` has. */
+export const instancesThere = lookup<{ readonly id: string }>(
+  'reads_tenant_instances_there',
+  'select id from instances where id = any($1::uuid[]) and tenant_id = $2::text',
+);

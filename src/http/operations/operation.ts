@@ -4,6 +4,7 @@
  * operations (`schema/routes.ts`) leaves to this thread; the router checks what it is given.
  */
 
+import type { Offload } from '../../../actors/runtime/offload.js';
 import {
   type BodyOf,
   type BodyRouteId,
@@ -14,15 +15,17 @@ import {
   type Route,
   type RoutesOf,
 } from '../../../schema/routes.js';
-import type { Validators } from '../../../schema/validators.js';
-import { parseBody } from '../../body.js';
+import { createValidators, type Validators } from '../../../schema/validators.js';
+import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces } from '../../body.js';
 import type { ChangeManyOf } from '../../bulk-work.js';
 import type { Keyring } from '../../core/continuity/keys.js';
 import type { UnixMs } from '../../core/time.js';
 import type { PageBounds } from '../../db/reads/query.js';
 import type { Page } from '../../db/reads/reader.js';
 import type { Reads } from '../../db/reads.js';
-import { invalid } from '../../errors.js';
+import { type EngineError, invalid, shareTaken, unavailable } from '../../errors.js';
+import { FairSlots } from '../../fair-slots.js';
+import { LIMITS } from '../../limits.js';
 import type { HttpExchange, HttpReply, HttpRequest } from '../server.js';
 
 /** Of a request that was matched and authorised. */
@@ -101,18 +104,79 @@ export type FrontOperations = {
   readonly [Id in RoutesOf<'stream'>]: StreamOperation<Id>;
 };
 
-/** @throws EngineError 400 */
+/** Makes the bodies of requests that this thread answers. */
+export interface FrontBodies {
+  readonly validators: Validators;
+  readonly offload: Offload;
+  /** For parsing large ones. */
+  readonly places: FairSlots;
+}
+
+export function frontBodies(offload: Offload): FrontBodies {
+  const places = new FairSlots([
+    { activeMax: LIMITS.frontBodiesMax, waitingMax: LIMITS.frontBodiesWaitingMax },
+    {
+      activeMax: LIMITS.frontBodiesPerTenantMax,
+      waitingMax: LIMITS.frontBodiesWaitingPerTenantMax,
+    },
+  ]);
+  return { validators: createValidators(), offload, places };
+}
+
+/**
+ * A large body is parsed in between other things: then it is a promise.
+ *
+ * @throws EngineError 400 and 413, as the promise rejects with
+ */
 export function checkCall<Id extends FrontRouteId>(
-  validators: Validators,
+  bodies: FrontBodies,
   id: Id,
   { bodyText, ...call }: UncheckedCall,
-): Call<Id> {
-  const query = validators.parseQuery(id, call.search);
+): Call<Id> | Promise<Call<Id>> {
+  const query = bodies.validators.parseQuery(id, call.search);
   if (!query.ok) throw invalid(query.message);
   const { body: schema, isRaw }: Route = ROUTES[id];
-  const hasBody = schema !== undefined && isRaw !== true;
-  const body = hasBody ? parseBody(validators, id as BodyRouteId, bodyText) : undefined;
-  return { ...call, query: query.value, body } as Call<Id>;
+  const withBody = (body: unknown) => ({ ...call, query: query.value, body }) as Call<Id>;
+  if (schema === undefined || isRaw === true) return withBody(undefined);
+  const body = bodyIn(bodies, id as BodyRouteId, call.tenant, bodyText);
+  return body instanceof Promise ? body.then(withBody) : withBody(body);
+}
+
+/** As for `checkCall`. */
+export function bodyIn<Id extends BodyRouteId>(
+  bodies: FrontBodies,
+  operation: Id,
+  tenant: string,
+  text: string,
+): BodyOf<Id> | Promise<BodyOf<Id>> {
+  return text.length <= LARGE_BODY
+    ? parseBody(bodies.validators, operation, text)
+    : parseLarge(bodies, operation, tenant, text);
+}
+
+/** Who goes away meanwhile is answered into nothing. */
+const NEVER = new AbortController().signal;
+
+async function parseLarge<Id extends BodyRouteId>(
+  { validators, offload, places }: FrontBodies,
+  operation: Id,
+  tenant: string,
+  text: string,
+): Promise<BodyOf<Id>> {
+  const place = await places.acquire([tenant], NEVER);
+  if (!place.ok) throw tooManyLarge(places);
+  const body = await inPieces(parseInPieces(validators, operation, text)).finally(place.release);
+  if (body !== undefined) return body;
+  const judgement = await offload.run(tenant, 'judgeBody', { operation, text, isListed: false });
+  const judged = await inPieces(parseAsJudged(validators, operation, text, judgement));
+  return judged as BodyOf<Id>;
+}
+
+function tooManyLarge({ waiting }: FairSlots): EngineError {
+  const all = LIMITS.frontBodiesWaitingMax;
+  if (waiting >= all) return unavailable('ENG_OVERLOADED', `${all} large bodies wait to be parsed`);
+  const own = LIMITS.frontBodiesWaitingPerTenantMax;
+  return shareTaken(`${own} large bodies of this tenant wait to be parsed`);
 }
 
 /** The header overrides the query silently; undefined spans all tenants. */

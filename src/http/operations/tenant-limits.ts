@@ -5,54 +5,120 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import { TENANT_LIMIT_NAMES, type TenantLimits } from '../../../schema/tenant-limits.js';
+import type { Clock, TimerHandle } from '../../core/clock.js';
 import { isoTime } from '../../core/time.js';
+import type { Reader } from '../../db/reads/reader.js';
 import { tenantLimitRow } from '../../db/reads/tenant-limit-reads.js';
 import { notFound } from '../../errors.js';
 import { type SetLimits, setLimitsOf, type TenantLimitRegistry } from '../../tenant-limits.js';
-import { type FrontDeps, type FrontOperations, jsonReply } from './operation.js';
+import { type FrontOperations, jsonReply, type Operation } from './operation.js';
 
 /** The shard whose actor commits the changes. */
 const SHARD = 0;
 
-export function tenantLimitOperations(
-  client: Pick<ShardClient, 'ask'>,
-  registry: TenantLimitRegistry,
-) {
-  /** What was asked may have happened although nobody was told so: the row says. */
-  const settle = async ({ reads }: FrontDeps, tenant: string, change: Promise<unknown>) => {
+/**
+ * A change whose outcome is unknown happens within this time or never: its shard has answered or was replaced,
+ * and what a predecessor left is refused. Until then the row is read again and again.
+ */
+const UNSETTLED_MS = 60_000;
+const SETTLE_EVERY_MS = 1_000;
+
+export interface TenantLimitOperationsDeps {
+  readonly client: Pick<ShardClient, 'ask'>;
+  readonly registry: TenantLimitRegistry;
+  readonly reads: Pick<Reader, 'rows'>;
+  readonly clock: Clock;
+}
+
+export class TenantLimitOperations {
+  readonly #deps: TenantLimitOperationsDeps;
+  /** When the outcome is known of the latest change of a tenant. */
+  readonly #unsettled = new Map<string, number>();
+  #timer: TimerHandle | undefined;
+
+  constructor(deps: TenantLimitOperationsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Idempotent. */
+  stop(): void {
+    this.#deps.clock.clearTimeout(this.#timer);
+    this.#unsettled.clear();
+  }
+
+  readonly #put: Operation<'tenantLimits.put'> = async (front, { params, body }) => {
+    const tenant = params.id.trim();
+    const limits = Object.fromEntries(TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]));
+    const updatedAt = isoTime(front.now());
+    const row = { tenant_id: tenant, limits, set_at: updatedAt };
+    const set = { limits, updatedAt };
+    await this.#change(tenant, set, (client) =>
+      client.ask(SHARD, 'tenantLimits.store', '', '', row),
+    );
+    return jsonReply(textOf(tenant, set));
+  };
+
+  readonly #get: Operation<'tenantLimits.get'> = async (_, { params }) => {
+    const tenant = params.id.trim();
+    return jsonReply(textOf(tenant, this.#deps.registry.of(tenant)));
+  };
+
+  readonly #delete: Operation<'tenantLimits.delete'> = async (_, { params }) => {
+    const tenant = params.id.trim();
+    const { registry } = this.#deps;
+    if (registry.of(tenant) === undefined) throw notFound(`limits of the tenant ${tenant}`);
+    await this.#change(tenant, undefined, (client) =>
+      client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined),
+    );
+    return { status: 204, body: undefined };
+  };
+
+  readonly operations = {
+    'tenantLimits.put': this.#put,
+    'tenantLimits.get': this.#get,
+    'tenantLimits.delete': this.#delete,
+  } satisfies Partial<FrontOperations>;
+
+  /** What was asked may have happened although its caller is told that nobody knows: the row will say. */
+  async #change(
+    tenant: string,
+    set: SetLimits | undefined,
+    ask: (client: TenantLimitOperationsDeps['client']) => Promise<unknown>,
+  ): Promise<void> {
+    const { client, registry, clock } = this.#deps;
     try {
-      await change;
+      await ask(client);
     } catch (error) {
-      const row = await tenantLimitRow.row(reads, tenant);
-      registry.set(tenant, row && setLimitsOf(row));
+      this.#unsettled.set(tenant, clock.monotonic() + UNSETTLED_MS);
+      this.#settleSoon();
       throw error;
     }
-  };
-  return {
-    'tenantLimits.put': async (front, { params, body }) => {
-      const tenant = params.id.trim();
-      const limits = Object.fromEntries(
-        TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]),
-      );
-      const updatedAt = isoTime(front.now());
-      const row = { tenant_id: tenant, limits, set_at: updatedAt };
-      await settle(front, tenant, client.ask(SHARD, 'tenantLimits.store', '', '', row));
-      const set = { limits, updatedAt };
-      registry.set(tenant, set);
-      return jsonReply(textOf(tenant, set));
-    },
-    'tenantLimits.get': async (_, { params }) => {
-      const tenant = params.id.trim();
-      return jsonReply(textOf(tenant, registry.of(tenant)));
-    },
-    'tenantLimits.delete': async (front, { params }) => {
-      const tenant = params.id.trim();
-      if (registry.of(tenant) === undefined) throw notFound(`limits of the tenant ${tenant}`);
-      await settle(front, tenant, client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined));
-      registry.set(tenant, undefined);
-      return { status: 204, body: undefined };
-    },
-  } satisfies Partial<FrontOperations>;
+    registry.set(tenant, set);
+  }
+
+  #settleSoon(): void {
+    this.#deps.clock.clearTimeout(this.#timer);
+    this.#timer = this.#deps.clock.setTimeout(() => void this.#settle(), SETTLE_EVERY_MS);
+  }
+
+  async #settle(): Promise<void> {
+    const { registry, reads, clock } = this.#deps;
+    for (const [tenant, until] of this.#unsettled) {
+      const before = registry.of(tenant);
+      const isLast = clock.monotonic() >= until;
+      try {
+        const row = await tenantLimitRow.row(reads, tenant);
+        // What was answered meanwhile is newer than what was read.
+        if (registry.of(tenant) !== before) continue;
+        const set = row && setLimitsOf(row);
+        if (set?.updatedAt !== before?.updatedAt) registry.set(tenant, set);
+        if (isLast) this.#unsettled.delete(tenant);
+      } catch {
+        // The database is away, and so is everybody else: the next round reads it.
+      }
+    }
+    if (this.#unsettled.size > 0) this.#settleSoon();
+  }
 }
 
 function textOf(tenant: string, set: SetLimits | undefined): string {

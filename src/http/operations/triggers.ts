@@ -6,9 +6,10 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { CreateInstance } from '../../../schema/instance.js';
-import { INBOUND_BYTES_MAX } from '../../../schema/trigger.js';
+import { ROUTES } from '../../../schema/routes.js';
+import type { Admission } from '../../admission.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.js';
-import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../core/json-guard.js';
+import { decodeUtf8 } from '../../core/json-guard.js';
 import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
 import { isSameText, signatureProblem } from '../../core/trigger-signature.js';
 import {
@@ -17,11 +18,13 @@ import {
   triggerList,
   triggerText,
 } from '../../db/reads/trigger-reads.js';
-import { EngineError, invalid, notFound, tooLarge } from '../../errors.js';
+import { EngineError, invalid, notFound } from '../../errors.js';
 import type { FiringEvent } from '../../event-firing.js';
 import { owned } from '../../tenancy.js';
 import { SenderLimit } from '../sender-limit.js';
 import {
+  bodyIn,
+  type FrontBodies,
   type FrontDeps,
   type FrontOperations,
   jsonReply,
@@ -38,6 +41,10 @@ const list: Operation<'triggers.list'> = async (deps, call) => {
 async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): Promise<TriggerRow> {
   return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
 }
+
+type Admits = Pick<Admission, 'admit'>;
+
+const RECEIVE = ROUTES['triggers.receive'];
 
 const get: Operation<'triggers.get'> = async (deps, { tenant, params: { slug } }) =>
   jsonReply(triggerText(await ownTrigger(deps, tenant, slug)));
@@ -100,13 +107,15 @@ const fireBy =
     return { status: 201, body: JSON.stringify(fired) };
   };
 
-const receiveBy = (client: Client): Operation<'triggers.receive'> => {
+const receiveBy = (
+  client: Client,
+  bodies: FrontBodies,
+  admission: Admits,
+): Operation<'triggers.receive'> => {
   const limit = new SenderLimit();
-  return async (deps, { params: { id: slug }, header, raw, peer }) => {
+  return async (deps, { params, header, raw, peer }) => {
+    const { id: slug } = params;
     limit.take(`${peer()} ${slug}`, deps.now());
-    if (raw.length > INBOUND_BYTES_MAX) {
-      throw tooLarge(`the body is larger than ${INBOUND_BYTES_MAX} bytes`);
-    }
     const row = await triggerBySlug.row(deps.reads, slug);
     if (row?.trigger_type !== 'webhook' || !row.enabled) throw notFound(`webhook ${slug}`);
     const secret = secretOf(deps, row);
@@ -124,7 +133,11 @@ const receiveBy = (client: Client): Operation<'triggers.receive'> => {
       ...(agent === undefined ? {} : { user_agent: agent }),
     };
     const once = `trigger:${slug}:${head.nonce}`;
-    const { id, deduplicated } = await create(client, creationBy(row, event, dataIn(raw), once));
+    // Whose request it is was not known before.
+    const leave = await admission.admit(RECEIVE, row.tenant_id, false, raw, params);
+    const { id, deduplicated } = await dataIn(bodies, row.tenant_id, raw)
+      .then((data) => create(client, creationBy(row, event, data, once)))
+      .finally(leave);
     if (deduplicated) throw unauthenticated('x-trigger-nonce was used already');
     return { status: 202, body: JSON.stringify({ instance_id: id, trigger: slug }) };
   };
@@ -149,25 +162,18 @@ export async function fireByEvent(
   await create(client, creationBy(row, event, data, `trigger:${slug}:event:${event_id}`));
 }
 
-/** @throws EngineError 400 */
-function dataIn(raw: Buffer): JsonObject {
+/** Rejects with an EngineError: 400 or 413. */
+async function dataIn(bodies: FrontBodies, tenant: string, raw: Buffer): Promise<JsonObject> {
   const text = decodeUtf8(raw);
   if (text === undefined) throw invalid('the body is not UTF-8');
-  const parsed = parseJson(text, BODY_JSON_LIMITS);
-  if (!parsed.ok) {
-    const { kind, message } = parsed.problem;
-    throw kind === 'values' ? tooLarge(message) : invalid(message);
-  }
-  const { value } = parsed;
-  if (!isJsonObject(value)) throw invalid('the body must be a JSON object');
-  return value;
+  return bodyIn(bodies, 'triggers.receive', tenant, text);
 }
 
-export function triggerOperations(client: Client) {
+export function triggerOperations(client: Client, bodies: FrontBodies, admission: Admits) {
   return {
     'triggers.list': list,
     'triggers.get': get,
     'triggers.fire': fireBy(client),
-    'triggers.receive': receiveBy(client),
+    'triggers.receive': receiveBy(client, bodies, admission),
   } satisfies Partial<FrontOperations>;
 }

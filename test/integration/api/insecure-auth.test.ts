@@ -1,6 +1,6 @@
 /**
  * What follows from `--insecure-auth` and its absence: which addresses `http_request` reaches by default
- * and what becomes of its answers, and whose keys are looked at.
+ * and what becomes of its answers, whose keys are looked at, and what browsers are kept from sending.
  */
 
 import assert from 'node:assert/strict';
@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import { type Api, type Json, startApi, step } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { Client } from '../../helpers/raw-client.js';
 
 /** Method and body of the last request. */
 let seen: { method: string; type: string | undefined; body: string } | undefined;
@@ -121,5 +122,60 @@ describe('`http_request` results: 2xx and 3xx succeed with `{status, headers, bo
       const headers = { authorization: 'Bearer nonsense' };
       assert.equal((await tenant.request('GET', '/instances', { headers })).status, 200);
     });
+
+    describe('what a page makes the browser of the developer send', () => {
+      const own = () => new URL(api.url).host;
+      const declared = { 'content-type': 'application/json' };
+      const refusals: [title: string, headers: () => Record<string, string>, status: number][] = [
+        ['a foreign page', () => ({ origin: 'https://evil.example', ...declared }), 403],
+        ['a page without an origin of its own', () => ({ origin: 'null', ...declared }), 403],
+        [
+          'a name that was made to mean this machine',
+          () => ({ host: 'evil.example', ...declared }),
+          403,
+        ],
+        ['text', () => ({ 'content-type': 'text/plain' }), 400],
+        ['a form', () => ({ 'content-type': 'application/x-www-form-urlencoded' }), 400],
+        ['a body of no declared kind', () => ({}), 400],
+      ];
+      for (const [title, headers, status] of refusals) {
+        test(`${title} is refused with ${status}, and nothing is stored`, async () => {
+          const tenant = api.tenant();
+          const definition = JSON.stringify(tenant.definition([step('a', 'noop')]));
+          const reply = await send(tenant.name, { host: own(), ...headers() }, definition);
+          assert.equal(reply.status, status);
+          assert.equal(typeof JSON.parse(reply.body).error, 'string');
+          assert.equal(reply.headers['access-control-allow-origin'], undefined);
+          assert.deepEqual(expectStatus(await tenant.get('/sequences'), 200), []);
+        });
+      }
+
+      for (const origin of ['http://localhost:5173', 'http://127.0.0.1', 'http://[::1]:80']) {
+        test(`a page of ${origin} is served`, async () => {
+          const tenant = api.tenant();
+          const definition = JSON.stringify(tenant.definition([step('a', 'noop')]));
+          const reply = await send(tenant.name, { host: own(), origin, ...declared }, definition);
+          assert.equal(reply.status, 201);
+        });
+      }
+    });
+
+    /** A browser sets headers that no client library lets one set. */
+    async function send(tenant: string, headers: Record<string, string>, body: string) {
+      const client = await Client.open(Number(new URL(api.url).port));
+      const lines = Object.entries({ ...headers, 'x-tenant-id': tenant });
+      client.send(
+        [
+          'POST /api/v1/sequences HTTP/1.1',
+          ...lines.map(([name, value]) => `${name}: ${value}`),
+          `content-length: ${Buffer.byteLength(body)}`,
+          '',
+          body,
+        ].join('\r\n'),
+      );
+      const reply = await client.reply();
+      client.close();
+      return reply;
+    }
   });
 });

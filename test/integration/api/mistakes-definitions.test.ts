@@ -383,6 +383,19 @@ test('strict turns warnings into 400, lists them all and stores nothing', async 
   assert.equal((await tenant.post('/sequences?strict=true', clean)).status, 201);
 });
 
+test('strict refuses a definition that asks for more time than a call gets', async () => {
+  const given = (timeout_ms: number) => ({ url: 'http://x', timeout_ms });
+  const tooLong = definition(params('http_request', given(300_001)), { name: 'long-call' });
+  const { status, body } = await tenant.post<Answer>('/sequences?strict=true', tooLong);
+  assert.equal(status, 400);
+  assert.deepEqual(
+    body.warnings?.map(({ path }) => path),
+    ['blocks[0].params.timeout_ms'],
+  );
+  const longest = definition(params('http_request', given(300_000)), { name: 'long-call' });
+  assert.equal((await tenant.post('/sequences?strict=true', longest)).status, 201);
+});
+
 test('validating stores nothing, and does not ask what is stored already', async () => {
   const body = definition([work()], { name: 'looked-at' });
   const { namespace, name } = body;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import type { TenantLimits } from '../../../schema/tenant-limits.js';
-import { type Json, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
+import { eventually, type Json, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { survival } from '../../helpers/survival.js';
 
@@ -63,6 +63,40 @@ test('a creation beyond the depth of the queue is 429 with the number, until a t
   assert.equal((await create()).status, 201);
   expectStatus(await api.root.delete(pathOf(tenant)), 204);
   assert.equal((await create()).status, 201);
+});
+
+test('at a full queue a repeated creation is answered by the instance that is there', async () => {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const sequence_id = await tenant.sequence([step('a', handler)]);
+  const item = (idempotency_key: string) => ({
+    sequence_id,
+    tenant_id: tenant.name,
+    namespace: 'n',
+    idempotency_key,
+  });
+  const create = (key: string) => tenant.post<{ id: string }>('/instances', item(key));
+  const batch = (...keys: string[]) =>
+    tenant.post<Json>('/instances/batch', { instances: keys.map(item) });
+  const first = expectStatus(await create('one'), 201);
+  expectStatus(await create('two'), 201);
+  await put(tenant, { queue_depth_max: 2 });
+  assert.equal((await create('three')).status, 429);
+  const again = await create('one');
+  assert.deepEqual([again.status < 300, again.body.id], [true, first.id], again.text);
+  assert.equal((await batch('one', 'two')).status < 300, true);
+  assert.equal((await batch('one', 'four')).status, 429);
+  const dry = await tenant.post('/instances', { ...item('one'), dry_run: true });
+  assert.equal(dry.status, 429, 'a dry run has keys of its own');
+  await put(tenant, { queue_depth_max: 3 });
+  assert.equal((await batch('one', 'two', 'four')).status < 300, true, 'one of them is new');
+  assert.equal((await batch('one', 'two', 'four')).status < 300, true);
+  // Items with keys become tasks after the answer.
+  let number = 0;
+  await eventually(async () => {
+    number += 1;
+    assert.equal((await create(`five ${number}`)).status, 429);
+  });
 });
 
 test('a unit that is used up is 429 with its name, its bound and the wait, and nothing is done', async () => {

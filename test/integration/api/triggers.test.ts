@@ -163,6 +163,19 @@ describe('a webhook from outside', () => {
       });
   }
 
+  test('is charged to the tenant whose trigger it is, once its signature fits', async () => {
+    const tenant = api.tenant();
+    const { slug } = await trigger(tenant, { secret: SECRET });
+    const limits = `/tenants/${tenant.name}/limits`;
+    expectStatus(await api.root.put(limits, { rows_per_second: 1, rows_burst: 1 }), 200);
+    expectStatus(await send({ slug, secret: 'another one, which does not fit' }), 401);
+    expectStatus(await send({ slug }), 202);
+    const refused = await send({ slug });
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '1'], refused.text);
+    expectStatus(await api.root.delete(limits), 204);
+    expectStatus(await send({ slug }), 202);
+  });
+
   test('that is signed starts an instance of the tenant, once for each nonce', async () => {
     const tenant = api.tenant();
     const { slug } = await trigger(tenant, { secret: SECRET });

@@ -1,0 +1,119 @@
+/**
+ * The second wall between tenants: what is read for one of them is read as a role that sees rows of this
+ * tenant only, whatever the statement asks for. The policies come with the migrations; here they are
+ * switched on where the engine has what it needs for that, and off where it has not, since who neither
+ * owns the tables nor passes by the policies could not even write (docs/operate/roles.md).
+ */
+
+import type pg from 'pg';
+import { SchemaError } from './migrate.js';
+import { READER_ROLE, withClient } from './pool.js';
+
+/** `required`: the engine does not start without it. */
+export type RowSecurityMode = 'auto' | 'required' | 'off';
+
+export interface RowSecurityOptions {
+  readonly mode: RowSecurityMode;
+  readonly connectionString: string;
+  /** The role that owns the tables; undefined when this start may not change them. */
+  readonly ownerUrl: string | undefined;
+}
+
+/** Undefined: it is on. Else why it is not. */
+export type WithoutRowSecurity = string | undefined;
+
+interface Standing {
+  readonly hasReader: boolean;
+  readonly mayBeReader: boolean;
+  /** Policies do not concern the role of the engine. */
+  readonly isExempt: boolean;
+  readonly total: number;
+  readonly enabled: number;
+  readonly granted: number;
+}
+
+/** Tables that a backup reads just now are not waited for: the next start tries again. */
+const LOCK_TIMEOUT_MS = 3_000;
+
+const POLICY = 'own_rows';
+
+/** @throws SchemaError when the engine could not work as the database stands, or it is required */
+export async function prepareRowSecurity(options: RowSecurityOptions): Promise<WithoutRowSecurity> {
+  const { mode, connectionString, ownerUrl } = options;
+  const found = await withClient(session(connectionString), look);
+  const lacking = mode === 'off' ? 'ENGINE_ROW_SECURITY is off' : lackingIn(found);
+  const isWanted = lacking === undefined;
+  const isSo = isWanted
+    ? found.enabled === found.total && found.granted === found.total
+    : found.enabled === 0;
+  const failure = isSo ? undefined : await change(ownerUrl, isWanted);
+  if (failure !== undefined && !isWanted && !found.isExempt) {
+    throw new SchemaError(
+      `row level security is on and keeps the role of DATABASE_URL from its tables: ${lacking}; ${failure}`,
+    );
+  }
+  const without = lacking ?? failure;
+  if (without !== undefined && mode === 'required') {
+    throw new SchemaError(`ENGINE_ROW_SECURITY is required, and cannot be had: ${without}`);
+  }
+  return without;
+}
+
+function lackingIn({ hasReader, mayBeReader, isExempt }: Standing): string | undefined {
+  if (!hasReader) return `there is no role ${READER_ROLE}`;
+  if (!mayBeReader) return `the role of DATABASE_URL is not a member of ${READER_ROLE}`;
+  if (!isExempt) return 'the role of DATABASE_URL neither owns the tables nor has BYPASSRLS';
+  return undefined;
+}
+
+/** @returns what went wrong */
+async function change(ownerUrl: string | undefined, isOn: boolean): Promise<string | undefined> {
+  if (ownerUrl === undefined) return 'ENGINE_RUN_MIGRATIONS is false';
+  try {
+    await withClient(session(ownerUrl), (client) => client.query(changeSql(isOn)));
+    return undefined;
+  } catch (error) {
+    return `the tables cannot be changed: ${(error as Error).message}`;
+  }
+}
+
+/** All or nothing: several statements in one text are one transaction. */
+function changeSql(isOn: boolean): string {
+  const grant = `execute format('grant select on %s to ${READER_ROLE}', name);`;
+  return `
+    set local lock_timeout = ${LOCK_TIMEOUT_MS};
+    do $$
+    declare name regclass;
+    begin
+      for name in
+        select polrelid from pg_policy
+        where polname = '${POLICY}' and pg_table_is_visible(polrelid) order by polrelid
+      loop
+        execute format('alter table %s ${isOn ? 'enable' : 'disable'} row level security', name);
+        ${isOn ? grant : ''}
+      end loop;
+    end $$`;
+}
+
+const LOOK = `
+  select r.oid is not null as "hasReader",
+    coalesce(pg_has_role(current_user, r.oid, 'member'), false) as "mayBeReader",
+    (select u.rolsuper or u.rolbypassrls from pg_roles u where u.rolname = current_user)
+      or coalesce(bool_and(pg_has_role(current_user, c.relowner, 'usage')), false) as "isExempt",
+    count(*)::integer as total,
+    count(*) filter (where c.relrowsecurity)::integer as enabled,
+    count(*) filter (where has_table_privilege(r.oid, c.oid, 'select'))::integer as granted
+  from pg_policy p join pg_class c on c.oid = p.polrelid
+    left join pg_roles r on r.rolname = '${READER_ROLE}'
+  where p.polname = '${POLICY}' and pg_table_is_visible(c.oid)
+  group by r.oid`;
+
+async function look(client: pg.Client): Promise<Standing> {
+  const { rows } = await client.query<Standing>(LOOK);
+  const none = { hasReader: false, mayBeReader: false, isExempt: true };
+  return rows[0] ?? { ...none, total: 0, enabled: 0, granted: 0 };
+}
+
+function session(connectionString: string) {
+  return { connectionString, applicationName: 'engine-row-security' };
+}

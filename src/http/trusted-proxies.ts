@@ -1,0 +1,51 @@
+/**
+ * Who sent a request that came through proxies. What a proxy says of that in `x-forwarded-for` is believed
+ * only of the proxies that the operator named, since anybody may send that header.
+ */
+
+import { BlockList, isIP } from 'node:net';
+
+/** The entry of one address in `x-forwarded-for`; some proxies add a port, and brackets with it. */
+const ENTRY = /^\[?([^\]]*?)\]?(?::\d{1,5})?$/;
+
+export interface AddressRange {
+  readonly address: string;
+  readonly bits: number;
+}
+
+export class TrustedProxies {
+  readonly #ranges = new BlockList();
+
+  /** @param ranges `ENGINE_TRUSTED_PROXIES` */
+  constructor(ranges: readonly AddressRange[]) {
+    for (const { address, bits } of ranges) {
+      this.#ranges.addSubnet(address, bits, familyOf(address));
+    }
+  }
+
+  /** An IPv4 address also in the form that sockets for both families show. */
+  has(address: string): boolean {
+    return isIP(address) !== 0 && this.#ranges.check(address, familyOf(address));
+  }
+
+  /**
+   * Each proxy appends whom it was asked by, so the header is read from its end: up to the first one that is
+   * no trusted proxy. What stands before that one is its own claim.
+   *
+   * @param peer who is at the other end of the connection
+   * @param forwarded all lines of the header, joined by commas
+   */
+  clientOf(peer: string, forwarded: string | undefined): string {
+    let client = peer;
+    const entries = forwarded?.split(',') ?? [];
+    while (this.has(client)) {
+      const entry = entries.pop()?.trim() ?? '';
+      const before = isIP(entry) === 0 ? (ENTRY.exec(entry)?.[1] ?? '') : entry;
+      if (isIP(before) === 0) break;
+      client = before;
+    }
+    return client;
+  }
+}
+
+const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
