@@ -55,7 +55,7 @@ interface Pending {
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
   readonly isParked: boolean;
-  /** Gives back its place: that of a poll, or among the large requests that shards have, once it has one. */
+  /** Gives back its place among the polls, or among the large requests that shards have, once it has one. */
   leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
