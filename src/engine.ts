@@ -260,7 +260,7 @@ class Engine {
       ownerUrl: runMigrations ? ownerUrl : undefined,
     });
     if (without === undefined) reads.wallTenants();
-    this.#log.info({ isOn: without === undefined, without }, 'row level security of reads');
+    else this.#log.info({ without }, 'row level security of reads is off');
   }
 
   /** Resolves with the port. */

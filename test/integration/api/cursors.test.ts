@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { BulkJob } from '../../../schema/bulk-job.js';
 import { ROUTES, type RouteId } from '../../../schema/routes.js';
-import { beforeWith, newHandler, step, useSharedApi } from '../../helpers/api.js';
+import { beforeWith, eventually, newHandler, step, useSharedApi } from '../../helpers/api.js';
 import type { Client, Reply } from '../../helpers/client.js';
 import { makeCredential, makeSchedule, makeTrigger } from '../../helpers/route-requests.js';
 
@@ -55,7 +56,13 @@ beforeWith(api, async () => {
     assert.equal((await tenant.post('/events', event)).status, 201);
     await makeCredential(tenant);
     await makeTrigger(tenant, 'child');
+    const change = { filter: { states: ['completed'] }, state: 'failed' };
+    assert.equal((await tenant.patch('/instances/bulk/state?async=true', change)).status, 202);
   }
+  await eventually(async () => {
+    const jobs = await tenant.get<BulkJob[]>('/instances/bulk/jobs?');
+    assert.ok(jobs.body.every(({ ended_at }) => ended_at !== null));
+  });
   Object.assign(paths, {
     'instances.list': '/instances?state=failed',
     'instances.deadLetters': '/instances/dlq?',
@@ -66,6 +73,7 @@ beforeWith(api, async () => {
     'workers.tasks': '/workers/tasks?',
     'sequences.list': '/sequences?namespace=test',
     'cron.list': '/cron?',
+    'bulkJobs.list': '/instances/bulk/jobs?',
     'credentials.list': '/credentials?',
     'triggers.list': '/triggers?',
     'apiKeys.list': `/api-keys?tenant_id=${tenant.name}`,
