@@ -231,7 +231,8 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 const ANYWHERE = [400, 500, 503];
 /**
  * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), and admission 429
- * (`src/admission.ts`). They are told once, as the default of every operation: clients that are generated have no code for each of them.
+ * (`src/admission.ts`). They are told once, as the default of every operation: clients that are generated have no
+ * code for each of them.
  */
 const OTHERWISE = [408, 413, 415, 429, 431];
 const OTHERWISE_NAME = 'OtherRefusal';

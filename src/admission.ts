@@ -5,15 +5,14 @@
  * (docs/limits.md).
  */
 
-import { HOOK_LISTS } from '../schema/blocks.js';
-import { walkDefinition } from '../schema/members.js';
-import { ROUTES, type Route, type RouteId } from '../schema/routes.js';
+import type { Offload } from '../actors/runtime/offload.js';
+import { type BodyRouteId, ROUTES, type Route, type RouteId } from '../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../schema/tenant-limits.js';
+import { LARGE_BODY } from './body.js';
 import { BoundedRows } from './bounded-rows.js';
 import { itemsIn } from './core/batch-size.js';
-import { isJsonObject, type JsonValue } from './core/json.js';
-import { BODY_JSON_LIMITS, parseJson } from './core/json-guard.js';
 import { type BucketRate, TokenBucket } from './core/token-bucket.js';
+import { countBlocks } from './count-blocks.js';
 import type { Reader } from './db/reads/reader.js';
 import { openTaskCount, scheduleCount } from './db/reads/tenant-limit-reads.js';
 import { conflict, tenantLimit } from './errors.js';
@@ -25,6 +24,7 @@ import type { SetLimits, TenantLimitRegistry } from './tenant-limits.js';
 export interface AdmissionDeps {
   readonly limits: TenantLimitRegistry;
   readonly reads: Pick<Reader, 'rows'>;
+  readonly offload: Offload;
   readonly monotonic: () => number;
 }
 
@@ -38,25 +38,8 @@ interface Cost {
 
 const one = () => 1;
 
-/** The blocks of a definition, hooks included; of what is none, those that can be told. */
-function blocksIn(text: string, { body: schema }: Route): number {
-  const parsed = parseJson(text, BODY_JSON_LIMITS);
-  if (!parsed.ok || schema === undefined || !isJsonObject(parsed.value as JsonValue)) return 0;
-  const definition = parsed.value as Readonly<Record<string, unknown>>;
-  let blocks = 0;
-  walkDefinition(schema, definition, '', {
-    block: () => {
-      blocks += 1;
-    },
-    unknown: () => undefined,
-    text: () => undefined,
-  });
-  for (const name of HOOK_LISTS) {
-    const hooks = definition[name];
-    if (Array.isArray(hooks)) blocks += hooks.length;
-  }
-  return blocks;
-}
+const blocksOf = (text: string, { id }: Route) =>
+  countBlocks({ operation: id as BodyRouteId, text });
 
 const COSTS: Partial<Record<RouteId, Cost>> = {
   'instances.create': { unit: 'rows', of: one },
@@ -67,9 +50,9 @@ const COSTS: Partial<Record<RouteId, Cost>> = {
   'cron.run': { unit: 'rows', of: one },
   'events.send': { unit: 'rows', of: one },
   'events.sendBatch': { unit: 'rows', of: itemsIn },
-  'sequences.create': { unit: 'blocks', of: blocksIn },
-  'sequences.validate': { unit: 'blocks', of: blocksIn },
-  'instances.injectBlocks': { unit: 'blocks', of: blocksIn },
+  'sequences.create': { unit: 'blocks', of: blocksOf },
+  'sequences.validate': { unit: 'blocks', of: blocksOf },
+  'instances.injectBlocks': { unit: 'blocks', of: blocksOf },
   'cron.create': { unit: 'schedules', of: one },
 };
 
@@ -115,7 +98,7 @@ export class Admission {
   /**
    * Takes what the request costs from the buckets of its tenant, all of it or nothing.
    * @param isRoot it came with the root key
-   * @returns when it makes what is bounded in number: a promise of what is to be called when it was answered
+   * @returns when it makes what is bounded in number, or is long to count: a promise of what is to be called when it was answered
    * @throws EngineError 429; the promise rejects with one, or with 409
    */
   admit(
@@ -129,6 +112,9 @@ export class Admission {
     if (cost === undefined && body.length === 0) return undefined;
     const set = this.#deps.limits.of(tenant);
     if (isRoot && set === undefined) return undefined;
+    if (cost?.unit === 'blocks' && body.length > LARGE_BODY) {
+      return this.#admitDefinition(route, tenant, isRoot, body);
+    }
     const amount =
       cost === undefined ? 0 : cost.of(cost.of === one ? '' : body.toString('latin1'), route);
     this.#spend(tenant, set, isRoot, body.length, cost?.unit, amount);
@@ -140,6 +126,19 @@ export class Admission {
     const max = set?.limits.queue_depth_max ?? undefined;
     if (max === undefined || !QUEUEING.has(route.id)) return undefined;
     return this.#enterQueue({ route, tenant, params, body }, amount, max);
+  }
+
+  /** A long one is parsed to count its blocks, which takes longer than others wait for this thread. */
+  async #admitDefinition(
+    route: Route,
+    tenant: string,
+    isRoot: boolean,
+    body: Buffer,
+  ): Promise<() => void> {
+    const definition = { operation: route.id as BodyRouteId, text: body.toString('latin1') };
+    const blocks = await this.#deps.offload.run(tenant, 'countBlocks', definition);
+    this.#spend(tenant, this.#deps.limits.of(tenant), isRoot, body.length, 'blocks', blocks);
+    return () => undefined;
   }
 
   #spend(

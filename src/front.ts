@@ -107,6 +107,7 @@ export function createFront(options: FrontOptions): Front {
   const admission = new Admission({
     limits: options.limits,
     reads,
+    offload,
     monotonic: realClock.monotonic,
   });
   const tenantLimits = new TenantLimitOperations({

@@ -47,6 +47,12 @@ export const JOBS = {
     isSmall: ({ text }) => text.length <= 128 * KIB,
     ms: LARGE_MS,
   }),
+  // For admission, which counts short ones itself.
+  countBlocks: job({
+    load: async () => (await import('../../src/count-blocks.js')).countBlocks,
+    isSmall: () => false,
+    ms: LARGE_MS,
+  }),
   // Definitions are a stranger's, and histories as large as their instances made them.
   compileCandidate: job({
     load: async () => (await import('../../src/stored-replays.js')).compileCandidate,

@@ -7,6 +7,15 @@
  * `parseJson` can be asked, by whoever has the time.
  */
 
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './json-codes.js';
 import { endOfString, type JsonLimits, type JsonResult, parseJson } from './json-guard.js';
 
 export type CutResult =
@@ -192,11 +201,3 @@ function isBlank(text: string, from: number, to: number): boolean {
 function isSpace(code: number): boolean {
   return code === 32 || code === 10 || code === 13 || code === 9;
 }
-
-const QUOTE = 34;
-const COMMA = 44;
-const COLON = 58;
-const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;

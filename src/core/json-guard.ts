@@ -7,6 +7,15 @@
  */
 
 import { clip } from './expression/bounds.js';
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './json-codes.js';
 
 export interface JsonLimits {
   /** How deep arrays and objects may nest; the outermost one counts as 1. */
@@ -27,10 +36,10 @@ export const DEFAULT_JSON_LIMITS: JsonLimits = { maxDepth: 256, maxNumberLength:
 
 /**
  * Of the bodies of requests. What a text costs goes by its values and not by its bytes: three million empty
- * lists are 10 MB and take seconds. Half a million lists, numbers or small objects are a tenth of a second, and as
- * 240,000 names, each another one, three tenths, in pieces of 19 ms at most (`json-cut.ts`; all on a busy machine). It is more than any
- * context of 256 KiB can hold, and 500 for each instance of a batch of 1,000. Of two members with one name
- * nobody knows which one was meant, least of all a proxy that looked at the other.
+ * lists are 10 MB and take seconds. Half a million lists, numbers or small objects are a tenth of a second,
+ * and 240,000 names, each another one, three tenths, in pieces of 19 ms at most (`json-cut.ts`; all on a busy
+ * machine). It is more than any context of 256 KiB can hold, and 500 for each instance of a batch of 1,000. Of
+ * two members with one name nobody knows which one was meant, least of all a proxy that looked at the other.
  */
 export const BODY_JSON_LIMITS: JsonLimits = {
   ...DEFAULT_JSON_LIMITS,
@@ -239,18 +248,11 @@ interface Hazard {
   readonly message: string;
 }
 
-const QUOTE = 34;
-const COMMA = 44;
-const COLON = 58;
 const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
-const OPEN_BRACKET = 91;
 const BACKSLASH = 92;
-const CLOSE_BRACKET = 93;
 const LOWER_U = 117;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;
 
 /** The first hazard of the text. Text that is not JSON may pass: the parser refuses it afterwards. */
 function findHazard(text: string, limits: JsonLimits): Hazard | undefined {

@@ -4,16 +4,17 @@
  * left alone: what is stored is as large as its value, whatever space a caller puts between.
  */
 
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SPACE,
+} from './json-codes.js';
 import { endOfString } from './json-guard.js';
-
-const SPACE = 32;
-const QUOTE = 34;
-const COMMA = 44;
-const COLON = 58;
-const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;
-const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;
 
 /** Goes through a text once. Every method returns false, or nothing, at the first thing that is not compact. */
 export class JsonReader {

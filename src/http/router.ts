@@ -190,11 +190,13 @@ function serve(
     given.reply(operations[route.id as RoutesOf<'probe'>](raw));
     return;
   }
-  if (route.capability !== 'public') deps.guard?.(request);
+  // Of a request of anybody there is no tenant whom it could be charged to.
+  const isPublic = route.capability === 'public';
+  if (!isPublic) deps.guard?.(request);
   const caller = authorise(request, route);
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
-  const room = isOpenToAll(route)
+  const room = isPublic
     ? undefined
     : admission.admit(route, caller.tenant, caller.key === undefined, request.body, raw);
   if (room === undefined) {
@@ -210,11 +212,6 @@ function serve(
     },
     (error: unknown) => replyError(deps, request, given, error),
   );
-}
-
-/** Nobody's request: there is no tenant whom it could be charged to. */
-function isOpenToAll({ capability }: Route): boolean {
-  return capability === 'public';
 }
 
 /** The room that the request was given is given back with its answer. */

@@ -49,13 +49,7 @@ for (const backend of BACKENDS) {
     const server = await startHttpServer(
       backend,
       {
-        host: '127.0.0.1',
-        port: 0,
-        maxBodyBytes: MAX_BODY_BYTES,
-        maxHeaderBytes: MAX_HEADER_BYTES,
-        corsOrigins: [],
-        newRequestId: () => UUID,
-        bodyIdleTimeoutMs: 5_000,
+        ...QUIET,
         log: { info: log('info'), warn: log('warn'), error: log('error') },
         ...options,
       },

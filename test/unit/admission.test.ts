@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { IN_PLACE, type Offload } from '../../actors/runtime/offload.js';
 import { WorkUnderWay } from '../../actors/shard/work-under-way.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
 import { Admission } from '../../src/admission.js';
@@ -46,6 +47,7 @@ function admissionWith({ set, isRoot = false }: Asked = {}) {
   const admission = new Admission({
     limits,
     reads: { rows: async () => [] },
+    offload: IN_PLACE,
     monotonic: () => clock.now,
   });
   if (set !== undefined) limits.set('a', { limits: set, updatedAt: '' });
@@ -86,6 +88,30 @@ describe('a tenant', () => {
     assert.deepEqual(ask('instances.create', '{}'), refused);
     clock.now = 10;
     assert.equal(ask('instances.create', '{}'), 'admitted');
+  });
+
+  test('pays for the blocks of a long definition, too, which are counted beside the thread', async () => {
+    const limits = new TenantLimitRegistry();
+    limits.set('a', { limits: { blocks_per_second: 1, blocks_burst: 1_000 }, updatedAt: '' });
+    const jobs: string[] = [];
+    const offload: Offload = {
+      run: (tenant, name, input) => {
+        jobs.push(`${tenant} ${name}`);
+        return IN_PLACE.run(tenant, name, input);
+      },
+    };
+    const reads = { rows: async () => [] };
+    const admission = new Admission({ limits, reads, offload, monotonic: () => 0 });
+    const blocks = Array.from({ length: 1_000 }, (_, at) => ({
+      type: 'step',
+      id: `s${at}`,
+      handler: 'noop',
+    }));
+    const body = Buffer.from(JSON.stringify({ blocks, pad: 'x'.repeat(64 * 1024) }));
+    const admit = () => admission.admit(ROUTES['sequences.create'], 'a', false, body, {});
+    await admit();
+    await assert.rejects(async () => admit(), { status: 429, message: /blocks.*this takes 1000/ });
+    assert.deepEqual(jobs, ['a countBlocks', 'a countBlocks']);
   });
 
   test('pays for the blocks of a definition wherever they are, and for nothing that looks like one', () => {

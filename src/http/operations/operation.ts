@@ -154,22 +154,23 @@ export function bodyIn<Id extends BodyRouteId>(
     : parseLarge(bodies, operation, tenant, text);
 }
 
-/** Who goes away meanwhile is answered into nothing. */
-const NEVER = new AbortController().signal;
-
 async function parseLarge<Id extends BodyRouteId>(
   { validators, offload, places }: FrontBodies,
   operation: Id,
   tenant: string,
   text: string,
 ): Promise<BodyOf<Id>> {
-  const place = await places.acquire([tenant], NEVER);
+  const place = await places.acquire([tenant]);
   if (!place.ok) throw tooManyLarge(places);
-  const body = await inPieces(parseInPieces(validators, operation, text)).finally(place.release);
-  if (body !== undefined) return body;
-  const judgement = await offload.run(tenant, 'judgeBody', { operation, text, isListed: false });
-  const judged = await inPieces(parseAsJudged(validators, operation, text, judgement));
-  return judged as BodyOf<Id>;
+  try {
+    const body = await inPieces(parseInPieces(validators, operation, text));
+    if (body !== undefined) return body;
+    const judgement = await offload.run(tenant, 'judgeBody', { operation, text, isListed: false });
+    const judged = await inPieces(parseAsJudged(validators, operation, text, judgement));
+    return judged as BodyOf<Id>;
+  } finally {
+    place.release();
+  }
 }
 
 function tooManyLarge({ waiting }: FairSlots): EngineError {
