@@ -14,6 +14,7 @@ import { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
+import { Crowd } from './crowd.js';
 import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
 import type { RoleUrls } from './db/embedded-roles.js';
@@ -92,6 +93,7 @@ class Engine {
   readonly #gate = new Gate(realClock);
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly #owner = `engine-${randomUUID().slice(0, 13)}`;
+  readonly #crowd = new Crowd();
   readonly #client: ShardClient;
   readonly #many: ManyInstances;
   readonly #streams: InstanceStreams;
@@ -135,6 +137,7 @@ class Engine {
       clock: realClock,
       setImmediate: (fn) => setImmediate(fn),
       onFires: () => this.#firing?.wake(),
+      crowd: this.#crowd,
     });
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
@@ -248,7 +251,7 @@ class Engine {
       onError: (error) => this.#log.debug({ err: error }, 'idle connection lost'),
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
-    return createReads(pool);
+    return createReads(pool, LIMITS.slowReadMs, this.#crowd);
   }
 
   /** Has the database keep tenants apart in what is read for them, where it can. */
@@ -286,6 +289,7 @@ class Engine {
       offload: supervisor.offload,
       gate: this.#gate,
       client: this.#client,
+      crowd: this.#crowd,
       reads,
       keys: this.#keys,
       limits: this.#limits,

@@ -11,6 +11,7 @@ import { realClock } from './clock.js';
 import type { Config } from './config.js';
 import type { Keyring } from './core/continuity/keys.js';
 import type { UnixMs } from './core/time.js';
+import type { Crowd } from './crowd.js';
 import { MIGRATIONS_DIR, readMigrations } from './db/migrate.js';
 import { sampleRows } from './db/reads/metric-reads.js';
 import type { Reads } from './db/reads.js';
@@ -66,6 +67,8 @@ export interface FrontOptions {
   readonly now: () => UnixMs;
   readonly gate: Gate;
   readonly client: ShardClient;
+  /** Told whose requests come. */
+  readonly crowd: Crowd;
   readonly connections: Connections;
   readonly reads: Reads;
   readonly keys: KeyRegistry;
@@ -131,6 +134,7 @@ export function createFront(options: FrontOptions): Front {
     keys,
     ...bodies,
     client,
+    crowd: options.crowd,
     home: homePage(version),
     operations: {
       ...createProbes({

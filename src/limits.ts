@@ -7,6 +7,22 @@
 export const LIMITS = {
   /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
   requestsInFlightMax: 20_000,
+  /**
+   * Of one tenant, in a second and at once, that are told without delay that it asks too much. Those beyond are
+   * held back, so that a loop of refusals does not take the front thread from the others; after the longest
+   * time a client may rather believe that nobody answers.
+   */
+  refusalsPerSecond: 50,
+  refusalsAtOnce: 50,
+  refusalHeldMsMax: 2_000,
+  /**
+   * For so long after requests of two tenants none of them is alone. Then each has so many requests with the
+   * shards at once, and of the room of large ones half as many as otherwise: enough that a tenant keeps the writer
+   * busy, and few enough that what they make of the next flush takes some milliseconds. The others wait
+   * in the front thread, in turns of the tenants.
+   */
+  crowdMs: 2_000,
+  sharedRequestsPerShard: 32,
   /** Polls among them, and those of one tenant: however many wait for tasks, other requests find room. */
   pollsInFlightMax: 15_000,
   pollsInFlightPerTenantMax: 11_250,
@@ -91,6 +107,8 @@ export const LIMITS = {
   /** Those that wait for a connection, in turns of their tenants: a few kilobytes each. */
   readsWaitingMax: 1_024,
   readsWaitingPerTenantMax: 256,
+  /** Beyond this a read of a tenant that asks for several at once is a long one (`ReadPace`). */
+  longReadMs: 50,
   /** How long one waits: what would take longer is refused soon, so that its caller may come again. */
   readWaitMs: 1_000,
   /**

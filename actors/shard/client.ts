@@ -9,6 +9,7 @@ import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
 import { itemsIn } from '../../src/core/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { Crowd } from '../../src/crowd.js';
 import {
   type EngineError,
   fromErrorData,
@@ -43,6 +44,8 @@ export interface ShardClientDeps {
   readonly setImmediate: (fn: () => void) => void;
   /** An event is stored that fires triggers. */
   readonly onFires?: () => void;
+  /** Who else asks; absent: each tenant is alone. */
+  readonly crowd?: Crowd;
 }
 
 interface Pending {
@@ -55,7 +58,7 @@ interface Pending {
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
   readonly isParked: boolean;
-  /** Gives back its place among the polls, or among the large requests that shards have, once it has one. */
+  /** Gives back its place among the polls, or among the requests that shards have, once it has one. */
   leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
@@ -66,6 +69,9 @@ interface Pending {
 const WATCHES: ReadonlySet<ShardOperation> = new Set(['instances.watch', 'changes.watch']);
 
 const SWEEP_MS = 1_000;
+
+/** Large requests of a tenant that shards have at once while others ask, too. */
+const SHARED_LARGE = 2;
 
 /** Nothing is kept for longer: in this time no counter of versions comes round. */
 const KEPT_MS_MAX = 3_600_000;
@@ -87,19 +93,27 @@ export class ShardClient {
   #nextId = 1;
   #nextShard = 0;
   readonly #work = new WorkUnderWay();
+  readonly #crowd: Crowd;
   /** Of large requests, by their work: shards have some, the others wait here. */
   readonly #places: FairSlots;
+  /** Of small ones, while tenants share the shards. */
+  readonly #shared: FairSlots;
   #flushing = false;
   #keptSince: number;
   #sweep: TimerHandle;
 
   constructor(deps: ShardClientDeps) {
     this.#deps = deps;
+    this.#crowd = deps.crowd ?? new Crowd();
     this.#ports = Array.from({ length: deps.shards }, () => undefined);
     this.#outbox = this.#ports.map(() => ({ requests: [], aborted: [] }));
     this.#keptSince = deps.clock.monotonic();
     const activeMax = LIMITS.workBytesPerShard * deps.shards;
     this.#places = new FairSlots([{ activeMax }, { activeMax: activeMax * TENANT_SHARE }]);
+    this.#shared = new FairSlots([
+      { activeMax: Number.POSITIVE_INFINITY },
+      { activeMax: LIMITS.sharedRequestsPerShard * deps.shards },
+    ]);
     this.#sweepLater();
   }
 
@@ -217,9 +231,18 @@ export class ShardClient {
       traceparent === undefined && query === undefined && maySeeSecrets === undefined
         ? request
         : { ...request, traceparent, query, maySeeSecrets };
-    if (work < LIMITS.workBytesLarge) this.#give(shard, whole);
-    else void this.#giveInTurn(shard, whole, work);
+    const isShared = this.#crowd.isShared(now);
+    if (work >= LIMITS.workBytesLarge) {
+      void this.#giveInTurn(shard, whole, this.#places, isShared ? this.#sharedWork(work) : work);
+    } else if (isShared && !isParked && !WATCHES.has(operation) && tenant !== '') {
+      void this.#giveInTurn(shard, whole, this.#shared, 1);
+    } else this.#give(shard, whole);
     return id;
+  }
+
+  /** While others are there, few are enough: what comes next waits here instead of there. */
+  #sharedWork(work: number): number {
+    return Math.max(work, (LIMITS.workBytesPerShard * TENANT_SHARE) / SHARED_LARGE);
   }
 
   #give(shard: number, request: Request): void {
@@ -227,17 +250,25 @@ export class ShardClient {
     this.#flushSoon();
   }
 
-  /** What is large is in the memory of the shards and of the writer several times: not too much of it at once. */
-  async #giveInTurn(shard: number, request: Request, work: number): Promise<void> {
-    const slot = await this.#places.acquire([request.tenant], undefined, work);
-    if (!slot.ok) return;
+  /**
+   * What is large is in the memory of the shards and of the writer several times: not too much of it at once. And
+   * what one tenant has there the others wait for.
+   */
+  async #giveInTurn(shard: number, request: Request, places: FairSlots, n: number): Promise<void> {
+    const path = [request.tenant];
+    let release = places.take(path, n);
+    if (release === undefined) {
+      const slot = await places.acquire(path, undefined, n);
+      if (!slot.ok) return;
+      release = slot.release;
+    }
     const pending = this.#pending.get(request.id);
     if (pending === undefined) {
       // It was answered meanwhile: its shard died, or its time was over.
-      slot.release();
+      release();
       return;
     }
-    pending.leave = slot.release;
+    pending.leave = release;
     this.#give(shard, request);
   }
 

@@ -42,6 +42,7 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
         },
       },
     } as unknown as OperationParts,
+    callMsMax: 300_000,
     isBehind: () => isBehind,
     takeHints: () => undefined,
     release: (released) => effects.push(...released),
