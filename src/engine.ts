@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
-import { LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
+import { BATCH_LANES, LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
 import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
 import { BulkJobs } from './bulk-jobs.js';
@@ -34,6 +34,7 @@ import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
 import { type ReadyFacts, urlOf } from './greeting.js';
+import { AddressRequests } from './http/address-requests.js';
 import { Connections, connectionBounds, descriptorLimit } from './http/connections.js';
 import { expectFreePort } from './http/free-port.js';
 import { Gate } from './http/gate.js';
@@ -279,9 +280,11 @@ class Engine {
     const { reads, removal, bulkJobs, apiKey, supervisor, continuityKeys } = facts;
     const keyring = keyringOf(continuityKeys);
     const connections = this.#connections();
+    const requests = new AddressRequests(config.maxRequestsPerAddress);
     const front = createFront({
       config,
       connections,
+      requests,
       apiKey,
       version: this.#options.version,
       log: this.#log,
@@ -318,6 +321,7 @@ class Engine {
         refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
         connections,
+        requests,
         proxies: new TrustedProxies(config.trustedProxies),
         corsOrigins: config.corsOrigins,
         newRequestId,
@@ -373,7 +377,7 @@ class Engine {
       connectionString,
       owner: this.#owner,
       applicationName: writerName(this.#owner),
-      laneCount: Math.max(this.#config.writerLanes, LANES_MAX),
+      laneCount: Math.max(this.#config.writerLanes, LANES_MAX) + BATCH_LANES,
       clock: realClock,
       log: this.#log,
       onStandby: ({ owner, epoch }) => {

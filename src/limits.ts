@@ -77,6 +77,8 @@ export const LIMITS = {
   descriptorsReserved: 512,
   /** Of all connections; the rest is left for other addresses. */
   connectionShareOfAddress: 0.75,
+  /** Of all requests in flight, parked polls and streams included; the rest is left for other addresses. */
+  requestShareOfAddress: 0.75,
   /** Requests on one connection that wait for answers; one more is refused, and the connection closed. */
   pipelinedRequestsMax: 100,
   /** A body that does not arrive is given up, so that slow clients hold no memory. */
