@@ -85,3 +85,19 @@ test('instances that are due wait for the commits of those before them, and requ
   assert.equal(shard.answer(request), 201);
   assert.equal(shard.units.length, 44, 'the others went on when the first were committed');
 });
+
+test('while another tenant asks, fewer of them are under way', async () => {
+  shard = new HandShard(sequenceOf(NOOP));
+  await shard.start();
+  const dueAt = new Date(shard.now + 30_000).toISOString();
+  const herd = LIMITS.dueUnitsMax + 2 * LIMITS.dueUnitsSharedMax;
+  for (let at = 0; at < herd; at += 1) shard.create({ next_fire_at: dueAt });
+  await shard.run();
+  await shard.ack();
+  await shard.pass(30_000);
+  assert.equal(shard.units.length, LIMITS.dueUnitsMax);
+  shard.ask('instances.get', '01950000-0000-7000-8000-000000000000', {}, 'b');
+  await shard.run();
+  await shard.ack();
+  assert.equal(shard.units.length, LIMITS.dueUnitsSharedMax);
+});
