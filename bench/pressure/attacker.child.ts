@@ -8,15 +8,17 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { AttackName } from './attack-names.js';
 import { ATTACKS, Attacker, type AttackPlace } from './attacks.js';
-import { LAST, setPriority } from './priority.js';
+import { setPriority } from './priority.js';
 
 export interface AttackOrder extends Omit<AttackPlace, 'slowUrl'> {
   readonly name: AttackName;
+  /** Of this process on the cores. */
+  readonly priority: number;
 }
 
-setPriority(LAST);
 const [order] = (await once(process, 'message')) as [AttackOrder];
-const { name, ...place } = order;
+const { name, priority, ...place } = order;
+setPriority(priority);
 const sink = createServer((socket) => {
   socket.on('error', () => undefined);
   socket.resume();

@@ -1,23 +1,21 @@
-/** Whose turn it is on the cores that clients and server share. */
+/** Whose turn it is on the cores that clients and server share: beside the priority that the bench was given. */
 
 import { readdirSync } from 'node:fs';
-import { constants, setPriority as setThread } from 'node:os';
+import { getPriority, setPriority as setThread } from 'node:os';
 
-const { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH } = constants.priority;
-
-/** Runs when nobody else wants to. */
-export const LAST = PRIORITY_LOW;
-export const USUAL = PRIORITY_NORMAL;
+/** As the bench itself, and the server that it starts. */
+export const USUAL = getPriority();
+/** Runs when none of the others wants to. */
+export const LAST = Math.min(19, USUAL + 19);
 /** Runs when it wants to. Only the root user may. */
-export const FIRST = PRIORITY_HIGH;
+export const FIRST = Math.max(-20, USUAL - 10);
 
-/** Of all threads of this process, and of those that they start. @returns whether that is allowed */
-export function setPriority(priority: number): boolean {
+/** Of all threads of this process, and of those that they start. */
+export function setPriority(priority: number): void {
   try {
     for (const thread of threads()) setThread(thread, priority);
-    return true;
   } catch {
-    return false;
+    // Who may not is measured as it is.
   }
 }
 

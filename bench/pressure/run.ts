@@ -18,7 +18,7 @@ import { type Reached, verdictsOf } from '../targets.js';
 import type { AttackName } from './attack-names.js';
 import type { AttackOrder } from './attacker.child.js';
 import { ATTACKS, type Statuses } from './attacks.js';
-import { FIRST, setPriority, USUAL } from './priority.js';
+import { FIRST, LAST, setPriority, USUAL } from './priority.js';
 import { type Measured, OPERATIONS, Victims } from './victim.js';
 
 /** Tenants that do not attack, and the loops of each operation that all of them share. */
@@ -124,6 +124,7 @@ async function measure(
     const idle = await victims.measure(ms, loops);
     const order: AttackOrder = {
       name: attack,
+      priority: LAST,
       url,
       apiKey: apiKey!,
       tenant: 'attacker',

@@ -144,7 +144,7 @@ export class WatchedExchange implements HttpExchange {
     const { status, headers } = reply;
     const heldMs = this.tenant === undefined ? 0 : this.#watch.holdMs(this.tenant, status);
     if (heldMs === 0) this.#exchange.reply(reply);
-    else setTimeout(() => this.#exchange.reply(reply), heldMs);
+    else setTimeout(() => this.#exchange.reply(reply), heldMs).unref();
     this.#answered(status, headers);
   }
 
