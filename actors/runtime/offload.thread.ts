@@ -1,6 +1,6 @@
 /** The entry of the threads for heavy work, a Piscina task for each job. */
 
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { type JobName, jobNamed } from './offload-jobs.js';
 
@@ -23,7 +23,7 @@ export type JobAnswer =
 /** Where cores are scarce the turns of the others come first, and a job still gets a quarter of a core. */
 const NICENESS = 5;
 // Linux has a priority for each thread; elsewhere it is that of the process.
-if (process.platform === 'linux') setPriority(NICENESS);
+if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + NICENESS));
 
 export default async function carryOut({ id, name, port }: JobCall): Promise<void> {
   const work = await jobNamed(name).load();
