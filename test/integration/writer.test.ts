@@ -642,7 +642,7 @@ test('the thread serves shards over ports, and writes what was posted before it 
     control: control.port2,
     events: events.port2,
     meter: new Meter().memory,
-    ledger: new CommitLedger(1),
+    ledger: new CommitLedger(2),
   });
   const link = linkControl<WriterControl>(control.port1, 10_000);
   await link.remote.attachShard(0, 1, shard.port2);
