@@ -17,7 +17,7 @@ export const LIMITS = {
   refusalHeldMsMax: 2_000,
   /**
    * For so long after requests of two tenants none of them is alone. Then each has so many requests with the
-   * shards at once, and of the room of large ones half as many as otherwise: enough that a tenant keeps the writer
+   * shards at once, and a large one: enough that a tenant keeps the writer
    * busy, and few enough that what they make of the next flush takes some milliseconds. The others wait
    * in the front thread, in turns of the tenants.
    */

@@ -70,8 +70,7 @@ const WATCHES: ReadonlySet<ShardOperation> = new Set(['instances.watch', 'change
 
 const SWEEP_MS = 1_000;
 
-/** Large requests of a tenant that shards have at once while others ask, too. */
-const SHARED_LARGE = 2;
+const NOTHING = () => undefined;
 
 /** Nothing is kept for longer: in this time no counter of versions comes round. */
 const KEPT_MS_MAX = 3_600_000;
@@ -96,8 +95,9 @@ export class ShardClient {
   readonly #crowd: Crowd;
   /** Of large requests, by their work: shards have some, the others wait here. */
   readonly #places: FairSlots;
-  /** Of small ones, while tenants share the shards. */
+  /** Of small ones, while tenants share the shards, and of large ones. */
   readonly #shared: FairSlots;
+  readonly #sharedLarge: FairSlots;
   #flushing = false;
   #keptSince: number;
   #sweep: TimerHandle;
@@ -110,10 +110,13 @@ export class ShardClient {
     this.#keptSince = deps.clock.monotonic();
     const activeMax = LIMITS.workBytesPerShard * deps.shards;
     this.#places = new FairSlots([{ activeMax }, { activeMax: activeMax * TENANT_SHARE }]);
-    this.#shared = new FairSlots([
-      { activeMax: Number.POSITIVE_INFINITY },
-      { activeMax: LIMITS.sharedRequestsPerShard * deps.shards },
-    ]);
+    const perTenant = (ofShard: number) =>
+      new FairSlots([
+        { activeMax: Number.POSITIVE_INFINITY },
+        { activeMax: ofShard * deps.shards },
+      ]);
+    this.#shared = perTenant(LIMITS.sharedRequestsPerShard);
+    this.#sharedLarge = perTenant(1);
     this.#sweepLater();
   }
 
@@ -231,18 +234,13 @@ export class ShardClient {
       traceparent === undefined && query === undefined && maySeeSecrets === undefined
         ? request
         : { ...request, traceparent, query, maySeeSecrets };
-    const isShared = this.#crowd.isShared(now);
+    const isShared = this.#crowd.isShared(now) && tenant !== '';
     if (work >= LIMITS.workBytesLarge) {
-      void this.#giveInTurn(shard, whole, this.#places, isShared ? this.#sharedWork(work) : work);
-    } else if (isShared && !isParked && !WATCHES.has(operation) && tenant !== '') {
-      void this.#giveInTurn(shard, whole, this.#shared, 1);
+      void this.#giveInTurn(shard, whole, isShared ? this.#sharedLarge : undefined, work);
+    } else if (isShared && !isParked && !WATCHES.has(operation)) {
+      void this.#giveInTurn(shard, whole, this.#shared, 0);
     } else this.#give(shard, whole);
     return id;
-  }
-
-  /** While others are there, few are enough: what comes next waits here instead of there. */
-  #sharedWork(work: number): number {
-    return Math.max(work, (LIMITS.workBytesPerShard * TENANT_SHARE) / SHARED_LARGE);
   }
 
   #give(shard: number, request: Request): void {
@@ -254,14 +252,23 @@ export class ShardClient {
    * What is large is in the memory of the shards and of the writer several times: not too much of it at once. And
    * what one tenant has there the others wait for.
    */
-  async #giveInTurn(shard: number, request: Request, places: FairSlots, n: number): Promise<void> {
+  async #giveInTurn(
+    shard: number,
+    request: Request,
+    shared: FairSlots | undefined,
+    work: number,
+  ): Promise<void> {
     const path = [request.tenant];
-    let release = places.take(path, n);
-    if (release === undefined) {
-      const slot = await places.acquire(path, undefined, n);
-      if (!slot.ok) return;
-      release = slot.release;
-    }
+    const place = (slots: FairSlots, n: number) =>
+      slots.take(path, n) ??
+      slots.acquire(path, undefined, n).then((slot) => (slot.ok ? slot.release : NOTHING));
+    const taken = shared === undefined ? NOTHING : place(shared, 1);
+    const leaveShared = taken instanceof Promise ? await taken : taken;
+    const leaveWork = work === 0 ? NOTHING : await place(this.#places, work);
+    const release = () => {
+      leaveShared();
+      leaveWork();
+    };
     const pending = this.#pending.get(request.id);
     if (pending === undefined) {
       // It was answered meanwhile: its shard died, or its time was over.
