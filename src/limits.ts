@@ -22,7 +22,7 @@ export const LIMITS = {
    * in the front thread, in turns of the tenants.
    */
   crowdMs: 2_000,
-  sharedRequestsPerShard: 32,
+  sharedRequestsPerShard: 16,
   /** Polls among them, and those of one tenant: however many wait for tasks, other requests find room. */
   pollsInFlightMax: 15_000,
   pollsInFlightPerTenantMax: 11_250,
