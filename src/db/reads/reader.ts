@@ -229,12 +229,15 @@ export class Reader {
     if (slot.ok) return slot.release;
     const { readsMax, readsPerTenantMax, readsWaitingMax } = LIMITS;
     const { readsWaitingPerTenantMax: ofTenant } = LIMITS;
+    if (slot.reason === 'aborted' && turns !== this.#slots) {
+      throw shareTaken('long lists of this tenant are read one at a time while others ask');
+    }
     if (slot.reason === 'aborted') {
       throw this.#slots.active >= readsMax
         ? tooManyReads()
         : shareTaken(`${readsPerTenantMax} lists and reports of this tenant are being read`);
     }
-    throw this.#slots.waiting >= readsWaitingMax
+    throw turns.waiting >= readsWaitingMax
       ? tooManyReads()
       : shareTaken(`${ofTenant} lists and reports of this tenant wait already`);
   }
