@@ -27,7 +27,7 @@ const OPTIONS: HttpServerOptions = {
 const OK = { status: 200, body: '{}' };
 
 for (const backend of BACKENDS) {
-  describe(`requests of an address with the ${backend} backend`, () => {
+  describe(`the bound by address with the ${backend} backend`, () => {
     /** A server that answers nothing by itself. */
     const serving = async (
       use: (fixture: {
@@ -60,7 +60,7 @@ for (const backend of BACKENDS) {
       while (!isSo()) await new Promise(setImmediate);
     };
 
-    test('beyond the bound are refused with 429 that says so, and those of others are served', async () => {
+    test('requests of an address beyond the bound are refused with 429 that says so, and those of others are served', async () => {
       await serving(async ({ port, held, requests }) => {
         const open = [await ask(port), await ask(port)];
         await until(() => held.length === 2);

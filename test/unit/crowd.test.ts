@@ -48,7 +48,7 @@ describe('the pace of reads', () => {
     assert.equal(alone.begin('a', 0), false);
   });
 
-  test('makes the long ones of a tenant that asks for several wait, with a rest as long as they take', () => {
+  test('the long reads of a tenant that asks for several wait, with a rest as long as they take', () => {
     const pace = new ReadPace(sharedAt(0));
     pace.begin('a', 0);
     pace.begin('a', 0);

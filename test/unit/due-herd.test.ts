@@ -86,7 +86,7 @@ test('instances that are due wait for the commits of those before them, and requ
   assert.equal(shard.units.length, 44, 'the others went on when the first were committed');
 });
 
-test('while another tenant asks, fewer of them are under way', async () => {
+test('while another tenant asks, fewer of those that are due are under way', async () => {
   shard = new HandShard(sequenceOf(NOOP));
   await shard.start();
   const dueAt = new Date(shard.now + 30_000).toISOString();
