@@ -17,12 +17,13 @@ export const LIMITS = {
   refusalHeldMsMax: 2_000,
   /**
    * For so long after requests of two tenants none of them is alone. Then each has so many requests with the
-   * shards at once, and a large one: enough that a tenant keeps the writer
+   * shards at once, and so much work of large ones, or one of them: enough that a tenant keeps the writer
    * busy, and few enough that what they make of the next flush takes some milliseconds. The others wait
    * in the front thread, in turns of the tenants.
    */
   crowdMs: 2_000,
   sharedRequestsPerShard: 16,
+  sharedWorkBytesPerShard: 512 * 1024,
   /** Polls among them, and those of one tenant: however many wait for tasks, other requests find room. */
   pollsInFlightMax: 15_000,
   pollsInFlightPerTenantMax: 11_250,

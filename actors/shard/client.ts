@@ -116,7 +116,7 @@ export class ShardClient {
         { activeMax: ofShard * deps.shards },
       ]);
     this.#shared = perTenant(LIMITS.sharedRequestsPerShard);
-    this.#sharedLarge = perTenant(1);
+    this.#sharedLarge = perTenant(LIMITS.sharedWorkBytesPerShard);
     this.#sweepLater();
   }
 
@@ -262,7 +262,7 @@ export class ShardClient {
     const place = (slots: FairSlots, n: number) =>
       slots.take(path, n) ??
       slots.acquire(path, undefined, n).then((slot) => (slot.ok ? slot.release : NOTHING));
-    const taken = shared === undefined ? NOTHING : place(shared, 1);
+    const taken = shared === undefined ? NOTHING : place(shared, Math.max(1, work));
     const leaveShared = taken instanceof Promise ? await taken : taken;
     const leaveWork = work === 0 ? NOTHING : await place(this.#places, work);
     const release = () => {
