@@ -178,7 +178,7 @@ export const LIMITS = {
   dueLoadsMax: 512,
   dueUnitsMax: 256,
   /** The same while another tenant asks: its requests are committed behind few of them. */
-  dueUnitsSharedMax: 48,
+  dueUnitsSharedMax: 24,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */

@@ -377,7 +377,8 @@ export class Shard {
     const { commits } = this.#parts;
     const isShared = began - this.#askedAt < LIMITS.crowdMs && this.#run.hasOthersThan(this.#asker);
     this.#dueUnitsMax = isShared ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
-    const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 2;
+    const ms = LIMITS.turnMs / (isShared ? 4 : 2);
+    const hasTime = () => clock.monotonic() - began < ms;
     commits.isUnasked = true;
     while (this.#spare.size > 0 && hasTime()) {
       this.#guard(this.#spare.shift() as () => void);
