@@ -11,7 +11,7 @@ for (const [file, text] of Object.entries(clientFiles())) {
     const biome = 'node_modules/@biomejs/biome/bin/biome';
     const { stdout, stderr } = spawnSync(
       process.execPath,
-      [biome, 'format', `--stdin-file-path=${file}`],
+      [biome, 'check', '--write', `--stdin-file-path=${file}`],
       { input: text, encoding: 'utf8' },
     );
     assert.ok(stdout === readFileSync(file, 'utf8'), `${file} is old\n${stderr}`);

@@ -58,7 +58,7 @@ interface InstanceHelpers {
    * @throws InstanceFailedError when it failed or was cancelled; EngineError with the code `CLIENT_TIMEOUT` when it did
    *   not end within `timeout`
    */
-  run<Input extends object, Results extends object>(
+  run<Input, Results extends object>(
     sequence: SequenceRef<Input, Results>,
     input: Input,
     options?: RunOptions,

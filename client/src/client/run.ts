@@ -10,11 +10,12 @@ import { TIMER_MS_MAX } from './transport.js';
 export type Outputs = Readonly<Record<string, JsonValue>>;
 
 /** A stored sequence with the types of what it takes and gives, such as the builder makes them. */
-export interface SequenceRef<Input extends object = object, Results extends object = Outputs> {
+export interface SequenceRef<Input = unknown, Results extends object = Outputs> {
   readonly name: string;
   readonly namespace?: string | undefined;
-  /** Never there: it carries the types. */
-  readonly types?: { readonly input: Input; readonly outputs: Results };
+  /** Never there, as the next: they carry the types. */
+  readonly inputs?: Input | undefined;
+  readonly outputs?: Results | undefined;
 }
 
 /** What of a creation goes along, and for how long its end is waited for. */
