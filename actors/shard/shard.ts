@@ -18,12 +18,12 @@ import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Ack, PeerPost, Reply, Request, RequestPost } from '../runtime/protocol.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
+import type { Timer } from './due-timers.js';
 import { Fifo } from './fifo.js';
 import { FairInbox } from './inbox.js';
 import { createParts, type ShardDeps, type ShardParts } from './parts.js';
 import { handlePeer, type PeerParts } from './peer-dispatch.js';
 import { RunQueue } from './run-queue.js';
-import type { Timer } from './timers.js';
 
 /** How often a shard asks whether a sequence is still being deleted. */
 const BLOCKED_AGAIN_MS = 5_000;
@@ -307,6 +307,7 @@ export class Shard {
     if (this.#parts.pool.hasEnded && this.#handOver(began)) isLate = true;
     this.#goOn(clock.monotonic());
     if (this.#inbox.size > 0) this.#serveRequests(began);
+    if (this.#loadAhead(began)) isLate = true;
     this.#endTurn();
     const { measures, pool } = this.#parts;
     const { active: running, waiting } = pool;
@@ -379,6 +380,22 @@ export class Shard {
       this.#doWork();
     }
     commits.isUnasked = false;
+  }
+
+  /**
+   * Instances that are due soon, a few at a time, and only while nobody waits who is due: else the rows of those come
+   * first. Returns whether some of it had to be left; rows that are on their way bring a turn of their own.
+   */
+  #loadAhead(began: number): boolean {
+    if (this.#run.size > 0 || this.#spare.size > 0) return false;
+    const { instances, timers } = this.#parts;
+    while (instances.expected < LIMITS.aheadLoadsMax) {
+      const instance = timers.nextAhead(instances.aheadMax);
+      if (instance === undefined) return false;
+      instances.expect(instance);
+      if (this.#deps.clock.monotonic() - began >= LIMITS.turnMs) return true;
+    }
+    return false;
   }
 
   /** Rows or acknowledgements that end it bring a turn of their own. */
