@@ -66,23 +66,21 @@ export class DueTimers {
   }
 
   /**
-   * The next instance that is to be loaded ahead, those first that are due first; undefined: none for now.
+   * The next instance that is due soon, those first that are due first; '' when its tenant has its part of the places
+   * already, undefined when there is none for now.
    * @param max that may be loaded ahead at once
    */
   nextAhead(now: UnixMs, max: number): string | undefined {
-    while (this.#ahead.size < max) {
-      const at = this.#far.nextAt;
-      if (at === undefined || at <= now) return undefined;
-      const timer = this.#far.popDue(now + LIMITS.timerLeadMs);
-      if (timer === undefined) return undefined;
-      this.#near.push(at, timer);
-      const own = this.#aheadOf(timer.tenant);
-      if (own >= max * TENANT_SHARE) continue;
-      this.#ahead.add(timer);
-      this.#aheadByTenant.set(timer.tenant, own + 1);
-      return timer.instance;
-    }
-    return undefined;
+    const at = this.#far.nextAt;
+    if (at === undefined || at <= now || this.#ahead.size >= max) return undefined;
+    const timer = this.#far.popDue(now + LIMITS.timerLeadMs);
+    if (timer === undefined) return undefined;
+    this.#near.push(at, timer);
+    const own = this.#aheadOf(timer.tenant);
+    if (own >= max * TENANT_SHARE) return '';
+    this.#ahead.add(timer);
+    this.#aheadByTenant.set(timer.tenant, own + 1);
+    return timer.instance;
   }
 
   #aheadOf(tenant: string): number {

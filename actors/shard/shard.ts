@@ -307,7 +307,7 @@ export class Shard {
     if (this.#parts.pool.hasEnded && this.#handOver(began)) isLate = true;
     this.#goOn(clock.monotonic());
     if (this.#inbox.size > 0) this.#serveRequests(began);
-    if (this.#loadAhead(began)) isLate = true;
+    if (this.#loadAhead()) isLate = true;
     this.#endTurn();
     const { measures, pool } = this.#parts;
     const { active: running, waiting } = pool;
@@ -382,20 +382,17 @@ export class Shard {
     commits.isUnasked = false;
   }
 
-  /**
-   * Instances that are due soon, a few at a time, and only while nobody waits who is due: else the rows of those come
-   * first. Returns whether some of it had to be left; rows that are on their way bring a turn of their own.
-   */
-  #loadAhead(began: number): boolean {
+  /** Instances that are due soon, while nobody waits who is due. Returns whether some of it had to be left. */
+  #loadAhead(): boolean {
     if (this.#run.size > 0 || this.#spare.size > 0) return false;
     const { instances, timers } = this.#parts;
-    while (instances.expected < LIMITS.aheadLoadsMax) {
+    for (let looked = 0; looked < AHEAD_PER_TURN; looked += 1) {
+      if (instances.expected >= LIMITS.aheadLoadsMax) return false;
       const instance = timers.nextAhead(instances.aheadMax);
       if (instance === undefined) return false;
-      instances.expect(instance);
-      if (this.#deps.clock.monotonic() - began >= LIMITS.turnMs) return true;
+      if (instance !== '') instances.expect(instance);
     }
-    return false;
+    return true;
   }
 
   /** Rows or acknowledgements that end it bring a turn of their own. */
@@ -596,3 +593,6 @@ function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
 
 /** Timers handled in one turn; a herd of them takes several, with requests in between. */
 const TIMERS_PER_TURN = 1_000;
+
+/** Those looked at in one turn: most of a herd may be in memory, or have no place ahead. */
+const AHEAD_PER_TURN = 256;

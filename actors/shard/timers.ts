@@ -96,7 +96,7 @@ export class ShardTimers {
   }
 
   /**
-   * An instance that is due soon and is to be in memory by then; undefined: none for now.
+   * The next instance that is due soon and is to be in memory by then; '' when it is not, undefined when there is none.
    * @param max that may be loaded ahead at once
    */
   nextAhead(max: number): string | undefined {

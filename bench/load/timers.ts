@@ -13,6 +13,7 @@ import { median, type RowsResult, renderTable, round } from '../report.js';
 import { RestartedServer } from '../scale/restarted.js';
 import { type Reached, verdictsOf } from '../targets.js';
 import { type Herd, herdBatches, latenessOf, moveHerd } from './herd.js';
+import { HERD_NAMES, type HerdName } from './herd-names.js';
 import { readFamily, readResidentMib, readThreads } from './process-cpu.js';
 import type { LoadContext } from './run.js';
 import { type Latency, Samples } from './samples.js';
@@ -34,11 +35,15 @@ const LOOPS = 4;
 const PAUSE_MS = 10;
 const LOOK_MS = 20;
 
-const STARTS = ['created', 'restarted'] as const;
+/** Whether the instances were in memory from their creation, and how many there are beside `--herd`. */
+const HERDS: Readonly<Record<HerdName, { readonly inMemory: boolean; readonly times: number }>> = {
+  created: { inMemory: true, times: 1 },
+  restarted: { inMemory: false, times: 1 },
+  large: { inMemory: false, times: LARGE },
+};
 
 export interface TimersRow {
-  /** Whether the instances were in memory from their creation, or the server was killed and started since. */
-  readonly start: (typeof STARTS)[number];
+  readonly name: HerdName;
   readonly herd: number;
   readonly lateness: Latency;
   /** Creations of another tenant, without the herd and with it. */
@@ -60,20 +65,17 @@ export async function runTimers(
   context: LoadContext,
   options: BenchOptions,
 ): Promise<{ readonly part: RowsResult; readonly table: string }> {
-  const { herd, rounds, shards } = options;
+  const { rounds, shards } = options;
   const rows: Record<string, StoredTimers> = {};
   const all: TimersRow[] = [];
-  const measured = [
-    ...STARTS.map((start) => ({ start, size: herd })),
-    { start: 'restarted' as const, size: LARGE * herd },
-  ];
-  for (const { start, size } of measured) {
+  for (const name of HERD_NAMES) {
     const taken: TimersRow[] = [];
     for (let turn = 1; turn <= rounds; turn += 1) {
-      taken.push(await measure(context, options, `${start}_${size}_${turn}`, start, size));
-      context.progress(`${start} ${size}: p99 ${round(taken.at(-1)!.lateness.p99)} ms late`);
+      const row = await measure(context, options, name, turn);
+      taken.push(row);
+      context.progress(`${name} ${row.herd}: p99 ${round(row.lateness.p99)} ms late`);
     }
-    rows[`${start}${size}`] = { rows: taken, reached: reachedBy(taken) };
+    rows[name] = { rows: taken, reached: reachedBy(taken) };
     all.push(...taken);
   }
   const remarks = Object.values(rows).flatMap(({ reached }) => verdictsOf(reached));
@@ -88,21 +90,22 @@ export async function runTimers(
 
 async function measure(
   { postgres, generator }: LoadContext,
-  { shards }: BenchOptions,
-  name: string,
-  start: TimersRow['start'],
-  size: number,
+  options: BenchOptions,
+  name: HerdName,
+  turn: number,
 ): Promise<TimersRow> {
-  const server = await RestartedServer.open(postgres, `timers_${name}`, shards);
+  const { inMemory, times } = HERDS[name];
+  const size = times * options.herd;
+  const server = await RestartedServer.open(postgres, `timers_${name}_${turn}`, options.shards);
   try {
     const sequence = await store(server, TENANT);
     const leadMs = LEAD_MS_MIN + size * LEAD_MS_EACH;
-    let herd = { sequence, size, dueAt: Date.now() + (start === 'created' ? leadMs : FAR_MS) };
+    let herd = { sequence, size, dueAt: Date.now() + (inMemory ? leadMs : FAR_MS) };
     const requests = herdBatches(herd);
     const { port } = server;
     const limit = { replies: requests.length };
     await generator.run({ kind: 'loop', port, connections: 4, requests, status: 201, limit });
-    if (start === 'restarted') {
+    if (!inMemory) {
       await server.kill();
       herd = await moveHerd(server.db, herd, Date.now() + LEAD_MS_MIN + size * MOVE_MS_EACH);
       await server.db.query('vacuum analyze');
@@ -110,7 +113,7 @@ async function measure(
       await server.start();
     }
     const row = await watch(server, postgres.pid, herd);
-    return { start, herd: size, ...row };
+    return { name, herd: size, ...row };
   } finally {
     await server.stop();
   }
@@ -207,12 +210,10 @@ async function store(server: RestartedServer, tenant: string): Promise<string> {
 }
 
 function reachedBy(rows: readonly TimersRow[]): Reached {
-  const [{ start, herd }] = rows as readonly [TimersRow];
+  const [{ name, herd }] = rows as readonly [TimersRow];
   const of = (figure: (row: TimersRow) => number) => median(rows.map(figure));
-  if (start === 'restarted' && herd === HERD) {
-    return { 'timers lateness': of(({ lateness }) => lateness.p99) };
-  }
-  if (start !== 'restarted' || herd !== LARGE * HERD) return {};
+  if (name === 'created' || herd !== HERDS[name].times * HERD) return {};
+  if (name === 'restarted') return { 'timers lateness': of(({ lateness }) => lateness.p99) };
   return {
     'timers neighbour': of(({ meanwhile }) => meanwhile.p99),
     'timers memory': Math.max(...rows.map(({ peakMib }) => peakMib)),
@@ -235,7 +236,7 @@ function tableOf(rows: readonly TimersRow[]): string {
       'Postgres',
     ],
     rows.map((row) => [
-      row.start,
+      row.name,
       row.herd,
       ...[row.lateness.p50, row.lateness.p99, row.lateness.max].map(round),
       ...[row.idle.p99, row.meanwhile.p99, row.idleMib, row.peakMib].map(round),

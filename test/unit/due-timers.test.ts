@@ -18,7 +18,7 @@ function ahead(timers: DueTimers, now: number, max: number): string[] {
   for (;;) {
     const instance = timers.nextAhead(now, max);
     if (instance === undefined) return instances;
-    instances.push(instance);
+    if (instance !== '') instances.push(instance);
   }
 }
 
