@@ -85,7 +85,7 @@ function openTasks(condition?: string) {
   const tasks = tasksFrom(OF_OPEN_ROWS, condition);
   return list({
     ...tasks,
-    columns: `${tasks.columns}, o.task_id`,
+    columns: `${tasks.columns}, o.created_at, o.task_id`,
     by: {
       ...FILTERS,
       ...filtersOf('open_tasks', ['tenant_id'], 'o'),
