@@ -79,7 +79,7 @@ export const ApprovalPage = named('ApprovalPage', {
   total: Type.Integer({
     description:
       `How many there are on all pages; at most ${APPROVALS_COUNTED_MAX} are counted, ` +
-      'and of those that match little only some of the oldest.',
+      'among a bounded number of open ones.',
   }),
 });
 export type ApprovalPage = Static<typeof ApprovalPage>;

@@ -6,6 +6,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
+import { migrate } from '../../src/db/migrate.js';
 import { type Client, createClient, expectStatus } from '../helpers/client.js';
 import { shadowClock } from '../helpers/database-clock.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
@@ -90,6 +91,8 @@ export async function startChaosServer(shards: number): Promise<ChaosServer> {
   const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
   // Idle connections die with each crash, as they should.
   pool.on('error', () => undefined);
+  // The tables go to the schema that the first sessions see, before the one of the clock.
+  await migrate(postgres.url);
   const setClock = await shadowClock(pool, 'postgres');
   const stopAround = async () => {
     sink.stop();

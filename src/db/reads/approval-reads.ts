@@ -78,8 +78,7 @@ export function approvalCountQuery(asked: Narrowing<keyof typeof FILTERS>): Quer
   conditions.add(IS_OPEN);
   return conditions.query(
     'select count(*)::float8 as total from (select 1 from ' +
-      `(select * from approvals a ${walked.where} order by ${ORDER.text} ` +
-      `limit ${LIMITS.rowsWalkedMax}) a cross join lateral ${INSTANCE} ${conditions.where} ` +
+      `(select * from approvals a ${walked.where} limit ${LIMITS.rowsWalkedMax}) a cross join lateral ${INSTANCE} ${conditions.where} ` +
       `limit ${APPROVALS_COUNTED_MAX}) a`,
   );
 }
