@@ -16,6 +16,7 @@ import type { PendingUnit } from '../runtime/commit-log.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Ready } from '../runtime/kind.js';
 import type { Rows } from '../runtime/loader.js';
+import { Nobody } from '../runtime/nobody.js';
 import type { ReadyHint } from '../runtime/protocol.js';
 import type { Outlook } from '../runtime/residence.js';
 import type { LoadedInstance } from '../runtime/rows.js';
@@ -29,7 +30,6 @@ import { fenced } from './ownership.js';
 import { preparationOf } from './preparation.js';
 import { idempotencyKeyOf, newRecord } from './record.js';
 import { restoreActor, textOf } from './restore.js';
-import { nobody } from './task-index.js';
 import { claimAnswer, taskHints } from './tasks.js';
 
 export interface InstancesDeps extends HostDeps {
@@ -65,10 +65,10 @@ export class Instances {
   readonly #purging = new Set<InstanceCell>();
   /** It was created while nothing else was under way. */
   #newborn: InstanceCell | undefined;
-  /** Instances that the engine itself leaves alone, see `#givesUp`. */
   /** What those asked for who were told of nobody. */
   readonly #askedFor = new WeakMap<object, string>();
-  #strangers = 0;
+  readonly #nobody = new Nobody();
+  /** Instances that the engine itself leaves alone, see `#givesUp`. */
   readonly #quarantined = new Set<string>();
 
   constructor(deps: InstancesDeps) {
@@ -158,9 +158,8 @@ export class Instances {
    * what is busy tells of it.
    */
   #tellNobody(id: string, message: InstanceMessage): void {
-    this.#strangers += 1;
     this.#askedFor.set(message, id);
-    this.#host.tell(nobody(this.#strangers), message);
+    this.#host.tell(this.#nobody.next(), message);
   }
 
   canTake(id: string): boolean {

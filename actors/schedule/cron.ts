@@ -18,7 +18,7 @@ import type { Route } from '../../src/core/releases/routes.js';
 import { type Priority, priorityRank, rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { EngineError, invalid, unavailable } from '../../src/errors.js';
-import { owned } from '../../src/tenancy.js';
+import { isForeign, owned } from '../../src/tenancy.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import {
@@ -125,6 +125,15 @@ export class Cron {
 
   get isIdle(): boolean {
     return this.#looking === undefined;
+  }
+
+  get isThere(): boolean {
+    return this.#row !== undefined;
+  }
+
+  /** One that is not there is nobody else's either. */
+  isOf(tenant: string): boolean {
+    return this.#row === undefined || !isForeign(this.#row, tenant);
   }
 
   /**

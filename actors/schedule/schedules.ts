@@ -19,11 +19,14 @@ import { isForeign } from '../../src/tenancy.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import { checkSize } from '../instance/memory.js';
 import { callOf, givenContext, nameIn } from '../instance/record.js';
+import { answerLater } from '../runtime/commit.js';
 import { ActorHost } from '../runtime/host.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
+import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
 import { type DueSchedule, scheduleOf } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
+import { readTrusted } from '../runtime/trusted-read.js';
 import type { Turn } from '../runtime/turn.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
@@ -83,6 +86,7 @@ export class Schedules {
   readonly #deps: SchedulesDeps;
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
   readonly #askedRuns: AskedRuns;
+  readonly #nobody = new Nobody();
   readonly #memos = new Map<string, Memo>();
   readonly #heap = new TimerHeap<string>();
   /** What is due up to here is in the heap. */
@@ -219,7 +223,7 @@ export class Schedules {
   update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
     if (changes.cron_expr != null) readExpression(changes.cron_expr);
     const tell = () =>
-      this.#host.tell(id, {
+      this.#ask(tenant, id, {
         kind: 'update',
         request,
         take: (cron, turn) => cron.update(turn, request, tenant, changes),
@@ -270,7 +274,7 @@ export class Schedules {
     const { names, plans } = this.#deps;
     const name = nameIn(row);
     const id = name === undefined ? row.sequence_id : await names.load(name);
-    const sequence = id == null ? undefined : await plans.load(id);
+    const sequence = id == null ? undefined : await plans.seek(id, row.tenant_id);
     return sequence?.tenantId === row.tenant_id ? sequence : undefined;
   }
 
@@ -280,10 +284,24 @@ export class Schedules {
   }
 
   delete(request: number, tenant: string, id: string): void {
-    this.#host.tell(id, {
+    this.#ask(tenant, id, {
       kind: 'delete',
       request,
       take: (cron, turn) => cron.delete(turn, request, tenant),
+    });
+  }
+
+  /** Who asks for one that is not there or not his is told so after a read, whatever lies in memory. */
+  #ask(tenant: string, id: string, message: CronMessage & { readonly request: number }): void {
+    const { state: cron, unacked = 0 } = this.#host.peek(id) ?? {};
+    const isGone = cron?.isThere === false && unacked === 0;
+    if (!isGone && cron?.isOf(tenant) !== false) {
+      this.#host.tell(id, message);
+      return;
+    }
+    answerLater(this.#deps, message.request, 404, async () => {
+      await readTrusted(this.#deps, () => this.#deps.loader.schedules([this.#nobody.next()]));
+      throw notFound(`cron schedule ${id}`);
     });
   }
 
