@@ -141,7 +141,10 @@ export class Claim {
   }
 
   #lose(): void {
-    this.abort('lost', 'the claim is lost: the instance was cancelled, or another worker has the task');
+    this.abort(
+      'lost',
+      'the claim is lost: the instance was cancelled, or another worker has the task',
+    );
   }
 }
 

@@ -10,7 +10,7 @@
  */
 
 import type { TasksExchanged, WorkerTask } from '../generated/types.js';
-import { Outbox, type Outcome, type Report } from './outbox.js';
+import { Outbox, type Report } from './outbox.js';
 
 /** Sends the text of an exchange once. */
 export type SendExchange = (
@@ -209,7 +209,11 @@ export class Exchanges {
   }
 
   #failed(error: unknown, reports: readonly Report[]): void {
-    const { status = 0, retryAfterMs, message } = error as {
+    const {
+      status = 0,
+      retryAfterMs,
+      message,
+    } = error as {
       status?: number;
       retryAfterMs?: number;
       message?: string;

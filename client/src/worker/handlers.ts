@@ -1,9 +1,7 @@
 /** What a worker runs: the types of tasks and handlers, with parameters and outputs as their schemas say. */
 
-import type { WorkerTask } from '../generated/types.js';
+import type { JsonObject, WorkerTask } from '../generated/types.js';
 import type { Schema } from './schemas.js';
-
-export type JsonObject = { readonly [name: string]: unknown };
 
 /** What nobody said a type of. */
 type Known<P> = unknown extends P ? JsonObject : P;
@@ -42,6 +40,7 @@ export interface TaskContext {
 }
 
 /** What is returned is the output of the step; nothing is `{}`. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing, which is no undefined to the compiler
 export type Output = object | void;
 
 export type HandlerFunction<P = unknown, O = Output> = (

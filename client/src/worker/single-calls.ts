@@ -4,7 +4,6 @@ import type { Client } from '../client/client.js';
 import { EngineError } from '../client/errors.js';
 import type { CallOptions } from '../client/operation.js';
 import type {
-  ExchangePoll,
   ExchangeTasks,
   TaskOutcome,
   TaskResult,
@@ -15,17 +14,27 @@ import type {
 /** Between two rounds of polls that found nothing, since one that waits would keep the others from theirs. */
 const ROUND_MS = 500;
 
-/** Rejects as the exchange would: when a poll does. */
+type Poll = NonNullable<ExchangeTasks['poll']>;
+
+/** @throws EngineError when a poll is refused, and there is nothing else to tell */
 export async function exchangeOneByOne(
   client: Client,
-  { worker_id, version, results = [], poll }: ExchangeTasks,
+  { worker_id, version, results, poll }: ExchangeTasks,
   options: CallOptions,
 ): Promise<TasksExchanged> {
-  const [outcomes, tasks] = await Promise.all([
-    Promise.all(results.map((result) => say(client, worker_id, result, options))),
-    poll === undefined ? [] : ask(client, { ...poll, worker_id, version }, options),
-  ]);
-  return { outcomes, tasks };
+  const said = (results ?? []).map((result) => say(client, worker_id, result, options));
+  const asked = poll ? ask(client, { worker_id, version }, poll, options) : [];
+  const [polled, ...outcomes] = await Promise.all([settled(asked), ...said]);
+  if (polled.tasks === undefined && outcomes.length === 0) throw polled.error;
+  return { outcomes, tasks: polled.tasks ?? [] };
+}
+
+async function settled(asked: WorkerTask[] | Promise<WorkerTask[]>) {
+  try {
+    return { tasks: await asked };
+  } catch (error) {
+    return { error };
+  }
 }
 
 async function say(
@@ -37,41 +46,51 @@ async function say(
   try {
     const body = { worker_id, ...result };
     const accepted = await workers[kind](task_id, body as never, options);
-    return kind === 'heartbeat'
-      ? { task_id, status: 200, checkpoint_seq: accepted?.checkpoint_seq }
-      : { task_id, status: 200 };
+    const { checkpoint_seq } = kind === 'heartbeat' ? accepted : {};
+    return { task_id, status: 200, ...(checkpoint_seq === undefined ? {} : { checkpoint_seq }) };
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
-    // Whatever has no answer may have happened, as a 503 of the exchange.
-    const status = error.status === 404 || error.status < 500 ? error.status || 503 : 503;
-    return { task_id, status, error: error.message, code: error.code };
+    const { status, message, code } = error;
+    // What says nothing about the result may be otherwise the next time, as a 503 of the exchange.
+    return { task_id, status: JUDGED.has(status) ? status : 503, error: message, code };
   }
 }
 
-interface Asked extends ExchangePoll {
-  readonly worker_id: string;
-  readonly version?: string | undefined;
-}
+/** What an answer says of the result itself. */
+const JUDGED: ReadonlySet<number> = new Set([400, 404, 409, 413, 422]);
 
-async function ask(client: Client, asked: Asked, options: CallOptions): Promise<WorkerTask[]> {
-  const { handlers, queues, limit = 1, wait_ms = 0, ...worker } = asked;
+async function ask(
+  client: Client,
+  worker: Pick<ExchangeTasks, 'worker_id' | 'version'>,
+  { handlers, queues, limit, wait_ms }: Poll,
+  options: CallOptions,
+): Promise<WorkerTask[]> {
   const pairs = handlers.flatMap((handler_name) =>
     (queues ?? [undefined]).map((queue_name) => ({ handler_name, queue_name })),
   );
-  const until = performance.now() + wait_ms;
+  const wanted = limit ?? 1;
+  const until = performance.now() + (wait_ms ?? 0);
   for (;;) {
     const tasks: WorkerTask[] = [];
     for (const { queue_name, ...pair } of pairs) {
-      const waitMs = pairs.length === 1 ? Math.max(0, Math.round(until - performance.now())) : 0;
-      const body = { ...worker, ...pair, limit: limit - tasks.length, wait_ms: waitMs };
-      const found = await (queue_name === undefined
-        ? client.workers.poll(body, options)
-        : client.workers.pollQueue({ ...body, queue_name }, options));
-      tasks.push(...found);
-      if (tasks.length >= limit) break;
+      const leftMs = Math.max(0, Math.round(until - performance.now()));
+      const waitMs = pairs.length === 1 ? leftMs : 0;
+      const body = { ...worker, ...pair, limit: wanted - tasks.length, wait_ms: waitMs };
+      const found =
+        queue_name === undefined
+          ? client.workers.poll(body, options)
+          : client.workers.pollQueue({ ...body, queue_name }, options);
+      tasks.push(...(await found.catch(unless(tasks.length > 0))));
+      if (tasks.length >= wanted) break;
     }
     if (tasks.length > 0 || performance.now() >= until) return tasks;
     await new Promise((resolve) => setTimeout(resolve, ROUND_MS));
     options.signal?.throwIfAborted();
   }
 }
+
+/** What was claimed by the polls before is not thrown away for the one that failed. */
+const unless = (hasTasks: boolean) => (error: unknown) => {
+  if (hasTasks) return [];
+  throw error;
+};

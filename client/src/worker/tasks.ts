@@ -181,7 +181,9 @@ async function run(handler: Handler | undefined, task: Task, claim: Claim): Prom
   if (handler === undefined) throw new Error(`this worker has no handler ${task.handler_name}`);
   const { params, output } = handler;
   const given =
-    params === undefined ? task : { ...task, params: await checked(params, task.params, 'the params') };
+    params === undefined
+      ? task
+      : { ...task, params: await checked(params, task.params, 'the params') };
   const returned = (await handler.run(given as Task, claim.context)) ?? {};
   const value = output === undefined ? returned : await checked(output, returned, 'the output');
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;

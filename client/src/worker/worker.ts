@@ -43,7 +43,6 @@ export class Worker<P extends object = object, O = object> {
   readonly #telling: Telling;
   readonly #tasks: Tasks;
   readonly #exchanges: Exchanges;
-  readonly #leaseMs: number;
   readonly #heartbeatMs: number;
   /** Handlers and queues that had a task. */
   readonly #fed = { handlers: new Set<string>(), queues: new Set<string>() };
@@ -60,7 +59,6 @@ export class Worker<P extends object = object, O = object> {
     const { concurrency = CONCURRENCY, leaseMs = LEASE_MS, heartbeatMs = leaseMs / 4 } = options;
     this.#client = client;
     this.#options = options;
-    this.#leaseMs = leaseMs;
     this.#heartbeatMs = heartbeatMs;
     this.#handlers = handlersOf(options.handlers);
     expectSound(options, [...this.#handlers.keys()], { concurrency, leaseMs, heartbeatMs });
@@ -174,7 +172,15 @@ export class Worker<P extends object = object, O = object> {
     if (this.#isMet || !isRefusal(error)) return;
     const { status, code, field, requestId, body } = error;
     const message = sentence;
-    const refusal = new EngineError({ status, code, message, field, requestId, body, cause: error });
+    const refusal = new EngineError({
+      status,
+      code,
+      message,
+      field,
+      requestId,
+      body,
+      cause: error,
+    });
     this.#stopping ??= Promise.resolve();
     this.#close();
     this.#met.reject(refusal);
@@ -201,7 +207,8 @@ function handlersOf(given: object): ReadonlyMap<string, Handler> {
     given as Record<string, HandlerFunction | HandlerWithSchemas>,
   )) {
     const { params, output, run } = typeof one === 'function' ? { run: one } : one;
-    if (typeof run !== 'function') throw new TypeError(`the handler ${name} has no function to run`);
+    if (typeof run !== 'function')
+      throw new TypeError(`the handler ${name} has no function to run`);
     if (params !== undefined) expectSchema(params, `params of the handler ${name}`);
     if (output !== undefined) expectSchema(output, `output of the handler ${name}`);
     handlers.set(name, { params, output, run: run as HandlerFunction });

@@ -1,13 +1,10 @@
 /**
- * A worker: takes tasks of the handlers that it knows, several at once, says that it is alive while it
- * works, and reports what came of them. All of it is said in exchanges: what is to be said at one moment
- * about any number of tasks is one request. A claim is a lease: each result names its epoch, and when the
- * server answers 404 or 409 somebody else has the task by now. Copy this file to start your own.
+ * A worker without the library, as one writes it: ten tasks at once, results beside the poll. What the library is
+ * measured against.
  */
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 
 export type JsonObject = { [key: string]: unknown };
 
@@ -204,24 +201,3 @@ export function httpSender(url: string, headers: Readonly<Record<string, string>
     return { status: reply.status, body: text === '' ? undefined : JSON.parse(text) };
   };
 }
-
-/** `node dist/examples/worker.js` serves the handler `greet` until it is interrupted. */
-function main(): void {
-  const {
-    ENGINE_URL = 'http://127.0.0.1:8080/api/v1',
-    ENGINE_API_KEY,
-    TENANT = 'demo',
-  } = process.env;
-  const headers = {
-    'x-tenant-id': TENANT,
-    ...(ENGINE_API_KEY === undefined ? {} : { 'x-api-key': ENGINE_API_KEY }),
-  };
-  const worker = startWorker({
-    send: httpSender(ENGINE_URL, headers),
-    handlers: { greet: async (task) => ({ greeting: `Hello, ${task.params.name ?? 'world'}!` }) },
-  });
-  process.once('SIGINT', () => void worker.stop());
-  process.once('SIGTERM', () => void worker.stop());
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main();
