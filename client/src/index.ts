@@ -13,6 +13,7 @@ export type {
 export type { Operations } from './generated/operations.js';
 export type * from './generated/types.js';
 export {
+  type AbortReason,
   FatalError,
   RetryableError,
   type RetryableErrorOptions,
@@ -22,6 +23,7 @@ export type {
   HandlerFunction,
   Handlers,
   HandlerWithSchemas,
+  Named,
   Output,
   Task,
   TaskContext,

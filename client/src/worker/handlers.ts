@@ -57,8 +57,11 @@ export type HandlerWithSchemas<P = unknown, O = unknown> = { readonly params?: S
   | { readonly output?: undefined; readonly run: HandlerFunction<P> }
 );
 
+/** Types by the names of handlers. */
+export type Named = Readonly<Record<string, unknown>>;
+
 /** By the name that steps have in `handler`. */
-export type Handlers<P extends object, O> = {
+export type Handlers<P extends Named, O> = {
   readonly [Name in keyof P]:
     | HandlerFunction<P[Name]>
     | HandlerWithSchemas<P[Name], Name extends keyof O ? O[Name] : unknown>;

@@ -1,8 +1,8 @@
 /** What a worker can be told, and whom it tells what it does. */
 
-import type { Handlers, Task } from './handlers.js';
+import type { Handlers, Named, Task } from './handlers.js';
 
-export interface WorkerOptions<P extends object, O> {
+export interface WorkerOptions<P extends Named, O> {
   readonly handlers: Handlers<P, O>;
   /** Only tasks of these queues. Default: of every queue, and those of none. */
   readonly queues?: readonly string[];

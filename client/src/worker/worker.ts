@@ -9,7 +9,7 @@ import type { WorkerTask } from '../generated/types.js';
 import { adviceFor } from './advice.js';
 import { complaintOf, isRefusal } from './complaints.js';
 import { Exchanges } from './exchanges.js';
-import type { Handler, HandlerFunction, HandlerWithSchemas } from './handlers.js';
+import type { Handler, HandlerFunction, HandlerWithSchemas, Named } from './handlers.js';
 import type { WorkerOptions } from './options.js';
 import { expectSchema } from './schemas.js';
 import { interrupted, newWorkerId } from './surroundings.js';
@@ -35,7 +35,7 @@ const PAIRS_MAX = 100;
  * await worker.run();
  * ```
  */
-export class Worker<P extends object = object, O = object> {
+export class Worker<P extends Named = Named, O = object> {
   readonly id: string;
   readonly #client: Client;
   readonly #options: WorkerOptions<P, O>;
