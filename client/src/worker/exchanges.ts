@@ -9,6 +9,7 @@
  * 5. What was not answered is sent again as it was, until it is. The epoch of the claim makes that harmless.
  */
 
+import type { EngineError } from '../client/errors.js';
 import type { TasksExchanged, WorkerTask } from '../generated/types.js';
 import { Outbox, type Report } from './outbox.js';
 
@@ -209,15 +210,7 @@ export class Exchanges {
   }
 
   #failed(error: unknown, reports: readonly Report[]): void {
-    const {
-      status = 0,
-      retryAfterMs,
-      message,
-    } = error as {
-      status?: number;
-      retryAfterMs?: number;
-      message?: string;
-    };
+    const { status = 0, retryAfterMs, message } = error as Partial<EngineError>;
     if (REFUSED.has(status) && reports.length > 0) {
       this.#refused(reports, status, message);
       return;
@@ -240,7 +233,9 @@ export class Exchanges {
   }
 
   #again(reports: readonly Report[], mayHaveArrived: boolean, waitMs: number): void {
-    this.#giveUp(reports.filter(({ isFleeting }) => isFleeting));
+    const isClosed = this.#closing.signal.aborted;
+    this.#giveUp(reports.filter(({ isFleeting }) => isClosed || isFleeting));
+    if (isClosed) return;
     const lasting = reports.filter(({ isFleeting }) => !isFleeting);
     for (const report of lasting) report.isRepeated ||= mayHaveArrived;
     this.#outbox.putBack(lasting);

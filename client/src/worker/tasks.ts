@@ -62,6 +62,10 @@ export class Tasks {
     return this.#settings.concurrency - this.#running;
   }
 
+  get isIdle(): boolean {
+    return this.#work.size === 0;
+  }
+
   begin(task: WorkerTask): void {
     const claim = new Claim(task, performance.now(), this.#send, ({ reason, message }) => {
       if (reason !== 'stopping') this.#telling.warn(`${nameOf(task)} is aborted: ${message}`);
@@ -129,6 +133,7 @@ export class Tasks {
   }
 
   #end(claim: Claim, { ending, said, error }: Ended): void {
+    claim.end();
     this.#claims.delete(claim);
     this.#telling.tell('onTaskEnd', {
       task: taskOf(claim.task),

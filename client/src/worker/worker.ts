@@ -132,7 +132,7 @@ export class Worker<P extends Named = Named, O = object> {
 
   async #stop(): Promise<void> {
     this.#exchanges.stopPolling();
-    const done = this.#tasks.done();
+    const done = this.#finished();
     if (!(await within(this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS, done))) {
       this.#tasks.abortAll();
       await within(ABORTED_MS, done);
@@ -142,6 +142,14 @@ export class Worker<P extends Named = Named, O = object> {
     this.#close();
     this.#met.resolve();
     this.#end.resolve();
+  }
+
+  /** A poll that was under way may bring more. */
+  async #finished(): Promise<void> {
+    do {
+      await this.#tasks.done();
+      await this.#exchanges.quiet();
+    } while (!this.#tasks.isIdle);
   }
 
   #close(): void {
