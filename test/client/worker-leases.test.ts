@@ -122,8 +122,9 @@ describe('claims', { concurrency: true }, () => {
     const handler = newHandler();
     const [began, release] = [signalled(), signalled()];
     const { warnings } = await runWorker(t, place, {
-      // It thinks that it has an hour.
+      // It thinks that it has an hour; and without a free place it does not take the task again itself.
       leaseMs: 3_600_000,
+      concurrency: 1,
       handlers: {
         [handler]: async () => {
           began.resolve();
