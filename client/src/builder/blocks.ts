@@ -18,9 +18,23 @@ import type {
   SubSequenceBlock,
   TryCatchBlock,
 } from '../generated/types.js';
-import type { Sequence } from './sequence.js';
-import { conditionText, type Ref, refTo, rendered, type Term, type Untyped, type Value } from './expressions.js';
-import type { AnyTemplated, HandlerName, OutputOf, ParamsOf, Rendered, Templated } from './handlers.js';
+import {
+  conditionText,
+  type Ref,
+  refTo,
+  rendered,
+  type Term,
+  type Untyped,
+  type Value,
+} from './expressions.js';
+import type {
+  AnyTemplated,
+  HandlerName,
+  OutputOf,
+  ParamsOf,
+  Rendered,
+  Templated,
+} from './handlers.js';
 import type {
   BlockOptions,
   Caught,
@@ -43,6 +57,7 @@ import type {
   StepOutput,
   Values,
 } from './outputs.js';
+import type { Sequence } from './sequence.js';
 
 declare const TYPES: unique symbol;
 
@@ -119,13 +134,14 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
   step<
     const Id extends string,
     K extends HandlerName<H>,
+    Q extends Templated<ParamsOf<H, K>>,
     G = never,
     const V extends string = never,
     const Key extends string = Id,
     const E extends string = never,
   >(
     id: NewId<Id, O>,
-    step: HandlerOptions<Scope<I, O, A>, K, ParamsOf<H, K>> &
+    step: HandlerOptions<Scope<I, O, A>, K, ParamsOf<H, K>, Q> &
       StepOptions<Scope<I, O, A>, G, V, Key, E>,
   ): Next<Kind, H, I, O & One<Id, StepOutput<OutputOf<H, K>, E, G>>, A & Answer<V, Key, E, G>> {
     return this.with(stepBlock(id, step));
@@ -174,7 +190,10 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
   race<const Id extends string, const B extends readonly Branch<H, I, O, A>[], G = never>(
     id: NewId<Id, O>,
     branches: B,
-    { semantics, ...options }: BlockOptions<Scope<I, O, A>, G> & {
+    {
+      semantics,
+      ...options
+    }: BlockOptions<Scope<I, O, A>, G> & {
       readonly semantics?: 'first_to_resolve' | 'first_to_succeed';
     } = {},
   ): Next<
@@ -204,7 +223,10 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
   >(
     id: NewId<Id, O>,
     routes: R,
-    { default: otherwise, ...options }: BlockOptions<Scope<I, O, A>, G> & {
+    {
+      default: otherwise,
+      ...options
+    }: BlockOptions<Scope<I, O, A>, G> & {
       readonly default?: Branch<H, I, O, A, D>;
     } = {},
   ): Next<
@@ -271,7 +293,11 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
   loop<const Id extends string, B extends AnyListed, G = never>(
     id: NewId<Id, O>,
     body: Branch<H, I, O, A, B>,
-    { condition, max_iterations, ...options }: BlockOptions<Scope<I, O, A>, G> & {
+    {
+      condition,
+      max_iterations,
+      ...options
+    }: BlockOptions<Scope<I, O, A>, G> & {
       readonly condition: Given<
         Scope<I, O & Maybe<NewOutputs<B, O>>, A & Maybe<NewAnswers<B, A>>>,
         Term<unknown>
@@ -300,10 +326,13 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
     id: NewId<Id, O>,
     collection: Given<Scope<I, O, A>, Value<readonly T[] | null>>,
     body: (b: Blocks<H, I, O, A>, item: Ref<T>, index: Ref<number>) => B,
-    { item_var, index_var, concurrency, max_iterations, ...options }: BlockOptions<
-      Scope<I, O, A>,
-      G
-    > &
+    {
+      item_var,
+      index_var,
+      concurrency,
+      max_iterations,
+      ...options
+    }: BlockOptions<Scope<I, O, A>, G> &
       Pick<ForEachBlock, 'item_var' | 'index_var' | 'concurrency' | 'max_iterations'> = {},
   ): Next<
     Kind,
@@ -332,7 +361,11 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
   subSequence<const Id extends string, CI = Untyped, CO = Untyped, G = never>(
     id: NewId<Id, O>,
     child: Child<CI, CO> | string,
-    { input, version, ...options }: BlockOptions<Scope<I, O, A>, G> & {
+    {
+      input,
+      version,
+      ...options
+    }: BlockOptions<Scope<I, O, A>, G> & {
       readonly input?: Given<Scope<I, O, A>, Templated<CI>>;
       /** The newest one that is not deprecated when absent. */
       readonly version?: number;
@@ -372,11 +405,7 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
   }
 
   /** Runs one of the variants, in proportion to their weights. */
-  abSplit<
-    const Id extends string,
-    const V extends readonly Variant<H, I, O, A>[],
-    G = never,
-  >(
+  abSplit<const Id extends string, const V extends readonly Variant<H, I, O, A>[], G = never>(
     id: NewId<Id, O>,
     variants: V,
     options: BlockOptions<Scope<I, O, A>, G> = {},

@@ -174,9 +174,13 @@ export class Expression<T> implements Operators<T> {
   /** The engine takes what is no plain value behind `==` for a text, unless it is in parentheses. */
   #compare(operator: string, other: unknown): Expression<boolean> {
     const right = pieceOf(other);
-    const isPlain = typeof other === 'number' || (right.strength === 'whole' && !isWord(right.text));
+    const isPlain =
+      typeof other === 'number' || (right.strength === 'whole' && !isWord(right.text));
     const text = isPlain ? right.text : `(${right.text})`;
-    return new Expression({ text: `${held(this, 'sum')} ${operator} ${text}`, strength: 'compared' });
+    return new Expression({
+      text: `${held(this, 'sum')} ${operator} ${text}`,
+      strength: 'compared',
+    });
   }
 
   /** Chains of `&&`, `||`, `+` and `*` are read from the left, comparisons not at all. */
@@ -238,7 +242,8 @@ function pieceOf(given: unknown): Piece {
   if (typeof given === 'number' && Number.isFinite(given)) {
     return { text: String(given), strength: given < 0 ? 'sign' : 'whole' };
   }
-  if (typeof given === 'boolean' || given === null) return { text: String(given), strength: 'whole' };
+  if (typeof given === 'boolean' || given === null)
+    return { text: String(given), strength: 'whole' };
   throw new TypeError(`${describe(given)} cannot stand in a condition`);
 }
 
@@ -288,7 +293,10 @@ function memberOf(ref: object, path: readonly string[], name: string): unknown {
   if (name === 'at') return (key: string | number) => refTo([...path, String(key)]);
   if (name === 'orElse') return (other: unknown) => chainOf(ref).orElse(other as Primitive);
   if (!METHODS.has(name)) return refTo([...path, name]);
-  const term = new Expression(pieceOf(ref)) as unknown as Record<string, (other: unknown) => unknown>;
+  const term = new Expression(pieceOf(ref)) as unknown as Record<
+    string,
+    (other: unknown) => unknown
+  >;
   return (other: unknown) => term[name]?.(other);
 }
 
@@ -307,14 +315,18 @@ const TEMPLATE_WORD = /^[^\s.|,(){}[\]"'=<>!&+*/?]+$/;
 function conditionPath(path: readonly string[]): string {
   const odd = path.find((name) => !CONDITION_WORD.test(name));
   if (odd === undefined) return rooted(path);
-  throw new TypeError(`the name ${JSON.stringify(odd)} cannot stand in a condition: ${path.join('.')}`);
+  throw new TypeError(
+    `the name ${JSON.stringify(odd)} cannot stand in a condition: ${path.join('.')}`,
+  );
 }
 
 /** @throws TypeError when a name cannot be written in a template */
 function templatePath(path: readonly string[]): string {
   const odd = path.find((name) => !TEMPLATE_WORD.test(name));
   if (odd === undefined) return rooted(path);
-  throw new TypeError(`the name ${JSON.stringify(odd)} cannot stand in a template: ${path.join('.')}`);
+  throw new TypeError(
+    `the name ${JSON.stringify(odd)} cannot stand in a template: ${path.join('.')}`,
+  );
 }
 
 /** A section as a whole has its long name, since `data` alone is a key in conditions. */
@@ -350,7 +362,9 @@ export class Template<T> implements Value<T> {
   piped<U>(part: string): Template<U> {
     const [only, ...others] = this.parts;
     if (only === undefined || typeof only === 'string' || others.length > 0) {
-      throw new TypeError('a text has no filters and no fallbacks: they belong to the values in it');
+      throw new TypeError(
+        'a text has no filters and no fallbacks: they belong to the values in it',
+      );
     }
     return new Template([{ chain: `${only.chain} | ${part}` }]);
   }
@@ -447,7 +461,8 @@ export function raw<T>(text: string): Value<T> & Term<T> {
  */
 export function rendered(value: unknown): unknown {
   if (typeof value === 'string') return plain(value);
-  if (value === undefined || value === null || typeof value === 'boolean' || Number.isFinite(value)) return value;
+  if (value === undefined || value === null || typeof value === 'boolean' || Number.isFinite(value))
+    return value;
   if (value instanceof Expression) return plain(value.text);
   if (value instanceof Template || value instanceof Raw || pathOf(value) !== undefined) {
     return chainOf(value).text;

@@ -23,7 +23,10 @@ type LogParams = { readonly message?: unknown; readonly level?: 'debug' | 'info'
 
 /** Those of the engine that are steps like any other; `transform` and `wait_for_event` have methods of their own. */
 export interface BuiltinHandlers {
-  readonly noop: { readonly params?: { readonly [name: string]: never }; readonly output: Record<never, never> };
+  readonly noop: {
+    readonly params?: { readonly [name: string]: never };
+    readonly output: Record<never, never>;
+  };
   readonly log: { readonly params?: LogParams; readonly output: { readonly message: Untyped } };
   readonly sleep: {
     readonly params?: { readonly duration_ms?: number };
@@ -68,7 +71,8 @@ export type HandlerName<H> = (keyof H & string) | BuiltinName;
 type TypeOf<H, K> = K extends BuiltinName ? BuiltinHandlers[K] : K extends keyof H ? H[K] : never;
 
 /** What a handler takes. */
-export type ParamsOf<H, K> = TypeOf<H, K> extends { readonly params?: infer P } ? P : Record<never, never>;
+export type ParamsOf<H, K> =
+  TypeOf<H, K> extends { readonly params?: infer P } ? P : Record<never, never>;
 
 /** What a handler gives. */
 export type OutputOf<H, K> = TypeOf<H, K> extends { readonly output: infer O } ? O : Untyped;

@@ -2,7 +2,7 @@
 
 import type { Failure, Retry, StepBlock, WaitForInput } from '../generated/types.js';
 import type { Ref, Term, Untyped, Value } from './expressions.js';
-import type { AnyTemplated, BuiltinHandlers, Templated } from './handlers.js';
+import type { AnyTemplated, BuiltinHandlers } from './handlers.js';
 
 /** What the engine keeps of the run. */
 export interface Runtime {
@@ -109,14 +109,23 @@ interface BreachOptions<S> {
 
 /** Whom secrets are given to: workers, and who sends requests. */
 type ParamsScope<S, K> =
-  K extends Exclude<keyof BuiltinHandlers, 'http_request'>
-    ? S
-    : S & { readonly secrets: Secret };
+  K extends Exclude<keyof BuiltinHandlers, 'http_request'> ? S : S & { readonly secrets: Secret };
 
-/** The handler of a step with its parameters, which may be left out where none is needed. */
-export type HandlerOptions<S, K, P> = { readonly handler: K } & (Record<never, never> extends P
-  ? { readonly params?: Given<ParamsScope<S, K>, Templated<P>> | undefined }
-  : { readonly params: Given<ParamsScope<S, K>, Templated<P>> });
+/**
+ * The handler of a step with its parameters, which may be left out where none is needed.
+ *
+ * @typeParam P what the handler takes
+ * @typeParam Q what it is given
+ */
+export type HandlerOptions<S, K, P, Q> = { readonly handler: K } & (Record<never, never> extends P
+  ? { readonly params?: Given<ParamsScope<S, K>, Q & Only<Q, P>> | undefined }
+  : { readonly params: Given<ParamsScope<S, K>, Q & Only<Q, P>> });
+
+/** No member that the handler does not know. */
+type Only<Q, P> =
+  Q extends Value<unknown>
+    ? unknown
+    : { readonly [Name in Exclude<keyof Q, P extends unknown ? keyof P : never>]: never };
 
 /** A JSON Schema, of which the type may be known. */
-export type Schema<T> = object & { readonly static?: T };
+export type Schema<T> = { readonly [word: string]: unknown } & { readonly static?: T };

@@ -17,6 +17,7 @@ import type {
   OutputOf,
   ParamsOf,
   Rendered,
+  Templated,
 } from './handlers.js';
 import type { BlockOptions, Caught, Given, HandlerOptions, Schema, Scope } from './options.js';
 import type { Maybe, NewId, OrNull } from './outputs.js';
@@ -126,7 +127,8 @@ export class Hooks<I, O, A> {
 
   step<const Id extends string, K extends keyof BuiltinHandlers, G = never>(
     id: NewId<Id, O>,
-    step: HandlerOptions<Scope<I, O, A>, K, ParamsOf<object, K>> & BlockOptions<Scope<I, O, A>, G>,
+    step: HandlerOptions<Scope<I, O, A>, K, ParamsOf<object, K>, Templated<ParamsOf<object, K>>> &
+      BlockOptions<Scope<I, O, A>, G>,
   ): Hooks<I, O & { readonly [Name in Id]: OutputOf<object, K> | null }, A> {
     return this.#with(stepBlock(id, step));
   }
