@@ -468,13 +468,19 @@ export function rendered(value: unknown): unknown {
     return chainOf(value).text;
   }
   if (Array.isArray(value)) return value.map(rendered);
-  if (typeof value !== 'object') throw new TypeError(`${describe(value)} is no JSON`);
+  if (!isPlainObject(value)) throw new TypeError(`${describe(value)} is no JSON`);
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   return Object.fromEntries(members.map(([key, member]) => [key, rendered(member)]));
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function describe(value: unknown): string {
   if (value instanceof Template) return `the template ${value.text}`;
   if (value instanceof Expression) return `the condition ${value.text}`;
-  return typeof value === 'object' || typeof value === 'function' ? typeof value : String(value);
+  return typeof value === 'object' ? (value?.constructor.name ?? 'null') : String(value);
 }

@@ -23,10 +23,12 @@ type NameIn<All> = All extends unknown ? keyof All : never;
 /** The outputs of the blocks in a list; `object` when there are none. */
 export type Values<O> = O[keyof O];
 
-/** An id that none of the blocks before has. */
-export type NewId<Id extends string, O> = Id extends keyof O
-  ? `${Id} is the id of a block before`
-  : Id;
+/** An id that none of the blocks before has, as far as these are known. */
+export type NewId<Id extends string, O> = string extends keyof O
+  ? Id
+  : Id extends keyof O
+    ? `${Id} is the id of a block before`
+    : Id;
 
 /** What the step gives instead of its output when nobody answered in time. */
 export interface Escalated {
