@@ -39,80 +39,92 @@ const holds = <_ extends true>() => undefined;
 type OutputsOf<S> = S extends Sequence<infer _H, infer _I, infer O, infer _A> ? O : never;
 
 /** Never called: the compiler looks at them. */
-const mistakes: readonly (() => unknown)[] = [
+const mistakes: readonly (() => void)[] = [
   // ---------------------------------------------------------------- names
   // @ts-expect-error a misspelt input
-  () => start.step('a', { handler: 'noop', when: ({ input }) => input.amout.gt(0) }),
+  () => void start.step('a', { handler: 'noop', when: ({ input }) => input.amout.gt(0) }),
   // @ts-expect-error a step that does not exist
-  () => start.step('a', { handler: 'noop', when: ({ outputs }) => outputs.chrge.ok }),
+  () => void start.step('a', { handler: 'noop', when: ({ outputs }) => outputs.chrge.ok }),
   // @ts-expect-error a misspelt output
-  () => start.step('a', { handler: 'noop', when: ({ outputs }) => outputs.charge.okk }),
+  () => void start.step('a', { handler: 'noop', when: ({ outputs }) => outputs.charge.okk }),
   // @ts-expect-error a misspelt output in a text
-  () => start.transform('a', ({ outputs }) => ({ text: t`charge ${outputs.charge.di}` })),
+  () => void start.transform('a', ({ outputs }) => ({ text: t`charge ${outputs.charge.di}` })),
   // @ts-expect-error a handler that nobody has
-  () => start.step('a', { handler: 'chrge', params: {} }),
+  () => void start.step('a', { handler: 'chrge', params: {} }),
   // @ts-expect-error an id that a block before has
-  () => start.step('charge', { handler: 'noop' }),
+  () => void start.step('charge', { handler: 'noop' }),
   // @ts-expect-error nobody was asked
-  () => start.step('a', { handler: 'noop', when: ({ answers }) => answers.a.eq('yes') }),
+  () => void start.step('a', { handler: 'noop', when: ({ answers }) => answers.a.eq('yes') }),
   // @ts-expect-error an option that steps do not have
-  () => start.step('a', { handler: 'noop', rety: { max_attempts: 1 } }),
+  () => void start.step('a', { handler: 'noop', rety: { max_attempts: 1 } }),
   () =>
     // @ts-expect-error an option that retry does not have
-    start.step('a', { handler: 'noop', retry: { max_attempts: 1, initialBackoff: 3 } }),
+    void start.step('a', { handler: 'noop', retry: { max_attempts: 1, initialBackoff: 3 } }),
 
   // ---------------------------------------------------------------- parameters
   () =>
-    start.step('a', {
+    void start.step('a', {
       handler: 'charge',
       // @ts-expect-error a number is no text
       params: ({ input }) => ({ order: input.amount, amount: input.amount }),
     }),
-  // @ts-expect-error one is missing
-  () => start.step('a', { handler: 'charge', params: ({ input }) => ({ order: input.order }) }),
-  // @ts-expect-error all are missing
-  () => start.step('a', { handler: 'charge' }),
   () =>
-    start.step('a', {
+    void start.step('a', {
+      handler: 'charge',
+      // @ts-expect-error one is missing
+      params: ({ input }) => ({ order: input.order }),
+    }),
+  // @ts-expect-error all are missing
+  () => void start.step('a', { handler: 'charge' }),
+  () =>
+    void start.step('a', {
       handler: 'charge',
       // @ts-expect-error one that the handler does not know
       params: ({ input }) => ({ order: input.order, amount: 1, hnt: 'x' }),
     }),
   // @ts-expect-error the same without a function
-  () => start.step('a', { handler: 'charge', params: { order: 'x', amount: 1, hnt: 'x' } }),
+  () => void start.step('a', { handler: 'charge', params: { order: 'x', amount: 1, hnt: 'x' } }),
   // @ts-expect-error what may be null is no text
-  () => start.step('a', { handler: 'mail', params: ({ input }) => ({ to: input.note }) }),
-  // @ts-expect-error null would be the word null
-  () => start.step('a', { handler: 'mail', params: ({ input }) => ({ to: t`to ${input.note}` }) }),
+  () => void start.step('a', { handler: 'mail', params: ({ input }) => ({ to: input.note }) }),
   () =>
-    start.step('a', {
+    void start.step('a', {
+      handler: 'mail',
+      // @ts-expect-error null would be the word null
+      params: ({ input }) => ({ to: t`to ${input.note}` }),
+    }),
+  () =>
+    void start.step('a', {
       handler: 'mail',
       // @ts-expect-error parameters have no operators
       params: ({ input }) => ({ to: input.order.plus('x') }),
     }),
   // @ts-expect-error of a handler of the engine
-  () => start.step('a', { handler: 'sleep', params: { duration_ms: 'x' } }),
+  () => void start.step('a', { handler: 'sleep', params: { duration_ms: 'x' } }),
   // @ts-expect-error a word that the engine does not have
-  () => start.step('a', { handler: 'http_request', params: { url: 'x', method: 'GETT' } }),
+  () => void start.step('a', { handler: 'http_request', params: { url: 'x', method: 'GETT' } }),
   // @ts-expect-error only workers and http_request are given secrets
-  () => start.step('a', { handler: 'log', params: ({ secrets }) => ({ message: secrets.x }) }),
+  () => void start.step('a', { handler: 'log', params: ({ secrets }) => ({ message: secrets.x }) }),
 
   // ---------------------------------------------------------------- conditions
   // @ts-expect-error a number is never equal to a text
-  () => start.step('a', { handler: 'noop', when: ({ input }) => input.amount.eq('5') }),
+  () => void start.step('a', { handler: 'noop', when: ({ input }) => input.amount.eq('5') }),
   // @ts-expect-error filters belong to parameters
-  () => start.step('a', { handler: 'noop', when: ({ input }) => filter.upper(input.order) }),
-  // @ts-expect-error a number is no time
-  () => start.step('a', { handler: 'noop', when: ({ input }) => fn.day_of_week(input.amount) }),
+  () => void start.step('a', { handler: 'noop', when: ({ input }) => filter.upper(input.order) }),
+  () =>
+    void start.step('a', {
+      handler: 'noop',
+      // @ts-expect-error a number is no time
+      when: ({ input }) => fn.day_of_week(input.amount),
+    }),
 
   // ---------------------------------------------------------------- what has run
   () =>
-    start
+    void start
       .step('a', { handler: 'mail', when: ({ input }) => input.note, params: { to: 'x' } })
       // @ts-expect-error it may have been skipped
       .step('b', { handler: 'mail', params: ({ outputs }) => ({ to: outputs.a.mailed }) }),
   () =>
-    start
+    void start
       .router('r', [
         {
           condition: ({ input }) => input.amount.gt(1),
@@ -122,43 +134,43 @@ const mistakes: readonly (() => unknown)[] = [
       // @ts-expect-error it is on one of the routes
       .step('b', { handler: 'mail', params: ({ outputs }) => ({ to: outputs.m.mailed }) }),
   () =>
-    start.parallel('p', [
+    void start.parallel('p', [
       (b) => b.step('m', { handler: 'mail', params: { to: 'x' } }),
       // @ts-expect-error branches do not see one another
       (b) => b.step('n', { handler: 'mail', params: ({ outputs }) => ({ to: outputs.m.mailed }) }),
     ]),
   () =>
-    start.tryCatch('g', (b) => b.step('m', { handler: 'mail', params: { to: 'x' } }), {
+    void start.tryCatch('g', (b) => b.step('m', { handler: 'mail', params: { to: 'x' } }), {
       catch: (b) =>
         // @ts-expect-error it may be what failed
         b.step('n', { handler: 'mail', params: ({ outputs }) => ({ to: outputs.m.mailed }) }),
     }),
   () =>
-    start
+    void start
       .race('w', [(b) => b.step('m', { handler: 'mail', params: { to: 'x' } })])
       // @ts-expect-error the branch may have lost
       .step('n', { handler: 'mail', params: ({ outputs }) => ({ to: outputs.m.mailed }) }),
   () =>
-    start.loop('l', (b) => b.step('m', { handler: 'mail', params: { to: 'x' } }), {
+    void start.loop('l', (b) => b.step('m', { handler: 'mail', params: { to: 'x' } }), {
       // @ts-expect-error a misspelt output of the body
       condition: ({ outputs }) => outputs.m.maild,
     }),
   () =>
-    start.forEach(
+    void start.forEach(
       'e',
       // @ts-expect-error a number is no collection
       ({ input }) => input.amount,
       (b) => b,
     ),
   () =>
-    start.forEach(
+    void start.forEach(
       'e',
       ({ input }) => input.lines,
       // @ts-expect-error items have no such member
       (b, line) => b.step('k', { handler: 'log', params: { message: line.skuu } }),
     ),
   () =>
-    start
+    void start
       .abSplit('s', [
         { name: 'x', weight: 1, blocks: (b) => b },
         { name: 'y', weight: 1, blocks: (b) => b },
@@ -166,7 +178,7 @@ const mistakes: readonly (() => unknown)[] = [
       // @ts-expect-error there is no such variant
       .step('z', { handler: 'noop', when: ({ outputs }) => outputs.s.variant.eq('xx') }),
   () =>
-    start
+    void start
       .step('g', {
         handler: 'noop',
         wait_for_input: { choices: [{ label: 'Pay', value: 'pay' }] },
@@ -174,7 +186,7 @@ const mistakes: readonly (() => unknown)[] = [
       // @ts-expect-error nobody can choose that
       .step('h', { handler: 'noop', when: ({ answers }) => answers.g.eq('payy') }),
   () =>
-    start
+    void start
       .step('a', {
         handler: 'mail',
         params: { to: 'x' },
@@ -185,11 +197,11 @@ const mistakes: readonly (() => unknown)[] = [
 
   // ---------------------------------------------------------------- other sequences, hooks
   // @ts-expect-error the child is started with more than that
-  () => sequence('p').subSequence('c', start, { input: { order: 'x' } }),
+  () => void sequence('p').subSequence('c', start, { input: { order: 'x' } }),
   // @ts-expect-error hooks have no workers
-  () => start.onFailure((h) => h.step('a', { handler: 'mail', params: { to: 'x' } })),
+  () => void start.onFailure((h) => h.step('a', { handler: 'mail', params: { to: 'x' } })),
   // @ts-expect-error a handler is an object with params and output
-  () => sequence<{ charge: string }>('x'),
+  () => void sequence<{ charge: string }>('x'),
 ];
 
 test('a misspelt output, input, step, handler or option does not compile', () => {

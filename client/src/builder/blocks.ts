@@ -116,12 +116,17 @@ interface EventOptions<S, G, T> extends StepOptions<S, G> {
 }
 
 /**
+ * That the types are `in out` is said, not found out: the compiler would compare all methods for it, which takes it
+ * seconds.
+ *
  * @typeParam H the handlers of the program
  * @typeParam I what instances are started with
  * @typeParam O the outputs of the blocks so far, by their ids
  * @typeParam A the answers of people so far
  */
-export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
+export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'blocks'>
+  implements Listed<O, A>
+{
   declare readonly [TYPES]: { readonly outputs: O; readonly answers: A };
   /** As the server takes them. */
   readonly blocks: readonly Block[];
@@ -433,7 +438,7 @@ export class Blocks<H, I, O, A, Kind = 'blocks'> implements Listed<O, A> {
 }
 
 /** The steps of a saga, one behind the other. */
-export class SagaSteps<H, I, O, A> implements Listed<O, A> {
+export class SagaSteps<in out H, in out I, in out O, in out A> implements Listed<O, A> {
   declare readonly [TYPES]: { readonly outputs: O; readonly answers: A };
   readonly blocks: readonly Block[] = [];
   readonly steps: readonly SagaStep[];

@@ -54,7 +54,7 @@ export function sequence<H extends HandlerTypes<H> = AnyHandlers, I = Untyped>(
 // biome-ignore lint/complexity/noBannedTypes: no outputs, no answers: no names
 type Nothing = {};
 
-export class Sequence<H, I, O = Nothing, A = Nothing>
+export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing>
   extends Blocks<H, I, O, A, 'sequence'>
   implements Child<I, O>
 {
@@ -118,7 +118,7 @@ export class Sequence<H, I, O = Nothing, A = Nothing>
 type AnyHooks = Hooks<Untyped, Untyped, Untyped>;
 
 /** What runs after a bad end: steps of the engine's own handlers, once each. */
-export class Hooks<I, O, A> {
+export class Hooks<in out I, in out O, in out A> {
   readonly steps: readonly FailureHook[];
 
   constructor(steps: readonly FailureHook[] = []) {
