@@ -31,6 +31,8 @@ export interface BenchOptions {
   readonly release: boolean;
   /** How soon events wake instances: only when it is named. */
   readonly events: boolean;
+  /** What a worker process does by the library: only when it is named. */
+  readonly worker: boolean;
   /** What an operation of these paths costs the whole machine; none unless `paths` is named. */
   readonly paths: readonly string[];
   /** The checkout whose server is measured in part paths; undefined: this one. */
@@ -98,11 +100,12 @@ const NEIGHBOURS = 'neighbours';
 const CRON = 'cron';
 const RELEASE = 'release';
 const EVENTS = 'events';
+const WORKER = 'worker';
 const SCALE = 'scale';
 const PEERS = 'peers';
 const PRESSURE = 'pressure';
 const REPORT = 'report';
-const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, SCALE, REPORT];
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, WORKER, SCALE, REPORT];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
@@ -110,7 +113,7 @@ const PARTS: readonly string[] = ['micro', 'load', PATHS, PEERS, PRESSURE, ...NA
 
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events] [worker]
                        [scale] [peers [name,…]] [paths [name,…]] [pressure [name,…]] [report] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
@@ -121,6 +124,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "cron" measures how late schedules of every second fire.
   "release" measures what an active canary costs creations.
   "events" measures what instances that wait for events cost, and how soon an event wakes one.
+  "worker" measures what a worker process does by the library, and without it.
   "paths" measures what an operation of each path costs the whole machine; "paths noop256,round16"
   selects of: ${PATH_NAMES.join(' ')}
   and of the checks within one run: ${CHECK_NAMES.join(' ')}
@@ -180,6 +184,7 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     cron: positionals.includes(CRON),
     release: positionals.includes(RELEASE),
     events: positionals.includes(EVENTS),
+    worker: positionals.includes(WORKER),
     paths: named.filter((name) => PATH_NAMES.includes(name)),
     checks: named.filter((name) => CHECK_NAMES.includes(name)),
     contextInstances: quick ? 2 : 16,

@@ -28,3 +28,23 @@ export type {
 } from './client/operation.js';
 export type { Operations } from './generated/operations.js';
 export type * from './generated/types.js';
+export {
+  type AbortReason,
+  FatalError,
+  RetryableError,
+  type RetryableErrorOptions,
+  TaskAbortedError,
+} from './worker/errors.js';
+export type {
+  HandlerFunction,
+  Handlers,
+  HandlerWithSchemas,
+  Named,
+  Output,
+  Task,
+  TaskContext,
+  TaskLog,
+} from './worker/handlers.js';
+export type { TaskEnding, WorkerHooks, WorkerLogger, WorkerOptions } from './worker/options.js';
+export type { Schema, StandardSchema } from './worker/schemas.js';
+export { Worker } from './worker/worker.js';
