@@ -13,7 +13,7 @@ export {
   type Value,
 } from './builder/expressions.js';
 export { filter, fn } from './builder/functions.js';
-export type { HandlerTypes } from './builder/handlers.js';
+export type { HandlerTypes, WorkerHandlers } from './builder/handlers.js';
 export type { Scope } from './builder/options.js';
 export { type Sequence, type SequenceOptions, sequence } from './builder/sequence.js';
 export { Client, type ClientOptions } from './client/client.js';

@@ -3,6 +3,7 @@
  * to its `Worker`; the handlers of the engine are here (docs/reference/handlers.md).
  */
 
+import type { HandlerFunction, HandlerWithSchemas, Output } from '../worker/handlers.js';
 import type { Primitive, Term, Untyped, Value } from './expressions.js';
 
 /** What a handler takes and gives, as JSON. */
@@ -13,6 +14,17 @@ export interface HandlerType {
 
 /** The handlers of a program by their names: `{ charge: { params: {…}, output: {…} } }`. */
 export type HandlerTypes<H> = { readonly [K in keyof H]: HandlerType };
+
+/**
+ * What does the work of the handlers: `new Worker(client, { handlers: {…} satisfies WorkerHandlers<Handlers> })`. One
+ * that is missing, takes something else or gives something else does not compile.
+ */
+export type WorkerHandlers<H extends HandlerTypes<H>> = {
+  readonly [K in keyof H]:
+    | HandlerFunction<H[K]['params'], Given<H[K]['output']>>
+    | HandlerWithSchemas<H[K]['params'], Given<H[K]['output']>>;
+};
+type Given<O> = unknown extends O ? Output : O;
 
 /** Of a program that does not say which handlers it has. */
 export interface AnyHandlers {

@@ -20,6 +20,11 @@ export type Added<All, Before> = {
 };
 type NameIn<All> = All extends unknown ? keyof All : never;
 
+/** What a run gives: nothing of a block that was not reached. */
+export type RunOutputs<O> = {
+  readonly [Id in keyof O]: null extends O[Id] ? O[Id] | undefined : O[Id];
+};
+
 /** The outputs of the blocks in a list; `object` when there are none. */
 export type Values<O> = O[keyof O];
 

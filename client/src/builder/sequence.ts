@@ -20,7 +20,7 @@ import type {
   Templated,
 } from './handlers.js';
 import type { BlockOptions, Caught, Given, HandlerOptions, Schema, Scope } from './options.js';
-import type { Maybe, NewId, OrNull } from './outputs.js';
+import type { Maybe, NewId, OrNull, RunOutputs } from './outputs.js';
 
 /** What a sequence is beside its blocks. */
 interface Head {
@@ -58,7 +58,8 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
   extends Blocks<H, I, O, A, 'sequence'>
   implements Child<I, O>
 {
-  declare readonly inputs: I | undefined;
+  /** Never there: by it `client.instances.run` knows what to take and what it gives. */
+  declare readonly types?: { readonly input: I; readonly outputs: RunOutputs<O> };
   readonly #head: Head;
 
   constructor(head: Head, blocks: readonly Block[] = []) {
