@@ -17,7 +17,13 @@ export type { HandlerTypes, WorkerHandlers } from './builder/handlers.js';
 export type { Scope } from './builder/options.js';
 export { type Sequence, type SequenceOptions, sequence } from './builder/sequence.js';
 export { Client, type ClientOptions } from './client/client.js';
-export { EngineError } from './client/errors.js';
+export { EngineError, InstanceFailedError } from './client/errors.js';
+export type {
+  Change,
+  FollowChangesOptions,
+  FollowOptions,
+  InstanceEvent,
+} from './client/follow.js';
 export type {
   CallOptions,
   CreationOptions,
@@ -26,6 +32,7 @@ export type {
   Page,
   StreamEvent,
 } from './client/operation.js';
+export type { Outputs, RunOptions, RunResult, SequenceRef, WaitOptions } from './client/run.js';
 export type { Operations } from './generated/operations.js';
 export type * from './generated/types.js';
 export {
