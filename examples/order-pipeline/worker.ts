@@ -1,10 +1,15 @@
 /** The worker of the order pipeline: a bank, the mail and a store, all of them pretended. */
 
-import { type Client, RetryableError, Worker, type WorkerHandlers } from '../../client/src/index.js';
+import {
+  type Client,
+  RetryableError,
+  Worker,
+  type WorkerHandlers,
+} from '../../client/src/index.js';
 import type { Handlers } from './order.js';
 
 /** @param tell is told what the bank has done */
-export function orderWorker(client: Client, tell: (line: string) => void): Worker {
+export function orderWorker(client: Client, tell: (line: string) => void) {
   const handlers = {
     async 'charge-card'({ params: { order, amount }, attempt }) {
       if (order.startsWith('slow') && attempt === 0) throw new RetryableError('the bank is down');

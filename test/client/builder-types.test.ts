@@ -273,6 +273,6 @@ test('the type of the input is that of its schema', () => {
   const made = sequence<Handlers>('parcel')
     .input(Input)
     .step('mail', { handler: 'mail', params: ({ input }) => ({ to: input.city }) });
-  holds<Same<NonNullable<(typeof made)['types']>['input'], Static<typeof Input>>>();
+  holds<Same<NonNullable<(typeof made)['inputs']>, Static<typeof Input>>>();
   assert.deepEqual(made.definition.input_schema, Input);
 });

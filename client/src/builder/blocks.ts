@@ -100,7 +100,7 @@ type Next<Kind, H, I, O, A> = Kind extends 'sequence' ? Sequence<H, I, O, A> : B
 /** A sequence as the block that starts it needs to know it. */
 export interface Child<I, O> extends Listed<O, Untyped> {
   readonly name: string;
-  readonly types?: { readonly input: I; readonly outputs: unknown };
+  readonly inputs?: I | undefined;
 }
 
 /** Of an event that a step waits for. */

@@ -58,8 +58,9 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
   extends Blocks<H, I, O, A, 'sequence'>
   implements Child<I, O>
 {
-  /** Never there: by it `client.instances.run` knows what to take and what it gives. */
-  declare readonly types?: { readonly input: I; readonly outputs: RunOutputs<O> };
+  /** Never there, as the next: by them `client.instances.run` knows what to take and what it gives. */
+  declare readonly inputs?: I | undefined;
+  declare readonly outputs?: RunOutputs<O> | undefined;
   readonly #head: Head;
 
   constructor(head: Head, blocks: readonly Block[] = []) {
