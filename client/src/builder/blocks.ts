@@ -116,8 +116,8 @@ interface EventOptions<S, G, T> extends StepOptions<S, G> {
 }
 
 /**
- * That the types are `in out` is said, not found out: the compiler would compare all methods for it, which takes it
- * seconds.
+ * That the types are `in out` is said, not found out: the compiler would compare all methods for it, and make twice as
+ * many types.
  *
  * @typeParam H the handlers of the program
  * @typeParam I what instances are started with
