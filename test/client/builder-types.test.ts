@@ -6,8 +6,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Static, Type } from '@sinclair/typebox';
+import type { StepOptions } from '../../client/src/builder/options.js';
 import type { Sequence } from '../../client/src/index.js';
-import { filter, fn, sequence, t } from '../../client/src/index.js';
+import { filter, fn, sequence, t, type WorkerHandlers } from '../../client/src/index.js';
+import type { StepBlock } from '../../schema/blocks.js';
 
 type Handlers = {
   charge: {
@@ -195,6 +197,22 @@ const mistakes: readonly (() => void)[] = [
       // @ts-expect-error when nobody answered there is another output
       .step('b', { handler: 'mail', params: ({ outputs }) => ({ to: outputs.a.mailed }) }),
 
+  // ---------------------------------------------------------------- workers
+  () =>
+    void ({
+      charge: async ({ params }) => ({ id: params.order, ok: true }),
+      mail: async ({ params }) => ({ mailed: params.to }),
+      // @ts-expect-error nobody tidies
+    } satisfies WorkerHandlers<Handlers>),
+  () =>
+    void ({
+      // @ts-expect-error the output is another one
+      charge: async ({ params }) => ({ id: params.amount, ok: true }),
+      // @ts-expect-error the parameters have no such member
+      mail: async ({ params }) => ({ mailed: params.too }),
+      tidy: async () => ({ removed: 1 }),
+    } satisfies WorkerHandlers<Handlers>),
+
   // ---------------------------------------------------------------- other sequences, hooks
   // @ts-expect-error the child is started with more than that
   () => void sequence('p').subSequence('c', start, { input: { order: 'x' } }),
@@ -266,6 +284,13 @@ test('without types of handlers and input everything is allowed, as in JSON', ()
       },
     ],
   });
+});
+
+test('every member of a step that the server takes can be said', () => {
+  type Refused = 'context_access' | 'fallback_handler' | 'cache_key' | 'compensation';
+  type Said = keyof StepOptions<unknown> | 'type' | 'id' | 'handler' | 'params';
+  holds<Same<Exclude<keyof StepBlock, Said | Refused>, never>>();
+  assert.equal(start.blocks.length, 1);
 });
 
 test('the type of the input is that of its schema', () => {

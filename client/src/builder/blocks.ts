@@ -156,7 +156,7 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
   transform<const Id extends string, const P, G = never>(
     id: NewId<Id, O>,
     params: Given<Scope<I, O, A>, P & AnyTemplated>,
-    options: BlockOptions<Scope<I, O, A>, G> = {},
+    options: StepOptions<Scope<I, O, A>, G> = {},
   ): Next<Kind, H, I, O & One<Id, OrNull<G, Rendered<P>>>, A> {
     return this.with(stepBlock(id, { handler: 'transform', params, ...options }));
   }
