@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, type ClientOptions, EngineError } from '../../client/src/index.js';
+import { freePort } from '../helpers/engine.js';
 import {
   type Answer,
   answer,
@@ -174,7 +175,7 @@ test('where nobody listens, that is said, and even a signal is sent again', asyn
   const { server, client } = await world([INSTANCE]);
   let calls = 0;
   const counted = new Client({
-    url: 'http://127.0.0.1:1',
+    url: `http://127.0.0.1:${await freePort()}`,
     retries: 1,
     fetch: (url, init) => {
       calls += 1;

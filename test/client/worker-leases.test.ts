@@ -1,13 +1,19 @@
 /** Claims of a worker: kept by heartbeats, lost by silence, cancels and time limits, and given up in the end. */
 
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type AbortReason, TaskAbortedError } from '../../client/src/index.js';
 import { eventually, newHandler, step, useApi } from '../helpers/api.js';
+import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import { reportsOf, runWorker, signalled } from '../helpers/workers.js';
 
 /** Long enough for a few heartbeats within a lease, however busy the machine is. */
 const STALE_SECS = 3;
+const EXAMPLE = fileURLToPath(new URL('../../examples/worker.js', import.meta.url));
+
 const LEASE_MS = STALE_SECS * 1_000;
 
 const api = useApi({
@@ -217,5 +223,21 @@ describe('a worker that stops', { concurrency: true }, () => {
     assert.deepEqual(await tenant.outputsOf(first), { a: { was: 'stopping' } });
     await tenant.complete(await tenant.task(deaf));
     await tenant.until(second, 'completed');
+  });
+
+  test('is a program like the example, which SIGTERM ends in order', async () => {
+    const { tenant } = world();
+    const settings = { ENGINE_URL: api.url, ENGINE_API_KEY: DEFAULT_API_KEY };
+    const env = { ...process.env, ...settings, ENGINE_TENANT: tenant.name };
+    const program = fork(EXAMPLE, { env, execArgv: [] });
+    const exited = once(program, 'exit');
+    try {
+      const params = { name: 'Ada' };
+      const id = await tenant.runUntil('completed', [step('a', 'greet', { params })]);
+      assert.deepEqual(await tenant.outputsOf(id), { a: { greeting: 'Hello, Ada!' } });
+    } finally {
+      program.kill('SIGTERM');
+    }
+    assert.deepEqual(await exited, [0, null]);
   });
 });

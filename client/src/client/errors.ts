@@ -61,7 +61,9 @@ export class InstanceFailedError extends Error {
   constructor(instanceId: string, state: 'failed' | 'cancelled', failure: Failure | undefined) {
     const why = failure === undefined ? '' : `: ${failure.message}`;
     const where = failure?.block_id ? ` at ${failure.block_id}` : '';
-    super(`the instance ${instanceId} was ${state === 'failed' ? 'failed' : state}${where}${why}`);
+    super(
+      `the instance ${instanceId} ${state === 'failed' ? 'failed' : 'was cancelled'}${where}${why}`,
+    );
     this.instanceId = instanceId;
     this.state = state;
     this.failure = failure;

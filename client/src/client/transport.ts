@@ -103,8 +103,8 @@ const withBody = (init: RequestInit, body: string | Uint8Array): RequestInit => 
 /** `fetch` rejects with a text that says nothing; its cause says more. */
 function lostAnswer(error: unknown, what: string): EngineError {
   const { message, cause, code } = error as { message: string; cause?: Reason; code?: string };
-  const isUnsent = NEVER_SENT.has(cause?.code ?? code ?? '');
   const why = cause?.message || cause?.code || message;
+  const isUnsent = NEVER_SENT.has(cause?.code ?? code ?? '') || why.includes(NEVER_SENT_BY_DENO);
   return new EngineError({
     status: 0,
     code: isUnsent ? 'CLIENT_UNREACHABLE' : 'CLIENT_NETWORK',
@@ -118,14 +118,15 @@ interface Reason {
   readonly code?: string;
 }
 
-/** No connection came about; the last one is that of Bun. */
+/** No connection came about. */
 const NEVER_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
   'UND_ERR_CONNECT_TIMEOUT',
-  'ConnectionRefused',
 ]);
+/** Its errors have no codes. */
+const NEVER_SENT_BY_DENO = 'client error (Connect)';
 
 /** Whether another try makes sense, and harms nobody. */
 function mayFollow(error: unknown, isRepeatable: boolean): error is EngineError {

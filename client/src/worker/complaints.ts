@@ -4,7 +4,8 @@ import { EngineError } from '../client/errors.js';
 
 /** Whether the server has refused the worker itself, so that a new try is of no use before somebody acts. */
 export function isRefusal(error: unknown): error is EngineError {
-  return error instanceof EngineError && [400, 401, 403, 404].includes(error.status);
+  if (!(error instanceof EngineError)) return false;
+  return error.code === 'CLIENT_NO_ENGINE' || [400, 401, 403, 404].includes(error.status);
 }
 
 export function complaintOf(error: unknown): string {

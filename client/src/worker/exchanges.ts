@@ -212,7 +212,7 @@ export class Exchanges {
   #failed(error: unknown, reports: readonly Report[]): void {
     const { status = 0, retryAfterMs, message } = error as Partial<EngineError>;
     if (REFUSED.has(status) && reports.length > 0) {
-      this.#refused(reports, status, message);
+      void this.#refused(reports, status, message);
       return;
     }
     this.#failures += 1;
@@ -222,14 +222,19 @@ export class Exchanges {
   }
 
   /** One of them is to blame for the whole: each half is sent by itself. */
-  #refused(reports: readonly Report[], status: number, error: string | undefined): void {
-    if (reports.length === 1) {
-      for (const { settle, isRepeated } of reports) settle({ status, error, isRepeated });
+  async #refused(
+    reports: readonly Report[],
+    status: number,
+    error: string | undefined,
+  ): Promise<void> {
+    const [first, ...others] = reports;
+    if (first !== undefined && others.length === 0) {
+      first.settle({ status, error, isRepeated: first.isRepeated });
       return;
     }
     const half = Math.ceil(reports.length / 2);
-    void this.#exchange(reports.slice(0, half), undefined);
-    void this.#exchange(reports.slice(half), undefined);
+    await this.#exchange(reports.slice(0, half), undefined);
+    await this.#exchange(reports.slice(half), undefined);
   }
 
   #again(reports: readonly Report[], mayHaveArrived: boolean, waitMs: number): void {
