@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BUILTIN_NAMES } from '../../client/src/builder/blocks.js';
 import {
   type Expression,
   refTo,
   rendered,
   type Untyped,
 } from '../../client/src/builder/expressions.js';
+import { BUILTIN_NAMES } from '../../client/src/builder/members.js';
 import { filter, fn, raw, sequence, t } from '../../client/src/index.js';
 import { BUILTIN_HANDLERS } from '../../schema/handlers.js';
 import { evaluateCondition, parseCondition, type Scope } from '../../src/core/condition.js';

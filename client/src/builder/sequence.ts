@@ -7,7 +7,7 @@ import type { Client } from '../client/client.js';
 import type { CallOptions } from '../client/operation.js';
 import type { Block, CreateSequence, FailureHook, StepBlock } from '../generated/types.js';
 import { type Applied, apply } from './apply.js';
-import { Blocks, type Child, ERROR, stepBlock } from './blocks.js';
+import { Blocks, type Child } from './blocks.js';
 import type { Ref, Untyped } from './expressions.js';
 import type {
   AnyHandlers,
@@ -19,6 +19,7 @@ import type {
   Rendered,
   Templated,
 } from './handlers.js';
+import { ERROR, stepBlock } from './members.js';
 import type { BlockOptions, Caught, Given, HandlerOptions, Schema, Scope } from './options.js';
 import type { Maybe, NewId, OrNull, RunOutputs } from './outputs.js';
 
