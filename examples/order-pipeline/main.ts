@@ -51,9 +51,11 @@ async function sell(input: Order): Promise<void> {
     context: { data: input },
   });
   for await (const event of client.instances.follow(id)) {
-    if (event.type === 'output') console.log(`${input.order}: ${event.output.block_id} is done`);
-    else console.log(`${input.order} is ${event.state}`);
     if (event.type === 'state' && event.state === 'waiting') await approve(id);
+    if (event.type === 'done') console.log(`${input.order} is ${event.state}`);
+    if (event.type !== 'output') continue;
+    const { block_id, output_ref } = event.output;
+    console.log(`${input.order}: ${block_id} is ${output_ref === null ? 'done' : 'answered'}`);
   }
 }
 

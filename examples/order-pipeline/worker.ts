@@ -22,7 +22,8 @@ export function orderWorker(client: Client, tell: (line: string) => void) {
     },
     'send-mail': async ({ params }) => ({ mailed: params.to }),
     async 'pick-goods'({ params: { item } }) {
-      if (item === 'unicorn') throw new Error('unicorns are sold out');
+      // Any other error would be tried again.
+      if (item === 'unicorn') throw new FatalError('unicorns are sold out');
       return { picked: item };
     },
   } satisfies WorkerHandlers<Handlers>;
