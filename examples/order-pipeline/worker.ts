@@ -2,6 +2,7 @@
 
 import {
   type Client,
+  FatalError,
   RetryableError,
   Worker,
   type WorkerHandlers,
