@@ -11,7 +11,7 @@ export function sendExchangesBy(client: Client, onMissing: () => void): SendExch
   let isMissing = false;
   return async (text, { signal, timeoutMs }) => {
     // The worker itself knows best what is sent again, and when.
-    const options = { signal, timeoutMs, retries: 0 };
+    const options = { signal, timeoutMs, totalTimeoutMs: timeoutMs, retries: 0 };
     if (!isMissing) {
       try {
         return await client.workers.exchange(text as unknown as ExchangeTasks, options);
