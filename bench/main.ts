@@ -61,9 +61,10 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  const { load, paths, checks, neighbours, cron, timers, release, events, worker, scale } = options;
-  const { peers, attacks } = options;
-  const isLoaded = load.length + paths.length + checks.length + peers.length + attacks.length > 0;
+  const { load, paths, checks, neighbours, cron, timers, release, events, worker, scale, peers } =
+    options;
+  const lists = [load, paths, checks, peers, options.attacks];
+  const isLoaded = lists.some((list) => list.length > 0);
   if (isLoaded || neighbours || cron || timers || release || events || worker || scale) {
     Object.assign(parts, await runLoad(options, say));
   }

@@ -134,7 +134,6 @@ describe('claims', { concurrency: true }, () => {
     });
     const id = await tenant.run([step('a', handler)]);
     await began.promise;
-    await runWorker(t, place, { handlers: { [`${handler}-none`]: () => undefined } });
     const again = await tenant.task(handler, { worker_id: 'the second' });
     release.resolve();
     await eventually(() => assert.match(warnings.join('\n'), /dropped: its claim is lost/));

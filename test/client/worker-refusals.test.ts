@@ -111,6 +111,7 @@ test('handlers and queues that nobody names are told once, with those that tasks
   const [meant, planned, known] = ['charge', 'refund', 'ship'];
   await tenant.run([step('a', meant)]);
   await tenant.sequence([step('a', planned)]);
+  const shipped = await tenant.run([step('a', known, { queue_name: 'north' })]);
   const { warnings } = await runWorker(t, place, {
     handlers: {
       chrage: () => ({}),
@@ -121,7 +122,7 @@ test('handlers and queues that nobody names are told once, with those that tasks
     queues: ['north', 'south'],
     complainAfterMs: 1_000,
   });
-  await tenant.runUntil('completed', [step('a', known, { queue_name: 'north' })]);
+  await tenant.until(shipped, 'completed');
   await eventually(() => assert.equal(warnings.length, 3, warnings.join('\n')));
   const [named, builtin, queue] = warnings;
   assert.match(named ?? '', /no sequence and no task .* "chrage"; tasks wait for "charge" \(1\)/);

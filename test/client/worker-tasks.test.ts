@@ -408,10 +408,12 @@ test('a worker is listed with its id, version, handlers and queues, and sends it
     expectStatus(attempts, 200).map(({ worker_id }) => worker_id),
     [worker.id, worker.id],
   );
-  const listed = await tenant.get<{ worker_id: string; [field: string]: unknown }[]>('/workers');
-  const [found] = expectStatus(listed, 200).filter(({ worker_id }) => worker_id === worker.id);
-  assert.deepEqual(
-    [found?.version, found?.handlers, found?.queues],
-    ['4.2.0', [handler], ['north']],
-  );
+  await eventually(async () => {
+    const listed = await tenant.get<{ worker_id: string; [field: string]: unknown }[]>('/workers');
+    const [found] = expectStatus(listed, 200).filter(({ worker_id }) => worker_id === worker.id);
+    assert.deepEqual(
+      [found?.version, found?.handlers, found?.queues],
+      ['4.2.0', [handler], ['north']],
+    );
+  });
 });
