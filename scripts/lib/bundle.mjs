@@ -7,6 +7,7 @@
 import path from 'node:path';
 
 const ENTRIES = [
+  'cli/cli.js',
   'src/main.js',
   'actors/shard/shard.thread.js',
   'actors/writer/writer.thread.js',

@@ -1,0 +1,35 @@
+/** Commands for the dead letter queue: instances that failed. */
+
+import { type Command, listing } from '../command.js';
+import { cancelOne, changing, FAILED_COLUMNS, retryOne, withNames } from './instances.js';
+import { SELECTION_OPTIONS, selectionOf } from './selection.js';
+
+const FAILED = { states: ['failed'] } as const;
+
+export const DEAD_LETTER_COMMANDS: readonly Command[] = [
+  listing({
+    name: 'dlq list',
+    summary: 'List failed instances, newest first.',
+    options: SELECTION_OPTIONS,
+    columns: FAILED_COLUMNS,
+    completed: withNames,
+    ask: ({ client }, given, limit) =>
+      client.instances.deadLetters({ ...selectionOf(given, Date.now()), limit }),
+  }),
+  changing({
+    name: 'dlq retry',
+    summary: 'Run failed instances again from where they failed.',
+    action: 'retry',
+    done: 'retried',
+    filter: FAILED,
+    one: retryOne,
+  }),
+  changing({
+    name: 'dlq drain',
+    summary: 'Give failed instances up: they are cancelled and leave the queue.',
+    action: 'cancel',
+    done: 'cancelled',
+    filter: FAILED,
+    one: cancelOne,
+  }),
+];
