@@ -1,7 +1,7 @@
 /**
  * Changes of many instances: the server counts first, the person is asked, and the job behind the answer is
- * followed. The server changes at most so many in one job, so that jobs follow one another until all that were
- * counted have had their turn.
+ * followed. One command changes as many as one job may, and says so where there may be more: whoever has
+ * agreed to a number gets no more than that.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -34,7 +34,7 @@ interface Counts {
 
 /** @throws CommandError when nobody agrees */
 export async function changeMany(session: Session, change: ManyChange): Promise<ExitCode> {
-  const { out, asker, client } = session;
+  const { out } = session;
   const body: BatchAction = {
     filter: change.filter,
     action: change.action,
@@ -45,75 +45,66 @@ export async function changeMany(session: Session, change: ManyChange): Promise<
   const counted = await countOf(session, body);
   if (change.isDryRun) {
     if (out.isJson) out.json(counted);
-    else out.line(`${instances(counted.applied, counted)} would be ${change.done}.`);
+    else out.line(`${instances(counted.applied)} would be ${change.done}.`);
     return EXIT.ok;
   }
-  if (counted.applied === 0) {
-    if (out.isJson) out.json(counted);
-    else out.line(`No instance is there to be ${change.done}.`);
-    return EXIT.ok;
-  }
-  const question = `${instances(counted.applied, counted)} will be ${change.done}. Go on?`;
-  if (!change.isAgreed) {
-    if (!asker.isThere) {
-      throw usageError(
-        `${instances(counted.applied, counted)} would be ${change.done}, and nobody is there to agree`,
-        'Give --yes to do it, or --dry-run to count only.',
-      );
-    }
-    await asker.confirm(question);
-  }
-  const total = await runJobs(session, body, counted.matched, change.done);
+  if (counted.applied > 0) await agreed(session, change, counted);
+  const total = counted.applied === 0 ? counted : await runJob(session, body, counted, change.done);
   if (out.isJson) out.json(total);
-  else {
-    const rest = [
-      ...(total.skipped > 0 ? [`${total.skipped.toLocaleString('en')} were skipped`] : []),
-      ...(total.failed > 0 ? [`${total.failed.toLocaleString('en')} refused`] : []),
-    ];
-    const tail = rest.length === 0 ? '' : `; ${rest.join(', ')}`;
-    out.line(`${instances(total.applied)} ${change.done}${tail}.`);
-  }
+  else out.line(resultText(total, change.done));
+  if (total.matched >= JOB_MAX) out.note('There may be more: the same command goes on with them.');
   return total.failed > 0 ? EXIT.failed : EXIT.ok;
+}
+
+/** @throws CommandError */
+async function agreed(
+  { asker }: Session,
+  { isAgreed, done }: ManyChange,
+  counted: Counts,
+): Promise<void> {
+  if (isAgreed) return;
+  const what = instances(counted.applied);
+  if (asker.isThere) return asker.confirm(`${what} will be ${done}. Go on?`);
+  throw usageError(
+    `${what} would be ${done}, and nobody is there to agree`,
+    'Give --yes to do it, or --dry-run to count only.',
+  );
+}
+
+function resultText({ applied, skipped, failed }: Counts, done: string): string {
+  const rest = [
+    ...(skipped > 0 ? [`${skipped.toLocaleString('en')} were skipped`] : []),
+    ...(failed > 0 ? [`${failed.toLocaleString('en')} refused`] : []),
+  ];
+  return `${[`${instances(applied)} ${done}`, ...rest].join(', ')}.`;
 }
 
 async function countOf({ client }: Session, body: BatchAction): Promise<Counts> {
   const counted = await client.instances.batchAction({ ...body, dry_run: true });
-  return isJob(counted) ? countsOf(await ended(client, counted)) : countsOf(counted);
+  return countsOf(isJob(counted) ? await ended(client, counted) : counted);
 }
 
-/** `10,000 or more instances` where the server stopped counting. */
-function instances(count: number, { matched }: Pick<Counts, 'matched'> = { matched: 0 }): string {
-  const more = matched >= JOB_MAX ? ' or more' : '';
-  return `${count.toLocaleString('en')}${more} ${count === 1 && more === '' ? 'instance' : 'instances'}`;
-}
+const instances = (count: number): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? 'instance' : 'instances'}`;
 
-async function runJobs(
-  session: Session,
+async function runJob(
+  { client, out }: Session,
   body: BatchAction,
-  counted: number,
+  counted: Counts,
   done: string,
 ): Promise<Counts> {
-  const total = { matched: 0, applied: 0, skipped: 0, failed: 0 };
-  for (;;) {
-    const answer = await session.client.instances.batchAction(body, { query: { async: true } });
-    const job = isJob(answer)
-      ? await ended(session.client, answer, (seen) => show(session, total, seen, counted, done))
-      : answer;
-    const counts = countsOf(job);
-    for (const name of ['matched', 'applied', 'skipped', 'failed'] as const)
-      total[name] += counts[name];
-    session.out.endProgress();
-    // What was changed no longer matches, or is skipped: a round that changes nothing is the last one.
-    if (counts.matched < JOB_MAX || counts.applied === 0) return total;
-  }
-}
-
-function show({ out }: Session, total: Counts, job: BulkJob, counted: number, done: string): void {
-  const at = total.matched + job.matched;
-  const whole = Math.max(counted, at);
-  const percent = whole === 0 ? 100 : Math.floor((at / whole) * 100);
-  const changed = (total.applied + job.applied).toLocaleString('en');
-  out.progress(`${percent} % · ${changed} ${done} · job ${job.id} goes on if you leave`);
+  const answer = await client.instances.batchAction(body, { query: { async: true } });
+  if (!isJob(answer)) return countsOf(answer);
+  const show = (job: BulkJob) => {
+    const share = Math.min(job.matched / Math.max(counted.matched, 1), 1);
+    const percent = Math.floor(share * 100);
+    out.progress(
+      `${percent} % · ${instances(job.applied)} ${done} · job ${job.id} goes on if you leave`,
+    );
+  };
+  const job = await ended(client, answer, show);
+  out.endProgress();
+  return countsOf(job);
 }
 
 async function ended(
@@ -122,10 +113,7 @@ async function ended(
   onProgress: (job: BulkJob) => void = () => undefined,
 ): Promise<BulkJob> {
   let seen = job;
-  for (
-    let waitMs: number = POLL_MS.min;
-    seen.state === 'running' || seen.state === 'cancelling';
-  ) {
+  for (let waitMs: number = POLL_MS.min; OPEN.has(seen.state); ) {
     onProgress(seen);
     await pause(waitMs);
     waitMs = Math.min(waitMs * 2, POLL_MS.max);
@@ -134,6 +122,8 @@ async function ended(
   if (seen.state === 'completed') return seen;
   throw new CommandError('failed', `job ${seen.id} ${seen.state}: ${seen.error ?? 'by request'}`);
 }
+
+const OPEN: ReadonlySet<BulkJob['state']> = new Set(['running', 'cancelling']);
 
 const isJob = (answer: BatchActionResult | BulkJob): answer is BulkJob => 'operation' in answer;
 

@@ -9,9 +9,9 @@ import {
   type Client,
   type CreateSequence,
   EngineError,
-  type Finding,
   type SequenceDefinition,
 } from '../client/src/index.js';
+import type { Finding } from '../schema/finding.js';
 import type { ReleaseSide } from '../src/core/releases/diff.js';
 import { CommandError, usageError } from './exit.js';
 import { textIn } from './json-input.js';

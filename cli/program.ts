@@ -115,9 +115,12 @@ function told(error: unknown, out: Output): ExitCode {
 }
 
 /** What to do about refusals that have to do with how the server is asked. */
-function hintFor({ status, code, requestId }: EngineError): string | undefined {
+function hintFor({ status, code, message, requestId }: EngineError): string | undefined {
   if (status === 401)
     return 'Set ENGINE_API_KEY, give --key-file FILE, or keep the key in a profile.';
+  if (status === 400 && message.includes('x-tenant-id')) {
+    return 'Give --tenant NAME, set ENGINE_TENANT, or keep it in a profile.';
+  }
   if (status === 403) return `This key may not do that: ${PROGRAM} doctor says what it may.`;
   if (code === 'CLIENT_NETWORK' || code === 'CLIENT_NO_ENGINE') {
     return `Is this the right address? --url, ENGINE_URL or a profile names it; ${PROGRAM} dev starts a server.`;

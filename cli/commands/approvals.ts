@@ -1,11 +1,12 @@
 /** Commands for what people are asked. */
 
+import type { Approval } from '../../client/src/index.js';
 import { acting, type Command, listing } from '../command.js';
 import { ago } from '../table.js';
 import { NAMESPACE_OPTION } from './selection.js';
 
 export const APPROVAL_COMMANDS: readonly Command[] = [
-  listing({
+  listing<Approval>({
     name: 'approvals list',
     summary: 'List what people are asked, oldest first.',
     options: [

@@ -1,6 +1,6 @@
 /** Commands for schedules. */
 
-import type { CreateSchedule, UpdateSchedule } from '../../client/src/index.js';
+import type { CreateSchedule, CronSchedule, UpdateSchedule } from '../../client/src/index.js';
 import {
   type Argument,
   acting,
@@ -79,7 +79,7 @@ export const CRON_COMMANDS: readonly Command[] = [
     said: ({ id, next_fire_at }) =>
       `${id} fires next at ${next_fire_at ?? 'no time: it is disabled'}.`,
   }),
-  listing({
+  listing<CronSchedule>({
     name: 'cron list',
     summary: 'List schedules, oldest first.',
     columns: [

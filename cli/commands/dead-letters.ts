@@ -1,13 +1,12 @@
 /** Commands for the dead letter queue: instances that failed. */
 
+import type { TaskInstance } from '../../client/src/index.js';
 import { type Command, listing } from '../command.js';
 import { cancelOne, changing, FAILED_COLUMNS, retryOne, withNames } from './instances.js';
 import { SELECTION_OPTIONS, selectionOf } from './selection.js';
 
-const FAILED = { states: ['failed'] } as const;
-
 export const DEAD_LETTER_COMMANDS: readonly Command[] = [
-  listing({
+  listing<TaskInstance>({
     name: 'dlq list',
     summary: 'List failed instances, newest first.',
     options: SELECTION_OPTIONS,
@@ -21,7 +20,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     summary: 'Run failed instances again from where they failed.',
     action: 'retry',
     done: 'retried',
-    filter: FAILED,
+    states: ['failed'],
     one: retryOne,
   }),
   changing({
@@ -29,7 +28,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     summary: 'Give failed instances up: they are cancelled and leave the queue.',
     action: 'cancel',
     done: 'cancelled',
-    filter: FAILED,
+    states: ['failed'],
     one: cancelOne,
   }),
 ];

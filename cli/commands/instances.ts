@@ -1,6 +1,7 @@
 /** Commands for instances: start, look, follow, change. */
 
 import type { TaskInstance, TreeNode } from '../../client/src/index.js';
+import type { InstanceState } from '../../src/core/states.js';
 import { changeMany, type ManyChange } from '../bulk.js';
 import {
   type Argument,
@@ -188,14 +189,15 @@ function changing(
     readonly done: string;
     /** Of one instance. */
     readonly one: (session: Session, id: string, given: Given) => Promise<unknown>;
-    readonly filter?: Partial<ManyChange['filter']>;
+    /** Those that it concerns: others would count, and take the place of some that it concerns. */
+    readonly states: readonly InstanceState[];
     readonly many?: (given: Given) => Pick<ManyChange, 'signalType' | 'payload'>;
     /** Where the ids begin. */
     readonly idsAt?: number;
   },
 ): Command {
-  const { action, done, one, filter, many, idsAt = 0, ...words } = row;
-  const hasStates = filter?.states === undefined;
+  const { action, done, one, states, many, idsAt = 0, ...words } = row;
+  const hasStates = states.length > 1;
   return {
     ...words,
     args: [
@@ -215,7 +217,7 @@ function changing(
     ],
     run: async (session, given) => {
       const ids = given.rest(idsAt);
-      const selection = { ...selectionOf(given, Date.now()), ...statesFilter(given, hasStates) };
+      const selection = { ...selectionOf(given, Date.now()), ...statesFilter(given) };
       const isSelected = Object.keys(selection).length > 0;
       if (ids.length > 0) {
         if (isSelected || given.flag('all')) {
@@ -232,7 +234,7 @@ function changing(
       return changeMany(session, {
         action,
         done,
-        filter: { ...selection, ...filter },
+        filter: { states, ...selection },
         isAgreed: given.flag('yes'),
         isDryRun: given.flag('dry-run'),
         ...many?.(given),
@@ -241,8 +243,8 @@ function changing(
   };
 }
 
-function statesFilter(given: Given, hasStates: boolean): { states?: ReturnType<typeof statesOf> } {
-  const states = hasStates ? statesOf(given) : undefined;
+function statesFilter(given: Given): { readonly states?: readonly InstanceState[] } {
+  const states = statesOf(given);
   return states === undefined ? {} : { states };
 }
 
@@ -291,6 +293,7 @@ const signal = changing({
     },
   ],
   action: 'signal',
+  states: ['scheduled', 'running', 'waiting', 'paused', 'failed'],
   done: 'sent the signal',
   idsAt: 1,
   one: ({ client }, id, given) =>
@@ -372,7 +375,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     options: START_OPTIONS,
     run: start,
   },
-  listing({
+  listing<TaskInstance>({
     name: 'instances list',
     summary: 'List instances, newest first.',
     options: [STATE_OPTION, ...SELECTION_OPTIONS],
@@ -406,6 +409,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     name: 'instances pause',
     summary: 'Let nothing new start.',
     action: 'pause',
+    states: ['scheduled', 'running', 'waiting'],
     done: 'paused',
     one: signalOne('pause'),
   }),
@@ -413,6 +417,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     name: 'instances resume',
     summary: 'Let paused instances go on.',
     action: 'resume',
+    states: ['paused'],
     done: 'resumed',
     one: signalOne('resume'),
   }),
@@ -420,6 +425,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     name: 'instances cancel',
     summary: 'End instances, with what their definitions do at the end.',
     action: 'cancel',
+    states: ['scheduled', 'running', 'waiting', 'paused'],
     done: 'cancelled',
     one: cancelOne,
   }),
@@ -428,7 +434,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     summary: 'Run failed instances again from where they failed.',
     action: 'retry',
     done: 'retried',
-    filter: { states: ['failed'] },
+    states: ['failed'],
     one: retryOne,
   }),
   migrate,

@@ -11,7 +11,7 @@ const said = ({ id, state, applied, matched }: BulkJob) =>
   `${id} is ${state}: ${applied} of ${matched} so far.`;
 
 export const JOB_COMMANDS: readonly Command[] = [
-  listing({
+  listing<BulkJob>({
     name: 'jobs list',
     summary: 'List the changes of many instances that went on as jobs, newest first.',
     columns: [

@@ -1,6 +1,6 @@
 /** Commands for keys of tenants; they take the root key. */
 
-import type { MintKey } from '../../client/src/index.js';
+import type { ApiKey, MintKey } from '../../client/src/index.js';
 import { acting, type Command, listing } from '../command.js';
 import { usageError } from '../exit.js';
 import { ago, memberText } from '../table.js';
@@ -53,7 +53,7 @@ export const KEY_COMMANDS: readonly Command[] = [
       return undefined;
     },
   },
-  listing({
+  listing<ApiKey>({
     name: 'keys list',
     summary: 'List the keys of the tenant, oldest first.',
     columns: [

@@ -85,7 +85,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
       }),
     said: ({ id }) => id,
   }),
-  listing({
+  listing<Release>({
     name: 'releases list',
     summary: 'List releases, newest first.',
     columns: [

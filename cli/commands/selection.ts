@@ -1,6 +1,6 @@
 /** By what instances are selected: the options of lists and of changes of many, and what is sent for them. */
 
-import type { InstanceFilter } from '../../client/src/index.js';
+import type { InstancesListQuery } from '../../client/src/index.js';
 import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
 import type { Given, Option } from '../command.js';
 import { usageError } from '../exit.js';
@@ -33,7 +33,10 @@ export const SELECTION_OPTIONS: readonly Option[] = [
 ];
 
 /** What was selected, without the states. */
-export function selectionOf(given: Given, now: number): Omit<InstanceFilter, 'states'> {
+export function selectionOf(
+  given: Given,
+  now: number,
+): Omit<InstancesListQuery, 'state' | 'offset' | 'limit' | 'cursor'> {
   const times = ['created-after', 'created-before', 'updated-after', 'updated-before'].map(
     (name) => [name.replace('-', '_'), timeOf(given.text(name), name, now)],
   );

@@ -1,6 +1,7 @@
 /** Commands for definitions. */
 
-import type { Finding } from '../../client/src/index.js';
+import type { SequenceDefinition } from '../../client/src/index.js';
+import type { Finding } from '../../schema/finding.js';
 import {
   type Argument,
   type Command,
@@ -183,7 +184,7 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
   apply,
   validate,
   diff,
-  listing({
+  listing<SequenceDefinition>({
     name: 'sequences list',
     summary: 'List definitions by namespace, name and descending version.',
     options: [NAMESPACE_OPTION],

@@ -1,5 +1,6 @@
 /** Commands for workers and their tasks. */
 
+import type { WorkerInfo, WorkerTask } from '../../client/src/index.js';
 import { TASK_STATES, type TaskState } from '../../src/core/states.js';
 import { type Command, listing } from '../command.js';
 import { ago } from '../table.js';
@@ -7,7 +8,7 @@ import { toneOf } from '../tones.js';
 import { timeOf } from './selection.js';
 
 export const WORKER_COMMANDS: readonly Command[] = [
-  listing({
+  listing<WorkerTask>({
     name: 'tasks list',
     summary: 'List tasks of workers, newest first.',
     options: [
@@ -54,7 +55,7 @@ export const WORKER_COMMANDS: readonly Command[] = [
       });
     },
   }),
-  listing({
+  listing<WorkerInfo>({
     name: 'workers list',
     summary: 'List workers by when they were last seen, newest first.',
     options: [{ flags: '--stale', about: 'Also those that were not seen for a minute.' }],
