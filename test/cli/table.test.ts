@@ -24,7 +24,7 @@ const ROWS: readonly Row[] = [
     name: 'a name that is rather long',
     why: 'because of a reason that takes even more room',
   },
-  { id: ID, name: '注文パイプライン', why: '👩‍👩‍👧 paid' },
+  { id: ID, name: '注文パイプライン', why: '👍 paid' },
 ];
 
 const lines = (width: number | undefined, rows = ROWS) =>
@@ -49,7 +49,7 @@ test('where nobody looks at a terminal nothing is cut', () => {
 test('wide letters stand in columns as well', () => {
   const [head = '', , wide = ''] = lines(200);
   const at = head.indexOf('WHY');
-  assert.equal(cellsOf(wide.slice(0, wide.indexOf('👩‍👩‍👧'))), at);
+  assert.equal(cellsOf(wide.slice(0, wide.indexOf('👍'))), at);
 });
 
 test('what is cut ends with a mark', () => {

@@ -100,6 +100,9 @@ fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 50, job['columns'], 0, 0
 seen = ''
 steps = list(job['steps'])
 while True:
+    if not select.select([fd], [], [], job['silenceMax'])[0]:
+        os.kill(pid, 9)
+        break
     try:
         data = os.read(fd, 65536)
     except OSError:
@@ -115,6 +118,9 @@ while True:
 _, status = os.waitpid(pid, 0)
 sys.exit(os.waitstatus_to_exitcode(status) & 255)
 `;
+
+/** A program that shows nothing for so long hangs: only a defect takes this. */
+const SILENCE_S_MAX = 120;
 
 export interface TerminalOptions {
   readonly env: Readonly<Record<string, string>>;
@@ -132,12 +138,12 @@ export const noTerminal: string | undefined =
     ? undefined
     : 'no python3 for a terminal';
 
-/** What a terminal shows, with its line ends as `\\n`; colours stay. */
+/** What a terminal shows, with its line ends as `\\n`; colours stay. One that hangs is ended by SIGKILL. */
 export async function inTerminal(
   args: readonly string[],
   { env, cwd, columns = 80, steps = [], program = [process.execPath, CLI] }: TerminalOptions,
 ): Promise<{ readonly code: number | null; readonly shown: string }> {
-  const job = { env, cwd, columns, steps, program: [...program, ...args] };
+  const job = { env, cwd, columns, steps, silenceMax: SILENCE_S_MAX, program: [...program, ...args] };
   const child = spawn('python3', ['-c', PTY, JSON.stringify(job)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
