@@ -32,7 +32,7 @@ const written = Object.entries(clientFiles()).map(([file, text]) => {
 const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
 const { status } = spawnSync(
   process.execPath,
-  [formatter, 'format', '--write', document, ...written],
+  [formatter, 'check', '--write', document, ...written],
   {
     stdio: 'inherit',
   },

@@ -27,7 +27,9 @@ export function clientFiles(): Readonly<Record<string, string>> {
   const shapes = Object.fromEntries(Object.entries(schemas).filter(([name]) => used.has(name)));
   const bodies = operations.flatMap(({ body }) => (body === undefined ? [] : refsIn(body)));
   const asked = reachable(shapes, bodies);
-  const filling = new Set(operations.flatMap(({ fills }) => fills.map(({ shape }) => shape)));
+  const filling = new Set(
+    operations.flatMap(({ filling: { fills, shape } = {} }) => (fills ? [shape ?? ''] : [])),
+  );
   const writer = new TypeWriter(shapes, asked, filling);
   const queries = operations.map((operation) => queryText(writer, operation));
   const dir = 'client/src/generated';
@@ -54,38 +56,46 @@ interface Told {
   readonly body: Schema | undefined;
   readonly isBodyRequired: boolean;
   readonly query: readonly Schema[];
-  readonly fills: readonly Filling[];
+  readonly filling: Filling | undefined;
   readonly pages: Paging | undefined;
   readonly answers: 'json' | 'text' | 'events';
 }
 
-/** Fields of a shape that the client fills in: the body, or what its member `each` lists. */
+/** Of the body, or of what its member `each` lists. */
 interface Filling {
   readonly shape: string;
-  readonly fields: readonly string[];
   readonly each?: string;
+  readonly fills?: readonly string[];
+  readonly key?: string;
 }
 
 type Paging = 'cursor' | 'offset' | 'page' | 'changes';
 
 /**
- * What may be asked again when no answer came, beside GET, PUT, DELETE and creations by a key: see "Asking again" in
- * docs/reference/errors.md.
+ * What may be asked again when no answer came, beside GET, PUT, DELETE and what has a key: see "Asking again" in
+ * docs/reference/errors.md. Left out is what a second time answers otherwise than the first one.
  */
 const REPEATABLE: ReadonlySet<RouteId> = new Set<RouteId>([
   'sequences.validate',
   'sequences.compare',
   'sequences.deprecate',
-  'bulkJobs.cancel',
   'instances.patchContext',
+  'bulkJobs.cancel',
   'workers.poll',
   'workers.pollQueue',
+  'workers.exchange',
   'workers.complete',
   'workers.fail',
-  'workers.heartbeat',
-  'workers.exchange',
+  'releases.evaluate',
+  'releases.rollback',
+  'continuity.claim',
   'runtimes.register',
+  'handoffs.accept',
+  'capsules.import',
 ]);
+
+/** Fields by which the server knows a repetition. */
+const KEYS = ['idempotency_key', 'producer_event_id', 'answer_id'];
 
 function isForPrograms({ contentType }: Route): boolean {
   return !/^text\/(?:html|css)/.test([contentType ?? ''].flat()[0] ?? '');
@@ -107,22 +117,24 @@ function told(document: JsonObject, route: Route): Told {
     body: content?.['application/json']?.schema as Schema | undefined,
     isBodyRequired: request?.required === true,
     query: parameters.filter((parameter) => parameter.in === 'query'),
-    fills: route.tenant === 'none' ? [] : fillsOf(route),
+    filling: fillingOf(route),
     pages: pagingOf(route),
     answers: type === 'text/event-stream' ? 'events' : type === '' ? 'json' : 'text',
   };
 }
 
-/** Where the tenant and the namespace of the client stand in for what a body has to name. */
-function fillsOf({ body }: Route): Filling[] {
+/** What the client writes into bodies: tenant and namespace that are left out, and a key. */
+function fillingOf({ body, tenant }: Route): Filling | undefined {
   const members = Object.entries((body?.properties ?? {}) as Record<string, TSchema>);
   const lists = members.map(([each, { items }]) => ({ each, shape: items as TSchema | undefined }));
-  return [{ shape: body }, ...lists].flatMap(({ shape, ...at }) => {
-    const fields = FILLED.filter((field) => shape?.required?.includes(field));
-    return shape?.$id === undefined || fields.length === 0
-      ? []
-      : [{ shape: shape.$id, fields, ...at }];
-  });
+  for (const { shape, ...at } of [{ shape: body }, ...lists]) {
+    if (shape?.$id === undefined) continue;
+    const fills = FILLED.filter((name) => tenant !== 'none' && shape.required?.includes(name));
+    const key = KEYS.find((name) => shape.properties?.[name] !== undefined);
+    if (fills.length === 0 && key === undefined) continue;
+    return { shape: shape.$id, ...at, ...(fills.length > 0 && { fills }), ...(key && { key }) };
+  }
+  return undefined;
 }
 
 function pagingOf({ query, replies, method }: Route): Paging | undefined {
@@ -246,23 +258,23 @@ function answerType(writer: TypeWriter, { route, described, answers, pages }: To
 
 const camel = (name: string) => name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-function rowText({ route, body, query, fills, pages, answers }: Told): string {
+/** What is undefined does not come out as JSON. */
+function rowText({ route, body, query, filling, pages, answers }: Told): string {
   const filledQuery = query
     .filter(({ name, required }) => required === true && isFilledInQuery(route, name))
     .map(({ name }) => String(name));
+  const takes = [...(body === undefined ? [] : ['body']), ...(query.length === 0 ? [] : ['query'])];
   return JSON.stringify({
     method: route.method,
     path: route.path,
-    ...(body === undefined ? {} : { takes: query.length === 0 ? 'body' : 'body and query' }),
-    ...(body !== undefined || query.length === 0 ? {} : { takes: 'query' }),
-    ...(fills[0] === undefined ? {} : { fills: fills[0].fields }),
-    ...(fills[0]?.each === undefined ? {} : { fillsEach: fills[0].each }),
-    ...(filledQuery.length === 0 ? {} : { fills: filledQuery }),
-    ...(route.body?.properties?.idempotency_key ? { isKeyed: true } : {}),
-    ...(pages === undefined ? {} : { pages }),
-    ...(REPEATABLE.has(route.id) ? { isRepeatable: true } : {}),
-    ...(route.isParked ? { isParked: true } : {}),
-    ...(answers === 'json' ? {} : { answers }),
+    takes: takes.length === 0 ? undefined : takes.join(' and '),
+    each: filling?.each,
+    fills: filling?.fills ?? (filledQuery.length === 0 ? undefined : filledQuery),
+    key: filling?.key,
+    pages,
+    isRepeatable: REPEATABLE.has(route.id) ? true : undefined,
+    isParked: route.isParked,
+    answers: answers === 'json' ? undefined : answers,
   });
 }
 

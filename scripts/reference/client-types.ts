@@ -55,8 +55,11 @@ export class TypeWriter {
     this.#schemas = schemas;
     this.#asked = asked;
     this.#filling = filling;
+    const places = Object.entries(NAMED_HERE).map(
+      ([name, place]) => [name, schemaAt(schemas, place)] as const,
+    );
     this.#names = new Map(
-      Object.entries(NAMED_HERE).map(([name, place]) => [bare(schemaAt(schemas, place)), name]),
+      [...Object.entries(schemas), ...places].map(([name, schema]) => [bare(schema), name]),
     );
   }
 
@@ -209,9 +212,10 @@ function withoutNull(schema: Schema): Schema {
 /** What makes two schemas one type, whatever is said about the place. */
 function bare(schema: Schema): string | undefined {
   const { enum: words, properties } = withoutNull(schema);
-  return words === undefined && properties === undefined
-    ? undefined
-    : JSON.stringify(words ?? properties);
+  if (words !== undefined) return JSON.stringify(words);
+  // With few fields, two shapes that mean something else may look alike.
+  const isTelling = Object.keys((properties ?? {}) as object).length > 3;
+  return isTelling ? JSON.stringify(properties) : undefined;
 }
 
 function schemaAt(schemas: Schemas, place: string): Schema {

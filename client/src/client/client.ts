@@ -1,23 +1,45 @@
 /** The client of one engine: its operations by name, made of the table that is generated from the server's. */
 
 import { OPERATIONS, type Operations } from '../generated/operations.js';
-import { eventsOf } from './events.js';
+import { eventsOf, type Reading } from './events.js';
+import {
+  type Change,
+  type FollowChangesOptions,
+  type FollowOptions,
+  followChanges,
+  followInstance,
+  type InstanceEvent,
+  type OpenEvents,
+} from './follow.js';
 import { listOf, type PageAnswer } from './list.js';
-import type { CallOptions, CreationOptions, EventStream, OperationRow } from './operation.js';
-import { type Fetch, type Sending, send } from './transport.js';
+import type { EventStream, OperationRow } from './operation.js';
+import { type Call, callOf, type Query, type Settings, sendingOf } from './request.js';
+import {
+  type Outputs,
+  type Running,
+  type RunOptions,
+  type RunResult,
+  run,
+  type SequenceRef,
+  type WaitOptions,
+  wait,
+} from './run.js';
+import { type Fetch, send } from './transport.js';
 
 export interface ClientOptions {
   /** Of the engine, with or without `/api/v1`. */
   readonly url: string;
   /** Left out where the engine asks for none. */
   readonly apiKey?: string | undefined;
-  /** Sent in `x-tenant-id`, and in bodies that name a tenant. Required by most operations. */
+  /** Sent in `x-tenant-id`, and in bodies that name a tenant. Most operations need one. */
   readonly tenant?: string | undefined;
   /** For bodies that leave it out. Default: `default`. */
   readonly namespace?: string | undefined;
   /** How long one try may take, in milliseconds. Default: 30,000. Polls may take their `wait_ms` longer. */
   readonly timeoutMs?: number | undefined;
-  /** How often a request is tried again at most. Default: 4. */
+  /** How long all tries of a call may take with the waits between them, in milliseconds. Default: no limit. */
+  readonly totalTimeoutMs?: number | undefined;
+  /** How often a call is tried again at most. Default: 4. */
   readonly retries?: number | undefined;
   /** In place of the global one: for proxies, certificates, tests. */
   readonly fetch?: Fetch | undefined;
@@ -26,147 +48,152 @@ export interface ClientOptions {
 const TIMEOUT_MS = 30_000;
 const RETRIES = 4;
 
-type Query = Readonly<Record<string, unknown>>;
-type Options = CreationOptions & { readonly query?: Query };
+/** What there is beside the operations of the server that begin with `instances`. */
+interface InstanceHelpers {
+  /**
+   * Creates an instance and waits for its end.
+   *
+   * @param sequence its name, or what the builder made of it, which knows the types
+   * @param input `context.data` of the instance
+   * @throws InstanceFailedError when it failed or was cancelled; EngineError with the code `CLIENT_TIMEOUT` when it did
+   *   not end within `timeout`
+   */
+  run<Input, Results extends object>(
+    sequence: SequenceRef<Input, Results>,
+    input: Input,
+    options?: RunOptions,
+  ): Promise<RunResult<Results>>;
+  run<Results extends object = Outputs>(
+    sequence: string,
+    input?: object,
+    options?: RunOptions,
+  ): Promise<RunResult<Results>>;
+  /** Waits for the end of an instance that is there. @throws as `run` does */
+  wait<Results extends object = Outputs>(
+    id: string,
+    options?: WaitOptions,
+  ): Promise<RunResult<Results>>;
+  /** States and outputs from the beginning until the instance has ended, over as many connections as it takes. */
+  follow(id: string, options?: FollowOptions): AsyncIterable<InstanceEvent>;
+}
 
-/** The operations of the server by their names: `client.instances.create(body)`. */
-export interface Client extends Operations {}
+interface ChangeHelpers {
+  /** Every change of the tenant's instances, without end, over as many connections as it takes. */
+  follow(options?: FollowChangesOptions): AsyncIterable<Change>;
+}
 
-// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor gives every operation that the table names
+/**
+ * The operations of the server by their names, such as `client.instances.create(body, options)`: the parameters of
+ * the path, then the body or the query, then the options. All of them reject with an EngineError.
+ */
+export interface Client extends Omit<Operations, 'instances' | 'changes'> {
+  readonly instances: Operations['instances'] & InstanceHelpers;
+  readonly changes: Operations['changes'] & ChangeHelpers;
+}
+
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor makes what the table names
 export class Client {
-  readonly #options: ClientOptions;
-  readonly #base: string;
+  readonly #settings: Settings;
+  readonly #fetch: Fetch;
 
+  /** @throws TypeError for a URL that is none */
   constructor(options: ClientOptions) {
-    this.#options = options;
-    this.#base = baseOf(options.url);
+    this.#settings = {
+      base: baseOf(options.url),
+      apiKey: options.apiKey,
+      tenant: options.tenant,
+      namespace: options.namespace ?? 'default',
+      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+      totalTimeoutMs: options.totalTimeoutMs,
+      retries: options.retries ?? RETRIES,
+    };
+    // Called as a function of its own: some platforms refuse it as a method of something else.
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
+    const resources: Record<string, Record<string, unknown>> = { ...this.#helpers() };
     for (const [id, row] of Object.entries<OperationRow>(OPERATIONS)) {
       const [resource = '', name] = id.split('.');
       const operation = (...given: unknown[]) => this.#call(row, given);
-      const here = this as unknown as Record<string, Record<string, unknown> | typeof operation>;
-      if (name === undefined) here[resource] = operation;
-      else here[resource] = { ...(here[resource] as object), [name]: operation };
+      if (name === undefined) Object.assign(this, { [resource]: operation });
+      else resources[resource] = { ...resources[resource], [name]: operation };
     }
+    Object.assign(this, resources);
   }
 
-  /** Parameters of the path, then the body or the query, then the options. */
   #call(row: OperationRow, given: readonly unknown[]): unknown {
-    const rest = [...given];
-    const path = row.path.replace(/\{(\w+)\}/g, (_, name) => pathPart(name, rest.shift()));
-    const hasBody = row.takes?.startsWith('body') ?? false;
-    const body = hasBody ? rest.shift() : undefined;
-    const asked = row.takes === 'query' ? rest.shift() : undefined;
-    const options = (rest.shift() ?? {}) as Options;
-    const query = (hasBody ? options.query : this.#filled(row, asked, options)) as
-      | Query
-      | undefined;
-    const sent = hasBody ? this.#body(row, body, options) : undefined;
-    const sending = (changed: Query | undefined) =>
-      this.#sending(row, path, changed, sent, options);
+    const call = callOf(row, given, this.#settings);
     if (row.pages !== undefined) {
-      return listOf(row, query ?? {}, (place) => this.#send(sending(place), pageAnswer));
+      return listOf(row, call.query ?? {}, (query) => this.#send(row, call, query, pageOf));
     }
-    if (row.answers === 'events') return this.#events(sending(query));
-    return this.#send(
-      sending(query),
-      row.answers === 'text' ? (response) => response.text() : json,
-    );
+    if (row.answers === 'events') return this.#events(row, call, { signal: call.options.signal });
+    return this.#send(row, call, call.query, row.answers === 'text' ? textOf : jsonOf);
   }
 
-  #send<T>(sending: Sending, read: (response: Response) => Promise<T>): Promise<T> {
-    return send(this.#options.fetch ?? fetch, sending, read);
-  }
-
-  async *#events(sending: Sending): EventStream {
-    const body = await this.#send(sending, async (response) => response.body);
-    if (body !== null) yield* eventsOf(body);
-  }
-
-  #sending(
+  async #send<T>(
     row: OperationRow,
-    path: string,
+    call: Call,
     query: Query | undefined,
-    body: Sending['body'],
-    options: CallOptions,
-  ): Sending {
-    const { apiKey } = this.#options;
-    const tenant = options.tenant ?? this.#options.tenant;
+    read: (response: Response) => Promise<T>,
+  ): Promise<T> {
+    return send(this.#fetch, sendingOf(row, call, query, this.#settings), read);
+  }
+
+  async *#events(row: OperationRow, call: Call, reading: Reading): EventStream {
+    const body = await this.#send(row, call, call.query, async (response) => response.body);
+    if (body !== null) yield* eventsOf(body, reading);
+  }
+
+  /** One connection of a row that answers by events. */
+  #opening(row: OperationRow, path: readonly string[], options: FollowOptions): OpenEvents {
+    return (query, reading) => {
+      // A stream that is opened again has retries of its own.
+      const call = callOf(
+        row,
+        [...path, query, { ...options, retries: undefined }],
+        this.#settings,
+      );
+      return this.#events(row, call, reading);
+    };
+  }
+
+  #helpers(): {
+    instances: Record<keyof InstanceHelpers, unknown>;
+    changes: Record<'follow', unknown>;
+  } {
+    const followOne = (id: string, options: FollowOptions = {}) =>
+      followInstance(this.#opening(OPERATIONS['instances.stream'], [id], options), options);
+    const create: Running['create'] = (body, options) => this.instances.create(body, options);
+    const running = { create, follow: followOne };
     return {
-      method: row.method,
-      url: `${this.#base}${path}${queryText(query)}`,
-      headers: {
-        accept: row.answers === 'events' ? 'text/event-stream' : '*/*',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
-        ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
-        ...options.headers,
+      instances: {
+        run: (sequence: string | SequenceRef, input: object = {}, options: RunOptions = {}) =>
+          run(running, sequence, input, options),
+        wait: (id: string, options: WaitOptions = {}) => wait(running, id, options),
+        follow: followOne,
       },
-      body,
-      isRepeatable: !['POST', 'PATCH'].includes(row.method) || !!row.isRepeatable || !!row.isKeyed,
-      timeoutMs: options.timeoutMs ?? this.#options.timeoutMs ?? TIMEOUT_MS,
-      retries: options.retries ?? this.#options.retries ?? RETRIES,
-      signal: options.signal,
+      changes: {
+        follow: (options: FollowChangesOptions = {}) =>
+          followChanges(this.#opening(OPERATIONS['changes.stream'], [], options), options),
+      },
     };
-  }
-
-  #body(row: OperationRow, body: unknown, options: Options): Sending['body'] {
-    if (typeof body === 'string' || body instanceof Uint8Array) return body;
-    const filled = this.#filled(row, body, options) as Query | undefined;
-    const key = options.idempotencyKey ?? filled?.idempotency_key;
-    if (!row.isKeyed) return filled === undefined ? undefined : JSON.stringify(filled);
-    return JSON.stringify({ ...filled, idempotency_key: key ?? crypto.randomUUID() });
-  }
-
-  /** With tenant and namespace of the client where they belong and are left out. */
-  #filled({ fills = [], fillsEach }: OperationRow, given: unknown, options: CallOptions): unknown {
-    if (fills.length === 0) return given;
-    const own = {
-      tenant_id: options.tenant ?? this.#options.tenant,
-      namespace: this.#options.namespace ?? 'default',
-    };
-    const missing = Object.fromEntries(fills.map((field) => [field, own[field]]));
-    const fill = (one: object) => ({ ...missing, ...withoutUndefined(one) });
-    const shape = (given ?? {}) as Record<string, object[]>;
-    if (fillsEach === undefined) return fill(shape);
-    return { ...shape, [fillsEach]: shape[fillsEach]?.map(fill) };
   }
 }
 
 /** @throws TypeError when it is no address of HTTP */
 function baseOf(url: string): string {
-  const { protocol } = new URL(url);
-  if (!/^https?:$/.test(protocol))
-    throw new TypeError(`${url} is not an http:// or https:// address`);
+  if (!/^https?:$/.test(new URL(url).protocol)) {
+    throw new TypeError(`${url} is no address that begins with http:// or https://`);
+  }
   return `${url.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}/api/v1`;
 }
 
-/** An empty part would lead to another operation. */
-function pathPart(name: string, value: unknown): string {
-  if (typeof value !== 'string' || value === '')
-    throw new TypeError(`${name} must be a text that is not empty`);
-  return encodeURIComponent(value);
-}
+const textOf = (response: Response) => response.text();
 
-/** Lists as words between commas, `metadata: { a: 'b' }` as `metadata.a=b`. */
-function queryText(query: Query | undefined): string {
-  const pairs = Object.entries(query ?? {}).flatMap(([name, value]): [string, string][] => {
-    if (value === undefined || value === null) return [];
-    if (Array.isArray(value)) return [[name, value.join(',')]];
-    if (typeof value !== 'object') return [[name, String(value)]];
-    return Object.entries(value).map(([key, text]) => [`${name}.${key}`, String(text)]);
-  });
-  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
-}
-
-const withoutUndefined = (given: object) =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-
-async function json(response: Response): Promise<unknown> {
+async function jsonOf(response: Response): Promise<unknown> {
   const text = await response.text();
   return text === '' ? undefined : JSON.parse(text);
 }
 
-async function pageAnswer(response: Response): Promise<PageAnswer> {
+async function pageOf(response: Response): Promise<PageAnswer> {
   const { headers } = response;
   const cursor = headers.get('x-next-cursor') ?? undefined;
   return { body: await response.json(), cursor, link: headers.get('link') ?? '' };

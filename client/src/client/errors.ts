@@ -1,5 +1,7 @@
 /** What a call of the client rejects with, whatever went wrong. */
 
+import type { Failure } from '../generated/types.js';
+
 export interface EngineErrorParts {
   readonly status: number;
   readonly code: string;
@@ -12,12 +14,15 @@ export interface EngineErrorParts {
 }
 
 /**
- * A refusal of the server, or of the way to it. What the signal of the caller ends rejects with the reason of that
- * signal instead. docs/reference/errors.md has the codes of the server; those of the client have the status 0:
+ * A refusal of the server, or no answer of it. What the signal of the caller ends rejects with the reason of that
+ * signal instead. docs/reference/errors.md has the codes of the server. Those of the client have the status 0, unless
+ * somebody else answered:
  *
- * - `CLIENT_NETWORK`: no answer came, or only a part of one; `cause` has the error of `fetch`
- * - `CLIENT_TIMEOUT`: the answer did not come in time
- * - `CLIENT_NO_ENGINE`: something else than an engine answers at the address; the status is what it answered
+ * - `CLIENT_UNREACHABLE`: no connection came about, so that nothing was sent
+ * - `CLIENT_NETWORK`: no answer came, or only a part of one; the request may have been carried out
+ * - `CLIENT_TIMEOUT`: the answer did not come in time; the same holds
+ * - `CLIENT_NO_ENGINE`: something else than an engine answered, with the status
+ * - `HTTP_502` and the like: so did a gateway before the engine
  */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
@@ -25,31 +30,42 @@ export class EngineError extends Error {
   readonly status: number;
   /** Stable, for programs; messages are for people. */
   readonly code: string;
-  /** The field that the refusal is about, where the message names one. */
+  /** The field that the refusal is about, where the message begins with one. */
   readonly field: string | undefined;
   /** By which the log of the server has the request. */
   readonly requestId: string | undefined;
-  /** How long the server asks to wait before another try. */
+  /** How long the server asks to wait before another try, in milliseconds. */
   readonly retryAfterMs: number | undefined;
   /** The body of the refusal; that of a definition has the lists `errors` and `warnings`. */
   readonly body: unknown;
 
-  constructor({
-    status,
-    code,
-    message,
-    field,
-    requestId,
-    retryAfterMs,
-    body,
-    cause,
-  }: EngineErrorParts) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.status = status;
-    this.code = code;
-    this.field = field;
-    this.requestId = requestId;
-    this.retryAfterMs = retryAfterMs;
-    this.body = body;
+  constructor(parts: EngineErrorParts) {
+    super(parts.message, parts.cause === undefined ? undefined : { cause: parts.cause });
+    this.status = parts.status;
+    this.code = parts.code;
+    this.field = parts.field;
+    this.requestId = parts.requestId;
+    this.retryAfterMs = parts.retryAfterMs;
+    this.body = parts.body;
+  }
+}
+
+/** An instance that was waited for ended, and not by completing. */
+export class InstanceFailedError extends Error {
+  override readonly name = 'InstanceFailedError';
+  readonly instanceId: string;
+  readonly state: 'failed' | 'cancelled';
+  /** Which block failed, and why: docs/reference/failures.md. Undefined for one that was cancelled. */
+  readonly failure: Failure | undefined;
+
+  constructor(instanceId: string, state: 'failed' | 'cancelled', failure: Failure | undefined) {
+    const why = failure === undefined ? '' : `: ${failure.message}`;
+    const where = failure?.block_id ? ` at ${failure.block_id}` : '';
+    super(
+      `the instance ${instanceId} ${state === 'failed' ? 'failed' : 'was cancelled'}${where}${why}`,
+    );
+    this.instanceId = instanceId;
+    this.state = state;
+    this.failure = failure;
   }
 }

@@ -1,38 +1,81 @@
 /** Reads server-sent events from the body of an answer. */
 
+import { EngineError } from './errors.js';
 import type { StreamEvent } from './operation.js';
 
-/** Ends with the body; rejects when that is cut off. Leaving the loop closes the connection. */
-export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent> {
+/** The server says something every 15 s, if it is only that it is there. */
+const SILENCE_MS_MAX = 60_000;
+
+export interface Reading {
+  readonly signal?: AbortSignal | undefined;
+  /** Told of every id, also of one that comes without an event. */
+  readonly onId?: ((id: string) => void) | undefined;
+}
+
+/**
+ * Ends with the body. Leaving the loop closes the connection.
+ * @throws EngineError when the connection breaks or falls silent; the reason of the signal once that is aborted
+ */
+export async function* eventsOf(
+  body: ReadableStream<Uint8Array>,
+  { signal, onId }: Reading = {},
+): AsyncGenerator<StreamEvent> {
   const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let rest = '';
-  let event = '';
-  let data: string[] = [];
-  let id = '';
+  const give = () => void reader.cancel().catch(() => undefined);
+  signal?.addEventListener('abort', give, { once: true });
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const lines = (rest + decoder.decode(value, { stream: true })).split(/\r\n|\n|\r(?!$)/);
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        if (line === '') {
-          if (data.length > 0)
-            yield { event: event === '' ? 'message' : event, data: data.join('\n'), id };
-          event = '';
-          data = [];
-          continue;
-        }
-        const [name, text] = fieldOf(line);
-        if (name === 'event') event = text;
-        else if (name === 'data') data.push(text);
-        else if (name === 'id') id = text;
+    let id = '';
+    let event = '';
+    let data: string[] = [];
+    for await (const line of linesOf(reader)) {
+      signal?.throwIfAborted();
+      const [name, text] = fieldOf(line);
+      if (name === 'event') event = text;
+      else if (name === 'data') data.push(text);
+      else if (name === 'id') {
+        id = text;
+        onId?.(id);
+      } else if (line === '') {
+        if (data.length > 0) yield { event: event || 'message', data: data.join('\n'), id };
+        event = '';
+        data = [];
       }
     }
+    signal?.throwIfAborted();
   } finally {
+    signal?.removeEventListener('abort', give);
     // Whoever left does not want to hear what comes of it.
-    await reader.cancel().catch(() => undefined);
+    give();
+  }
+}
+
+async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await nextOf(reader);
+    if (done) return;
+    const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines.map((line) => line.replace(/\r$/, ''));
+  }
+}
+
+async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
+  let isSilent = false;
+  const timer = setTimeout(() => {
+    isSilent = true;
+    void reader.cancel().catch(() => undefined);
+  }, SILENCE_MS_MAX);
+  try {
+    const next = await reader.read();
+    if (isSilent) throw new Error(`nothing came for ${SILENCE_MS_MAX / 1000} s`);
+    return next;
+  } catch (cause) {
+    const message = `the stream broke off: ${(cause as Error).message}`;
+    throw new EngineError({ status: 0, code: 'CLIENT_NETWORK', message, cause });
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -7,12 +7,12 @@ export interface OperationRow {
   readonly path: string;
   /** What follows the parameters of the path in a call. */
   readonly takes?: 'body' | 'query' | 'body and query';
+  /** The member of the body whose items are filled in, in place of the body itself. */
+  readonly each?: string;
   /** What the client fills in where it is left out: in the body, or in the query where there is no body. */
   readonly fills?: readonly ('tenant_id' | 'namespace')[];
-  /** The member of the body whose items are filled in, in place of the body itself. */
-  readonly fillsEach?: string;
-  /** The body has an `idempotency_key`: the client makes one, so that what is sent again is done once. */
-  readonly isKeyed?: true;
+  /** By which the server knows a repetition. The client makes one, so that what is sent again is done once. */
+  readonly key?: string;
   /** It may be sent again although it may have been done, beside what the method says. */
   readonly isRepeatable?: true;
   /** The answer may wait for as long as the body says. */
@@ -29,6 +29,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** How long one try may take, in milliseconds. */
   readonly timeoutMs?: number | undefined;
+  /** How long all tries may take with the waits between them, in milliseconds. */
+  readonly totalTimeoutMs?: number | undefined;
   /** How often it is tried again; 0: never. */
   readonly retries?: number | undefined;
   /** The tenant that the call is for. */

@@ -28,16 +28,20 @@ export async function noEngine(response: Response): Promise<EngineError> {
   return foreign(response, await response.text());
 }
 
-function foreign(response: Response, text: string): EngineError {
-  const { status, url, headers } = response;
-  const type = headers.get('content-type')?.split(';')[0] ?? 'nothing';
+function foreign({ status, url, headers }: Response, text: string): EngineError {
   const place = url === '' ? 'the address' : url;
+  const goal = headers.get('location');
+  const type = headers.get('content-type')?.split(';')[0];
+  const told = [
+    goal === null ? '' : `, to ${goal}`,
+    type === undefined ? '' : ` with ${type}`,
+  ].join('');
   return new EngineError({
     status,
     code: isGateway(status) ? `HTTP_${status}` : 'CLIENT_NO_ENGINE',
     message: isGateway(status)
-      ? `what stands before the engine answered ${status}`
-      : `${place} answers, but is no engine: ${status} with ${type}`,
+      ? `${place} is answered by a gateway: ${status}${told}`
+      : `${place} answers, but is no engine: ${status}${told}`,
     retryAfterMs: retryAfterMs(headers),
     body: text.slice(0, BODY_SHOWN_MAX),
   });
@@ -47,7 +51,8 @@ function foreign(response: Response, text: string): EngineError {
 const BODY_SHOWN_MAX = 1_000;
 
 /** Proxies answer so in place of an engine that is away. */
-const isGateway = (status: number) => status === 429 || (status >= 502 && status <= 504);
+const isGateway = (status: number) =>
+  status === 408 || status === 429 || (status >= 502 && status <= 504);
 
 function parsed(text: string): unknown {
   try {
@@ -66,7 +71,9 @@ function retryAfterMs(headers: Headers): number | undefined {
 /** Of a definition the first finding has it; elsewhere the message begins with it. */
 function fieldOf(message: string, body: unknown): string | undefined {
   const first = (body as { errors?: readonly { path?: string }[] } | undefined)?.errors?.[0]?.path;
-  return (
-    first ?? /^invalid argument: ([a-z_]\w*(?:\.\w+|\[\d+\])*)(?::? )(?!it\b)/.exec(message)?.[1]
-  );
+  return first ?? FIELD.exec(message)?.[1];
 }
+
+/** `invalid argument: blocks[2].id must be …` or `the parameter stat is …` */
+const FIELD =
+  /^invalid argument: (?:the (?:parameter|header) )?([a-z_][\w-]*(?:\.\w+|\[\d+\])*)(?=: | must | is | has )/i;

@@ -1,7 +1,8 @@
 /**
  * Sends requests until one is answered: time limits, waits between tries, and which tries may follow which.
  *
- * 1. What the server refused before it did anything (429, and 503 with a known outcome) is sent again whatever it is.
+ * 1. What was refused before anything was done (429, and 503 with a known outcome) is sent again whatever it is, and
+ *    so is what never reached the server.
  * 2. What may have been done is sent again only where that is harmless (docs/client.md).
  * 3. The server's `retry-after` is the shortest wait; without one it grows from try to try, with chance in it.
  */
@@ -19,8 +20,10 @@ export interface Sending {
   readonly body: string | Uint8Array | undefined;
   /** Whether it may be sent again although it may have been done. */
   readonly isRepeatable: boolean;
-  /** How long one try may take until its answer has been read; 0: as long as it takes. */
+  /** How long one try may take until its answer has been read. */
   readonly timeoutMs: number;
+  /** How long all tries may take, waits included. */
+  readonly totalTimeoutMs: number | undefined;
   readonly retries: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -32,6 +35,9 @@ const BACKOFF_MS_MAX = 10_000;
 /** A server that asks for a longer wait is not waited for. */
 const RETRY_AFTER_MS_MAX = 60_000;
 
+/** Timers take no longer times: nearly a month, which stands for none. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
+
 /**
  * @param read takes the answer within the time limit of the try
  * @throws EngineError; the reason of the signal once that is aborted
@@ -41,16 +47,20 @@ export async function send<T>(
   sending: Sending,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
+  const { totalTimeoutMs = Number.POSITIVE_INFINITY, signal } = sending;
+  const deadline = performance.now() + totalTimeoutMs;
   for (let tries = 0; ; tries++) {
-    sending.signal?.throwIfAborted();
+    signal?.throwIfAborted();
+    const leftMs = deadline - performance.now();
     try {
-      return await attempt(fetchOne, sending, read);
+      const timeoutMs = Math.min(sending.timeoutMs, leftMs);
+      return await attempt(fetchOne, { ...sending, timeoutMs }, read);
     } catch (error) {
-      sending.signal?.throwIfAborted();
-      if (!(error instanceof EngineError) || tries >= sending.retries) throw error;
-      if (!mayFollow(error, sending.isRepeatable)) throw error;
-      if ((error.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX) throw error;
-      await sleep(backoffMs(tries, error.retryAfterMs), sending.signal);
+      signal?.throwIfAborted();
+      if (tries >= sending.retries || !mayFollow(error, sending.isRepeatable)) throw error;
+      const waitMs = backoffMs(tries, error.retryAfterMs);
+      if (performance.now() + waitMs >= deadline) throw error;
+      await sleep(waitMs, signal);
     }
   }
 }
@@ -63,19 +73,19 @@ async function attempt<T>(
   const ending = new AbortController();
   const leave = () => ending.abort(signal?.reason);
   signal?.addEventListener('abort', leave, { once: true });
-  const timer = timeoutMs > 0 ? setTimeout(() => ending.abort(TIMED_OUT), timeoutMs) : undefined;
+  const timer = setTimeout(() => ending.abort(TIMED_OUT), Math.min(timeoutMs, TIMER_MS_MAX));
   try {
     const init = { method, headers, signal: ending.signal, redirect: 'manual' } as const;
-    const response = await fetchOne(
-      url,
-      body === undefined ? init : { ...init, body: body as NonNullable<RequestInit['body']> },
-    );
+    const response = await fetchOne(url, body === undefined ? init : withBody(init, body));
     if (!response.ok) throw await refusalOf(response);
     if (!response.headers.has('x-request-id')) throw await noEngine(response);
     return await read(response);
   } catch (error) {
     if (error instanceof EngineError) throw error;
-    throw lostAnswer(error, ending.signal.reason === TIMED_OUT, `${method} ${url}`, timeoutMs);
+    const what = `${method} ${url}`;
+    if (ending.signal.reason !== TIMED_OUT) throw lostAnswer(error, what);
+    const message = `${what} was not answered within ${Math.round(timeoutMs)} ms`;
+    throw new EngineError({ status: 0, code: 'CLIENT_TIMEOUT', message, cause: error });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', leave);
@@ -84,47 +94,64 @@ async function attempt<T>(
 
 const TIMED_OUT = new Error('timed out');
 
-function lostAnswer(cause: unknown, isLate: boolean, what: string, timeoutMs: number): EngineError {
-  const { message = '', cause: inner } = cause as {
-    message?: string;
-    cause?: { message?: string };
-  };
-  const why = inner?.message || message;
-  return isLate
-    ? new EngineError({
-        status: 0,
-        code: 'CLIENT_TIMEOUT',
-        message: `${what} was not answered within ${timeoutMs} ms`,
-        cause,
-      })
-    : new EngineError({
-        status: 0,
-        code: 'CLIENT_NETWORK',
-        message: `${what} got no answer: ${why}`,
-        cause,
-      });
+/** Declarations of the platforms differ in which arrays of bytes a body may be. */
+const withBody = (init: RequestInit, body: string | Uint8Array): RequestInit => ({
+  ...init,
+  body: body as NonNullable<RequestInit['body']>,
+});
+
+/** `fetch` rejects with a text that says nothing; its cause says more. */
+function lostAnswer(error: unknown, what: string): EngineError {
+  const { message, cause, code } = error as { message: string; cause?: Reason; code?: string };
+  const why = cause?.message || cause?.code || message;
+  const isUnsent = NEVER_SENT.has(cause?.code ?? code ?? '') || why.includes(NEVER_SENT_BY_DENO);
+  return new EngineError({
+    status: 0,
+    code: isUnsent ? 'CLIENT_UNREACHABLE' : 'CLIENT_NETWORK',
+    message: isUnsent ? `${what} reached nobody: ${why}` : `${what} got no answer: ${why}`,
+    cause: error,
+  });
 }
+
+interface Reason {
+  readonly message?: string;
+  readonly code?: string;
+}
+
+/** No connection came about. */
+const NEVER_SENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+/** Its errors have no codes. */
+const NEVER_SENT_BY_DENO = 'client error (Connect)';
 
 /** Whether another try makes sense, and harms nobody. */
-export function mayFollow(error: EngineError, isRepeatable: boolean): boolean {
-  if (error.status === 429) return true;
-  if (error.status === 503) {
-    if (FINAL.has(error.code)) return false;
-    return isRepeatable || !/outcome (?:is|may be) unknown/.test(error.message);
-  }
-  const isLost = error.code === 'CLIENT_NETWORK' || error.code === 'CLIENT_TIMEOUT';
+function mayFollow(error: unknown, isRepeatable: boolean): error is EngineError {
+  if (!(error instanceof EngineError) || (error.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX)
+    return false;
+  const { status, code } = error;
+  if (NO_WAIT_HELPS.has(code)) return false;
+  if (status === 429 || status === 408 || code === 'CLIENT_UNREACHABLE') return true;
+  if (status === 503 && code.startsWith('ENG_') && !isUnknown(error)) return true;
   // A gateway may have passed the request on.
-  return (
-    (isLost || error.status === 502 || error.status === 504) &&
-    isRepeatable &&
-    !FINAL.has(error.code)
-  );
+  const isLost = code === 'CLIENT_NETWORK' || code === 'CLIENT_TIMEOUT';
+  return isRepeatable && (isLost || (status >= 502 && status <= 504));
 }
 
-/** No wait helps. */
-const FINAL: ReadonlySet<string> = new Set(['ENG_SLOW_READ', 'ENG_NO_KEYS', 'ENG_DELIVERY_FAILED']);
+const NO_WAIT_HELPS: ReadonlySet<string> = new Set([
+  'ENG_SLOW_READ',
+  'ENG_NO_KEYS',
+  'ENG_DELIVERY_FAILED',
+]);
 
-/** Full jitter: callers that were refused together do not come back together. */
+/** What a part of the engine was doing when it was replaced may have been done. */
+const isUnknown = ({ code, message }: EngineError) =>
+  code === 'ENG_SHARD_RESTARTING' || message.includes('outcome is unknown');
+
+/** Callers that were refused together do not come back together. */
 export function backoffMs(tries: number, atLeastMs = 0): number {
   const longest = Math.min(BACKOFF_MS * 2 ** tries, BACKOFF_MS_MAX);
   return atLeastMs + Math.random() * longest;

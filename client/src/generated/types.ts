@@ -146,20 +146,7 @@ export interface AuditEntry {
   readonly block_id?: string;
   readonly details: JsonValue;
   /** Of the move to failed. */
-  readonly failure?: {
-    /** The block that failed, not those around it. */
-    readonly block_id: string | null;
-    /** From the outermost block, as in orders[2]/charge. */
-    readonly path: string | null;
-    /** Of a step. */
-    readonly handler: string | null;
-    /** Of a step: the try, from 0. */
-    readonly attempt: number | null;
-    readonly code: FailureCode;
-    readonly message: string;
-    /** ISO 8601. */
-    readonly at: string;
-  };
+  readonly failure?: Failure;
   /** ISO 8601. */
   readonly created_at: string;
 }
@@ -642,25 +629,7 @@ export interface CreateExecution {
 /** Everything as it was previewed. policy and classification are other spellings. */
 export interface CreateHandoff {
   readonly tenant_id?: string | null | undefined;
-  readonly requirements?:
-    | {
-        readonly handlers?: readonly string[] | null | undefined;
-        readonly plugins?: readonly string[] | null | undefined;
-        readonly credentials?: readonly string[] | null | undefined;
-        readonly regions?: readonly string[] | null | undefined;
-        readonly hardware?: readonly string[] | null | undefined;
-        readonly requires_network?: boolean | null | undefined;
-        readonly requires_human_ui?: boolean | null | undefined;
-        readonly minimum_trust?:
-          | 'unverified'
-          | 'registered'
-          | 'signed'
-          | 'attested'
-          | null
-          | undefined;
-      }
-    | null
-    | undefined;
+  readonly requirements?: Requirements | null | undefined;
   readonly policy?:
     | {
         readonly version: number;
@@ -1267,25 +1236,7 @@ export interface ExchangeTasks {
 export interface ExportHandoff {
   readonly tenant_id?: string | null | undefined;
   /** Those of the placement decision. */
-  readonly requirements?:
-    | {
-        readonly handlers?: readonly string[] | null | undefined;
-        readonly plugins?: readonly string[] | null | undefined;
-        readonly credentials?: readonly string[] | null | undefined;
-        readonly regions?: readonly string[] | null | undefined;
-        readonly hardware?: readonly string[] | null | undefined;
-        readonly requires_network?: boolean | null | undefined;
-        readonly requires_human_ui?: boolean | null | undefined;
-        readonly minimum_trust?:
-          | 'unverified'
-          | 'registered'
-          | 'signed'
-          | 'attested'
-          | null
-          | undefined;
-      }
-    | null
-    | undefined;
+  readonly requirements?: Requirements | null | undefined;
   /** Default: 300. */
   readonly expires_in_seconds?: number | null | undefined;
   /**
@@ -1946,13 +1897,7 @@ export interface MigrationPlan {
 export interface MigrationRecord {
   readonly plan: MigrationPlan;
   readonly expected_epoch: number;
-  readonly source_checkpoint: {
-    readonly id: string;
-    readonly instance_id: string;
-    readonly checkpoint_data: JsonValue;
-    /** ISO 8601. */
-    readonly created_at: string;
-  };
+  readonly source_checkpoint: Checkpoint;
   readonly source_context: JsonObject;
   readonly source_state: InstanceState;
   readonly rollback_capsule: RollbackCapsule | null;
@@ -2068,25 +2013,7 @@ export interface PayloadArtifact {
 
 export interface PlaceExecution {
   readonly tenant_id?: string | null | undefined;
-  readonly requirements?:
-    | {
-        readonly handlers?: readonly string[] | null | undefined;
-        readonly plugins?: readonly string[] | null | undefined;
-        readonly credentials?: readonly string[] | null | undefined;
-        readonly regions?: readonly string[] | null | undefined;
-        readonly hardware?: readonly string[] | null | undefined;
-        readonly requires_network?: boolean | null | undefined;
-        readonly requires_human_ui?: boolean | null | undefined;
-        readonly minimum_trust?:
-          | 'unverified'
-          | 'registered'
-          | 'signed'
-          | 'attested'
-          | null
-          | undefined;
-      }
-    | null
-    | undefined;
+  readonly requirements?: Requirements | null | undefined;
   readonly policy?:
     | {
         readonly version: number;
@@ -2244,25 +2171,7 @@ export interface PollTasks {
 
 export interface PreviewHandoff {
   readonly tenant_id?: string | null | undefined;
-  readonly requirements?:
-    | {
-        readonly handlers?: readonly string[] | null | undefined;
-        readonly plugins?: readonly string[] | null | undefined;
-        readonly credentials?: readonly string[] | null | undefined;
-        readonly regions?: readonly string[] | null | undefined;
-        readonly hardware?: readonly string[] | null | undefined;
-        readonly requires_network?: boolean | null | undefined;
-        readonly requires_human_ui?: boolean | null | undefined;
-        readonly minimum_trust?:
-          | 'unverified'
-          | 'registered'
-          | 'signed'
-          | 'attested'
-          | null
-          | undefined;
-      }
-    | null
-    | undefined;
+  readonly requirements?: Requirements | null | undefined;
   readonly policy?:
     | {
         readonly version: number;
@@ -2898,7 +2807,17 @@ export interface StepBlock {
    * Waits until an hour in which the step may start. The two hours must differ; a window may go
    * over midnight.
    */
-  readonly send_window?: SendWindow | null | undefined;
+  readonly send_window?:
+    | {
+        /** The first hour in which it is open. Default: 9. */
+        readonly start_hour?: number | null | undefined;
+        /** The hour in which it closes: no longer open. Default: 17. */
+        readonly end_hour?: number | null | undefined;
+        /** On which days: 0 is Monday, 6 is Sunday. Empty: every day. */
+        readonly days?: readonly number[] | null | undefined;
+      }
+    | null
+    | undefined;
   /**
    * Steps with the same key share a limit per time. Past the limit a step waits. An empty text
    * stands for none.
