@@ -55,7 +55,7 @@ export async function readDefinitions(file: string): Promise<InFile[]> {
 async function parse(text: string, file: string): Promise<unknown> {
   try {
     if (!/\.ya?ml$/i.test(file)) return JSON.parse(text);
-    return (await import('yaml')).parse(text);
+    return (await import('./yaml.js')).parseYaml(text);
   } catch (error) {
     throw usageError(`${file}: ${(error as Error).message}`);
   }

@@ -27,8 +27,9 @@ export function askerOf({ stdin, stderr, onInterrupt, signal }: Terminal): Asker
     if (!isThere) throw usageError(`${question.trim()} cannot be asked: there is no terminal`);
     // The line editor writes what is typed; for a secret it writes into nothing.
     const output = isShown ? stderr : new Writable({ write: (_chunk, _encoding, done) => done() });
-    if (!isShown) stderr.write(question);
+    // From here on the terminal itself shows nothing of what is typed, so the question comes after it.
     const lines = createInterface({ input: stdin, output, terminal: true, historySize: 0 });
+    if (!isShown) stderr.write(question);
     lines.on('SIGINT', onInterrupt);
     try {
       return (await lines.question(isShown ? question : '', { signal })).trim();

@@ -88,7 +88,7 @@ test('what follows an instance for a program is a line of JSON for each event', 
   const events = out
     .trim()
     .split('\n')
-    .map((line) => (JSON.parse(line) as { event: string }).event);
+    .map((line) => (JSON.parse(line) as { type: string }).type);
   assert.equal(events.at(-1), 'done');
 });
 
