@@ -51,13 +51,16 @@ export async function* eventsOf(
 
 async function* linesOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  let rest = '';
+  let parts: string[] = [];
   for (;;) {
     const { done, value } = await nextOf(reader);
     if (done) return;
-    const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines.map((line) => line.replace(/\r$/, ''));
+    const [end = '', ...lines] = decoder.decode(value, { stream: true }).split('\n');
+    parts.push(end);
+    for (const begun of lines) {
+      yield parts.join('').replace(/\r$/, '');
+      parts = [begun];
+    }
   }
 }
 
