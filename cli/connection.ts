@@ -84,8 +84,8 @@ function environmentKey(env: Readonly<Record<string, string | undefined>>): Key 
   return keyInFile(given(env.ENGINE_API_KEY_FILE), 'ENGINE_API_KEY_FILE');
 }
 
-/** @throws CommandError */
-function keyInFile(file: string | undefined, named: string): Key | undefined {
+/** @throws CommandError when the file cannot be read or is empty */
+export function keyInFile(file: string | undefined, named: string): Key | undefined {
   if (file === undefined) return undefined;
   let value: string;
   try {

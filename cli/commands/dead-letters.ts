@@ -2,7 +2,7 @@
 
 import type { TaskInstance } from '../../client/src/index.js';
 import { type Command, listing } from '../command.js';
-import { cancelOne, changing, FAILED_COLUMNS, retryOne, withNames } from './instances.js';
+import { changing, FAILED_COLUMNS, giveUpOne, retryOne, withNames } from './instances.js';
 import { SELECTION_OPTIONS, selectionOf } from './selection.js';
 
 export const DEAD_LETTER_COMMANDS: readonly Command[] = [
@@ -29,6 +29,6 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     action: 'cancel',
     done: 'cancelled',
     states: ['failed'],
-    one: cancelOne,
+    one: giveUpOne,
   }),
 ];

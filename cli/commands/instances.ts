@@ -11,7 +11,7 @@ import {
   type Option,
   showing,
 } from '../command.js';
-import { type ExitCode, exitOf, usageError } from '../exit.js';
+import { CommandError, type ExitCode, exitOf, usageError } from '../exit.js';
 import { followInstance } from '../follow.js';
 import { jsonOf, objectOf } from '../json-input.js';
 import { sequenceNames } from '../sequence-names.js';
@@ -115,7 +115,11 @@ async function start(session: Session, given: Given): Promise<ExitCode | undefin
     sequence: given.arg(),
     ...optional,
   });
-  if (given.flag('wait')) return followInstance(session, created.id);
+  if (given.flag('wait')) {
+    if (out.isJson) out.jsonLine({ type: 'created', ...created });
+    else out.note(created.id);
+    return followInstance(session, created.id);
+  }
   if (out.isJson) out.json(created);
   else {
     if (created.deduplicated) out.note('It was there already.');
@@ -223,6 +227,8 @@ function changing(
         if (isSelected || given.flag('all')) {
           throw usageError('give ids, or options that select instances, not both');
         }
+        if (given.flag('dry-run'))
+          throw usageError('--dry-run counts what options select, not ids');
         return changeEach(session, ids, done, given, one);
       }
       if (!isSelected && !given.flag('all')) {
@@ -279,7 +285,14 @@ const signalOne =
     client.instances.signal(id, { signal_type: type });
 
 export const retryOne = ({ client }: Session, id: string) => client.instances.retry(id);
-export const cancelOne = signalOne('cancel');
+const cancelOne = signalOne('cancel');
+
+/** Of the dead letter queue only: a live instance is not given up by a wrong id. */
+export async function giveUpOne(session: Session, id: string): Promise<unknown> {
+  const { state } = await session.client.instances.get(id);
+  if (state === 'failed') return cancelOne(session, id);
+  throw new CommandError('refused', `instance ${id} is ${state}, not in the dead letter queue`);
+}
 export { changing };
 
 const signal = changing({

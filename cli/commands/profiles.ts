@@ -1,8 +1,7 @@
 /** Commands for profiles: which server, which tenant, which key, under a name. */
 
-import { readFileSync } from 'node:fs';
 import type { Command } from '../command.js';
-import { checkedUrl } from '../connection.js';
+import { checkedUrl, keyInFile } from '../connection.js';
 import { usageError } from '../exit.js';
 import {
   checkProfileName,
@@ -38,11 +37,8 @@ function listed({ current, profiles }: Profiles): Listed[] {
 /** From a file, or asked for; with neither the profile has none. */
 async function keyFor({ options, asker }: Session): Promise<string | undefined> {
   const { keyFile } = options;
-  if (keyFile !== undefined) {
-    const key = readFileSync(keyFile === '-' ? 0 : keyFile, 'utf8').trim();
-    if (key === '') throw usageError(`--key-file: ${keyFile} is empty`);
-    return key;
-  }
+  const inFile = keyInFile(keyFile, '--key-file');
+  if (inFile !== undefined) return inFile.value;
   if (!asker.isThere) return undefined;
   return (await asker.secret('Key (is not shown; empty for none)')) || undefined;
 }
