@@ -187,7 +187,7 @@ const AGREED_OPTIONS: readonly Option[] = [
 type Action = ManyChange['action'];
 
 /** Of instances that are named, or of all that options select. */
-function changing(
+export function changing(
   row: Pick<Command, 'name' | 'summary' | 'args' | 'options'> & {
     readonly action: Action;
     readonly done: string;
@@ -293,7 +293,6 @@ export async function giveUpOne(session: Session, id: string): Promise<unknown> 
   if (state === 'failed') return cancelOne(session, id);
   throw new CommandError('refused', `instance ${id} is ${state}, not in the dead letter queue`);
 }
-export { changing };
 
 const signal = changing({
   name: 'instances signal',

@@ -191,12 +191,16 @@ test('a change that names nothing is refused, whatever it would do', async () =>
   assert.equal(code, 2);
   assert.match(err, /no instance was named and nothing selects any/);
   assert.equal((await cli.run(['dlq', 'drain', 'x', '--sequence', 'y', '--yes'])).code, 2);
+  assert.equal((await cli.run(['instances', 'cancel', 'x', '--dry-run'])).code, 2);
 });
 
 test('failed instances are listed with their reason, retried and given up', async () => {
   trying('dlq list', 'dlq retry', 'dlq drain');
   const id = (await cli.ok(['instances', 'start', 'fails'])).trim();
   await tenant.until(id, 'failed');
+  const live = (await cli.ok(['instances', 'start', 'waits'])).trim();
+  assert.equal((await cli.run(['dlq', 'drain', live])).code, 6);
+  await tenant.until(live, 'waiting');
   assert.match(await cli.ok(['dlq', 'list', '--sequence', 'fails']), /fails v1 +no +too bad/);
   assert.match(
     await cli.ok(['dlq', 'retry', '--sequence', 'fails', '--yes']),
