@@ -79,8 +79,13 @@ function greet(out: Output, url: string, tenant: string, folder: string): void {
     ['Stop', 'Ctrl-C'],
   ];
   const lines = rows.map(([name = '', text = '']) => `  ${paint.dim(name.padEnd(11))}${text}`);
-  const call = `  ENGINE_URL=${url} ENGINE_TENANT=${tenant} durable-workflow-engine instances list`;
-  out.line(`\n${lines.join('\n')}\n\n  ${paint.dim('In another terminal:')}\n${call}\n`);
+  const calls = [
+    `export ENGINE_URL=${url} ENGINE_TENANT=${tenant}`,
+    'npx durable-workflow-engine instances list',
+  ];
+  out.line(
+    `\n${lines.join('\n')}\n\n  ${paint.dim('In another terminal:')}\n${calls.map((call) => `  ${call}`).join('\n')}\n`,
+  );
 }
 
 // ---------------------------------------------------------------- the folder
