@@ -16,7 +16,14 @@ import { ago, memberText } from '../table.js';
 import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
 
 const ID: Argument = { name: 'id', about: 'Of a schedule.' };
-const OVERLAPS = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
+type Overlap = NonNullable<CreateSchedule['overlap_policy']>;
+/** All of them, as the compiler sees to. */
+const OVERLAPS = Object.keys({
+  allow: true,
+  skip: true,
+  buffer_one: true,
+  cancel_previous: true,
+} satisfies Record<Overlap, true>);
 
 const SETTINGS: readonly Option[] = [
   { flags: '--timezone <name>', about: 'As Europe/Berlin; UTC unless given.' },
@@ -40,7 +47,7 @@ function settingsOf(given: Given) {
     timezone: given.text('timezone'),
     context: data === undefined ? undefined : { data },
     metadata: given.pairs('metadata'),
-    overlap_policy: given.text('overlap') as (typeof OVERLAPS)[number] | undefined,
+    overlap_policy: given.text('overlap') as Overlap | undefined,
   };
 }
 
