@@ -19,7 +19,10 @@ export interface ServerOptions {
  * Runs the server until it is stopped, and ends the process.
  * @param args its flags
  */
-export async function runServer(args: readonly string[], options: ServerOptions = {}): Promise<void> {
+export async function runServer(
+  args: readonly string[],
+  options: ServerOptions = {},
+): Promise<void> {
   if (args.includes('--help')) process.stdout.write(`${USAGE}\n`);
   else if (args.includes('--version')) process.stdout.write(`${packageVersion()}\n`);
   else await run(args, options);

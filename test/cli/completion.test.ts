@@ -112,7 +112,10 @@ test('zsh completes the line of a terminal', async (t) => {
     columns: 120,
     program: ['zsh', '-f', '-i'],
     steps: [
-      ['READY> ', `autoload -Uz compinit; compinit -D -u; source '${script('zsh')}'; echo SOURCED\r`],
+      [
+        'READY> ',
+        `autoload -Uz compinit; compinit -D -u; source '${script('zsh')}'; echo SOURCED\r`,
+      ],
       ['[\r\n]SOURCED[\\s\\S]*READY> ', `${PROGRAM} instances ca\t`],
       ['cancel', `\u0015${PROGRAM} instances list --state comp\t`],
       ['completed', `\u0015${PROGRAM} sequences apply ord\t`],

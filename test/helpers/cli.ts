@@ -143,7 +143,14 @@ export async function inTerminal(
   args: readonly string[],
   { env, cwd, columns = 80, steps = [], program = [process.execPath, CLI] }: TerminalOptions,
 ): Promise<{ readonly code: number | null; readonly shown: string }> {
-  const job = { env, cwd, columns, steps, silenceMax: SILENCE_S_MAX, program: [...program, ...args] };
+  const job = {
+    env,
+    cwd,
+    columns,
+    steps,
+    silenceMax: SILENCE_S_MAX,
+    program: [...program, ...args],
+  };
   const child = spawn('python3', ['-c', PTY, JSON.stringify(job)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
