@@ -24,6 +24,7 @@ const SLOW = [
   'integration/start-refusals',
   'integration/start-signals',
   'integration/terminal',
+  'cli/commands',
   'api/concurrency-load',
   'integration/bench-smoke',
   'integration/pressure',
