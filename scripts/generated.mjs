@@ -1,7 +1,8 @@
 /**
  * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
  * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the
- * licences of the packages that are shipped, and the generated regions of pages (`scripts/reference`).
+ * licences of the packages that are shipped, the generated regions of pages (`scripts/reference`), and
+ * the shapes and operations of the Python client.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -15,6 +16,7 @@ const { openApiDocument } = await import('../dist/schema/openapi.js');
 const { statementsText } = await import('../dist/src/db/statements.js');
 const { referencePages } = await import('../dist/scripts/reference/pages.js');
 const { fillRegions } = await import('../dist/scripts/reference/regions.js');
+const { pythonFiles } = await import('../dist/scripts/reference/python.js');
 const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const document = path.join(root, 'docs/openapi.json');
 writeFileSync(document, JSON.stringify(openApiDocument(version)));
@@ -23,6 +25,9 @@ writeFileSync(path.join(root, 'THIRD-PARTY-LICENSES.txt'), thirdPartyText(root))
 for (const [page, regions] of Object.entries(referencePages())) {
   const file = path.join(root, page);
   writeFileSync(file, fillRegions(readFileSync(file, 'utf8'), regions));
+}
+for (const [file, text] of Object.entries(pythonFiles())) {
+  writeFileSync(path.join(root, file), text);
 }
 const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
 const { status } = spawnSync(process.execPath, [formatter, 'format', '--write', document], {
