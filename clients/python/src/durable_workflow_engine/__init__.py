@@ -5,6 +5,7 @@ from .client import Client
 from .errors import EngineError, FatalError, InstanceEnded, RetryableError, RunTimeout
 from .events import Change, Done, InstanceEvent, Output, RunResult, StateChange
 from .pages import AsyncPage, AsyncPages, Page
+from .worker import Context, ThreadContext, Worker
 
 __all__ = [
     "AsyncClient",
@@ -12,6 +13,7 @@ __all__ = [
     "AsyncPages",
     "Change",
     "Client",
+    "Context",
     "Done",
     "EngineError",
     "FatalError",
@@ -23,4 +25,6 @@ __all__ = [
     "RunResult",
     "RunTimeout",
     "StateChange",
+    "ThreadContext",
+    "Worker",
 ]

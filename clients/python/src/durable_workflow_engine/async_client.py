@@ -29,6 +29,7 @@ from ._stream import (
     check_stream,
     stream_arguments,
 )
+from .client import Client
 from .errors import EngineError, InstanceEnded, RunTimeout
 from .events import Change, InstanceEvent, Output, RunResult
 from .pages import AsyncPages, slice_of
@@ -83,6 +84,13 @@ class AsyncClient(AsyncOperations):
         super().__init__(self)
         self.instances = AsyncInstances(self)
         self.changes = AsyncChanges(self)
+
+    @classmethod
+    def like(cls, client: Client) -> Self:
+        """One for the same server, key and tenant as a blocking client."""
+        one = object.__new__(cls)
+        one._use(client.settings, httpx.AsyncClient(timeout=client.settings.timeout))
+        return one
 
     @property
     def settings(self) -> Settings:
