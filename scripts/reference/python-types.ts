@@ -23,11 +23,24 @@ const WORDS_NAMES: Readonly<Record<string, string>> = {
   'WorkerTask.state': 'TaskState',
   'CreateSequence.status': 'SequenceStatus',
   'MintKey.capabilities': 'Capability',
+  'Release.state': 'ReleaseState',
+  'CreateCredential.kind': 'CredentialKind',
+  'CreateSchedule.overlap_policy': 'OverlapPolicy',
+  'CreateSubscription.events': 'WebhookEvent',
+  'CreateTrigger.trigger_type': 'TriggerType',
+  'RuntimeCapabilities.kind': 'RuntimeKind',
+  'RuntimeCapabilities.trust': 'RuntimeTrust',
+  'RuntimeCapabilities.connectivity': 'RuntimeConnectivity',
 };
 
 /** The same for shapes. */
 const SHAPE_NAMES: Readonly<Record<string, string>> = {
-  'BlocksInjected.warnings': 'DefinitionWarning',
+  'BlocksInjected.warning': 'DefinitionWarning',
+  'RouterBlock.route': 'Route',
+  'StepBlock.delay': 'Delay',
+  'StepBlock.retry': 'Retry',
+  'StepBlock.send_window': 'SendWindow',
+  'StepBlock.wait_for_input': 'WaitForInput',
 };
 
 /** Words of Python, and names that a model of pydantic has for itself. */
@@ -164,9 +177,8 @@ export class PythonTypes {
 
   #name(shape: Shape, place: string): void {
     for (const one of (shape.anyOf ?? []) as Shape[]) this.#name(one, place);
-    for (const inner of [shape.items, shape.additionalProperties]) {
-      if (isShape(inner)) this.#name(inner, place);
-    }
+    if (isShape(shape.items)) this.#name(shape.items, singular(place));
+    if (isShape(shape.additionalProperties)) this.#name(shape.additionalProperties, place);
     const [parent = '', member = ''] = place.split('.');
     if (Array.isArray(shape.enum) && !this.isTag(parent, member)) {
       this.#nameWords(place, nameAt(place), shape);
@@ -204,6 +216,9 @@ export class PythonTypes {
 
 const isShape = (value: JsonValue | undefined): value is Shape =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Of a list that is named in the plural, what one of its items is called. */
+const singular = (place: string): string => place.replace(/ies$/, 'y').replace(/(?<=[^s])s$/, '');
 
 const nameAt = (place: string): string => place.split('.').map(pascalCase).join('');
 

@@ -1531,7 +1531,7 @@ class CredentialsOperations(Resource):
         tenant_id: str | None = None,
         id: str | None = None,
         name: str | None = None,
-        kind: models.CreateCredentialKind | None = None,
+        kind: models.CredentialKind | None = None,
         description: str | None = None,
         expires_at: datetime | str | None = None,
         refresh_url: str | None = None,
@@ -1574,7 +1574,7 @@ class CredentialsOperations(Resource):
         self,
         *,
         tenant_id: str | None = None,
-        kind: models.CreateCredentialKind | None = None,
+        kind: models.CredentialKind | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -1623,7 +1623,7 @@ class CredentialsOperations(Resource):
         *,
         name: str | None = None,
         value: str | None = None,
-        kind: models.CreateCredentialKind | None = None,
+        kind: models.CredentialKind | None = None,
         description: str | None = None,
         expires_at: datetime | str | None = None,
         refresh_url: str | None = None,
@@ -1848,7 +1848,7 @@ class WorkersOperations(Resource):
         worker_id: str,
         output: JsonObject,
         claim_epoch: int | None = None,
-        logs: Sequence[models.CompleteTaskLogs | JsonObject] | None = None,
+        logs: Sequence[models.CompleteTaskLog | JsonObject] | None = None,
     ) -> models.WorkerTask:
         """Complete a claimed task with its output.
 
@@ -1880,7 +1880,7 @@ class WorkersOperations(Resource):
         message: str,
         retryable: bool | None = None,
         claim_epoch: int | None = None,
-        logs: Sequence[models.CompleteTaskLogs | JsonObject] | None = None,
+        logs: Sequence[models.CompleteTaskLog | JsonObject] | None = None,
     ) -> models.WorkerTask:
         """Fail a claimed task.
 
@@ -2013,7 +2013,7 @@ class CronOperations(Resource):
         timeout: int | None = None,
         priority: models.Priority | None = None,
         enabled: bool | None = None,
-        overlap_policy: models.CreateScheduleOverlapPolicy | None = None,
+        overlap_policy: models.OverlapPolicy | None = None,
     ) -> models.ScheduleCreated:
         """Create a schedule that creates instances.
 
@@ -2115,7 +2115,7 @@ class CronOperations(Resource):
         context: models.CreateInstanceContext | JsonObject | None = None,
         timeout: int | None = None,
         priority: models.Priority | None = None,
-        overlap_policy: models.CreateScheduleOverlapPolicy | None = None,
+        overlap_policy: models.OverlapPolicy | None = None,
     ) -> models.CronSchedule:
         """Change a schedule.
 
@@ -3320,7 +3320,7 @@ class WebhooksOperations(Resource):
         *,
         url: str,
         tenant_id: str | None = None,
-        events: Sequence[models.CreateSubscriptionEvents] | None = None,
+        events: Sequence[models.WebhookEvent] | None = None,
         secret: str | None = None,
     ) -> models.SubscriptionCreated:
         """Be told of ended instances of the tenant. The secret is shown in this answer only.
@@ -3392,7 +3392,7 @@ class WebhooksOperations(Resource):
         id: str,
         *,
         url: str | None = None,
-        events: Sequence[models.CreateSubscriptionEvents] | None = None,
+        events: Sequence[models.WebhookEvent] | None = None,
         secret: str | None = None,
     ) -> models.WebhookSubscription:
         """Change a webhook subscription; a new secret signs from the next attempt on.
@@ -3432,7 +3432,7 @@ class WebhooksOperations(Resource):
         self,
         id: str,
         *,
-        event_type: models.CreateSubscriptionEvents | None = None,
+        event_type: models.WebhookEvent | None = None,
         delivered: bool | None = None,
         error_class: models.DeliveryAttemptErrorClass | None = None,
         limit: int | None = None,
@@ -3515,7 +3515,7 @@ class WebhooksOperations(Resource):
         self,
         *,
         url: str | None = None,
-        event_type: models.CreateSubscriptionEvents | None = None,
+        event_type: models.WebhookEvent | None = None,
         delivered: bool | None = None,
         error_class: models.DeliveryAttemptErrorClass | None = None,
         limit: int | None = None,
@@ -3565,7 +3565,7 @@ class TriggersOperations(Resource):
         tenant_id: str | None = None,
         version: int | None = None,
         namespace: str | None = None,
-        trigger_type: models.CreateTriggerTriggerType | None = None,
+        trigger_type: models.TriggerType | None = None,
         secret: str | None = None,
         config: JsonObject | None = None,
         enabled: bool | None = None,
@@ -3611,7 +3611,7 @@ class TriggersOperations(Resource):
         tenant_id: str | None = None,
         namespace: str | None = None,
         sequence_name: str | None = None,
-        trigger_type: models.CreateTriggerTriggerType | None = None,
+        trigger_type: models.TriggerType | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,

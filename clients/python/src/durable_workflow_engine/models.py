@@ -84,14 +84,6 @@ ContinuityExecutionState = Annotated[
     ],
     Open,
 ]
-CreateCredentialKind = Annotated[
-    Literal[
-        "api_key",
-        "oauth2",
-        "basic",
-    ],
-    Open,
-]
 CreateHandoffClassification = Annotated[
     Literal[
         "public",
@@ -108,26 +100,11 @@ CreateReleaseInFlightPolicy = Annotated[
     ],
     Open,
 ]
-CreateScheduleOverlapPolicy = Annotated[
+CredentialKind = Annotated[
     Literal[
-        "allow",
-        "skip",
-        "buffer_one",
-        "cancel_previous",
-    ],
-    Open,
-]
-CreateSubscriptionEvents = Annotated[
-    Literal[
-        "instance.completed",
-        "instance.failed",
-    ],
-    Open,
-]
-CreateTriggerTriggerType = Annotated[
-    Literal[
-        "webhook",
-        "event",
+        "api_key",
+        "oauth2",
+        "basic",
     ],
     Open,
 ]
@@ -217,24 +194,11 @@ EffectReceiptState = Annotated[
     ],
     Open,
 ]
-EvaluationReportGatesVerdict = Annotated[
+EvaluationReportGateVerdict = Annotated[
     Literal[
         "pass",
         "fail",
         "inconclusive",
-    ],
-    Open,
-]
-EvaluationReportReleaseState = Annotated[
-    Literal[
-        "draft",
-        "validating",
-        "ready",
-        "canary",
-        "promoted",
-        "paused",
-        "rolled_back",
-        "failed",
     ],
     Open,
 ]
@@ -288,7 +252,7 @@ GateMetric = Annotated[
     ],
     Open,
 ]
-HandoffPreviewFindingsStatus = Annotated[
+HandoffPreviewFindingStatus = Annotated[
     Literal[
         "pass",
         "fail",
@@ -320,34 +284,6 @@ InstanceState = Annotated[
         "failed",
         "completed",
         "cancelled",
-    ],
-    Open,
-]
-LocalityPolicyRulesAllowedConnectivity = Annotated[
-    Literal[
-        "offline",
-        "metered",
-        "wifi",
-        "ethernet",
-    ],
-    Open,
-]
-LocalityPolicyRulesAllowedRuntimeKinds = Annotated[
-    Literal[
-        "server",
-        "edge",
-        "mobile",
-        "desktop",
-        "browser",
-    ],
-    Open,
-]
-LocalityPolicyRulesMinimumTrust = Annotated[
-    Literal[
-        "unverified",
-        "registered",
-        "signed",
-        "attested",
     ],
     Open,
 ]
@@ -403,7 +339,16 @@ OutboxEntryStatus = Annotated[
     ],
     Open,
 ]
-PlacementDecisionCandidatesOutcome = Annotated[
+OverlapPolicy = Annotated[
+    Literal[
+        "allow",
+        "skip",
+        "buffer_one",
+        "cancel_previous",
+    ],
+    Open,
+]
+PlacementDecisionCandidateOutcome = Annotated[
     Literal[
         "allow",
         "deny",
@@ -431,6 +376,47 @@ RegisterRuntimeCapabilitiesTrust = Annotated[
     Literal[
         "unverified",
         "registered",
+    ],
+    Open,
+]
+ReleaseState = Annotated[
+    Literal[
+        "draft",
+        "validating",
+        "ready",
+        "canary",
+        "promoted",
+        "paused",
+        "rolled_back",
+        "failed",
+    ],
+    Open,
+]
+RuntimeConnectivity = Annotated[
+    Literal[
+        "offline",
+        "metered",
+        "wifi",
+        "ethernet",
+    ],
+    Open,
+]
+RuntimeKind = Annotated[
+    Literal[
+        "server",
+        "edge",
+        "mobile",
+        "desktop",
+        "browser",
+    ],
+    Open,
+]
+RuntimeTrust = Annotated[
+    Literal[
+        "unverified",
+        "registered",
+        "signed",
+        "attested",
     ],
     Open,
 ]
@@ -478,6 +464,13 @@ TransformTransform = Annotated[
     ],
     Open,
 ]
+TriggerType = Annotated[
+    Literal[
+        "webhook",
+        "event",
+    ],
+    Open,
+]
 WaitKind = Annotated[
     Literal[
         "pause",
@@ -504,6 +497,13 @@ WaitReason = Annotated[
         "transferring",
         "moved",
         "imported",
+    ],
+    Open,
+]
+WebhookEvent = Annotated[
+    Literal[
+        "instance.completed",
+        "instance.failed",
     ],
     Open,
 ]
@@ -976,10 +976,10 @@ class CompleteTask(Model):
     output: dict[str, Any]
     claim_epoch: int | None = None
     """That of the claim; asked for by some deployments."""
-    logs: list[CompleteTaskLogs] | None = None
+    logs: list[CompleteTaskLog] | None = None
 
 
-class CompleteTaskLogs(Model):
+class CompleteTaskLog(Model):
     ts: datetime | None = None
     level: str | None = None
     message: str
@@ -991,7 +991,7 @@ class CompleteTaskResult(Model):
     output: dict[str, Any]
     claim_epoch: int | None = None
     """That of the claim; asked for by some deployments."""
-    logs: list[CompleteTaskLogs] | None = None
+    logs: list[CompleteTaskLog] | None = None
 
 
 class ContextPatched(Model):
@@ -1041,7 +1041,7 @@ class CreateCredential(Model):
     """The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name
     a member: {{secrets.id.member}}. No answer ever has it.
     """
-    kind: CreateCredentialKind | None = None
+    kind: CredentialKind | None = None
     """For people; nothing follows from it. Default: "api_key"."""
     description: str | None = None
     expires_at: datetime | None = None
@@ -1175,7 +1175,7 @@ class CreateSchedule(Model):
     """Any case is accepted. Default: "normal"."""
     enabled: bool | None = None
     """Default: True."""
-    overlap_policy: CreateScheduleOverlapPolicy | None = None
+    overlap_policy: OverlapPolicy | None = None
     """What a fire does while an earlier run has not ended. Default: "allow"."""
 
 
@@ -1224,7 +1224,7 @@ class CreateSubscription(Model):
     """The same as in the header x-tenant-id when that is sent."""
     url: str
     """http or https, without credentials; a public address unless the deployment says else."""
-    events: list[CreateSubscriptionEvents] | None = None
+    events: list[WebhookEvent] | None = None
     """All that there are when absent."""
     secret: str | None = None
     """Made by the server when absent. What its webhooks are signed with."""
@@ -1241,7 +1241,7 @@ class CreateTrigger(Model):
     """Pins this version. When absent: as a creation by name chooses one."""
     namespace: str | None = None
     """Default: "default"."""
-    trigger_type: CreateTriggerTriggerType | None = None
+    trigger_type: TriggerType | None = None
     """webhook: by a signed request to /webhooks/{slug}. event: by every event with a name.
     Default: "webhook".
     """
@@ -1261,7 +1261,7 @@ class Credential(Model):
     id: str
     tenant_id: str
     name: str
-    kind: CreateCredentialKind
+    kind: CredentialKind
     description: str | None
     enabled: bool
     expires_at: datetime | None
@@ -1285,7 +1285,7 @@ class CronSchedule(Model):
     context: CronScheduleContext
     priority: ShownPriority
     timeout: int | None
-    overlap_policy: CreateScheduleOverlapPolicy
+    overlap_policy: OverlapPolicy
     """What a fire does while an earlier run has not ended."""
     skipped_fires: int
     last_skipped_at: datetime | None
@@ -1324,11 +1324,32 @@ class DefinitionWarning(Model):
     """What was probably meant."""
 
 
+class Delay(Model):
+    """Waits before the first try."""
+
+    duration: int | None = None
+    """How long to wait. Milliseconds."""
+    fire_at_local: str | None = None
+    """Waits until this time: YYYY-MM-DDTHH:MM:SS. Not together with a duration."""
+    timezone: str | None = None
+    """Of fire_at_local; else the zone of the instance. IANA time zone, such as Europe/Berlin."""
+    business_days_only: bool | None = None
+    """Saturdays, Sundays and holidays move the end of the wait to the next business day.
+    Default: False.
+    """
+    jitter: int | None = None
+    """The end of the wait is moved by a random time, by at most this much either way.
+    Milliseconds.
+    """
+    holidays: list[str] | None = None
+    """Days that are no business days, beside those in context.config.holidays."""
+
+
 class DeliveryAttempt(Model):
     id: str
     delivery_id: str
     url: str
-    event_type: CreateSubscriptionEvents
+    event_type: WebhookEvent
     instance_id: str | None = None
     attempt_number: int
     """Counts from 1."""
@@ -1345,7 +1366,7 @@ class DeliveryAttempt(Model):
 class DeliverySummary(Model):
     delivery_id: str
     url: str
-    event_type: CreateSubscriptionEvents
+    event_type: WebhookEvent
     instance_id: str | None = None
     attempts: int
     delivered: bool
@@ -1412,9 +1433,9 @@ class EvaluationReport(Model):
     baseline_history: EvaluationReportBaseline | None = None
     """The newest runs of the baseline before the canary, for gates that have too few since then."""
     candidate: EvaluationReportBaseline
-    gates: list[EvaluationReportGates]
+    gates: list[EvaluationReportGate]
     auto_rolled_back: bool
-    release_state: EvaluationReportReleaseState
+    release_state: ReleaseState
 
 
 class EvaluationReportBaseline(Model):
@@ -1424,11 +1445,11 @@ class EvaluationReportBaseline(Model):
     cancelled: int
 
 
-class EvaluationReportGates(Model):
+class EvaluationReportGate(Model):
     gate: Gate
     baseline_rate: float | None = None
     candidate_rate: float | None = None
-    verdict: EvaluationReportGatesVerdict
+    verdict: EvaluationReportGateVerdict
 
 
 class EventDetails(Model):
@@ -1530,7 +1551,7 @@ class FailTask(Model):
     """Default: False."""
     claim_epoch: int | None = None
     """That of the claim; asked for by some deployments."""
-    logs: list[CompleteTaskLogs] | None = None
+    logs: list[CompleteTaskLog] | None = None
 
 
 class FailTaskResult(Model):
@@ -1541,7 +1562,7 @@ class FailTaskResult(Model):
     """Default: False."""
     claim_epoch: int | None = None
     """That of the claim; asked for by some deployments."""
-    logs: list[CompleteTaskLogs] | None = None
+    logs: list[CompleteTaskLog] | None = None
 
 
 class Failure(Model):
@@ -1720,16 +1741,16 @@ class HandoffPreview(Model):
     source_runtime_id: str
     destination_runtime_id: str
     compatible: bool
-    findings: list[HandoffPreviewFindings]
+    findings: list[HandoffPreviewFinding]
     unresolved_effects: list[EffectReceipt]
     placement_decision: PlacementDecision
     placement_decision_id: str
     preview_sha256: str
 
 
-class HandoffPreviewFindings(Model):
+class HandoffPreviewFinding(Model):
     code: str
-    status: HandoffPreviewFindingsStatus
+    status: HandoffPreviewFindingStatus
     summary: str
     remedy: str | None = None
     """What would change that, where the execution itself is in the way."""
@@ -1919,19 +1940,19 @@ class LocalityPolicy(Model):
     """Where data of a classification may go; all rules of it hold together."""
 
     version: int
-    rules: list[LocalityPolicyRules]
+    rules: list[LocalityPolicyRule]
 
 
-class LocalityPolicyRules(Model):
+class LocalityPolicyRule(Model):
     classification: CreateHandoffClassification
     allowed_runtime_ids: list[str] | None = None
-    allowed_runtime_kinds: list[LocalityPolicyRulesAllowedRuntimeKinds] | None = None
+    allowed_runtime_kinds: list[RuntimeKind] | None = None
     allowed_regions: list[str] | None = None
-    minimum_trust: LocalityPolicyRulesMinimumTrust | None = None
+    minimum_trust: RuntimeTrust | None = None
     require_offline: bool | None = None
     require_hardware: str | None = None
     """At most 256 bytes."""
-    allowed_connectivity: list[LocalityPolicyRulesAllowedConnectivity] | None = None
+    allowed_connectivity: list[RuntimeConnectivity] | None = None
     minimum_battery_percent: int | None = None
     maximum_cost_microunits: int | None = None
     maximum_latency_ms: int | None = None
@@ -2156,7 +2177,7 @@ class OpenApiDocumentInfo(Model):
 class OutboxEntry(Model):
     id: str
     url: str
-    event_type: CreateSubscriptionEvents
+    event_type: WebhookEvent
     instance_id: str | None = None
     payload: WebhookBody
     attempts: int
@@ -2243,19 +2264,19 @@ class PlacementDecision(Model):
     policy: LocalityPolicy | None = None
     classification: CreateHandoffClassification
     policy_version: int | None
-    candidates: list[PlacementDecisionCandidates]
+    candidates: list[PlacementDecisionCandidate]
     created_at: datetime
 
 
-class PlacementDecisionCandidates(Model):
+class PlacementDecisionCandidate(Model):
     runtime_id: str
-    outcome: PlacementDecisionCandidatesOutcome
+    outcome: PlacementDecisionCandidateOutcome
     score: int
-    score_factors: PlacementDecisionCandidatesScoreFactors
+    score_factors: PlacementDecisionCandidateScoreFactors
     finding_codes: list[str]
 
 
-class PlacementDecisionCandidatesScoreFactors(Model):
+class PlacementDecisionCandidateScoreFactors(Model):
     trust: int
     current_runtime: int
     offline_capable: int
@@ -2410,7 +2431,7 @@ class RateLimit(Model):
 
 class RedeliverPreview(Model):
     url: str
-    event_type: CreateSubscriptionEvents
+    event_type: WebhookEvent
     payload_bytes: int
     will_be_signed: bool
     previous_delivery_id: str | None = None
@@ -2437,7 +2458,7 @@ class RegisterRuntimeCapabilities(Model):
     """
 
     runtime_id: str
-    kind: LocalityPolicyRulesAllowedRuntimeKinds
+    kind: RuntimeKind
     trust: RegisterRuntimeCapabilitiesTrust
     handlers: list[str] | None = None
     plugins: list[str] | None = None
@@ -2446,7 +2467,7 @@ class RegisterRuntimeCapabilities(Model):
     hardware: list[str] | None = None
     offline_capable: bool | None = None
     draining: bool | None = None
-    connectivity: LocalityPolicyRulesAllowedConnectivity | None = None
+    connectivity: RuntimeConnectivity | None = None
     battery_percent: int | None = None
     estimated_cost_microunits: int | None = None
     estimated_latency_ms: int | None = None
@@ -2466,7 +2487,7 @@ class Release(Model):
     baseline_version: int
     candidate_sequence_id: str
     candidate_version: int
-    state: EvaluationReportReleaseState
+    state: ReleaseState
     canary_percent: int
     """What was asked for last; 0 before the first canary."""
     gates: list[Gate] | None = None
@@ -2487,8 +2508,8 @@ class ReleaseDecision(Model):
 
     id: str
     release_id: str
-    from_state: EvaluationReportReleaseState
-    to_state: EvaluationReportReleaseState
+    from_state: ReleaseState
+    to_state: ReleaseState
     actor: str
     """operator, validation, deprecation, or gate:<metric>."""
     reason: str
@@ -2505,7 +2526,7 @@ class Requirements(Model):
     hardware: list[str] | None = None
     requires_network: bool | None = None
     requires_human_ui: bool | None = None
-    minimum_trust: LocalityPolicyRulesMinimumTrust | None = None
+    minimum_trust: RuntimeTrust | None = None
 
 
 class ResolveEffect(Model):
@@ -2527,12 +2548,36 @@ class ResumedFrom(Model):
     signals_enqueued: int
 
 
+class Retry(Model):
+    """What is done after a failed try. initial_backoff must not be above max_backoff."""
+
+    max_attempts: int
+    """Tries in total."""
+    initial_backoff: int | None = None
+    """The wait after the first try. Milliseconds. Default: 1000."""
+    max_backoff: int | None = None
+    """No wait is longer. Milliseconds. Default: 60000."""
+    backoff_multiplier: float | None = None
+    """Each wait is this many times the one before. Default: 2."""
+    retry_if: str | None = None
+    """Asked after each failure, which it sees as _error. No further try if false."""
+    non_retryable_codes: list[str] | None = None
+    """An error with one of these codes is not tried again."""
+
+
 class RollbackCapsule(Model):
     capsule_id: str
     payload_artifact: PayloadArtifact
     manifest_sha256: str
     public_key: str
     signature: str
+
+
+class Route(Model):
+    condition: str
+    """When the route is taken."""
+    blocks: list[Block]
+    """What runs then."""
 
 
 class RouterBlock(Model):
@@ -2552,17 +2597,10 @@ class RouterBlock(Model):
     """How long the block may take; past it, all inside is cut off and it has failed.
     Milliseconds.
     """
-    routes: list[RouterBlockRoutes] | None = None
+    routes: list[Route] | None = None
     """Asked in order; the first that holds runs."""
     default: list[Block] | None = None
     """What runs when no condition holds."""
-
-
-class RouterBlockRoutes(Model):
-    condition: str
-    """When the route is taken."""
-    blocks: list[Block]
-    """What runs then."""
 
 
 class RunSchedule(Model):
@@ -2576,8 +2614,8 @@ class RuntimeCapabilities(Model):
     """What a runtime says of itself; live until expires_at."""
 
     runtime_id: str
-    kind: LocalityPolicyRulesAllowedRuntimeKinds
-    trust: LocalityPolicyRulesMinimumTrust
+    kind: RuntimeKind
+    trust: RuntimeTrust
     handlers: list[str] | None = None
     plugins: list[str] | None = None
     credentials: list[str] | None = None
@@ -2585,7 +2623,7 @@ class RuntimeCapabilities(Model):
     hardware: list[str] | None = None
     offline_capable: bool
     draining: bool
-    connectivity: LocalityPolicyRulesAllowedConnectivity | None = None
+    connectivity: RuntimeConnectivity | None = None
     battery_percent: int | None = None
     estimated_cost_microunits: int | None = None
     estimated_latency_ms: int | None = None
@@ -2683,6 +2721,19 @@ class SendSignalSignalType(Model):
     custom: str
 
 
+class SendWindow(Model):
+    """Waits until an hour in which the step may start. The two hours must differ; a window may
+    go over midnight.
+    """
+
+    start_hour: int | None = None
+    """The first hour in which it is open. Default: 9."""
+    end_hour: int | None = None
+    """The hour in which it closes: no longer open. Default: 17."""
+    days: list[int] | None = None
+    """On which days: 0 is Monday, 6 is Sunday. Empty: every day."""
+
+
 class SequenceCreated(Model):
     id: str
     warnings: list[DefinitionWarning] | None = None
@@ -2777,9 +2828,9 @@ class StepBlock(Model):
     PATCH, DELETE, HEAD), headers, body, timeout_ms (default 10000). fail: message, retryable.
     transform: anything. assert: condition (required), message.
     """
-    delay: StepBlockDelay | None = None
+    delay: Delay | None = None
     """Waits before the first try."""
-    retry: StepBlockRetry | None = None
+    retry: Retry | None = None
     """What is done after a failed try. initial_backoff must not be above max_backoff."""
     queue_timeout: int | None = None
     """How long a task may wait for a worker; past it, the try has failed. Milliseconds."""
@@ -2789,7 +2840,7 @@ class StepBlock(Model):
     """
     on_deadline_breach: StepBlockOnDeadlineBreach | None = None
     """What is called, once, when the deadline has passed."""
-    send_window: StepBlockSendWindow | None = None
+    send_window: SendWindow | None = None
     """Waits until an hour in which the step may start. The two hours must differ; a window may
     go over midnight.
     """
@@ -2809,7 +2860,7 @@ class StepBlock(Model):
     """
     merge_output: bool | None = None
     """Whether a worker's output is merged into context.data. Default: True."""
-    wait_for_input: StepBlockWaitForInput | None = None
+    wait_for_input: WaitForInput | None = None
     """A person has to answer before the first try."""
     context_access: Literal[False] | None = None
     """Not supported."""
@@ -2821,27 +2872,6 @@ class StepBlock(Model):
     """Not supported."""
 
 
-class StepBlockDelay(Model):
-    """Waits before the first try."""
-
-    duration: int | None = None
-    """How long to wait. Milliseconds."""
-    fire_at_local: str | None = None
-    """Waits until this time: YYYY-MM-DDTHH:MM:SS. Not together with a duration."""
-    timezone: str | None = None
-    """Of fire_at_local; else the zone of the instance. IANA time zone, such as Europe/Berlin."""
-    business_days_only: bool | None = None
-    """Saturdays, Sundays and holidays move the end of the wait to the next business day.
-    Default: False.
-    """
-    jitter: int | None = None
-    """The end of the wait is moved by a random time, by at most this much either way.
-    Milliseconds.
-    """
-    holidays: list[str] | None = None
-    """Days that are no business days, beside those in context.config.holidays."""
-
-
 class StepBlockOnDeadlineBreach(Model):
     """What is called, once, when the deadline has passed."""
 
@@ -2851,55 +2881,6 @@ class StepBlockOnDeadlineBreach(Model):
     """Its parameters, with templates; the server adds _breach_block_id, _breach_instance_id,
     _breach_elapsed_ms and _breach_deadline_ms.
     """
-
-
-class StepBlockRetry(Model):
-    """What is done after a failed try. initial_backoff must not be above max_backoff."""
-
-    max_attempts: int
-    """Tries in total."""
-    initial_backoff: int | None = None
-    """The wait after the first try. Milliseconds. Default: 1000."""
-    max_backoff: int | None = None
-    """No wait is longer. Milliseconds. Default: 60000."""
-    backoff_multiplier: float | None = None
-    """Each wait is this many times the one before. Default: 2."""
-    retry_if: str | None = None
-    """Asked after each failure, which it sees as _error. No further try if false."""
-    non_retryable_codes: list[str] | None = None
-    """An error with one of these codes is not tried again."""
-
-
-class StepBlockSendWindow(Model):
-    """Waits until an hour in which the step may start. The two hours must differ; a window may
-    go over midnight.
-    """
-
-    start_hour: int | None = None
-    """The first hour in which it is open. Default: 9."""
-    end_hour: int | None = None
-    """The hour in which it closes: no longer open. Default: 17."""
-    days: list[int] | None = None
-    """On which days: 0 is Monday, 6 is Sunday. Empty: every day."""
-
-
-class StepBlockWaitForInput(Model):
-    """A person has to answer before the first try."""
-
-    prompt: str | None = None
-    """What the person is asked; may hold templates. Default: ""."""
-    choices: list[GateChoice] | None = None
-    """What can be answered. When absent: Yes (yes) and No (no). Each value once."""
-    store_as: str | None = None
-    """The key of context.data for the value; the id of the block when absent. Not __proto__,
-    constructor or prototype.
-    """
-    timeout: int | None = None
-    """How long to wait for the answer; for ever when absent. Milliseconds."""
-    escalation_handler: str | None = None
-    """When the time is over, the step completes with an output that names it, and does not fail."""
-    allow_comment: bool | None = None
-    """Whether the answer may have a comment. Default: False."""
 
 
 class StepLogLine(Model):
@@ -2970,7 +2951,7 @@ class SubscriptionCreated(Model):
     id: str
     tenant_id: str
     url: str
-    events: list[CreateSubscriptionEvents]
+    events: list[WebhookEvent]
     created_at: datetime
     updated_at: datetime
     secret: str
@@ -3050,14 +3031,14 @@ class TenantLimits(Model):
 
 class Timeline(Model):
     instance: TimelineInstance
-    state_transitions: list[TimelineStateTransitions]
-    entries: list[TimelineEntries]
+    state_transitions: list[TimelineStateTransition]
+    entries: list[TimelineEntry]
     offset: int
     limit: int
     has_more: bool
 
 
-class TimelineEntries(Model):
+class TimelineEntry(Model):
     block_id: str
     attempt: int
     completed_at: datetime
@@ -3075,7 +3056,7 @@ class TimelineInstance(Model):
     context: InstanceContext | None = None
 
 
-class TimelineStateTransitions(Model):
+class TimelineStateTransition(Model):
     from_state: InstanceState | None = None
     to_state: InstanceState | None = None
     at: datetime
@@ -3115,7 +3096,7 @@ class Trigger(Model):
     namespace: str
     sequence_name: str
     version: int | None
-    trigger_type: CreateTriggerTriggerType
+    trigger_type: TriggerType
     secret: str | None
     """[REDACTED] when there is one."""
     config: dict[str, Any]
@@ -3161,7 +3142,7 @@ class UpdateCredential(Model):
     """The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name
     a member: {{secrets.id.member}}. No answer ever has it.
     """
-    kind: CreateCredentialKind | None = None
+    kind: CredentialKind | None = None
     description: str | None = None
     expires_at: datetime | None = None
     """From then on it is as if it did not exist."""
@@ -3194,7 +3175,7 @@ class UpdateSchedule(Model):
     """
     priority: Priority | None = None
     """Any case is accepted."""
-    overlap_policy: CreateScheduleOverlapPolicy | None = None
+    overlap_policy: OverlapPolicy | None = None
     """What a fire does while an earlier run has not ended."""
 
 
@@ -3203,7 +3184,7 @@ class UpdateSubscription(Model):
 
     url: str | None = None
     """http or https, without credentials; a public address unless the deployment says else."""
-    events: list[CreateSubscriptionEvents] | None = None
+    events: list[WebhookEvent] | None = None
     secret: str | None = None
     """What its webhooks are signed with."""
 
@@ -3241,7 +3222,7 @@ class ValidationReport(Model):
     divergences: list[Divergence]
     inconclusive_runs: list[InconclusiveRun] | None = None
     """The first 20 of those that show nothing, and why; left out without any."""
-    release_state: EvaluationReportReleaseState
+    release_state: ReleaseState
 
 
 class ValidationSummary(Model):
@@ -3295,13 +3276,32 @@ class Wait(Model):
     child_state: InstanceState | None = None
     key: str | None = None
     max_concurrency: int | None = None
-    holders: list[WaitHolders] | None = None
+    holders: list[WaitHolder] | None = None
     ahead: int | None = None
     """Instances that wait before it, 10000 at most."""
     limit: WaitLimit | None = None
 
 
-class WaitHolders(Model):
+class WaitForInput(Model):
+    """A person has to answer before the first try."""
+
+    prompt: str | None = None
+    """What the person is asked; may hold templates. Default: ""."""
+    choices: list[GateChoice] | None = None
+    """What can be answered. When absent: Yes (yes) and No (no). Each value once."""
+    store_as: str | None = None
+    """The key of context.data for the value; the id of the block when absent. Not __proto__,
+    constructor or prototype.
+    """
+    timeout: int | None = None
+    """How long to wait for the answer; for ever when absent. Milliseconds."""
+    escalation_handler: str | None = None
+    """When the time is over, the step completes with an output that names it, and does not fail."""
+    allow_comment: bool | None = None
+    """Whether the answer may have a comment. Default: False."""
+
+
+class WaitHolder(Model):
     instance_id: str
     state: InstanceState
 
@@ -3318,7 +3318,7 @@ class WaitWorkers(Model):
 
 
 class WebhookBody(Model):
-    event_type: CreateSubscriptionEvents
+    event_type: WebhookEvent
     instance_id: str
     timestamp: datetime
     tenant_id: str | None = None
@@ -3336,7 +3336,7 @@ class WebhookSubscription(Model):
     id: str
     tenant_id: str
     url: str
-    events: list[CreateSubscriptionEvents]
+    events: list[WebhookEvent]
     created_at: datetime
     updated_at: datetime
 

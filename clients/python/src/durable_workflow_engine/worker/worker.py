@@ -221,8 +221,8 @@ class Worker:
             left += [self._parked] if self._parked is not None else []
             for job in self._jobs.values():
                 job.lose()
-            for task in left:
-                task.cancel()
+            for one in left:
+                one.cancel()
             await asyncio.gather(*left, return_exceptions=True)
 
     async def _introduce(self, client: AsyncClient) -> None:
