@@ -73,11 +73,12 @@ class _Cut(httpx.SyncByteStream):
         self._left = events
 
     def __iter__(self) -> Iterator[bytes]:
-        for line in self._response.iter_lines():
-            yield f"{line}\n".encode()
-            self._left -= line == ""
-            if self._left == 0:
-                raise httpx.ReadError("the connection is gone")
+        for chunk in self._response.iter_raw():
+            for line in chunk.splitlines(keepends=True):
+                yield line
+                self._left -= line == b"\n"
+                if self._left == 0:
+                    raise httpx.ReadError("the connection is gone")
 
     def close(self) -> None:
         self._response.close()

@@ -195,6 +195,13 @@ def test_run_gives_the_outputs(client: Client) -> None:
     assert asyncio.run(asynchronously()) == {"greet": {"hello": "Bob"}}
 
 
+def test_outputs_may_hold_what_ends_a_line_elsewhere(client: Client) -> None:
+    stored(client, GREET)
+    name = "one\u2028two\u0085three\nfour\r"
+    result = client.instances.run("test", {"name": name}, timeout=60)
+    assert result.outputs == {"greet": {"hello": name}}
+
+
 def test_run_raises_what_an_instance_failed_of(client: Client) -> None:
     stored(client, models.StepBlock(id="no", handler="fail", params={"message": "no way"}))
     with pytest.raises(InstanceEnded, match="no way") as raised:

@@ -30,16 +30,26 @@ class ServerSentEvent:
 
 
 class Lines:
-    """Puts lines together to events (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
+    """From bytes to events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+    Lines end where the bytes say so: data may hold what Unicode takes for the end of a line.
+    """
 
     def __init__(self) -> None:
+        self._rest = b""
         self._event = ServerSentEvent()
 
-    def take(self, line: str) -> ServerSentEvent | None:
-        """The event that the line ends, which may have an id alone."""
-        if line == "":
-            event, self._event = self._event, ServerSentEvent()
-            return event if event.data or event.id is not None else None
+    def feed(self, chunk: bytes) -> Iterator[ServerSentEvent]:
+        """The events that end in this chunk; one may have an id alone."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            self._take(line.removesuffix(b"\r").decode())
+            if line in (b"", b"\r"):
+                event, self._event = self._event, ServerSentEvent()
+                if event.data or event.id is not None:
+                    yield event
+
+    def _take(self, line: str) -> None:
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "event":
@@ -48,7 +58,6 @@ class Lines:
             self._event.data.append(value)
         elif name == "id":
             self._event.id = value
-        return None
 
 
 class Following:

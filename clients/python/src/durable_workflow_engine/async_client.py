@@ -178,10 +178,9 @@ class AsyncClient(AsyncOperations):
             if not response.is_success:
                 await response.aread()
             check_stream(response)
-            async for line in response.aiter_lines():
+            async for chunk in response.aiter_bytes():
                 following.heard()
-                event = lines.take(line)
-                if event is not None:
+                for event in lines.feed(chunk):
                     yield event
 
 

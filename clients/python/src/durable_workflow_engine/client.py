@@ -175,11 +175,9 @@ class Client(Operations):
             if not response.is_success:
                 response.read()
             check_stream(response)
-            for line in response.iter_lines():
+            for chunk in response.iter_bytes():
                 following.heard()
-                event = lines.take(line)
-                if event is not None:
-                    yield event
+                yield from lines.feed(chunk)
                 if deadline is not None and time.monotonic() >= deadline:
                     return
 

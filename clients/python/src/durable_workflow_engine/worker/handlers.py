@@ -37,7 +37,7 @@ class Handler:
 
     async def run(
         self, task: WorkerTask, context: Context | ThreadContext, threads: Executor
-    ) -> Any:
+    ) -> dict[str, Any]:
         """The output, ready to be sent.
 
         Raises:

@@ -157,7 +157,7 @@ class Worker:
         stopping = asyncio.ensure_future(self._stopping.wait())
         refused = self._talk.refused
         try:
-            ends = [stopping, refused, *background]
+            ends: list[asyncio.Future[Any]] = [stopping, refused, *background]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             for task in background:
                 # It ends by itself only when it is broken.
@@ -170,7 +170,7 @@ class Worker:
             self._talk.close()
             for job in self._jobs.values():
                 job.lose()
-            left = [stopping, *background, *self._beats, *self._jobs]
+            left: list[asyncio.Future[Any]] = [stopping, *background, *self._beats, *self._jobs]
             for one in left:
                 one.cancel()
             await asyncio.gather(*left, return_exceptions=True)
