@@ -165,15 +165,15 @@ def test_a_retryable_error_is_tried_again_from_the_checkpoint(client: Client) ->
 
 
 def test_other_exceptions_are_final_and_leave_their_trace_in_the_logs(client: Client) -> None:
-    def fail(params: dict[str, Any]) -> None:
+    def pick(params: dict[str, Any]) -> None:
         if params["kind"] == "fatal":
             raise FatalError("sold out")
         raise KeyError("nowhere")
 
-    with serving(client, {"fail": fail}):
+    with serving(client, {"pick": pick}):
         for kind, message in [("fatal", "sold out"), ("other", "KeyError: 'nowhere'")]:
             client.sequences.create(
-                name=kind, version=1, blocks=[step("fail", params={"kind": kind})]
+                name=kind, version=1, blocks=[step("pick", params={"kind": kind})]
             )
             with pytest.raises(InstanceEnded, match=message):
                 client.instances.run(kind, timeout=LONG)
