@@ -18,6 +18,7 @@ const SLOW = [
   'integration/continuity-migration-crash',
   'integration/two-engines',
   'integration/proxies',
+  'integration/python',
   'api/shards',
   'api/stream',
   'integration/start-refusals',
