@@ -115,6 +115,14 @@ async def _object(_: Any) -> Any:
     return {"what": object()}
 
 
+async def _nan(_: Any) -> Any:
+    return {"number": float("nan")}
+
+
+async def _checkpoint(_: Any, ctx: Context) -> None:
+    await ctx.checkpoint({"what": object()})
+
+
 async def _large(_: Any) -> Any:
     return {"text": "x" * 2_000_000}
 
@@ -126,6 +134,8 @@ async def _large(_: Any) -> Any:
         (_list, "the handler it gave a list; an output is an object"),
         (_other, "the handler it gave no valid output: charge: Field required"),
         (_object, "object has no form in JSON"),
+        (_nan, "nan has no form in JSON"),
+        (_checkpoint, "TypeError: object has no form in JSON"),
         (_large, "the output was refused"),
     ],
 )

@@ -6,6 +6,7 @@ kept, and so are words that are none of those listed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -46,7 +47,10 @@ def encode(value: Any) -> Any:
 
     Raises:
         TypeError: something in it has no form in JSON.
+        ValueError: so has a number that is not finite.
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} has no form in JSON")
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, BaseModel):

@@ -42,7 +42,7 @@ class Settings:
     """What the requests of a client have in common."""
 
     url: str
-    api_key: str | None
+    api_key: str | None = field(repr=False)
     tenant: str | None
     namespace: str
     #: Seconds without a word of the server.

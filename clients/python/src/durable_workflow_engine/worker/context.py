@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from .._model import encode
 from ..models import WorkerTask
 
 #: Of one try, and of one line, as the server takes them.
@@ -74,8 +75,9 @@ class Context(_Context):
 
         Raises:
             EngineError: it was refused, such as for its size.
+            TypeError, ValueError: it has no form in JSON.
         """
-        await self._save(state)
+        await self._save(encode(state))
 
 
 class ThreadContext(_Context):
@@ -90,10 +92,13 @@ class ThreadContext(_Context):
 
         Raises:
             EngineError: it was refused, such as for its size.
+            TypeError, ValueError: it has no form in JSON.
         """
 
+        encoded = encode(state)
+
         async def save() -> None:
-            await self._save(state)
+            await self._save(encoded)
 
         asyncio.run_coroutine_threadsafe(save(), self._loop).result()
 

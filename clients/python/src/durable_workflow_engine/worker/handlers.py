@@ -68,7 +68,7 @@ class Handler:
             return {}
         try:
             output = self._dumped(result)
-        except (ValidationError, TypeError, ValueError) as error:
+        except (ValidationError, TypeError, ValueError, RecursionError) as error:
             why = _told(error) if isinstance(error, ValidationError) else str(error)
             raise FatalError(f"the handler {self.name} gave no valid output: {why}") from error
         if not isinstance(output, dict):
@@ -80,7 +80,7 @@ class Handler:
         if self.output is None:
             return encode(result)
         valid = self.output.validate_python(result)
-        return self.output.dump_python(valid, mode="json", by_alias=True)
+        return encode(self.output.dump_python(valid, mode="json", by_alias=True))
 
 
 def bind(name: str, function: Callable[..., Any]) -> Handler:
