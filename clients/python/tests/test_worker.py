@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,12 @@ def run(client: Client, *blocks: models.StepBlock, **data: Any) -> dict[str, Any
     """The outputs of an instance of these steps."""
     client.sequences.create(name="test", version=1, blocks=blocks)
     return client.instances.run("test", data, timeout=LONG).outputs
+
+
+def until_ended(client: Client) -> None:
+    """Returns when no instance of the tenant is under way."""
+    while client.instances.list(state=["running", "scheduled", "waiting"], limit=1).items:
+        time.sleep(0.05)
 
 
 # ---------------------------------------------------------------- handlers
@@ -246,8 +253,7 @@ def test_many_tasks_are_done_at_once_and_each_once(client: Client) -> None:
     with serving(client, {"count": count}, concurrency=20, on_event=events.append):
         client.sequences.create(name="last", version=1, blocks=[step("count", params={"n": -1})])
         client.instances.run("last", timeout=LONG)
-        while any(client.instances.list(state=["running", "scheduled", "waiting"], limit=1)):
-            continue
+        until_ended(client)
     assert sorted(done) == list(range(-1, 300))
     assert 1 < most <= 20
     exchanges = [it for it in events if isinstance(it, Exchanged)]
@@ -295,6 +301,38 @@ def test_a_worker_serves_a_server_without_exchanges(client: Client) -> None:
     with serving(way, {"first": first, "second": second}, poll_wait=1):
         outputs = run(client, step("first", retry=retry), step("second"))
     assert outputs == {"first": {"resumed": {"at": 1}}, "second": {"done": True}}
+
+
+def test_results_that_are_too_much_for_one_request_are_said_apart(client: Client) -> None:
+    waiting = 0
+    are_all_there = asyncio.Event()
+
+    async def large(_: Any) -> dict[str, Any]:
+        nonlocal waiting
+        waiting += 1
+        if waiting == 12:
+            are_all_there.set()
+        # All of them end in the same turn.
+        await are_all_there.wait()
+        return {"text": "x" * 1_000_000}
+
+    client.sequences.create(name="test", version=1, blocks=[step("large", merge_output=False)])
+    client.instances.create_batch(instances=[{"sequence": "test"}] * 12)
+    events: list[WorkerEvent] = []
+    with serving(client, {"large": large}, concurrency=12, on_event=events.append):
+        until_ended(client)
+    assert [it.state for it in client.instances.list()] == ["completed"] * 12
+    endings = [it.ending for it in events if isinstance(it, TaskEnded)]
+    assert endings == ["completed"] * 12
+
+
+def test_a_poll_that_is_refused_ends_the_worker_with_the_reason(client: Client) -> None:
+    with pytest.raises(EngineError, match="pairs of a handler and a queue"):
+        Worker(
+            client,
+            handlers={f"handler-{n}": _nothing for n in range(11)},
+            queues=[f"queue-{n}" for n in range(11)],
+        ).run()
 
 
 def test_only_the_queues_that_are_named_are_served(client: Client) -> None:

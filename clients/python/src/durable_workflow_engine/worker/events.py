@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 
 from ..models import WorkerTask
 
-#: `lost`: the claim was lost, or the worker stopped, before there was a result.
+#: `lost`: the server took no result that the worker knows of. The claim was lost, or the instance
+#: has ended, or the worker has stopped.
 Ending: TypeAlias = Literal["completed", "failed", "retried", "lost"]
 
 

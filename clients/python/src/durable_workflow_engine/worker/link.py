@@ -57,22 +57,23 @@ class ExchangeLink:
                 poll=poll if room > 0 else None,
             )
         except EngineError as error:
-            if error.status not in REFUSED or len(results) < 2:
+            if error.status not in REFUSED or not results:
                 raise
-            return await self._one_by_one(results)
+            return Answer(await self._apart(results, error), [])
         return Answer(reply.outcomes, reply.tasks)
 
-    async def _one_by_one(self, results: Sequence[Result]) -> Answer:
-        return Answer([await outcome_of(self, result) for result in results], [])
-
-
-async def outcome_of(link: ExchangeLink, result: Result) -> TaskOutcome:
-    """What becomes of one result that is said alone."""
-    try:
-        [outcome] = (await link.say([result], 0, 0)).outcomes
-    except EngineError as error:
-        return as_outcome(result, error)
-    return outcome
+    async def _apart(self, results: Sequence[Result], error: EngineError) -> list[TaskOutcome]:
+        """One of them is to blame, or all of them are too much for one request."""
+        if len(results) == 1:
+            return [as_outcome(results[0], error)]
+        half = len(results) // 2
+        outcomes: list[TaskOutcome] = []
+        for part in (results[:half], results[half:]):
+            try:
+                outcomes.extend((await self.say(part, 0, 0)).outcomes)
+            except EngineError as raised:
+                outcomes.extend(as_outcome(result, raised) for result in part)
+        return outcomes
 
 
 def as_outcome(result: Result, error: EngineError) -> TaskOutcome:

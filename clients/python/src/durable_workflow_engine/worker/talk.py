@@ -20,7 +20,7 @@ from ..errors import EngineError
 from ..models import TaskOutcome, WorkerTask
 from .complaint import advised
 from .events import Exchanged
-from .link import RESULTS_MAX, ExchangeLink, Link, Result, SingleLink, as_outcome
+from .link import REFUSED, RESULTS_MAX, ExchangeLink, Link, Result, SingleLink, as_outcome
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
@@ -139,7 +139,7 @@ class Talk:
             answer = await self._link.say(results, room, wait_ms)
             outcomes, tasks = answer.outcomes, answer.tasks
         except EngineError as raised:
-            error = self._judged(raised)
+            error = self._judged(raised, len(results))
             outcomes = [as_outcome(result, error) for result in results]
         if error is None and self._trouble is not None:
             log.info("the server answers again")
@@ -153,13 +153,14 @@ class Talk:
             self._take(task)
         return tasks
 
-    def _judged(self, error: EngineError) -> EngineError:
+    def _judged(self, error: EngineError, results: int) -> EngineError:
         """What the error of a request means for what it said."""
         if error.status in UNKNOWN_PATH and isinstance(self._link, ExchangeLink):
             log.warning("the server has no exchanges: everything is a call of its own")
             self._link = SingleLink(self._link)
             return EngineError("not said yet")
-        if error.status in FORBIDDEN:
+        # Without results it is the poll that is wrong, which stays so.
+        if error.status in FORBIDDEN or (error.status in REFUSED and results == 0):
             if not self.refused.done():
                 self.refused.set_result(advised(error))
         elif self._trouble is None:
