@@ -77,7 +77,9 @@ export type Approval = Static<typeof Approval>;
 export const ApprovalPage = named('ApprovalPage', {
   items: Type.Array(Approval),
   total: Type.Integer({
-    description: `How many there are on all pages; at most ${APPROVALS_COUNTED_MAX} are counted.`,
+    description:
+      `How many there are on all pages; at most ${APPROVALS_COUNTED_MAX} are counted, ` +
+      'among a bounded number of open ones.',
   }),
 });
 export type ApprovalPage = Static<typeof ApprovalPage>;

@@ -65,8 +65,8 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
   'gate-choices': (value) => {
     if (!Array.isArray(value)) return undefined;
     const values = value.map((choice) => (isJsonObject(choice) ? choice.value : undefined));
-    const twice = values.find((one, at) => one !== undefined && values.indexOf(one) < at);
-    return twice === undefined ? undefined : `must not have the value ${String(twice)} twice`;
+    const twice = values.find((one, at) => typeof one === 'string' && values.indexOf(one) < at);
+    return typeof twice === 'string' ? `must not have the value ${twice} twice` : undefined;
   },
   variants: checkVariants,
   heartbeat: (value) => {
@@ -97,7 +97,8 @@ function checkMigrationTarget(value: unknown): string | undefined {
   const { version, sequence_id, to_sequence_id, target_sequence_id } = value;
   const ids = [sequence_id, to_sequence_id, target_sequence_id].filter((id) => id != null);
   if (ids.length === 0 && version == null) return 'must have version or sequence_id';
-  const isOne = new Set(ids.map((id) => String(id).toLowerCase())).size <= 1;
+  const isOne =
+    new Set(ids.map((id) => (typeof id === 'string' ? id.toLowerCase() : id))).size <= 1;
   return isOne ? undefined : 'must not name two different sequences';
 }
 

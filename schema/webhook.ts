@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
   AnyJson,
+  Cursor,
   IdParams,
   JsonObjectSchema,
   KEY_LENGTH_MAX,
@@ -106,6 +107,7 @@ export const DeliveriesQuery = Type.Object({
   delivered: Type.Optional(Type.Boolean()),
   error_class: Type.Optional(ErrorClass),
   limit: Limit(100, 1_000),
+  cursor: Cursor,
 });
 export type DeliveriesQuery = Static<typeof DeliveriesQuery>;
 

@@ -1,8 +1,8 @@
 /**
  * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
- * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the
- * licences of the packages that are shipped, the generated regions of pages (`scripts/reference`), and
- * the shapes and operations of the Python client.
+ * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the types and
+ * operations of the clients for TypeScript and Python, the licences of the packages that are shipped, and the
+ * generated regions of pages (`scripts/reference`).
  */
 
 import { spawnSync } from 'node:child_process';
@@ -15,6 +15,7 @@ await bootstrap();
 const { openApiDocument } = await import('../dist/schema/openapi.js');
 const { statementsText } = await import('../dist/src/db/statements.js');
 const { referencePages } = await import('../dist/scripts/reference/pages.js');
+const { clientFiles } = await import('../dist/scripts/reference/client-operations.js');
 const { fillRegions } = await import('../dist/scripts/reference/regions.js');
 const { pythonFiles } = await import('../dist/scripts/reference/python.js');
 const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
@@ -29,8 +30,16 @@ for (const [page, regions] of Object.entries(referencePages())) {
 for (const [file, text] of Object.entries(pythonFiles())) {
   writeFileSync(path.join(root, file), text);
 }
-const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
-const { status } = spawnSync(process.execPath, [formatter, 'format', '--write', document], {
-  stdio: 'inherit',
+const written = Object.entries(clientFiles()).map(([file, text]) => {
+  writeFileSync(path.join(root, file), text);
+  return path.join(root, file);
 });
+const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
+const { status } = spawnSync(
+  process.execPath,
+  [formatter, 'check', '--write', document, ...written],
+  {
+    stdio: 'inherit',
+  },
+);
 process.exitCode = status ?? 1;

@@ -160,6 +160,12 @@ export const LIMITS = {
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */
   timerHorizonMs: 60_000,
+  /**
+   * So long before its time an instance is loaded: 10,000 of them take two seconds of a shard, in pieces of the
+   * second number, so that what somebody asks for waits behind one piece at most.
+   */
+  timerLeadMs: 10_000,
+  aheadLoadsMax: 64,
   /** Rows taken at a time from what is read when a shard starts. */
   recoveryPageRows: 5_000,
   /**

@@ -43,6 +43,14 @@ export function isForeign(row: { readonly tenant_id: string }, tenant: string): 
   return tenant !== '' && row.tenant_id !== tenant;
 }
 
+/** The row, unless it is another tenant's: who goes on without one asks the same for both. */
+export function seenBy<Row extends { readonly tenant_id: string }>(
+  tenant: string,
+  row: Row | undefined,
+): Row | undefined {
+  return row === undefined || isForeign(row, tenant) ? undefined : row;
+}
+
 /**
  * @param what is told to be nowhere
  * @throws EngineError 404 when there is none, or only one of another tenant
@@ -52,6 +60,7 @@ export function owned<Row extends { readonly tenant_id: string }>(
   tenant: string,
   what: string,
 ): Row {
-  if (row === undefined || isForeign(row, tenant)) throw notFound(what);
-  return row;
+  const seen = seenBy(tenant, row);
+  if (seen === undefined) throw notFound(what);
+  return seen;
 }

@@ -11,6 +11,7 @@ import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.j
 import { unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Rows } from '../runtime/loader.js';
+import { Nobody } from '../runtime/nobody.js';
 import type { SequenceRow } from '../runtime/rows.js';
 
 export interface StoredSequence {
@@ -31,6 +32,7 @@ export class Plans {
   readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
   readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
   readonly #blocked = new Set<string>();
+  readonly #nobody = new Nobody();
   #deletions = 0;
   /** The ids of the latest, the newest last. */
   readonly #deleted: string[] = [];
@@ -96,6 +98,18 @@ export class Plans {
     const loading = this.#read(sequenceId).finally(() => this.#loading.delete(sequenceId));
     this.#loading.set(sequenceId, loading);
     return loading;
+  }
+
+  /**
+   * The same for who names a sequence: one of another tenant is there after a read, like one that is not.
+   *
+   * @param tenantId of who asks, and has to look whose it is
+   */
+  async seek(sequenceId: string, tenantId: string): Promise<StoredSequence | undefined> {
+    const cached = this.#cache.get(sequenceId);
+    if (cached === undefined) return this.load(sequenceId);
+    if (cached.tenantId !== tenantId) await this.#loader.sequence(this.#nobody.next());
+    return cached;
   }
 
   /**

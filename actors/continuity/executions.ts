@@ -7,8 +7,8 @@ import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/co
 import { resolveEffect } from '../../src/core/continuity/effects.js';
 import { executionView } from '../../src/core/continuity/execution-view.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, notFound } from '../../src/errors.js';
-import { isForeign, owned } from '../../src/tenancy.js';
+import { conflict } from '../../src/errors.js';
+import { owned, seenBy } from '../../src/tenancy.js';
 import type { Order } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
@@ -23,27 +23,22 @@ export const createExecution: Serve<'continuity.create'> = async (
 ) => {
   const { rows } = service;
   // What exists is answered before the instance is asked, which may be gone or fenced.
-  const enrolled =
-    (await rows.one('execution', instance_id)) ?? (await rows.one('importOf', instance_id));
-  const isSeen = enrolled !== undefined && !isForeign(enrolled, tenant);
-  if (isSeen && 'owner_runtime_id' in enrolled && enrolled.owner_runtime_id === NO_RUNTIME) {
-    return adopted(service, enrolled, runtime_id);
-  }
-  if (isSeen) {
+  const execution = seenBy(tenant, await rows.one('execution', instance_id));
+  if (execution?.owner_runtime_id === NO_RUNTIME) return adopted(service, execution, runtime_id);
+  if (execution !== undefined || seenBy(tenant, await rows.one('importOf', instance_id))) {
     throw conflict(`instance ${instance_id} belongs to an execution already`);
   }
-  if (enrolled !== undefined) throw notFound(`instance ${instance_id}`);
   const instance = await rows.one('instance', instance_id);
   const { tenant_id } = owned(instance, tenant, `instance ${instance_id}`);
-  const execution = implicitExecution(service, { id: instance_id, tenant_id }, runtime_id);
+  const created = implicitExecution(service, { id: instance_id, tenant_id }, runtime_id);
   const turn = new Turn();
-  putNewExecution(service, turn, execution);
+  putNewExecution(service, turn, created);
   const enrol = { kind: 'enrol', continuityId: instance_id, epoch: 0 } as const;
   const expect = { epoch: 0, fence: 'none' } as const;
   await service.order(instance_id, tenant_id, { expect, changes: [enrol] }, turn);
   // Its instance may have ended already.
   const shown = await rows.one('shownExecution', instance_id);
-  return shown === undefined ? execution : executionView(shown);
+  return shown === undefined ? created : executionView(shown);
 };
 
 /** The owner of an execution that nobody has enrolled: this server. */

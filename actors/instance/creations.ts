@@ -22,7 +22,7 @@ import { type CreationBody, type NewInstance, nameIn } from './record.js';
 
 export interface CreationsDeps extends BatchDeps, CreationDeps {
   readonly loader: Pick<Rows, 'instances' | 'orphanedInstances'>;
-  readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'load'>;
+  readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'seek'>;
   readonly names: Pick<Names, 'get' | 'load'>;
   readonly routing: Pick<Routing, 'routed'>;
   readonly instances: Pick<Instances, 'adopt' | 'create' | 'tell'>;
@@ -84,7 +84,7 @@ export class Creations {
       const { routing, plans } = this.#deps;
       const routed = routing.routed(asked);
       const sequence = plans.get(targetOf(routed));
-      if (sequence !== undefined) {
+      if (sequence?.tenantId === asked.body.tenant_id) {
         this.#begin(request, routed, sequence);
         return;
       }
@@ -143,10 +143,14 @@ export class Creations {
    */
   #place(request: number, asked: readonly NewInstance[], make: Make, loaded = NONE): void {
     const { routing, plans, names } = this.#deps;
+    const atHand: SequenceOf = (instance) => {
+      const sequence = plans.get(targetOf(instance));
+      return sequence?.tenantId === instance.body.tenant_id ? sequence : undefined;
+    };
     const sequenceOf: SequenceOf = (instance) =>
-      plans.get(targetOf(instance)) ?? loaded.sequences.get(targetOf(instance));
+      atHand(instance) ?? loaded.sequences.get(targetOf(instance));
     const nameless: NewInstance[] = [];
-    const missing = new Set<string>();
+    const missing = new Map<string, string>();
     const routed = asked.map((instance) => {
       const name = nameIn(instance.body);
       const named = name && (names.get(name) ?? loaded.names.get(instance));
@@ -156,7 +160,9 @@ export class Creations {
       }
       const placed = routing.routed(name === undefined ? instance : { ...instance, named });
       const target = targetOf(placed);
-      if (plans.get(target) === undefined && !loaded.sequences.has(target)) missing.add(target);
+      if (atHand(placed) === undefined && !loaded.sequences.has(target)) {
+        missing.set(target, placed.body.tenant_id);
+      }
       return placed;
     });
     if (missing.size === 0 && nameless.length === 0) {
@@ -165,7 +171,7 @@ export class Creations {
     }
     const { deletions } = plans;
     const found = Promise.all([
-      readAll([...missing], async (id) => [id, await plans.load(id)] as const),
+      readAll([...missing], async ([id, by]) => [id, await plans.seek(id, by)] as const),
       readAll(nameless, async (it) => [it, await names.load(nameIn(it.body)!)] as const),
     ]);
     this.#read(request, found, ([sequences, ids]) => {

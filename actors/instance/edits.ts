@@ -272,7 +272,7 @@ export async function migrate(
   const { deletions } = plans;
   const [present, target] = await Promise.all([
     plans.load(record.sequence_id),
-    plans.load(sequenceId),
+    plans.seek(sequenceId, record.tenant_id),
   ]);
   if (target === undefined || target.tenantId !== record.tenant_id) {
     throw notFound(`sequence ${sequenceId}`);

@@ -7,20 +7,16 @@ import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
 import { lastUsed } from '../../src/last-used.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Rows } from '../runtime/loader.js';
+import { Nobody } from '../runtime/nobody.js';
 
 /** About 20 MB; a miss costs a share of a query. */
 const TASKS_REMEMBERED = 100_000;
-
-/** Ids that nothing has, of so many that two who wait have the same by no chance. */
-export function nobody(number: number): string {
-  return `00000000-0000-0000-0000-${String(number % 1_000_000_000).padStart(12, '0')}`;
-}
 
 export class TaskIndex {
   readonly #schedule: (work: () => void) => void;
   readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);
   readonly #reads: BatchedReads<string, string | undefined>;
-  #strangers = 0;
+  readonly #nobody = new Nobody();
 
   constructor(loader: Rows, schedule: (work: () => void) => void) {
     this.#schedule = schedule;
@@ -60,8 +56,7 @@ export class TaskIndex {
 
   /** Says of a task of another tenant what is said of none, and after the same read. */
   deny(task: string, otherwise: (error: EngineError) => void): void {
-    this.#strangers += 1;
-    this.#reads.read(nobody(this.#strangers)).then(
+    this.#reads.read(this.#nobody.next()).then(
       () => this.#schedule(() => otherwise(notFound(`worker task ${task}`))),
       () => this.#schedule(() => otherwise(DATABASE_AWAY)),
     );

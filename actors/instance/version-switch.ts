@@ -236,7 +236,7 @@ async function planOf(
   plans: Sources['plans'],
   sequenceId: string,
 ): Promise<Plan> {
-  const stored = await plans.load(sequenceId);
+  const stored = await plans.seek(sequenceId, record.tenant_id);
   if (stored?.tenantId !== record.tenant_id) throw notFound(`sequence ${sequenceId}`);
   const compiled = await plans.compile(sequenceId, record.injected);
   if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);

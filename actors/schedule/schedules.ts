@@ -19,14 +19,18 @@ import { isForeign } from '../../src/tenancy.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import { checkSize } from '../instance/memory.js';
 import { callOf, givenContext, nameIn } from '../instance/record.js';
+import { answerLater } from '../runtime/commit.js';
 import { ActorHost } from '../runtime/host.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
+import { Nobody } from '../runtime/nobody.js';
 import type { Room } from '../runtime/room.js';
 import { type DueSchedule, scheduleOf } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
+import { readTrusted } from '../runtime/trusted-read.js';
 import type { Turn } from '../runtime/turn.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
+  type BornRun,
   Cron,
   type CronDeps,
   type CronRows,
@@ -44,6 +48,8 @@ export interface SchedulesDeps
   readonly maxContextBytes: number;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
+  /** It is there, and somebody is about to tell it to go on. */
+  readonly adoptRun: (run: BornRun) => void;
 }
 
 /** Schedules in memory; beyond it those that were not used for longest are let go. */
@@ -80,6 +86,7 @@ export class Schedules {
   readonly #deps: SchedulesDeps;
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
   readonly #askedRuns: AskedRuns;
+  readonly #nobody = new Nobody();
   readonly #memos = new Map<string, Memo>();
   readonly #heap = new TimerHeap<string>();
   /** What is due up to here is in the heap. */
@@ -120,6 +127,8 @@ export class Schedules {
         awake: ({ state }) => state.arm(),
         handle: (cell, message) => this.#handle(cell, message),
         committed: ({ id, state }) => {
+          const born = this.#memos.get(id)?.born;
+          if (born !== undefined) deps.adoptRun(born);
           this.#ended(id);
           state?.arm();
         },
@@ -214,7 +223,7 @@ export class Schedules {
   update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
     if (changes.cron_expr != null) readExpression(changes.cron_expr);
     const tell = () =>
-      this.#host.tell(id, {
+      this.#ask(tenant, id, {
         kind: 'update',
         request,
         take: (cron, turn) => cron.update(turn, request, tenant, changes),
@@ -265,7 +274,7 @@ export class Schedules {
     const { names, plans } = this.#deps;
     const name = nameIn(row);
     const id = name === undefined ? row.sequence_id : await names.load(name);
-    const sequence = id == null ? undefined : await plans.load(id);
+    const sequence = id == null ? undefined : await plans.seek(id, row.tenant_id);
     return sequence?.tenantId === row.tenant_id ? sequence : undefined;
   }
 
@@ -275,10 +284,24 @@ export class Schedules {
   }
 
   delete(request: number, tenant: string, id: string): void {
-    this.#host.tell(id, {
+    this.#ask(tenant, id, {
       kind: 'delete',
       request,
       take: (cron, turn) => cron.delete(turn, request, tenant),
+    });
+  }
+
+  /** Who asks for one that is not there or not his is told so after a read, whatever lies in memory. */
+  #ask(tenant: string, id: string, message: CronMessage & { readonly request: number }): void {
+    const { state: cron, unacked = 0 } = this.#host.peek(id) ?? {};
+    const isGone = cron?.isThere === false && unacked === 0;
+    if (!isGone && cron?.isOf(tenant) !== false) {
+      this.#host.tell(id, message);
+      return;
+    }
+    answerLater(this.#deps, message.request, 404, async () => {
+      await readTrusted(this.#deps, () => this.#deps.loader.schedules([this.#nobody.next()]));
+      throw notFound(`cron schedule ${id}`);
     });
   }
 
@@ -334,7 +357,8 @@ export class Schedules {
 
   /** A fire makes its unit when no other is under way: what came of that one is known. */
   #ended(id: string): void {
-    if (this.#memos.get(id)?.firing !== undefined) this.#remember(id, { firing: undefined });
+    if (this.#memos.get(id)?.firing === undefined) return;
+    this.#remember(id, { firing: undefined, born: undefined });
   }
 
   /** The fire under way gave no instance, and never will. */

@@ -14,7 +14,8 @@ import { type Shape, type ShapeName, SLOT_KEYS, SLOTS } from './shapes.js';
 
 export interface World {
   readonly ledger: Ledger;
-  readonly client: Client;
+  /** Of the server of the moment. */
+  client: Client;
   /** Closed while the server is known to be down. */
   readonly gate: Gate;
   readonly tenant: string;

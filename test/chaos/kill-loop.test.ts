@@ -13,6 +13,8 @@ const KILLS = byDepth(4, 50);
 const CRASHES = byDepth(1, 5);
 /** Of each fault that ends by itself. */
 const HARDSHIPS = byDepth(0, 10);
+/** Of owners that stand still until they are replaced: each takes as long as a lease. */
+const TAKE_OVERS = byDepth(0, 5);
 const SHARDS = 2;
 
 const seed = Number(process.env.CHAOS_SEED ?? randomInt(0x1_0000_0000));
@@ -38,6 +40,16 @@ test(`${HARDSHIPS} of each fault that ends by itself, kills between them, lose n
     summary.requests.acknowledged > least,
     `only ${summary.requests.acknowledged} promises`,
   );
+});
+
+test(`${TAKE_OVERS} owners that stand still until a standby has taken over write nothing when they go on`, {
+  skip,
+}, async (t) => {
+  t.diagnostic(`seed ${seed}`);
+  const summary = await server.round({ seed, cycles: 0, pgCycles: 0, takeOvers: TAKE_OVERS });
+  t.diagnostic(`requests: ${JSON.stringify(summary.requests)}`);
+  assert.deepEqual(summary.violations, [], `seed ${seed}`);
+  assert.ok(summary.requests.acknowledged > 10 * TAKE_OVERS);
 });
 
 test(`${KILLS} kills of the server and ${CRASHES} crashes of Postgres lose nothing that was acknowledged`, async (t) => {

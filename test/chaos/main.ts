@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- [--cycles 1000] [--pg-cycles 100] [--hardships 20] [--seed n] [--shards 2]`: the long form of the
+ * `npm run chaos -- [--cycles 1000] [--pg-cycles 100] [--hardships 20] [--take-overs 5] [--seed n] [--shards 2]`: the long form of the
  * kill loop, in rounds, with a line of progress while it runs and a table at the end. The exit code
  * is 0 only if no promise was broken.
  */
@@ -12,6 +12,7 @@ interface Plan {
   readonly cycles: number;
   readonly pgCycles: number;
   readonly hardships: number;
+  readonly takeOvers: number;
   readonly seed: number;
   readonly shards: number;
 }
@@ -28,6 +29,7 @@ function readPlan(): Plan {
       cycles: { type: 'string', default: '1000' },
       'pg-cycles': { type: 'string' },
       hardships: { type: 'string', default: '0' },
+      'take-overs': { type: 'string', default: '0' },
       seed: { type: 'string' },
       shards: { type: 'string', default: '2' },
     },
@@ -38,6 +40,7 @@ function readPlan(): Plan {
     // One crash of the database to ten kills, when nothing else is asked for.
     pgCycles: count('--pg-cycles', values['pg-cycles'] ?? String(Math.ceil(cycles / 10))),
     hardships: count('--hardships', values.hardships),
+    takeOvers: count('--take-overs', values['take-overs']),
     seed: count('--seed', values.seed ?? String(randomInt(0x1_0000_0000))),
     shards: count('--shards', values.shards),
   };
@@ -51,7 +54,8 @@ function count(name: string, value: string): number {
 
 async function main(plan: Plan): Promise<number> {
   say(
-    `seed ${plan.seed}: ${plan.cycles} kills, ${plan.pgCycles} crashes of Postgres, ${plan.hardships} of each other fault`,
+    `seed ${plan.seed}: ${plan.cycles} kills, ${plan.pgCycles} crashes of Postgres, ${plan.hardships} of each other fault, ` +
+      `${plan.takeOvers} owners replaced`,
   );
   const server = await startChaosServer(plan.shards);
   const summaries: RoundSummary[] = [];
@@ -86,6 +90,7 @@ function* rounds(plan: Plan) {
       cycles: share(plan.cycles, all, i),
       pgCycles: share(plan.pgCycles, all, i),
       hardships: share(plan.hardships, all, i),
+      takeOvers: share(plan.takeOvers, all, i),
     };
   }
 }
@@ -102,6 +107,7 @@ function printTable(plan: Plan, summaries: readonly RoundSummary[]): void {
     ['kills', sum(({ kills }) => kills)],
     ['crashes of Postgres', sum(({ crashes }) => crashes)],
     ['faults that ended by themselves', sum(({ hardships }) => hardships)],
+    ['owners replaced', sum(({ takeOvers }) => takeOvers)],
     ['instances', sum(({ instances }) => instances)],
     ['tasks', sum(({ tasks }) => tasks)],
     ['requests acknowledged', sum(({ requests }) => requests.acknowledged)],

@@ -6,7 +6,9 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
+import { migrate } from '../../src/db/migrate.js';
 import { type Client, createClient, expectStatus } from '../helpers/client.js';
+import { shadowClock } from '../helpers/database-clock.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
 import { FaultProxy } from '../helpers/proxy.js';
 import { ChaosClient, type World } from './clients.js';
@@ -31,6 +33,8 @@ export interface RoundPlan {
   readonly pgCycles: number;
   /** Of each fault that ends by itself; default: none. */
   readonly hardships?: number;
+  /** Of owners that stand still until a standby has taken over, and go on behind it; default: none. */
+  readonly takeOvers?: number;
   /** Called after each fault. */
   readonly onFault?: (done: number, all: number) => void;
 }
@@ -39,6 +43,7 @@ export interface RoundSummary {
   readonly kills: number;
   readonly crashes: number;
   readonly hardships: number;
+  readonly takeOvers: number;
   readonly instances: number;
   readonly tasks: number;
   readonly requests: Ledger['counts'];
@@ -71,6 +76,8 @@ const PROMISES_MS_MAX = 60_000;
 const PG_DOWN_MS = { min: 20, max: 200 } as const;
 /** The promise: everything rests this long after the faults stop. */
 const SETTLE_MS_MAX = 30_000;
+/** Longer than any lease. */
+const TAKE_OVER_MS_MAX = 60_000;
 /** The promise is 2 s on an idle machine; here clients and database share its two cores. */
 const SERVE_AGAIN_MS_MAX = 10_000;
 const POLL_MS = 20;
@@ -84,6 +91,9 @@ export async function startChaosServer(shards: number): Promise<ChaosServer> {
   const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
   // Idle connections die with each crash, as they should.
   pool.on('error', () => undefined);
+  // The tables go to the schema that the first sessions see, before the one of the clock.
+  await migrate(postgres.url);
+  const setClock = await shadowClock(pool, 'postgres');
   const stopAround = async () => {
     sink.stop();
     await pool.end();
@@ -99,6 +109,7 @@ export async function startChaosServer(shards: number): Promise<ChaosServer> {
     proxy,
     sink,
     pool,
+    setClock,
   };
   let rounds = 0;
   return {
@@ -143,8 +154,7 @@ interface Target extends Surroundings {
 
 async function runRound(target: Target, tenant: string, plan: RoundPlan): Promise<RoundSummary> {
   const ledger = new Ledger();
-  const { url, apiKey } = target.engine;
-  const client = createClient({ url, apiKey, tenant, connections: CLIENTS + WORKERS });
+  const client = clientOf(target.engine, tenant);
   const shapesOfRound = shapes(target.sink.url);
   let isOver = false;
   const world: World = {
@@ -172,11 +182,12 @@ async function runRound(target: Target, tenant: string, plan: RoundPlan): Promis
     await load;
     const settleMs = await settle(target, world);
     await stopWorkers();
-    const violations = [...(await judge(target, world)), ...(await readBack(client, ledger))];
+    const violations = [...(await judge(target, world)), ...(await readBack(world.client, ledger))];
     return {
       kills: plan.cycles,
       crashes: plan.pgCycles,
       hardships: (plan.hardships ?? 0) * HARDSHIP_NAMES.length,
+      takeOvers: plan.takeOvers ?? 0,
       instances: ledger.instances.size,
       tasks: ledger.tasks.size,
       requests: { ...ledger.counts },
@@ -188,8 +199,13 @@ async function runRound(target: Target, tenant: string, plan: RoundPlan): Promis
     isOver = true;
     world.gate.open();
     await Promise.allSettled([load, stopWorkers()]);
-    await client.close();
+    for (const used of new Set([client, world.client])) await used.close();
   }
+}
+
+/** Those before are left as they are: who waits at one for an answer is told when its server goes on or ends. */
+function clientOf({ url, apiKey }: Engine, tenant: string): Client {
+  return createClient({ url, apiKey, tenant, connections: CLIENTS + WORKERS });
 }
 
 function fail(): never {
@@ -226,6 +242,7 @@ async function injectFaults(
     ...Array.from({ length: plan.cycles }, () => 'kill' as const),
     ...Array.from({ length: plan.pgCycles }, () => 'crash' as const),
     ...Array.from({ length: plan.hardships ?? 0 }, () => HARDSHIP_NAMES).flat(),
+    ...Array.from({ length: plan.takeOvers ?? 0 }, () => 'take-over' as const),
   ]);
   for (const [done, fault] of faults.entries()) {
     const { acknowledged } = world.ledger.counts;
@@ -237,7 +254,10 @@ async function injectFaults(
     }
     if (fault === 'kill') restartMs.push(await killServer(target, world));
     else if (fault === 'crash') serveAgainMs.push(await crashPostgres(target, world, random));
-    else {
+    else if (fault === 'take-over') {
+      await replaceOwner(target, world, random);
+      serveAgainMs.push(await servesAgain(target, world, fault));
+    } else {
       await suffer(fault, target, random);
       serveAgainMs.push(await servesAgain(target, world, fault));
     }
@@ -271,6 +291,23 @@ async function killServer(target: Target, { gate }: World): Promise<number> {
   target.engine = await target.engine.restart();
   gate.open();
   return performance.now() - startedAt;
+}
+
+/** The owner goes on where it stood still, with units under way, when another one has long been at work. */
+async function replaceOwner(target: Target, world: World, random: Random): Promise<void> {
+  const { engine: owner } = target;
+  const standby = await owner.beside({ waitFor: 'listening' });
+  target.engine = standby;
+  try {
+    owner.signal('SIGSTOP');
+    await standby.waitReady(TAKE_OVER_MS_MAX);
+    world.client = clientOf(standby, world.tenant);
+    await wait(random.integer(UP_MS.min, UP_MS.max));
+  } finally {
+    owner.signal('SIGCONT');
+  }
+  const { code } = await owner.exited;
+  if (code !== 1) world.ledger.complain(`an owner that was replaced ended with ${code}`);
 }
 
 /** The server must stay up, and serve again on its own. */

@@ -27,6 +27,9 @@ export const POLLUTION = 'polluted_by_fuzz';
 /** What asks to be asked again, though nothing is wrong: a deletion is under way. */
 const BUSY = /sequence [\w-]+ is being deleted/;
 
+/** A trigger may want a secret of its own beside the key. */
+const WRONG_SECRET = /x-trigger-secret does not fit/;
+
 /** Refusals that the document announces in words, by operation or for all. */
 const RULES_IN_WORDS: readonly RegExp[] = [
   /is not a top-level block of the instance/,
@@ -56,6 +59,8 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /: name must have letters, digits, dots, _ and - only, or id must be sent beside it/,
   /: trigger [\w-]+ is disabled/,
   /: config\.event_name is required for an event trigger/,
+  /choices must not have the value /,
+  /filter\.sequence_id is not the sequence of the path/,
   /invalid argument: context\.data /,
   /^\{"error":"invalid argument: instance [\w-]+ is \w+"\}$/,
 ];
@@ -90,6 +95,7 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
     case 'prepared':
       return status < 300 ? undefined : 'what must succeed was refused';
     case 'valid':
+      if (status === 401 && WRONG_SECRET.test(text)) return undefined;
       return status === 401 || status === 403 ? 'was let in before' : shapeRefusal(answer);
     case 'negative':
       return isRefused ? undefined : 'invalid input was accepted';

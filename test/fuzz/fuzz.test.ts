@@ -19,13 +19,13 @@ import { violationsOf } from './hostile.js';
 import { KnownIds } from './known.js';
 import { BACKENDS, type Backend, startFuzzedServer, WATCH } from './server.js';
 
-/** Of each backend: 200,000 in the long form, for both together. */
-const REQUESTS = byDepth(3_000, 100_000);
 /** The short form takes the one that servers take. */
 const TRIED = byDepth<readonly Backend[]>(
   ['auto'],
   BACKENDS.filter((one) => one === 'node' || (one === 'uws' && loadUws().ok)),
 );
+/** Of each backend: in the long form 200,000 for all that load here. */
+const REQUESTS = byDepth(3_000, 200_000 / TRIED.length);
 /** One that does not change: other ones are for `npm run fuzz`, which takes a new one each time. */
 const SEED = 1;
 /** By chance some operation may only ever be asked for what does not exist. */

@@ -24,6 +24,9 @@ const KIND_OF_ANSWER: Readonly<Record<string, string>> = {
   approvals: 'approvals',
 };
 
+/** What is gone may be made again under the same id at any moment. */
+const CHOSEN_BY_CALLERS: ReadonlySet<string> = new Set(['credentials']);
+
 export class KnownIds {
   readonly #ids = new Map<string, string[]>();
   readonly #gone = new Map<string, string[]>();
@@ -94,6 +97,7 @@ export class KnownIds {
       kind,
       (this.#ids.get(kind) ?? []).filter((known) => known !== id),
     );
+    if (CHOSEN_BY_CALLERS.has(kind)) return;
     this.#gone.set(kind, [...(this.#gone.get(kind) ?? []).slice(-KEPT_MAX), id]);
   }
 }

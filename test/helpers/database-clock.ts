@@ -10,7 +10,7 @@ import type pg from 'pg';
  * behind it.
  */
 export async function shadowClock(
-  admin: pg.Client,
+  admin: Pick<pg.Client, 'query'>,
   database: string,
 ): Promise<(aheadMs: number) => Promise<void>> {
   await admin.query(`

@@ -26,6 +26,8 @@ export interface EngineOptions {
   readonly port?: number;
   /** More of the environment. Nothing named ENGINE_* is inherited from this process. */
   readonly env?: Readonly<Record<string, string>>;
+  /** How many files it may open. Default: as many as this process. */
+  readonly descriptorsMax?: number;
   /** Flags of Node itself, such as those of its profiler. */
   readonly nodeArgs?: readonly string[];
   /** Default: a database without syncs is accepted, which those of tests are. */
@@ -76,6 +78,8 @@ export interface Engine {
   waitReady(timeoutMs?: number): Promise<void>;
   /** A new process with the same options, on the same port unless `changes` says otherwise. */
   restart(changes?: Partial<EngineOptions>): Promise<Engine>;
+  /** The same on a port of its own, while this one goes on: on the same database it is a standby. */
+  beside(changes?: Partial<EngineOptions>): Promise<Engine>;
 }
 
 export const DEFAULT_API_KEY = 'root-key-of-the-tests';
@@ -153,7 +157,13 @@ function launch(options: EngineOptions, port: number): ChildProcess {
   installCleanup();
   const { apiKey = DEFAULT_API_KEY, args = ['--unsafe-database'] } = options;
   const flags = apiKey === null ? ['--insecure-auth', ...args] : args;
-  const child = spawn(process.execPath, [...(options.nodeArgs ?? []), entryOf(options), ...flags], {
+  const [command, ...given] = limited(options.descriptorsMax, [
+    process.execPath,
+    ...(options.nodeArgs ?? []),
+    entryOf(options),
+    ...flags,
+  ]);
+  const child = spawn(command as string, given, {
     env: {
       ...inheritedEnvironment(),
       // What is absent would be inherited.
@@ -169,6 +179,12 @@ function launch(options: EngineOptions, port: number): ChildProcess {
   child.once('exit', () => children.delete(child));
   child.once('error', () => children.delete(child));
   return child;
+}
+
+/** A process can lower its own limit only, and Node has no call for that. */
+function limited(descriptors: number | undefined, command: readonly string[]): readonly string[] {
+  if (descriptors === undefined) return command;
+  return ['/bin/sh', '-c', `ulimit -n ${descriptors} && exec "$@"`, 'sh', ...command];
 }
 
 function entryOf({ checkout, isCovered }: EngineOptions): string {
@@ -283,6 +299,7 @@ function describe(
       await exited;
       return startEngine({ ...options, port, ...changes });
     },
+    beside: async (changes = {}) => startEngine({ ...options, port: await freePort(), ...changes }),
   };
 }
 

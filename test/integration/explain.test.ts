@@ -650,6 +650,10 @@ describe('what the front thread reads', () => {
         ...first,
       }),
     ],
+    [
+      'approvals of a tenant in a namespace, which walks them in their order',
+      approvalList({ ...ofTenant, namespace: 'other', ...first }),
+    ],
     ['how many approvals a tenant has', approvalCountQuery(ofTenant)],
     [
       'what an instance asks',
@@ -659,6 +663,11 @@ describe('what the front thread reads', () => {
     ['the outbox', outboxList({ limit: 100 })],
     ['deliveries', deliveryList({ limit: 100 })],
     [
+      'deliveries of a subscription that failed, which walks them in their order',
+      deliveryList({ limit: 100, subscription_id: uuid(2), delivered: false }),
+      { mayNotAvoidSorting: 'the few deliveries of one subscription' },
+    ],
+    [
       'deliveries that failed at an address',
       deliveryList({ limit: 100, url: 'http://sink.example', delivered: false }),
     ],
@@ -666,6 +675,10 @@ describe('what the front thread reads', () => {
     [
       'open tasks of a tenant',
       taskList({ ...ofTenant, state: ['pending', 'claimed'], offset: 0, limit: 50 }),
+    ],
+    [
+      'open tasks of a tenant by handler, which walks them in their order',
+      taskList({ ...ofTenant, state: ['pending'], handler_name: 'h', ...first }),
     ],
     [
       'tasks of a tenant behind a place',

@@ -73,7 +73,7 @@ beforeEach(() => {
       deletions: 0,
       isBlocked: () => false,
       get: (id) => plans.get(id),
-      load: (id) =>
+      seek: (id) =>
         plans.has(id)
           ? Promise.resolve(plans.get(id))
           : new Promise<StoredSequence | undefined>((resolve) => loading.set(id, resolve)),

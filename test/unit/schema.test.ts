@@ -681,6 +681,18 @@ test('any JSON value as a body or a schema gets an answer and never an exception
   });
 });
 
+test('what cannot be made a text is refused in each member of each body, and never an exception', () => {
+  const odd = JSON.parse('{"toString":null,"valueOf":1,"then":{}}') as JsonObject;
+  for (const id of bodyRoutes) {
+    for (const name of Object.keys(ROUTES[id].body?.properties ?? {})) {
+      for (const value of [odd, [odd], [odd, odd]]) messageOf(id, { [name]: value });
+    }
+  }
+  for (const id of ['migrations.migrate', 'sequences.migrateInstances'] as const) {
+    assert.match(messageOf(id, { sequence_id: odd }) ?? '', /sequence_id must be/);
+  }
+});
+
 test('any query text gets an answer and never an exception', (t) => {
   const name = fc.constantFrom('limit', 'offset', 'state', 'metadata.x', 'version', '%', '=', '&');
   const text = fc.array(fc.oneof(name, fc.string(), fc.constant('=')), { maxLength: 8 });

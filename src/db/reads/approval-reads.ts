@@ -4,6 +4,7 @@
  */
 
 import { APPROVALS_COUNTED_MAX } from '../../../schema/approval.js';
+import { LIMITS } from '../../limits.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { filtersOf, type Narrowing, narrow } from './filters.js';
 import { SEQUENCE_NAME } from './instance-reads.js';
@@ -26,11 +27,14 @@ const FILTERS = {
 };
 
 /** `offset 0` keeps the instances look-ups by key, one for each approval. */
-const FROM =
-  'approvals a cross join lateral (select tenant_id, sequence_id, fence, metadata from instances ' +
+const INSTANCE =
+  '(select tenant_id, sequence_id, fence, metadata from instances ' +
   'where id = a.instance_id offset 0) i';
+/** What the indexes of the open ones have. */
+const IN_INDEX = 'a.outcome is null';
 /** An instance that is elsewhere, or on its way, is not answered here. */
-const IS_OPEN = `a.outcome is null and i.fence is null and ${IS_PRESENT}`;
+const IS_OPEN = `${IN_INDEX} and i.fence is null and ${IS_PRESENT}`;
+const ORDER = orderBy('approvals', ['waiting_since', 'id'], 'ascending', 'a');
 const CHEAPER = 'name the tenant, or use a smaller offset';
 
 /** `Approval` records, oldest first. */
@@ -38,10 +42,19 @@ export const approvalList = list({
   columns:
     `${selected(COLUMNS, 'a')}, i.metadata, ` +
     '(select s.name from sequences s where s.id = a.sequence_id) as sequence_name',
-  from: FROM,
+  from: `approvals a cross join lateral ${INSTANCE}`,
   by: FILTERS,
   always: IS_OPEN,
-  order: orderBy('approvals', ['waiting_since', 'id'], 'ascending', 'a'),
+  walk: {
+    table: 'approvals a',
+    alias: 'a',
+    along: ['tenant_id'],
+    isOfAll: true,
+    only: IN_INDEX,
+    within: [],
+    join: `left join lateral ${INSTANCE} on true`,
+  },
+  order: ORDER,
   toText: approvalText,
   cheaper: CHEAPER,
 });
@@ -56,11 +69,16 @@ export async function approvalCount(
 }
 
 export function approvalCountQuery(asked: Narrowing<keyof typeof FILTERS>): Query {
-  const conditions = new Conditions();
-  narrow(conditions, FILTERS, asked);
+  const { tenant_id, ...others } = FILTERS;
+  const walked = new Conditions();
+  walked.add(IN_INDEX);
+  narrow(walked, { tenant_id }, asked);
+  const conditions = new Conditions(walked.values);
+  narrow(conditions, others, asked);
   conditions.add(IS_OPEN);
   return conditions.query(
-    `select count(*)::float8 as total from (select 1 from ${FROM} ${conditions.where} ` +
+    'select count(*)::float8 as total from (select 1 from ' +
+      `(select * from approvals a ${walked.where} limit ${LIMITS.rowsWalkedMax}) a cross join lateral ${INSTANCE} ${conditions.where} ` +
       `limit ${APPROVALS_COUNTED_MAX}) a`,
   );
 }

@@ -38,8 +38,12 @@ interface Walk<By extends string> {
   /** With the alias that the list has for it. */
   readonly table: string;
   readonly alias: string;
-  /** Each has an index of its own: the first that is asked for is walked. Without any, nothing is. */
+  /** Each has an index of its own: the first that is asked for is walked. */
   readonly along: readonly By[];
+  /** Without any of them the index of all rows is walked. Absent: there is none, and nothing is. */
+  readonly isOfAll?: true;
+  /** What holds of every row in the indexes. */
+  readonly only?: string;
   /** Bounds of the order, which every index has. */
   readonly within: readonly By[];
   /** What is read with each row that was walked. */
@@ -92,8 +96,8 @@ function walkOf<Row, Of extends string, By extends string>(
   const { table, alias, join = '' } = walk;
   const narrowing: Narrowing<By> = asked;
   const along = walk.along.find((member) => isAsked(narrowing[member]));
-  if (along === undefined) return undefined;
-  const served = new Set<By>([along, ...walk.within]);
+  if (along === undefined && walk.isOfAll === undefined) return undefined;
+  const served = new Set<By>(along === undefined ? walk.within : [along, ...walk.within]);
   const pick = (isServed: boolean) =>
     Object.fromEntries(
       Object.entries<Filters<By>[By]>(by).filter(
@@ -108,6 +112,7 @@ function walkOf<Row, Of extends string, By extends string>(
   }
   const query = (rows: number, cursor: string | undefined, taken: number) => {
     const place = new Conditions();
+    if (walk.only !== undefined) place.add(walk.only);
     narrow(place, pick(true), narrowing);
     if (cursor !== undefined) order.goOn(place, cursor);
     const conditions = new Conditions(place.values);

@@ -9,6 +9,7 @@ import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
 
 const OUTBOX_COLUMNS = columnsBut('webhook_outbox', 'tenant_id');
 type OutboxRow = StoredRow<'webhook_outbox', (typeof OUTBOX_COLUMNS)[number]>;
@@ -29,6 +30,9 @@ export const webhookById = lookup<OutboxRow>(
   `select ${selected(OUTBOX_COLUMNS)} from webhook_outbox where id = $1::uuid`,
 );
 
+/** Beside the record its place in the order. */
+type LastAttempt = object & StoredRow<'webhook_deliveries', 'attempted_at' | 'id'>;
+
 /**
  * `DeliverySummary` records, newest first. `offset 0` keeps the look-ups of the other attempts from
  * becoming a join.
@@ -39,7 +43,7 @@ export const deliveryList = list({
     'd.success as delivered, (select f.attempted_at from webhook_deliveries f ' +
     'where f.delivery_id = d.delivery_id order by f.attempt_number limit 1) ' +
     'as first_attempted_at, d.attempted_at as last_attempted_at, d.status_code, d.error_class, ' +
-    'd.subscription_id',
+    'd.subscription_id, d.attempted_at, d.id',
   from: 'webhook_deliveries d',
   by: {
     ...filtersOf(
@@ -52,8 +56,15 @@ export const deliveryList = list({
   always:
     'not exists (select 1 from webhook_deliveries l where l.delivery_id = d.delivery_id ' +
     'and l.attempt_number > d.attempt_number offset 0)',
-  order: 'd.attempted_at desc, d.id desc',
-  toText: (row) => JSON.stringify(row),
+  walk: {
+    table: 'webhook_deliveries d',
+    alias: 'd',
+    along: ['subscription_id'],
+    isOfAll: true,
+    within: [],
+  },
+  order: orderBy('webhook_deliveries', ['attempted_at', 'id'], 'descending', 'd'),
+  toText: ({ attempted_at: _, id: __, ...row }: LastAttempt) => JSON.stringify(row),
   cheaper: CHEAPER,
 });
 

@@ -75,13 +75,39 @@ function tasksByState(column: string) {
 const storedTaskList = tasksByState('t.state');
 const anyTaskList = tasksByState(standing('state'));
 
+const OPENED = timeFilters('open_tasks', 'created_at', 'o');
+
 /**
  * Tasks that are still open have a table of their own, in which a few of them are found at once
- * behind a long history.
+ * behind a long history. Walks `open_tasks_by_tenant` in its order.
  */
-const openTaskList = list(tasksFrom(OF_OPEN_ROWS));
-const pendingTaskList = list(tasksFrom(OF_OPEN_ROWS, 'o.claimed_at is null'));
-const claimedTaskList = list(tasksFrom(OF_OPEN_ROWS, 'o.claimed_at is not null'));
+function openTasks(condition?: string) {
+  const tasks = tasksFrom(OF_OPEN_ROWS, condition);
+  return list({
+    ...tasks,
+    columns: `${tasks.columns}, o.created_at, o.task_id`,
+    by: {
+      ...FILTERS,
+      ...filtersOf('open_tasks', ['tenant_id'], 'o'),
+      created_after: OPENED.after,
+      created_before: OPENED.before,
+    },
+    walk: {
+      ...WALK,
+      table: 'open_tasks o',
+      alias: 'o',
+      join:
+        'left join lateral (select * from worker_tasks where id = o.task_id offset 0) t on true ' +
+        'left join lateral (select * from instances where id = o.instance_id offset 0) i on true',
+    },
+    order: orderBy('open_tasks', ['created_at', 'task_id'], 'descending', 'o'),
+    toText: ({ task_id: _, ...row }: TaskWireRow & { readonly task_id?: string }) => taskText(row),
+  });
+}
+
+const openTaskList = openTasks();
+const pendingTaskList = openTasks('o.claimed_at is null');
+const claimedTaskList = openTasks('o.claimed_at is not null');
 
 type TasksAsked = Narrowing<keyof typeof FILTERS> &
   PageBounds & { readonly state?: readonly TaskState[] | undefined };

@@ -27,7 +27,7 @@ const outbox: Operation<'webhooks.outbox'> = async (deps, call) =>
   jsonReply((await deps.reads.page(outboxList(call.query))).text);
 
 const deliveries: Operation<'webhooks.deliveries'> = async (deps, call) =>
-  jsonReply((await deps.reads.page(deliveryList(call.query))).text);
+  pageReply(call, { ...call.query, offset: 0 }, await deps.reads.page(deliveryList(call.query)));
 
 const delivery: Operation<'webhooks.delivery'> = async (deps, call) => {
   const id = call.params.delivery_id;
@@ -49,8 +49,8 @@ const subscription: Operation<'webhooks.subscription'> = async (deps, call) =>
 
 const ownDeliveries: Operation<'webhooks.subscriptionDeliveries'> = async (deps, call) => {
   const { id } = await subscriptionNamed(deps, call);
-  const query = { ...call.query, subscription_id: id };
-  return jsonReply((await deps.reads.page(deliveryList(query))).text);
+  const query = { ...call.query, offset: 0, subscription_id: id };
+  return pageReply(call, query, await deps.reads.page(deliveryList(query)));
 };
 
 /** @param isSigned the deployment has a secret */
