@@ -339,6 +339,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       clock,
       offload,
       parts: owners,
+      callMsMax: settings.stepTimeoutMaxMs,
       isBehind: hooks.isBehind,
       takeHints: hooks.takeHints,
       again: hooks.again,

@@ -40,6 +40,10 @@ export class Shard {
   #work: (() => void)[] = [];
   /** The part of it that many may want at once, and that takes long together. */
   readonly #spare = new Fifo<() => void>();
+  /** Whose request was served last, and when. */
+  #asker = '';
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #dueUnitsMax: number = LIMITS.dueUnitsMax;
   #scheduled = false;
   #readySince: UnixMs = 0;
   readonly #onWriterKnown: (() => void)[] = [];
@@ -353,6 +357,10 @@ export class Shard {
     const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
     do {
       const request = this.#inbox.shift(now) as Request;
+      if (request.tenant !== '') {
+        this.#asker = request.tenant;
+        this.#askedAt = now;
+      }
       const isLeft = this.#parts.requests.handle(request);
       this.#doWork();
       now = clock.monotonic();
@@ -368,7 +376,10 @@ export class Shard {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;
     const { commits } = this.#parts;
-    const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 2;
+    const isShared = began - this.#askedAt < LIMITS.crowdMs && this.#run.hasOthersThan(this.#asker);
+    this.#dueUnitsMax = isShared ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
+    const ms = LIMITS.turnMs / (isShared ? 4 : 2);
+    const hasTime = () => clock.monotonic() - began < ms;
     commits.isUnasked = true;
     while (this.#spare.size > 0 && hasTime()) {
       this.#guard(this.#spare.shift() as () => void);
@@ -401,7 +412,7 @@ export class Shard {
     return (
       this.#run.size > 0 &&
       instances.expected < LIMITS.dueLoadsMax &&
-      commits.unaskedUnits < LIMITS.dueUnitsMax
+      commits.unaskedUnits < this.#dueUnitsMax
     );
   }
 

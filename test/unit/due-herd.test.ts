@@ -126,3 +126,19 @@ test('nothing is read ahead while instances wait that are due', async () => {
   await shard.run();
   assert.equal(rows.asked.at(-1), soon, 'behind the last that is due');
 });
+
+test('while another tenant asks, fewer of those that are due are under way', async () => {
+  shard = new HandShard(sequenceOf(NOOP));
+  await shard.start();
+  const dueAt = new Date(shard.now + 30_000).toISOString();
+  const herd = LIMITS.dueUnitsMax + 2 * LIMITS.dueUnitsSharedMax;
+  for (let at = 0; at < herd; at += 1) shard.create({ next_fire_at: dueAt });
+  await shard.run();
+  await shard.ack();
+  await shard.pass(30_000);
+  assert.equal(shard.units.length, LIMITS.dueUnitsMax);
+  shard.ask('instances.get', '01950000-0000-7000-8000-000000000000', {}, 'b');
+  await shard.run();
+  await shard.ack();
+  assert.equal(shard.units.length, LIMITS.dueUnitsSharedMax);
+});
