@@ -3432,7 +3432,7 @@ class AsyncWebhooksOperations(AsyncResource):
             repeatable=True,
         )
 
-    async def subscription_deliveries(
+    def subscription_deliveries(
         self,
         id: str,
         *,
@@ -3440,7 +3440,8 @@ class AsyncWebhooksOperations(AsyncResource):
         delivered: bool | None = None,
         error_class: models.DeliveryAttemptErrorClass | None = None,
         limit: int | None = None,
-    ) -> builtins.list[models.DeliverySummary]:
+        cursor: str | None = None,
+    ) -> AsyncPages[models.DeliverySummary]:
         """List deliveries to a webhook subscription, newest first.
 
         For the root key and for keys with the capability operator or auditor. Unknown
@@ -3448,16 +3449,19 @@ class AsyncWebhooksOperations(AsyncResource):
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return await self._call(
+        return self._pages(
             "GET",
             path("/webhooks/{id}/deliveries", id=id),
-            builtins.list[models.DeliverySummary],
+            models.DeliverySummary,
             query={
                 "event_type": event_type,
                 "delivered": delivered,
                 "error_class": error_class,
                 "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )
@@ -3515,7 +3519,7 @@ class AsyncWebhooksOperations(AsyncResource):
             repeatable=True,
         )
 
-    async def deliveries(
+    def deliveries(
         self,
         *,
         url: str | None = None,
@@ -3523,24 +3527,28 @@ class AsyncWebhooksOperations(AsyncResource):
         delivered: bool | None = None,
         error_class: models.DeliveryAttemptErrorClass | None = None,
         limit: int | None = None,
-    ) -> builtins.list[models.DeliverySummary]:
+        cursor: str | None = None,
+    ) -> AsyncPages[models.DeliverySummary]:
         """List deliveries, newest first.
 
         For the root key only. Unknown parameters are refused.
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return await self._call(
+        return self._pages(
             "GET",
             "/webhooks/deliveries",
-            builtins.list[models.DeliverySummary],
+            models.DeliverySummary,
             query={
                 "url": url,
                 "event_type": event_type,
                 "delivered": delivered,
                 "error_class": error_class,
                 "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )

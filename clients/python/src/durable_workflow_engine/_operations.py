@@ -3436,7 +3436,8 @@ class WebhooksOperations(Resource):
         delivered: bool | None = None,
         error_class: models.DeliveryAttemptErrorClass | None = None,
         limit: int | None = None,
-    ) -> builtins.list[models.DeliverySummary]:
+        cursor: str | None = None,
+    ) -> Page[models.DeliverySummary]:
         """List deliveries to a webhook subscription, newest first.
 
         For the root key and for keys with the capability operator or auditor. Unknown
@@ -3444,16 +3445,19 @@ class WebhooksOperations(Resource):
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return self._call(
+        return self._pages(
             "GET",
             path("/webhooks/{id}/deliveries", id=id),
-            builtins.list[models.DeliverySummary],
+            models.DeliverySummary,
             query={
                 "event_type": event_type,
                 "delivered": delivered,
                 "error_class": error_class,
                 "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )
@@ -3519,24 +3523,28 @@ class WebhooksOperations(Resource):
         delivered: bool | None = None,
         error_class: models.DeliveryAttemptErrorClass | None = None,
         limit: int | None = None,
-    ) -> builtins.list[models.DeliverySummary]:
+        cursor: str | None = None,
+    ) -> Page[models.DeliverySummary]:
         """List deliveries, newest first.
 
         For the root key only. Unknown parameters are refused.
 
         Args:
             limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return self._call(
+        return self._pages(
             "GET",
             "/webhooks/deliveries",
-            builtins.list[models.DeliverySummary],
+            models.DeliverySummary,
             query={
                 "url": url,
                 "event_type": event_type,
                 "delivered": delivered,
                 "error_class": error_class,
                 "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )

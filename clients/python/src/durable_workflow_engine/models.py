@@ -642,7 +642,9 @@ class ApprovalLink(Model):
 class ApprovalPage(Model):
     items: list[Approval]
     total: int
-    """How many there are on all pages; at most 10000 are counted."""
+    """How many there are on all pages; at most 10000 are counted, among a bounded number of open
+    ones.
+    """
 
 
 class AttachCapsule(Model):
