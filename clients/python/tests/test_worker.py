@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -126,10 +127,6 @@ async def _nan(_: Any) -> Any:
     return {"number": float("nan")}
 
 
-async def _checkpoint(_: Any, ctx: Context) -> None:
-    await ctx.checkpoint({"what": object()})
-
-
 async def _large(_: Any) -> Any:
     return {"text": "x" * 2_000_000}
 
@@ -142,7 +139,6 @@ async def _large(_: Any) -> Any:
         (_other, "the handler it gave no valid output: charge: Field required"),
         (_object, "object has no form in JSON"),
         (_nan, "nan has no form in JSON"),
-        (_checkpoint, "TypeError: object has no form in JSON"),
         (_large, "the output was refused"),
     ],
 )
@@ -181,23 +177,59 @@ def test_a_retryable_error_is_tried_again_from_the_checkpoint(client: Client) ->
     assert outputs == {"count": {"tries": 2}, "thread": {"resumed": {"at": 3}}}
 
 
-def test_other_exceptions_are_final_and_leave_their_trace_in_the_logs(client: Client) -> None:
-    def pick(params: dict[str, Any]) -> None:
+def test_any_exception_but_a_fatal_one_is_tried_again_and_leaves_its_trace_in_the_logs(
+    client: Client,
+) -> None:
+    tries = []
+
+    async def pick(params: dict[str, Any], ctx: Context) -> None:
+        tries.append((params["kind"], ctx.attempt))
         if params["kind"] == "fatal":
             raise FatalError("sold out")
+        if params["kind"] == "checkpoint":
+            await ctx.checkpoint({"what": object()})
         raise KeyError("nowhere")
 
+    kinds = {
+        "fatal": "sold out",
+        "checkpoint": "TypeError: object has no form in JSON",
+        "other": "KeyError: 'nowhere'",
+    }
+    retry = {"max_attempts": 2, "initial_backoff": 1}
     with serving(client, {"pick": pick}):
-        for kind, message in [("fatal", "sold out"), ("other", "KeyError: 'nowhere'")]:
-            client.sequences.create(
-                name=kind, version=1, blocks=[step("pick", params={"kind": kind})]
-            )
+        for kind, message in kinds.items():
+            block = step("pick", params={"kind": kind}, retry=retry)
+            client.sequences.create(name=kind, version=1, blocks=[block])
             with pytest.raises(InstanceEnded, match=message):
                 client.instances.run(kind, timeout=LONG)
+    assert tries == [("fatal", 0), *itertools.product(["checkpoint", "other"], [0, 1])]
     [newest, *_] = client.instances.list()
-    [line] = client.instances.logs(newest.id)
-    assert line.level == "error"
-    assert 'raise KeyError("nowhere")' in line.message
+    for line in client.instances.logs(newest.id):
+        assert line.level == "error"
+        assert 'raise KeyError("nowhere")' in line.message
+
+
+def test_a_failure_is_held_back_for_as_long_as_it_says_or_until_the_worker_stops(
+    client: Client,
+) -> None:
+    failed: list[float] = []
+
+    async def later(_: Any, ctx: Context) -> dict[str, Any]:
+        if ctx.attempt == 2:
+            return {"waited": time.monotonic() - failed[0]}
+        failed.append(time.monotonic())
+        raise RetryableError("later", retry_after=[0.3, LONG * 10][ctx.attempt])
+
+    retry = {"max_attempts": 3, "initial_backoff": 1}
+    client.sequences.create(name="test", version=1, blocks=[step("later", retry=retry)])
+    instance = client.instances.create(sequence="test").id
+    with serving(client, {"later": later}):
+        while len(failed) < 2:
+            time.sleep(0.05)
+    assert failed[1] - failed[0] >= 0.3
+    with serving(client, {"later": later}):
+        until_ended(client)
+    assert client.instances.get(instance).state == "completed"
 
 
 # ---------------------------------------------------------------- claims

@@ -78,8 +78,16 @@ class RunTimeout(TimeoutError):  # noqa: N818  (as TimeoutError)
 
 
 class RetryableError(Exception):
-    """Raised by a handler: this try failed, and another one may succeed."""
+    """Raised by a handler: another try may succeed. So may it after any exception but `FatalError`.
+
+    Attributes:
+        retry_after: Seconds before which it would not. The worker keeps the task for so long.
+    """
+
+    def __init__(self, message: str, *, retry_after: float = 0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class FatalError(Exception):
-    """Raised by a handler: no other try would succeed. So is every exception of another class."""
+    """Raised by a handler: no other try would succeed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any
@@ -21,12 +22,11 @@ class _Context:
     """What both kinds of handlers are given."""
 
     def __init__(self, task: WorkerTask, save: Save) -> None:
-        #: The whole task. Its `id` stays the same when the try has to be done again by somebody
-        #: else: what should happen once may carry it.
+        #: The whole task. An effect that should happen once carries a key that is the same in each
+        #: try, such as its `instance_id` and `block_id` outside of loops.
         self.task = task
         self._save = save
-        self._lines: list[dict[str, Any]] = []
-        self._dropped = 0
+        self._lines: deque[dict[str, Any]] = deque(maxlen=LINES_MAX)
         self._cancelled = threading.Event()
 
     @property
@@ -50,18 +50,15 @@ class _Context:
         return self._cancelled.is_set()
 
     def log(self, message: str, level: str = "info") -> None:
-        """A line of the instance's logs (`instances.logs`), sent with the result."""
-        if len(self._lines) >= LINES_MAX - 1:
-            self._dropped += 1
-            return
+        """A line of the instance's logs (`instances.logs`), sent with the result.
+
+        The newest 1,000 lines are kept, of each the first 8,192 characters.
+        """
         now = datetime.now(timezone.utc).isoformat()
         self._lines.append({"ts": now, "level": level, "message": message[:LINE_LENGTH_MAX]})
 
     def _logged(self) -> list[dict[str, Any]]:
-        if self._dropped == 0:
-            return self._lines
-        told = {"level": "warn", "message": f"{self._dropped} more lines were dropped"}
-        return [*self._lines, told]
+        return list(self._lines)
 
     def _cancel(self) -> None:
         self._cancelled.set()

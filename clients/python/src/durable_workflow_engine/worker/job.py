@@ -12,13 +12,13 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..errors import EngineError, RetryableError
+from ..errors import EngineError, FatalError, RetryableError
 from ..models import TaskOutcome, WorkerTask
 from .context import LINE_LENGTH_MAX, Context, ThreadContext
 from .events import Ending, TaskEnded
 from .handlers import Handler
 from .link import REFUSED, Result
-from .talk import WAIT_MAX, WAIT_MIN, Talk, is_open
+from .talk import WAIT_MAX, WAIT_MIN, Talk, is_open, pause
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
@@ -42,6 +42,8 @@ class Job:
         self._heard_at = time.monotonic()
         self._is_lost = False
         self._is_reporting = False
+        #: A failure that is held back is to be reported now.
+        self._hurry = asyncio.Event()
         self._work: asyncio.Task[Any] | None = None
         kind = Context if handler.is_async else ThreadContext
         self._context = kind(task, self._save)
@@ -62,21 +64,29 @@ class Job:
             result = self._failure_of(raised)
         self.is_running = False
         self._talk.wake()
+        if isinstance(error, RetryableError):
+            await pause(self._hurry, error.retry_after)
         ending = await self._report(result)
         return TaskEnded(self.task, ending, time.monotonic() - began, error)
 
     def lose(self) -> None:
-        """Nobody waits for the result: the handler is to stop."""
+        """Somebody else has the task: nothing is reported."""
         self._is_lost = True
+        self.abandon()
+
+    def abandon(self) -> None:
+        """The handler is to stop. If it has an output all the same, the server judges it."""
+        if self._is_reporting:
+            return
         self._context._cancel()
+        self._hurry.set()
         # A thread cannot be stopped, and keeps its place until it ends.
         if self._work is not None and self._handler.is_async:
             self._work.cancel()
 
-    def give_up(self) -> None:
-        """The same, unless there is a result by now."""
-        if not self._is_reporting:
-            self.lose()
+    def hurry(self) -> None:
+        """Reports at once what is held back."""
+        self._hurry.set()
 
     async def beat(self, lease: float) -> None:
         """Says that the task is worked on, and hears whether the claim holds.
@@ -87,10 +97,12 @@ class Job:
         if self._is_reporting or self._is_lost:
             return
         outcome = await self._say({"kind": "heartbeat"})
-        is_over = time.monotonic() - self._heard_at > lease
-        if outcome.status in GONE or (outcome.status != 200 and is_over):
+        if outcome.status in GONE:
             log.warning("task %s is lost: %s", self.task.id, outcome.error)
             self.lose()
+        elif outcome.status != 200 and time.monotonic() - self._heard_at > lease:
+            log.warning("task %s may be lost: %s", self.task.id, outcome.error)
+            self.abandon()
 
     # ------------------------------------------------------------ the handler
 
@@ -99,13 +111,11 @@ class Job:
             return await self._handler.run(self.task, self._context, threads)
 
     def _failure_of(self, error: Exception) -> Result:
-        if isinstance(error, RetryableError):
-            return _failure(str(error), True)
-        if type(error).__module__.startswith("durable_workflow_engine."):
-            return _failure(str(error), False)
+        if isinstance(error, (RetryableError, FatalError)):
+            return _failure(str(error), isinstance(error, RetryableError))
         lines = "".join(traceback.format_exception(error)).strip()
         self._context.log(lines[-LINE_LENGTH_MAX:], "error")
-        return _failure(f"{type(error).__name__}: {error}", False)
+        return _failure(f"{type(error).__name__}: {error}", True)
 
     # ------------------------------------------------------------ the claim
 
@@ -117,7 +127,7 @@ class Job:
         return outcome
 
     async def _report(self, result: Result) -> Ending:
-        if self._is_lost:
+        if self._is_lost or (self._context.cancelled and result["kind"] == "fail"):
             return "lost"
         self._is_reporting = True
         lines = self._context._logged()

@@ -27,7 +27,7 @@ log = logging.getLogger("durable_workflow_engine.worker")
 #: Of waits after a call that failed, in seconds.
 WAIT_MIN, WAIT_MAX = 0.2, 5.0
 #: The key is no good: asking again does not help.
-FORBIDDEN = frozenset({401, 403})
+FORBIDDEN = frozenset({"ENG_UNAUTHENTICATED", "ENG_FORBIDDEN"})
 #: There are no exchanges here.
 UNKNOWN_PATH = frozenset({404, 405})
 
@@ -160,7 +160,7 @@ class Talk:
             self._link = SingleLink(self._link)
             return EngineError("not said yet")
         # Without results it is the poll that is wrong, which stays so.
-        if error.status in FORBIDDEN or (error.status in REFUSED and results == 0):
+        if error.code in FORBIDDEN or (error.status in REFUSED and results == 0):
             if not self.refused.done():
                 self.refused.set_result(advised(error))
         elif self._trouble is None:
@@ -175,5 +175,7 @@ def is_open(status: int) -> bool:
 
 async def pause(event: asyncio.Event, seconds: float) -> None:
     """Ends early when the event comes."""
+    if seconds <= 0:
+        return
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)

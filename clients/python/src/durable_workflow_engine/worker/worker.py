@@ -38,8 +38,8 @@ class Worker:
 
     A handler is called with its params, or with its params and a `Context`; it gives the output of
     the step. What it takes and gives is checked where its annotations name a pydantic model.
-    Asynchronous functions run as tasks, plain ones in threads. `RetryableError` lets the step be
-    tried again; any other exception fails it for good.
+    Asynchronous functions run as tasks, plain ones in threads. After `FatalError` the step has
+    failed for good; after any other exception it is tried again, as its `retry` says.
 
     Args:
         client: Whose address, key and tenant are used. A `Client` is only asked for these.
@@ -65,14 +65,14 @@ class Worker:
         client: Client | AsyncClient,
         *,
         handlers: Mapping[str, Callable[..., Any]],
-        concurrency: int = 10,
+        concurrency: int = 100,
         queues: Sequence[str] | None = None,
         worker_id: str | None = None,
         version: str | None = None,
         heartbeat: float = 15.0,
         lease: float = 60.0,
         poll_wait: float = 20.0,
-        grace: float = 25.0,
+        grace: float = 20.0,
         on_event: Callable[[WorkerEvent], None] | None = None,
         trace: Callable[[Context | ThreadContext], AbstractContextManager[Any]] | None = None,
     ) -> None:
@@ -194,21 +194,24 @@ class Worker:
     async def _finish(self) -> None:
         """What is in hand is done and reported, as far as the grace allows."""
         self._talk.close()
+        for job in self._jobs.values():
+            job.hurry()
         if self._jobs:
             await asyncio.wait(self._jobs, timeout=self._grace)
         # A try that is cut off is no failure: somebody else gets it after a while of silence.
         for job in self._jobs.values():
-            job.give_up()
+            job.abandon()
         if self._jobs:
             await asyncio.wait(self._jobs, timeout=LAST_WORDS)
 
     # ------------------------------------------------------------ tasks
 
     def _room(self) -> int:
-        """How many tasks more can be done."""
+        """How many tasks more can be done. Results that are not taken yet are bounded as well."""
         if self._stopping.is_set():
             return 0
-        return self._concurrency - sum(job.is_running for job in self._jobs.values())
+        running = sum(job.is_running for job in self._jobs.values())
+        return min(self._concurrency - running, 2 * self._concurrency - len(self._jobs))
 
     def _take(self, task: WorkerTask) -> None:
         job = Job(task, self._handlers[task.handler_name], self._talk)
@@ -219,6 +222,7 @@ class Worker:
 
     async def _do(self, job: Job) -> None:
         self._tell(await job.run(self._threads, self._trace))
+        self._talk.wake()
 
     async def _beat(self) -> None:
         """Says of all tasks in hand that they are worked on, in one request."""
