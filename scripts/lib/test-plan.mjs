@@ -19,6 +19,7 @@ const SLOW = [
   'integration/continuity-migration-crash',
   'integration/two-engines',
   'integration/proxies',
+  'integration/python',
   'api/shards',
   'api/stream',
   'integration/start-refusals',
