@@ -5,6 +5,7 @@
  */
 
 import { PRIORITIES } from '../../src/core/states.js';
+import { LIMITS } from '../../src/limits.js';
 import type { DueTimer } from '../runtime/rows.js';
 import { Fifo } from './fifo.js';
 
@@ -17,6 +18,10 @@ interface Rank {
 export class RunQueue {
   readonly #ranks = PRIORITIES.map((): Rank => ({ lines: new Map(), waiting: new Set() }));
   #size = 0;
+  /** Commits of them that may be under way. */
+  unitsMax: number = LIMITS.dueUnitsMax;
+  #asker = '';
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   get size(): number {
     return this.#size;
@@ -38,9 +43,24 @@ export class RunQueue {
     this.#size += 1;
   }
 
-  /** Whether instances of another tenant wait. */
-  hasOthersThan(tenant: string): boolean {
-    return this.#ranks.some(({ lines }) => lines.size > (lines.has(tenant) ? 1 : 0));
+  /** A request is served. @param tenant '': nobody's */
+  asked(tenant: string, now: number): void {
+    if (tenant === '') return;
+    this.#asker = tenant;
+    this.#askedAt = now;
+  }
+
+  /** What of a turn is theirs, which others need as well. @returns milliseconds; it also says `unitsMax` */
+  share(now: number): number {
+    const isShared = this.#isShared(now);
+    this.unitsMax = isShared ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
+    return LIMITS.turnMs / (isShared ? 4 : 2);
+  }
+
+  /** Whether instances of another tenant wait than the one that asked last, which was lately. */
+  #isShared(now: number): boolean {
+    if (now - this.#askedAt >= LIMITS.crowdMs) return false;
+    return this.#ranks.some(({ lines }) => lines.size > (lines.has(this.#asker) ? 1 : 0));
   }
 
   shift(): string | undefined {

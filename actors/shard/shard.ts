@@ -38,10 +38,6 @@ export class Shard {
   #work: (() => void)[] = [];
   /** The part of it that many may want at once, and that takes long together. */
   readonly #spare = new Fifo<() => void>();
-  /** Whose request was served last, and when. */
-  #asker = '';
-  #askedAt = Number.NEGATIVE_INFINITY;
-  #dueUnitsMax: number = LIMITS.dueUnitsMax;
   #scheduled = false;
   #readySince: UnixMs = 0;
   readonly #onWriterKnown: (() => void)[] = [];
@@ -364,10 +360,7 @@ export class Shard {
     const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
     do {
       const request = this.#inbox.shift(now) as Request;
-      if (request.tenant !== '') {
-        this.#asker = request.tenant;
-        this.#askedAt = now;
-      }
+      this.#run.asked(request.tenant, now);
       const isLeft = this.#parts.requests.handle(request);
       this.#doWork();
       now = clock.monotonic();
@@ -383,9 +376,7 @@ export class Shard {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;
     const { commits } = this.#parts;
-    const isShared = began - this.#askedAt < LIMITS.crowdMs && this.#run.hasOthersThan(this.#asker);
-    this.#dueUnitsMax = isShared ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
-    const ms = LIMITS.turnMs / (isShared ? 4 : 2);
+    const ms = this.#run.share(began);
     const hasTime = () => clock.monotonic() - began < ms;
     commits.isUnasked = true;
     while (this.#spare.size > 0 && hasTime()) {
@@ -419,7 +410,7 @@ export class Shard {
     return (
       this.#run.size > 0 &&
       instances.expected < LIMITS.dueLoadsMax &&
-      commits.unaskedUnits < this.#dueUnitsMax
+      commits.unaskedUnits < this.#run.unitsMax
     );
   }
 

@@ -132,6 +132,11 @@ export class BodyReader {
     }
   }
 
+  /** What still comes is thrown away. */
+  get isDiscarding(): boolean {
+    return this.#refusal !== undefined && !this.isOver;
+  }
+
   /** The client went away, or the server closes. */
   cancel(): void {
     if (!this.isOver) this.#leave();

@@ -37,6 +37,10 @@ const KEEP_ALIVE_MS = 75_000;
 const REQUEST_TIME_MAX_MS = 60_000;
 const TIMEOUT_CHECK_MS = 2_000;
 
+/** What is thrown away is read at 13 MB/s at most: each piece is memory, and work for this thread. */
+const DISCARDED_AT_ONCE = 256 * 1024;
+const DISCARD_PAUSE_MS = 20;
+
 interface ConnectionState {
   /** Requests that have no whole answer. */
   open: number;
@@ -188,9 +192,16 @@ function serveOne(
   if (reader === undefined) return;
   if (expectsContinue) res.writeContinue();
   state.reading = { req, exchange };
+  let discarded = 0;
   const take = (chunk: Buffer, isLast: boolean) => {
     reader.push(chunk, isLast);
     if (reader.isOver) serveBehind(state);
+    if (!reader.isDiscarding) return;
+    discarded += chunk.length;
+    if (discarded < DISCARDED_AT_ONCE) return;
+    discarded = 0;
+    req.pause();
+    setTimeout(() => req.resume(), DISCARD_PAUSE_MS).unref();
   };
   req.on('data', (chunk: Buffer) => take(chunk, false));
   req.on('end', () => take(EMPTY, true));

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RunQueue } from '../../actors/shard/run-queue.js';
+import { LIMITS } from '../../src/limits.js';
 
 const CRITICAL = 0;
 const NORMAL = 2;
@@ -63,11 +64,20 @@ test('of one tenant as many leave as came, in their order, while others come and
   assert.deepEqual(ofA, [...ofA].sort());
 });
 
-test('it knows whether anybody else waits than one tenant', () => {
+const ALONE_MS = LIMITS.turnMs / 2;
+
+test('it knows whether anybody else waits than the tenant that asked last, for a while', () => {
   const queue = new RunQueue();
-  assert.equal(queue.hasOthersThan('a'), false);
+  queue.asked('a', 0);
+  assert.equal(queue.share(0), ALONE_MS);
   queue.push({ instance: 'a1', rank: NORMAL, tenant: 'a' });
-  assert.deepEqual([queue.hasOthersThan('a'), queue.hasOthersThan('b')], [false, true]);
+  assert.equal(queue.share(0), ALONE_MS);
+  queue.asked('b', 0);
+  queue.asked('', 1);
+  assert.ok(queue.share(1) < ALONE_MS);
+  assert.equal(queue.share(LIMITS.crowdMs), ALONE_MS);
   queue.push({ instance: 'b1', rank: LOW, tenant: 'b' });
-  assert.deepEqual([queue.hasOthersThan('a'), queue.hasOthersThan('b')], [true, true]);
+  queue.asked('a', LIMITS.crowdMs);
+  assert.ok(queue.share(LIMITS.crowdMs) < ALONE_MS);
+  assert.ok(queue.unitsMax < LIMITS.dueUnitsMax);
 });
