@@ -33,8 +33,8 @@ async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
 }
 
 test('run gives the outputs of the blocks by their ids', async () => {
-  const client = await world(transform('sum', { total: '{{ context.data.a + 1 }}' }));
-  const { id, outputs } = await client.instances.run<{ sum: { total: number } }>('flow', { a: 41 });
+  const client = await world(transform('sum', { total: '{{ context.data.a }}' }));
+  const { id, outputs } = await client.instances.run<{ sum: { total: number } }>('flow', { a: 42 });
   assert.equal(outputs.sum.total, 42);
   assert.equal((await client.instances.get(id)).state, 'completed');
 });
