@@ -1,5 +1,21 @@
 /** The client of a durable workflow engine, for everything that standard `fetch` runs on. */
 
+export type { Applied } from './builder/apply.js';
+export type { Blocks } from './builder/blocks.js';
+export {
+  type Primitive,
+  type Ref,
+  raw,
+  type Template,
+  type Term,
+  t,
+  type Untyped,
+  type Value,
+} from './builder/expressions.js';
+export { filter, fn } from './builder/functions.js';
+export type { HandlerTypes, WorkerHandlers } from './builder/handlers.js';
+export type { Scope } from './builder/options.js';
+export { type Sequence, type SequenceOptions, sequence } from './builder/sequence.js';
 export { Client, type ClientOptions } from './client/client.js';
 export { EngineError, InstanceFailedError } from './client/errors.js';
 export type {
