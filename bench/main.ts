@@ -61,9 +61,10 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  const { load, paths, checks, neighbours, cron, release, events, scale, peers, attacks } = options;
+  const { load, paths, checks, neighbours, cron, timers, release, events, scale, peers, attacks } =
+    options;
   const isLoaded = load.length + paths.length + checks.length + peers.length + attacks.length > 0;
-  if (isLoaded || neighbours || cron || release || events || scale) {
+  if (isLoaded || neighbours || cron || timers || release || events || scale) {
     Object.assign(parts, await runLoad(options, say));
   }
   if (options.results === undefined || Object.keys(parts).length === 0) return;

@@ -27,6 +27,8 @@ export interface BenchOptions {
   readonly neighbours: boolean;
   /** How late schedules fire: only when it is named. */
   readonly cron: boolean;
+  /** How late instances go on that fall due together: only when it is named. */
+  readonly timers: boolean;
   /** What an active canary costs creations: only when it is named. */
   readonly release: boolean;
   /** How soon events wake instances: only when it is named. */
@@ -58,7 +60,7 @@ export interface BenchOptions {
   readonly growthOf: readonly Growth[];
   /** Instances or tasks at the end of the growth. */
   readonly scaleTo: number;
-  /** Timers that fall due within one second, at each step of the growth. */
+  /** Timers that fall due within one second, in part timers and at each step of the growth. */
   readonly herd: number;
   /** Work that other engines do, too; none unless `peers` is named. */
   readonly peers: readonly string[];
@@ -96,13 +98,14 @@ export interface BenchOptions {
 
 const NEIGHBOURS = 'neighbours';
 const CRON = 'cron';
+const TIMERS = 'timers';
 const RELEASE = 'release';
 const EVENTS = 'events';
 const SCALE = 'scale';
 const PEERS = 'peers';
 const PRESSURE = 'pressure';
 const REPORT = 'report';
-const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, SCALE, REPORT];
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, TIMERS, RELEASE, EVENTS, SCALE, REPORT];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
@@ -110,8 +113,8 @@ const PARTS: readonly string[] = ['micro', 'load', PATHS, PEERS, PRESSURE, ...NA
 
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events]
-                       [scale] [peers [name,…]] [paths [name,…]] [pressure [name,…]] [report] [flags]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [timers] [release]
+                       [events] [scale] [peers [name,…]] [paths [name,…]] [pressure [name,…]] [report] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -119,6 +122,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
 
   "neighbours" measures what the largest instances cost the others.
   "cron" measures how late schedules of every second fire.
+  "timers" measures how late instances go on that fall due together, and what that costs another tenant.
   "release" measures what an active canary costs creations.
   "events" measures what instances that wait for events cost, and how soon an event wakes one.
   "paths" measures what an operation of each path costs the whole machine; "paths noop256,round16"
@@ -149,7 +153,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --events N     in each stage of part events (as many as there are instances for)
                  in part scale: the most that wait or are pending (1000000)
   --growth-of G  in part scale: waiting, pending or both (waiting,pending)
-  --herd N       timers in one second in part scale (10000)
+  --herd N       timers in one second in parts timers and scale (10000)
   --peers-dir D  folder in which part peers installs (among the temporary files)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
@@ -178,6 +182,7 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     load: isAlone ? [] : load,
     neighbours: positionals.includes(NEIGHBOURS),
     cron: positionals.includes(CRON),
+    timers: positionals.includes(TIMERS),
     release: positionals.includes(RELEASE),
     events: positionals.includes(EVENTS),
     paths: named.filter((name) => PATH_NAMES.includes(name)),

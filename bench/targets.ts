@@ -87,6 +87,21 @@ export const TARGETS = {
     unit: ' ms',
     limit: { atMost: 50 },
   },
+  'timers lateness': {
+    what: '10,000 instances due in one second, in the database only: lateness, 99th percentile',
+    unit: ' ms',
+    limit: { atMost: 500 },
+  },
+  'timers neighbour': {
+    what: '100,000 instances due in one second: creations of another tenant meanwhile, 99th percentile',
+    unit: ' ms',
+    limit: { atMost: 250 },
+  },
+  'timers memory': {
+    what: '100,000 instances due in one second: memory of the server',
+    unit: ' MiB',
+    limit: { atMost: 512 },
+  },
   'check context': {
     what: 'log written per step with an unchanged context of 256 KiB, beside one of 1 KiB',
     unit: ' ×',

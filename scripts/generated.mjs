@@ -1,7 +1,7 @@
 /**
  * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
- * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the
- * licences of the packages that are shipped, and the generated regions of pages (`scripts/reference`).
+ * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the types and
+ * operations of the client, the licences of the packages that are shipped, and the generated regions of pages (`scripts/reference`).
  */
 
 import { spawnSync } from 'node:child_process';
@@ -14,6 +14,7 @@ await bootstrap();
 const { openApiDocument } = await import('../dist/schema/openapi.js');
 const { statementsText } = await import('../dist/src/db/statements.js');
 const { referencePages } = await import('../dist/scripts/reference/pages.js');
+const { clientFiles } = await import('../dist/scripts/reference/client-operations.js');
 const { fillRegions } = await import('../dist/scripts/reference/regions.js');
 const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const document = path.join(root, 'docs/openapi.json');
@@ -24,8 +25,16 @@ for (const [page, regions] of Object.entries(referencePages())) {
   const file = path.join(root, page);
   writeFileSync(file, fillRegions(readFileSync(file, 'utf8'), regions));
 }
-const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
-const { status } = spawnSync(process.execPath, [formatter, 'format', '--write', document], {
-  stdio: 'inherit',
+const written = Object.entries(clientFiles()).map(([file, text]) => {
+  writeFileSync(path.join(root, file), text);
+  return path.join(root, file);
 });
+const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
+const { status } = spawnSync(
+  process.execPath,
+  [formatter, 'check', '--write', document, ...written],
+  {
+    stdio: 'inherit',
+  },
+);
 process.exitCode = status ?? 1;

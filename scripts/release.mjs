@@ -6,7 +6,7 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { bootstrap, root } from './lib/bootstrap.mjs';
 import { releaseProblems } from './lib/release-checks.mjs';
@@ -28,7 +28,7 @@ for (const problem of problems) say(`not ready: ${problem}`);
 if (problems.length > 0 && !isDry) process.exit(1);
 
 await bootstrap();
-const tarball = pack();
+const tarballs = [pack('.'), packClient()];
 writeBill();
 const image = buildImage();
 if (isDry) {
@@ -39,18 +39,31 @@ if (isDry) {
   say(`tagged ${tag}`);
   say('to publish:');
   say(`  git push origin ${tag}`);
-  say(`  npm publish ${tarball}`);
+  for (const tarball of tarballs) say(`  npm publish ${tarball}`);
   if (image !== undefined) say(`  docker push ${image}, under the name that your registry wants`);
 }
 
-/** The path of the package, from the root. */
-function pack() {
+/** The path of the package that a folder holds, from the root. */
+function pack(folder) {
   mkdirSync(path.join(root, OUTPUT), { recursive: true });
-  const text = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', OUTPUT]);
+  const text = run('npm', [
+    'pack',
+    folder,
+    '--json',
+    '--ignore-scripts',
+    '--pack-destination',
+    OUTPUT,
+  ]);
   const [{ filename, size, files }] = JSON.parse(text);
   const file = path.join(OUTPUT, filename);
   say(`package: ${file}, ${Math.round(size / 1_024)} KiB, ${files.length} files`);
   return file;
+}
+
+function packClient() {
+  rmSync(path.join(root, 'client/dist'), { recursive: true, force: true });
+  run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'client']);
+  return pack('./client');
 }
 
 /** What is in it, for those who have to know whether a vulnerability concerns them. */

@@ -11,6 +11,7 @@ import { isJsonObject } from './core/json.js';
 import { cutJson } from './core/json-cut.js';
 import { BODY_JSON_LIMITS, type JsonProblem, parseJson, tooManyValues } from './core/json-guard.js';
 import { listIn } from './core/json-items.js';
+import type { Findings } from './core/lint/definition.js';
 import { judgeDefinition } from './definition.js';
 import { EngineError, type ErrorData, fromErrorData, invalid, tooLarge } from './errors.js';
 
@@ -91,11 +92,15 @@ export interface DoubtfulBody {
   readonly text: string;
   /** See `parseBody`. */
   readonly isListed: boolean;
+  /** Of a definition that is looked through, too: see `JudgeOptions`. */
+  readonly callMsMax?: number | undefined;
 }
 
 export interface BodyJudgement {
   /** Why it is refused. */
   readonly error?: ErrorData;
+  /** Of a definition that was looked through. */
+  readonly findings?: Findings;
   /** Of one that is not: the items that are, where they are judged one by one. */
   readonly refused: readonly { readonly at: number; readonly error: ErrorData }[];
 }
@@ -103,7 +108,7 @@ export interface BodyJudgement {
 let judging: Validators | undefined;
 
 /** A job of the side threads: takes as long as it takes. */
-export function judgeBody({ operation, text, isListed }: DoubtfulBody): BodyJudgement {
+export function judgeBody({ operation, text, isListed, callMsMax }: DoubtfulBody): BodyJudgement {
   judging ??= createValidators();
   let body: unknown;
   try {
@@ -111,6 +116,10 @@ export function judgeBody({ operation, text, isListed }: DoubtfulBody): BodyJudg
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     return { error: error.toData(), refused: [] };
+  }
+  if (callMsMax !== undefined) {
+    const { errors, warnings } = judgeDefinition(operation, body, { callMsMax });
+    return { findings: { errors, warnings }, refused: [] };
   }
   const { judgesEach: member } = ROUTES[operation];
   if (member === undefined) return { refused: [] };
@@ -126,11 +135,12 @@ export function* parseAsJudged<Id extends BodyRouteId>(
   validators: Validators,
   operation: Id,
   text: string,
-  { error, refused }: BodyJudgement,
+  { error, findings, refused }: BodyJudgement,
 ): BodyInPieces<BodyOf<Id>> {
   if (error !== undefined) throw fromErrorData(error);
   const { judgesEach: member = '' } = ROUTES[operation];
   const cut = yield* cutJson(text, undefined);
+  if (findings !== undefined && cut.ok) return cut.value as BodyOf<Id>;
   const items = cut.ok && isJsonObject(cut.value) ? cut.value[member] : undefined;
   if (!Array.isArray(items)) throw new Error('a body was judged to be right that is not');
   const judged: unknown[] = items;

@@ -63,6 +63,11 @@ const KNOBS = {
     integer(0, 0, 1_000_000),
     'Those of one address that is no trusted proxy; others are refused with 429. 0: three quarters of all.',
   ],
+  maxRequestsPerAddress: [
+    'ENGINE_MAX_REQUESTS_PER_ADDRESS',
+    integer(0, 0, 1_000_000),
+    'Requests of one address in flight, parked polls and streams included; others are refused with 429. Behind a trusted proxy the address is that of its client. 0: 15000, three quarters of all.',
+  ],
   trustedProxies: [
     'ENGINE_TRUSTED_PROXIES',
     addressRanges,

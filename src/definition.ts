@@ -43,6 +43,11 @@ export function judgeDefinition(
       ...(callMsMax === undefined ? [] : cutShort(params, callMsMax, handler)),
     ],
   });
+  return judgementOf({ errors, warnings }, isListed);
+}
+
+/** @param isListed see `JudgeOptions` */
+export function judgementOf({ errors, warnings }: Findings, isListed = false): Judgement {
   return {
     errors,
     warnings,

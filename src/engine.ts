@@ -7,13 +7,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
-import { LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
+import { BATCH_LANES, LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
 import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
 import { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
+import { Crowd } from './crowd.js';
 import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
 import type { RoleUrls } from './db/embedded-roles.js';
@@ -33,6 +34,7 @@ import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
 import { type ReadyFacts, urlOf } from './greeting.js';
+import { AddressRequests } from './http/address-requests.js';
 import { Connections, connectionBounds, descriptorLimit } from './http/connections.js';
 import { expectFreePort } from './http/free-port.js';
 import { Gate } from './http/gate.js';
@@ -92,6 +94,7 @@ class Engine {
   readonly #gate = new Gate(realClock);
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly #owner = `engine-${randomUUID().slice(0, 13)}`;
+  readonly #crowd = new Crowd();
   readonly #client: ShardClient;
   readonly #many: ManyInstances;
   readonly #streams: InstanceStreams;
@@ -135,6 +138,7 @@ class Engine {
       clock: realClock,
       setImmediate: (fn) => setImmediate(fn),
       onFires: () => this.#firing?.wake(),
+      crowd: this.#crowd,
     });
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
@@ -248,7 +252,7 @@ class Engine {
       onError: (error) => this.#log.debug({ err: error }, 'idle connection lost'),
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
-    return createReads(pool);
+    return createReads(pool, LIMITS.slowReadMs, this.#crowd);
   }
 
   /** Has the database keep tenants apart in what is read for them, where it can. */
@@ -276,9 +280,11 @@ class Engine {
     const { reads, removal, bulkJobs, apiKey, supervisor, continuityKeys } = facts;
     const keyring = keyringOf(continuityKeys);
     const connections = this.#connections();
+    const requests = new AddressRequests(config.maxRequestsPerAddress);
     const front = createFront({
       config,
       connections,
+      requests,
       apiKey,
       version: this.#options.version,
       log: this.#log,
@@ -286,6 +292,7 @@ class Engine {
       offload: supervisor.offload,
       gate: this.#gate,
       client: this.#client,
+      crowd: this.#crowd,
       reads,
       keys: this.#keys,
       limits: this.#limits,
@@ -314,6 +321,7 @@ class Engine {
         refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
         connections,
+        requests,
         proxies: new TrustedProxies(config.trustedProxies),
         corsOrigins: config.corsOrigins,
         newRequestId,
@@ -369,7 +377,7 @@ class Engine {
       connectionString,
       owner: this.#owner,
       applicationName: writerName(this.#owner),
-      laneCount: Math.max(this.#config.writerLanes, LANES_MAX),
+      laneCount: Math.max(this.#config.writerLanes, LANES_MAX) + BATCH_LANES,
       clock: realClock,
       log: this.#log,
       onStandby: ({ owner, epoch }) => {

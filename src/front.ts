@@ -11,9 +11,11 @@ import { realClock } from './clock.js';
 import type { Config } from './config.js';
 import type { Keyring } from './core/continuity/keys.js';
 import type { UnixMs } from './core/time.js';
+import type { Crowd } from './crowd.js';
 import { MIGRATIONS_DIR, readMigrations } from './db/migrate.js';
 import { sampleRows } from './db/reads/metric-reads.js';
 import type { Reads } from './db/reads.js';
+import type { AddressRequests } from './http/address-requests.js';
 import { createAuth } from './http/auth.js';
 import type { Connections } from './http/connections.js';
 import type { Gate } from './http/gate.js';
@@ -66,7 +68,10 @@ export interface FrontOptions {
   readonly now: () => UnixMs;
   readonly gate: Gate;
   readonly client: ShardClient;
+  /** Told whose requests come. */
+  readonly crowd: Crowd;
   readonly connections: Connections;
+  readonly requests: AddressRequests;
   readonly reads: Reads;
   readonly keys: KeyRegistry;
   readonly limits: TenantLimitRegistry;
@@ -131,6 +136,7 @@ export function createFront(options: FrontOptions): Front {
     keys,
     ...bodies,
     client,
+    crowd: options.crowd,
     home: homePage(version),
     operations: {
       ...createProbes({
@@ -183,7 +189,17 @@ export function createFront(options: FrontOptions): Front {
 }
 
 function createMetrics(options: FrontOptions) {
-  const { gate, client, connections, reads, streams, changes, now, metrics: memory } = options;
+  const {
+    gate,
+    client,
+    connections,
+    requests,
+    reads,
+    streams,
+    changes,
+    now,
+    metrics: memory,
+  } = options;
   const isServing = () => gate.isDatabaseUp;
   const look = () => sampleRows(reads, now());
   const sampler = new Sampler({ clock: realClock, isServing, look });
@@ -193,6 +209,7 @@ function createMetrics(options: FrontOptions) {
     engine_clock_skew_seconds: () => (now() - realClock.now()) / 1_000,
     engine_connections: () => connections.open,
     engine_connections_refused_total: () => connections.refused,
+    engine_requests_refused_total: () => requests.refused,
     engine_requests_in_flight: () => client.inFlight,
     engine_polls_in_flight: () => client.pollsInFlight,
     engine_streams_open: () => streams.openCount + changes.openCount,

@@ -7,6 +7,23 @@
 export const LIMITS = {
   /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
   requestsInFlightMax: 20_000,
+  /**
+   * Of one tenant, in a second and at once, that are told without delay that it asks too much. Those beyond are
+   * held back, so that a loop of refusals does not take the front thread from the others; after the longest
+   * time a client may rather believe that nobody answers.
+   */
+  refusalsPerSecond: 50,
+  refusalsAtOnce: 50,
+  refusalHeldMsMax: 2_000,
+  /**
+   * For so long after requests of two tenants none of them is alone. Then each has so many requests with the
+   * shards at once, and so much work of large ones, or one of them: enough that a tenant keeps the writer
+   * busy, and few enough that what they make of the next flush takes some milliseconds. The others wait
+   * in the front thread, in turns of the tenants.
+   */
+  crowdMs: 2_000,
+  sharedRequestsPerShard: 16,
+  sharedWorkBytesPerShard: 512 * 1024,
   /** Polls among them, and those of one tenant: however many wait for tasks, other requests find room. */
   pollsInFlightMax: 15_000,
   pollsInFlightPerTenantMax: 11_250,
@@ -61,6 +78,8 @@ export const LIMITS = {
   descriptorsReserved: 512,
   /** Of all connections; the rest is left for other addresses. */
   connectionShareOfAddress: 0.75,
+  /** Of all requests in flight, parked polls and streams included; the rest is left for other addresses. */
+  requestShareOfAddress: 0.75,
   /** Requests on one connection that wait for answers; one more is refused, and the connection closed. */
   pipelinedRequestsMax: 100,
   /** A body that does not arrive is given up, so that slow clients hold no memory. */
@@ -91,6 +110,8 @@ export const LIMITS = {
   /** Those that wait for a connection, in turns of their tenants: a few kilobytes each. */
   readsWaitingMax: 1_024,
   readsWaitingPerTenantMax: 256,
+  /** Beyond this a read of a tenant that asks for several at once is a long one (`ReadPace`). */
+  longReadMs: 50,
   /** How long one waits: what would take longer is refused soon, so that its caller may come again. */
   readWaitMs: 1_000,
   /**
@@ -156,10 +177,18 @@ export const LIMITS = {
    */
   dueLoadsMax: 512,
   dueUnitsMax: 256,
+  /** The same while another tenant asks: its requests are committed behind few of them. */
+  dueUnitsSharedMax: 24,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */
   timerHorizonMs: 60_000,
+  /**
+   * So long before its time an instance is loaded: 10,000 of them take two seconds of a shard, in pieces of the
+   * second number, so that what somebody asks for waits behind one piece at most.
+   */
+  timerLeadMs: 10_000,
+  aheadLoadsMax: 64,
   /** Rows taken at a time from what is read when a shard starts. */
   recoveryPageRows: 5_000,
   /**

@@ -24,12 +24,13 @@ import {
   type SequenceValidated,
 } from '../../schema/sequence.js';
 import { isoTime } from '../../src/core/time.js';
-import { judgeDefinition } from '../../src/definition.js';
+import { judgeDefinition, judgementOf } from '../../src/definition.js';
 import { conflict, DATABASE_AWAY, EngineError, invalid, notFound } from '../../src/errors.js';
 import { checkTenant, isForeign } from '../../src/tenancy.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
+import type { Call } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
 import { Singleton } from '../runtime/singleton.js';
@@ -99,13 +100,10 @@ export class Catalog {
     this.#barrier.settled(version, shard);
   }
 
-  /**
-   * @param tenant the header's tenant; '' when there is none
-   * @param body checked for its shape
-   */
-  create(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
+  create(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
+    const { request, tenant, body } = call;
     const owner = ownerOf(tenant, body);
-    const warnings = warningsOf('sequences.create', body, query, this.#deps.stepTimeoutMaxMs);
+    const warnings = warningsOf('sequences.create', call, query, this.#deps.stepTimeoutMaxMs);
     const turn = new Turn();
     const answer = this.#put(turn, owner, body, warnings);
     const name = wordOf(owner, body.namespace, body.name);
@@ -116,9 +114,10 @@ export class Catalog {
   }
 
   /** What `create` would answer, but for what is stored already. @throws EngineError that is the answer */
-  validate(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
+  validate(call: Call<CreateSequence>, query: SequenceCheckQuery): void {
+    const { request, tenant, body } = call;
     ownerOf(tenant, body);
-    const warnings = warningsOf('sequences.validate', body, query, this.#deps.stepTimeoutMaxMs);
+    const warnings = warningsOf('sequences.validate', call, query, this.#deps.stepTimeoutMaxMs);
     const answer: SequenceValidated = { valid: true, warnings };
     const reply = { kind: 'reply', request, status: 200, body: JSON.stringify(answer) } as const;
     this.#deps.release([reply]);
@@ -328,12 +327,15 @@ function ownerOf(tenant: string, body: CreateSequence): string {
 /** @throws EngineError 400 for errors, and for warnings when the caller is strict */
 function warningsOf(
   operation: 'sequences.create' | 'sequences.validate',
-  body: CreateSequence,
+  { body, findings }: Call<CreateSequence>,
   query: SequenceCheckQuery,
   callMsMax: number,
 ): Finding[] {
   const isListed = hasLists(operation, query);
-  const judged = judgeDefinition(operation, body, { isListed, callMsMax });
+  const judged =
+    findings === undefined
+      ? judgeDefinition(operation, body, { isListed, callMsMax })
+      : judgementOf(findings, isListed);
   const { errors, warnings } = judged;
   if (errors.length > 0 || (query.strict && warnings.length > 0)) throw judged.refusal();
   return [...warnings];

@@ -19,13 +19,13 @@ export interface CatalogParts {
 
 export const SEQUENCE_OPERATIONS = {
   'sequences.create': {
-    serve: ({ catalog }, { request, tenant, body }, query) =>
-      ofFirstShard(catalog).create(request, tenant, body, query),
+    isLookedThrough: true,
+    serve: ({ catalog }, call, query) => ofFirstShard(catalog).create(call, query),
   },
   'sequences.validate': {
     isRead: true,
-    serve: ({ catalog }, { request, tenant, body }, query) =>
-      ofFirstShard(catalog).validate(request, tenant, body, query),
+    isLookedThrough: true,
+    serve: ({ catalog }, call, query) => ofFirstShard(catalog).validate(call, query),
   },
   'sequences.deprecate': {
     serve: ({ catalog }, { request, tenant, target }) =>

@@ -19,6 +19,7 @@ import type { StoredSequence } from '../catalog/plans.js';
 import { type CommitDeps, failureOf, INTERNAL } from '../runtime/commit.js';
 import type { PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';
 import type { Rows } from '../runtime/loader.js';
+import { BATCH_ACTOR } from '../runtime/protocol.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import { start } from './actor.js';
 import { beingRemoved } from './creation.js';
@@ -109,7 +110,7 @@ class BatchUnit implements UnitOwner {
     this.#born = born;
     this.#left = born.values();
     this.#sequenceOf = sequenceOf;
-    this.key = `batch:${born.keys().next().value}`;
+    this.key = BATCH_ACTOR + born.keys().next().value;
     // Its own, so that the writer refuses nothing else along with it.
     this.incarnation = commits.nextIncarnation();
     this.#place = commits.reserve(this);

@@ -6,7 +6,9 @@
  */
 
 import { isEnded } from '../../src/core/states.js';
+import type { UnixMs } from '../../src/core/time.js';
 import { conflict, DATABASE_AWAY, EngineError, notFound, unavailable } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Cell } from '../runtime/cell.js';
@@ -86,7 +88,7 @@ export class Instances {
         handle: (cell, message) => this.#handle(cell, message),
         awake: (cell, rows) => this.#awake(cell, rows as LoadedInstance),
         isIdle: ({ running }) => running.size === 0,
-        outlookOf,
+        outlookOf: (actor) => outlookOf(actor, env.now()),
         charactersOf: (actor) => actor.kept.characters,
         refuse: (cell, message, error) => this.#refuse(cell, message, error),
         missing: (cell, messages, rows) => this.#missing(cell, messages, rows),
@@ -113,6 +115,16 @@ export class Instances {
     return this.#host.expected;
   }
 
+  /** How many may be loaded before they are due. */
+  get aheadMax(): number {
+    return this.#host.aheadMax;
+  }
+
+  /** It is due soon, and should be in memory by then. */
+  expect(id: string): void {
+    if (!this.#quarantined.has(id)) this.#host.expect(id);
+  }
+
   /** With an id that follows from a key the first commit decides whether it is new. */
   create(creation: Creation): void {
     const { id, body } = creation.instance;
@@ -124,7 +136,7 @@ export class Instances {
 
   /** One that a batch has created as it stands, so that it need not be read. @param characters of its rows */
   adopt(actor: LiveInstance, characters: number): void {
-    if (outlookOf(actor) !== 'ended') this.#host.adopt(actor.record.id, actor, characters);
+    if (!isEnded(actor.record.snapshot.state)) this.#host.adopt(actor.record.id, actor, characters);
   }
 
   tell(id: string, message: InstanceMessage | Repeat): void {
@@ -471,10 +483,11 @@ function refusedUnitOf({ effects, origin }: PendingUnit, reason: string): Messag
 }
 
 /** How soon something is likely to happen to it. */
-function outlookOf({ record, running, tasks }: LiveInstance): Outlook {
+function outlookOf({ record, running, tasks, timer }: LiveInstance, now: UnixMs): Outlook {
   const { state } = record.snapshot;
   if (isEnded(state)) return 'ended';
   if (running.size > 0) return 'active';
+  if (timer?.fireAt != null && timer.fireAt - now <= LIMITS.timerLeadMs) return 'active';
   if (tasks.open === 0 || state === 'paused') return 'waiting';
   return tasks.isClaimed ? 'active' : 'offered';
 }

@@ -41,6 +41,15 @@ export function restoreActor(
   })();
 }
 
+/** The same of rows that were only just inserted: an instance in its first state, with a timer. */
+export function firstActor(env: InstanceEnv, record: InstanceRecord, plan: Plan): LiveInstance {
+  const actor = liveInstance(record, plan, env);
+  const { nextFireAt, execution } = record.snapshot;
+  if (plan.hasGates) actor.gates = knownGates(plan, execution);
+  actor.timer = { fireAt: nextFireAt, recover: false };
+  return actor;
+}
+
 function readsOutputs({ outputRefs }: Plan, { snapshots }: InstanceRecord['snapshot']): boolean {
   return outputRefs === 'all' || outputRefs.size > 0 || snapshots.size > 0;
 }

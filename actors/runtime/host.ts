@@ -28,6 +28,7 @@ import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
 import type { HostedMessage, Kind, Ready } from './kind.js';
 import {
+  aheadMaxOf,
   bytesOf,
   IDLE_SHARE,
   LARGE_SHARE,
@@ -87,6 +88,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     return { actors: this.#cells.size, bytes: this.#bytes };
   }
 
+  /** How many may be loaded before they are needed. */
+  get aheadMax(): number {
+    return aheadMaxOf(this.#bytesMax, this.#cells.size, this.#bytes);
+  }
+
   /** Actors that somebody asked for, and that are not here yet. */
   get expected(): number {
     return this.#toLoad.size + this.#loading;
@@ -105,9 +111,10 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.deliver(this.#cellOf(id), message);
   }
 
-  /** One that is absent is loaded meanwhile: it is about to be told something. */
+  /** It is about to be told something: one that is absent is loaded meanwhile, any other is not let go so soon. */
   expect(id: string): void {
-    this.#cellOf(id);
+    const cell = this.#cellOf(id);
+    if (cell.line !== undefined) this.#lineUp(cell);
   }
 
   deliver(cell: Cell<State, Message>, message: Message): void {

@@ -41,10 +41,10 @@ export const JOBS = {
     isSmall: ({ text }) => text.length <= 48 * KIB,
     ms: LARGE_MS,
   }),
-  // Of a request: what is wrong with it is looked for in the whole.
+  // Of a request: what is wrong with it is looked for in the whole. To look a definition through takes longer.
   judgeBody: job({
     load: async () => (await import('../../src/body.js')).judgeBody,
-    isSmall: ({ text }) => text.length <= 128 * KIB,
+    isSmall: ({ text, callMsMax }) => callMsMax === undefined && text.length <= 128 * KIB,
     ms: LARGE_MS,
   }),
   // For admission, which counts short ones itself.

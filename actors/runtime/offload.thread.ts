@@ -1,5 +1,6 @@
 /** The entry of the threads for heavy work, a Piscina task for each job. */
 
+import { getPriority, setPriority } from 'node:os';
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { type JobName, jobNamed } from './offload-jobs.js';
 
@@ -18,6 +19,11 @@ export interface JobBegun {
 export type JobAnswer =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: unknown };
+
+/** Where cores are scarce the turns of the others come first, and a job still gets a quarter of a core. */
+const NICENESS = 5;
+// Linux has a priority for each thread; elsewhere it is that of the process.
+if (process.platform === 'linux') setPriority(Math.min(19, getPriority() + NICENESS));
 
 export default async function carryOut({ id, name, port }: JobCall): Promise<void> {
   const work = await jobNamed(name).load();

@@ -5,6 +5,7 @@
  */
 
 import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import type { Findings } from '../../src/core/lint/definition.js';
 
 /** A request as it is handed to the function that serves it. */
 export interface Call<Body = unknown> {
@@ -18,6 +19,8 @@ export interface Call<Body = unknown> {
   readonly body: Body;
   /** The text that the body was parsed from; absent: it came otherwise. */
   readonly text?: string | undefined;
+  /** Of a large definition, which a side thread has looked through. */
+  readonly findings?: Findings | undefined;
   /** What the caller's work belongs to; undefined when it is not traced. */
   readonly traceparent: string | undefined;
   /** See `Request`. */
@@ -27,6 +30,8 @@ export interface Call<Body = unknown> {
 export interface Operation<Body, Parts, Query = unknown> {
   /** Changes nothing, so that it is served while the database is behind. */
   readonly isRead?: true;
+  /** Large bodies are definitions that a side thread looks through, before anything else is done with them. */
+  readonly isLookedThrough?: true;
   /** What peers posted before it came is taken in first, although ports have no order among them. */
   readonly isBehindHints?: true;
   /**

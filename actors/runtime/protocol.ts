@@ -14,6 +14,9 @@ import type { UnitCounts } from '../../src/metrics/ledger.js';
 
 // ---------------------------------------------------------------- shard → writer
 
+/** Begins the names of actors that make one unit of many instances: such a unit has a lane of its own. */
+export const BATCH_ACTOR = 'batch:';
+
 /** One commit unit. */
 export interface UnitEnvelope {
   /** Counts the units of one shard incarnation upwards. */

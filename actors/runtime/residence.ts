@@ -107,6 +107,15 @@ export function valuesOf(unitCharacters: number): number {
   return Math.max(0, unitCharacters - UNIT_FRAME_CHARACTERS);
 }
 
+/** Of what all actors may take those may take so much that are loaded before they are needed. */
+const AHEAD_SHARE = 1 / 8;
+
+/** How many may be loaded ahead, by what those in memory take. @param bytesMax what all actors of a kind may take */
+export function aheadMaxOf(bytesMax: number, actors: number, bytes: number): number {
+  const each = actors === 0 ? ACTOR_BYTES : bytes / actors;
+  return Math.floor((bytesMax * AHEAD_SHARE) / each);
+}
+
 /** Of what all actors may take; one that takes more is large. */
 export const LARGE_SHARE = 1 / 16;
 /** So much is left to idle ones, whatever those take for whom something is under way. */

@@ -13,6 +13,7 @@ import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
 import { nextFire } from '../../src/core/cron.js';
 import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
 import { firedInstanceId } from '../../src/core/ids.js';
+import type { Plan } from '../../src/core/plan.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { type Priority, priorityRank, rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
@@ -23,6 +24,7 @@ import type { Plans, StoredSequence } from '../catalog/plans.js';
 import {
   callOf,
   givenContext,
+  type InstanceRecord,
   nameIn,
   newRecord,
   priorityLabel,
@@ -53,10 +55,20 @@ export interface CronDeps {
 export interface Memo {
   /** The fire time of the unit under way that is a fire. */
   readonly firing?: UnixMs | undefined;
+  /** The instance that it creates: in memory as soon as it is there, so that nobody reads it. */
+  readonly born?: BornRun | undefined;
   /** A fire time that cannot give an instance (any more), with the reason to show. */
   readonly spent?: { readonly at: UnixMs; readonly error: string | null } | undefined;
   /** A sequence that was not found, of a row that may have gone with it. */
   readonly missing?: string | undefined;
+}
+
+/** An instance in its first state, with a timer that is due at once. */
+export interface BornRun {
+  readonly record: InstanceRecord;
+  readonly plan: Plan;
+  /** Of its row. */
+  readonly characters: number;
 }
 
 export interface CronRows {
@@ -323,12 +335,18 @@ export class Cron {
     const now = this.#deps.now();
     const idempotency_key = `cron:${row.id}:${isoTime(at)}`;
     turn.gate = 'exists';
-    this.#insertRun(turn, row, { id: firedInstanceId(row.id, at), idempotency_key }, now);
+    const run = { id: firedInstanceId(row.id, at), idempotency_key };
+    const inserted = this.#insertRun(turn, row, run, now);
     this.#goOn(turn, row, { last_triggered_at: isoTime(now), last_error: null });
-    remember(this.#id, { firing: at });
+    remember(this.#id, { firing: at, born: sequence && { ...inserted, plan: sequence.plan } });
   }
 
-  #insertRun(turn: Turn, row: CronSchedule, { id, idempotency_key }: Run, now: UnixMs): void {
+  #insertRun(
+    turn: Turn,
+    row: CronSchedule,
+    { id, idempotency_key }: Run,
+    now: UnixMs,
+  ): Omit<BornRun, 'plan'> {
     const { tenant_id, namespace, timezone, metadata, context, timeout } = row;
     const priority = row.priority.toLowerCase() as Priority;
     const { asked: sequence_id, route } = aimOf(this.#deps, row, id);
@@ -336,11 +354,13 @@ export class Cron {
     const body = { sequence_id, tenant_id, namespace, ...started };
     const record = newRecord({ id, body, route }, now);
     const rank = rankOf(priorityRank(priority));
-    turn.put('instance.insert', id, wholeLine(record, '', row.id));
+    const line = wholeLine(record, '', row.id);
+    turn.put('instance.insert', id, line);
     const timer = { instance_id: id, fire_at: isoTime(now), recover: false, rank };
     turn.put('timer.set', id, timer);
     turn.count('engine_cron_triggered_total');
     turn.effects.push({ kind: 'continue', instance: id, rank });
+    return { record, characters: line.length };
   }
 
   /** To the next fire: a missed stretch is over with this one. */

@@ -30,6 +30,7 @@ import { readTrusted } from '../runtime/trusted-read.js';
 import type { Turn } from '../runtime/turn.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
+  type BornRun,
   Cron,
   type CronDeps,
   type CronRows,
@@ -47,6 +48,8 @@ export interface SchedulesDeps
   readonly maxContextBytes: number;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
+  /** It is there, and somebody is about to tell it to go on. */
+  readonly adoptRun: (run: BornRun) => void;
 }
 
 /** Schedules in memory; beyond it those that were not used for longest are let go. */
@@ -124,6 +127,8 @@ export class Schedules {
         awake: ({ state }) => state.arm(),
         handle: (cell, message) => this.#handle(cell, message),
         committed: ({ id, state }) => {
+          const born = this.#memos.get(id)?.born;
+          if (born !== undefined) deps.adoptRun(born);
           this.#ended(id);
           state?.arm();
         },
@@ -352,7 +357,8 @@ export class Schedules {
 
   /** A fire makes its unit when no other is under way: what came of that one is known. */
   #ended(id: string): void {
-    if (this.#memos.get(id)?.firing !== undefined) this.#remember(id, { firing: undefined });
+    if (this.#memos.get(id)?.firing === undefined) return;
+    this.#remember(id, { firing: undefined, born: undefined });
   }
 
   /** The fire under way gave no instance, and never will. */

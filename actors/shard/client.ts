@@ -9,6 +9,7 @@ import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
 import { itemsIn } from '../../src/core/batch-size.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { Crowd } from '../../src/crowd.js';
 import {
   type EngineError,
   fromErrorData,
@@ -43,6 +44,8 @@ export interface ShardClientDeps {
   readonly setImmediate: (fn: () => void) => void;
   /** An event is stored that fires triggers. */
   readonly onFires?: () => void;
+  /** Who else asks; absent: each tenant is alone. */
+  readonly crowd?: Crowd;
 }
 
 interface Pending {
@@ -55,7 +58,7 @@ interface Pending {
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
   readonly isParked: boolean;
-  /** Gives back its place among the polls, or among the large requests that shards have, once it has one. */
+  /** Gives back its place among the polls, or among the requests that shards have, once it has one. */
   leave: (() => void) | undefined;
   /** Its body leads to the owner, which may be on another shard. */
   readonly mayMove: boolean;
@@ -66,6 +69,8 @@ interface Pending {
 const WATCHES: ReadonlySet<ShardOperation> = new Set(['instances.watch', 'changes.watch']);
 
 const SWEEP_MS = 1_000;
+
+const NOTHING = () => undefined;
 
 /** Nothing is kept for longer: in this time no counter of versions comes round. */
 const KEPT_MS_MAX = 3_600_000;
@@ -87,19 +92,31 @@ export class ShardClient {
   #nextId = 1;
   #nextShard = 0;
   readonly #work = new WorkUnderWay();
+  readonly #crowd: Crowd;
   /** Of large requests, by their work: shards have some, the others wait here. */
   readonly #places: FairSlots;
+  /** Of small ones, while tenants share the shards, and of large ones. */
+  readonly #shared: FairSlots;
+  readonly #sharedLarge: FairSlots;
   #flushing = false;
   #keptSince: number;
   #sweep: TimerHandle;
 
   constructor(deps: ShardClientDeps) {
     this.#deps = deps;
+    this.#crowd = deps.crowd ?? new Crowd();
     this.#ports = Array.from({ length: deps.shards }, () => undefined);
     this.#outbox = this.#ports.map(() => ({ requests: [], aborted: [] }));
     this.#keptSince = deps.clock.monotonic();
     const activeMax = LIMITS.workBytesPerShard * deps.shards;
     this.#places = new FairSlots([{ activeMax }, { activeMax: activeMax * TENANT_SHARE }]);
+    const perTenant = (ofShard: number) =>
+      new FairSlots([
+        { activeMax: Number.POSITIVE_INFINITY },
+        { activeMax: ofShard * deps.shards },
+      ]);
+    this.#shared = perTenant(LIMITS.sharedRequestsPerShard);
+    this.#sharedLarge = perTenant(LIMITS.sharedWorkBytesPerShard);
     this.#sweepLater();
   }
 
@@ -217,8 +234,12 @@ export class ShardClient {
       traceparent === undefined && query === undefined && maySeeSecrets === undefined
         ? request
         : { ...request, traceparent, query, maySeeSecrets };
-    if (work < LIMITS.workBytesLarge) this.#give(shard, whole);
-    else void this.#giveInTurn(shard, whole, work);
+    const isShared = this.#crowd.isShared(now) && tenant !== '';
+    if (work >= LIMITS.workBytesLarge) {
+      void this.#giveInTurn(shard, whole, isShared ? this.#sharedLarge : undefined, work);
+    } else if (isShared && !isParked && !WATCHES.has(operation)) {
+      void this.#giveInTurn(shard, whole, this.#shared, 0);
+    } else this.#give(shard, whole);
     return id;
   }
 
@@ -227,17 +248,34 @@ export class ShardClient {
     this.#flushSoon();
   }
 
-  /** What is large is in the memory of the shards and of the writer several times: not too much of it at once. */
-  async #giveInTurn(shard: number, request: Request, work: number): Promise<void> {
-    const slot = await this.#places.acquire([request.tenant], undefined, work);
-    if (!slot.ok) return;
+  /**
+   * What is large is in the memory of the shards and of the writer several times: not too much of it at once. And
+   * what one tenant has there the others wait for.
+   */
+  async #giveInTurn(
+    shard: number,
+    request: Request,
+    shared: FairSlots | undefined,
+    work: number,
+  ): Promise<void> {
+    const path = [request.tenant];
+    const place = (slots: FairSlots, n: number) =>
+      slots.take(path, n) ??
+      slots.acquire(path, undefined, n).then((slot) => (slot.ok ? slot.release : NOTHING));
+    const taken = shared === undefined ? NOTHING : place(shared, Math.max(1, work));
+    const leaveShared = taken instanceof Promise ? await taken : taken;
+    const leaveWork = work === 0 ? NOTHING : await place(this.#places, work);
+    const release = () => {
+      leaveShared();
+      leaveWork();
+    };
     const pending = this.#pending.get(request.id);
     if (pending === undefined) {
       // It was answered meanwhile: its shard died, or its time was over.
-      slot.release();
+      release();
       return;
     }
-    pending.leave = slot.release;
+    pending.leave = release;
     this.#give(shard, request);
   }
 

@@ -35,6 +35,7 @@ import type { InstanceEnv } from '../instance/live-instance.js';
 import { instanceLines } from '../instance/log-lines.js';
 import { tellResult } from '../instance/operations.js';
 import { type PurgeRequest, purge } from '../instance/purge.js';
+import { firstActor } from '../instance/restore.js';
 import { TaskIndex } from '../instance/task-index.js';
 import { Keys } from '../limits/keys.js';
 import { Rates } from '../limits/rates.js';
@@ -236,6 +237,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     maxContextBytes: settings.maxContextBytes,
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
+    adoptRun: ({ record, plan, characters }) =>
+      instances.adopt(firstActor(env, record, plan), characters),
   });
   const { offload = IN_PLACE } = deps;
   const queues: Queues = new Queues({
@@ -336,6 +339,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       clock,
       offload,
       parts: owners,
+      callMsMax: settings.stepTimeoutMaxMs,
       isBehind: hooks.isBehind,
       takeHints: hooks.takeHints,
       again: hooks.again,

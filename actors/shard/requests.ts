@@ -7,6 +7,7 @@
 import { type BodyInPieces, LARGE_BODY } from '../../src/body.js';
 import type { Clock } from '../../src/core/clock.js';
 import { shardOf } from '../../src/core/ids.js';
+import type { Findings } from '../../src/core/lint/definition.js';
 import { EngineError, unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
@@ -28,6 +29,8 @@ export interface RequestsDeps {
   readonly log: Logger;
   readonly offload: Offload;
   readonly parts: OperationParts;
+  /** Definitions that ask for more are warned of. */
+  readonly callMsMax: number;
   /** More waits for the database than the shard may hold. */
   readonly isBehind: () => boolean;
   /** Takes in what peers have posted and what has not been delivered yet. */
@@ -47,6 +50,8 @@ export class Requests {
   readonly #deps: RequestsDeps;
   /** Large bodies, and how far they are. */
   readonly #parsing = new WeakMap<Request, BodyInPieces<unknown>>();
+  /** Of large definitions. */
+  readonly #findings = new WeakMap<Request, Findings>();
 
   constructor(deps: RequestsDeps) {
     this.#deps = deps;
@@ -84,9 +89,14 @@ export class Requests {
   }
 
   #parseSome(request: Request, row: AnyOperation, large: LargeBodies): boolean {
-    const { clock } = this.#deps;
+    const { clock, callMsMax } = this.#deps;
+    const parsing = this.#parsing.get(request);
+    if (parsing === undefined && row.isLookedThrough) {
+      this.#judge(request, large, callMsMax);
+      return false;
+    }
     const until = clock.monotonic() + SLICE_MS;
-    const pieces = this.#parsing.get(request) ?? large.parse(request.body);
+    const pieces = parsing ?? large.parse(request.body);
     for (;;) {
       const { done, value } = pieces.next();
       if (done === true) {
@@ -100,12 +110,14 @@ export class Requests {
     }
   }
 
-  #judge(request: Request, large: LargeBodies): void {
+  /** @param callMsMax of a definition that is looked through */
+  #judge(request: Request, large: LargeBodies, callMsMax?: number): void {
     const { offload, schedule, again } = this.#deps;
     const { body: text, query = NO_QUERY, tenant } = request;
-    offload.run(tenant, 'judgeBody', large.doubt(text, query)).then(
+    offload.run(tenant, 'judgeBody', { ...large.doubt(text, query), callMsMax }).then(
       (judgement) =>
         schedule(() => {
+          if (judgement.findings !== undefined) this.#findings.set(request, judgement.findings);
           this.#parsing.set(request, large.parseAs(text, judgement));
           again(request);
         }),
@@ -118,12 +130,22 @@ export class Requests {
     if (row.isBehindHints) takeHints();
     const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets } = request;
     const body = given as never;
+    const findings = row.isLookedThrough ? this.#findings.get(request) : undefined;
     const owner =
       typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
     if (owner === shard)
       row.serve(
         parts,
-        { request: id, tenant, target, body, text: request.body, traceparent, maySeeSecrets },
+        {
+          request: id,
+          tenant,
+          target,
+          body,
+          text: request.body,
+          findings,
+          traceparent,
+          maySeeSecrets,
+        },
         query as never,
       );
     else release([{ kind: 'peer', shard: owner, message: { kind: 'request', request } }]);

@@ -38,6 +38,11 @@ export class RunQueue {
     this.#size += 1;
   }
 
+  /** Whether instances of another tenant wait. */
+  hasOthersThan(tenant: string): boolean {
+    return this.#ranks.some(({ lines }) => lines.size > (lines.has(tenant) ? 1 : 0));
+  }
+
   shift(): string | undefined {
     for (const rank of this.#ranks) {
       for (const [tenant, line] of rank.lines) return this.#take(rank, tenant, line);

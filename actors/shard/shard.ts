@@ -18,12 +18,12 @@ import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Ack, PeerPost, Reply, Request, RequestPost } from '../runtime/protocol.js';
 import type { DueTimer } from '../runtime/rows.js';
 import type { Effect } from '../runtime/turn.js';
+import type { Timer } from './due-timers.js';
 import { Fifo } from './fifo.js';
 import { FairInbox } from './inbox.js';
 import { createParts, type ShardDeps, type ShardParts } from './parts.js';
 import { handlePeer, type PeerParts } from './peer-dispatch.js';
 import { RunQueue } from './run-queue.js';
-import type { Timer } from './timers.js';
 
 /** How often a shard asks whether a sequence is still being deleted. */
 const BLOCKED_AGAIN_MS = 5_000;
@@ -40,6 +40,10 @@ export class Shard {
   #work: (() => void)[] = [];
   /** The part of it that many may want at once, and that takes long together. */
   readonly #spare = new Fifo<() => void>();
+  /** Whose request was served last, and when. */
+  #asker = '';
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #dueUnitsMax: number = LIMITS.dueUnitsMax;
   #scheduled = false;
   #readySince: UnixMs = 0;
   readonly #onWriterKnown: (() => void)[] = [];
@@ -307,6 +311,7 @@ export class Shard {
     if (this.#parts.pool.hasEnded && this.#handOver(began)) isLate = true;
     this.#goOn(clock.monotonic());
     if (this.#inbox.size > 0) this.#serveRequests(began);
+    if (this.#loadAhead()) isLate = true;
     this.#endTurn();
     const { measures, pool } = this.#parts;
     const { active: running, waiting } = pool;
@@ -352,6 +357,10 @@ export class Shard {
     const until = Math.max(began + LIMITS.turnMs, now + LIMITS.turnMs / 2);
     do {
       const request = this.#inbox.shift(now) as Request;
+      if (request.tenant !== '') {
+        this.#asker = request.tenant;
+        this.#askedAt = now;
+      }
       const isLeft = this.#parts.requests.handle(request);
       this.#doWork();
       now = clock.monotonic();
@@ -367,7 +376,10 @@ export class Shard {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;
     const { commits } = this.#parts;
-    const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 2;
+    const isShared = began - this.#askedAt < LIMITS.crowdMs && this.#run.hasOthersThan(this.#asker);
+    this.#dueUnitsMax = isShared ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
+    const ms = LIMITS.turnMs / (isShared ? 4 : 2);
+    const hasTime = () => clock.monotonic() - began < ms;
     commits.isUnasked = true;
     while (this.#spare.size > 0 && hasTime()) {
       this.#guard(this.#spare.shift() as () => void);
@@ -381,13 +393,26 @@ export class Shard {
     commits.isUnasked = false;
   }
 
+  /** Instances that are due soon, while nobody waits who is due. Returns whether some of it had to be left. */
+  #loadAhead(): boolean {
+    if (this.#run.size > 0 || this.#spare.size > 0) return false;
+    const { instances, timers } = this.#parts;
+    for (let looked = 0; looked < AHEAD_PER_TURN; looked += 1) {
+      if (instances.expected >= LIMITS.aheadLoadsMax) return false;
+      const instance = timers.nextAhead(instances.aheadMax);
+      if (instance === undefined) return false;
+      if (instance !== '') instances.expect(instance);
+    }
+    return true;
+  }
+
   /** Rows or acknowledgements that end it bring a turn of their own. */
   get #mayRun(): boolean {
     const { instances, commits } = this.#parts;
     return (
       this.#run.size > 0 &&
       instances.expected < LIMITS.dueLoadsMax &&
-      commits.unaskedUnits < LIMITS.dueUnitsMax
+      commits.unaskedUnits < this.#dueUnitsMax
     );
   }
 
@@ -579,3 +604,6 @@ function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
 
 /** Timers handled in one turn; a herd of them takes several, with requests in between. */
 const TIMERS_PER_TURN = 1_000;
+
+/** Those looked at in one turn: most of a herd may be in memory, or have no place ahead. */
+const AHEAD_PER_TURN = 256;

@@ -24,7 +24,7 @@ import { threadEntry } from '../../src/package-files.js';
 import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/thread-memory.js';
 import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
 import { OffloadPool } from '../runtime/offload.js';
-import { LANES_MAX } from '../writer/lane-count.js';
+import { BATCH_LANES, LANES_MAX } from '../writer/lane-count.js';
 import type { WriterControl, WriterEvent, WriterTask } from '../writer/writer.thread.js';
 import type { ShardClient } from './client.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
@@ -104,7 +104,7 @@ export class Supervisor {
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
     const { shards, writerLanes } = deps.config;
-    this.metrics = new MetricMemory(shards, Math.max(writerLanes, LANES_MAX));
+    this.metrics = new MetricMemory(shards, Math.max(writerLanes, LANES_MAX) + BATCH_LANES);
     const threads = shards + 1;
     const memory = memoryMib();
     const heapMib = threadHeapMib(memory, threads);

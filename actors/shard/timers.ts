@@ -1,6 +1,6 @@
 /**
  * What is due when on one shard. Timers that lie ahead stay in their table; those within a horizon
- * are in a heap, and the shard sleeps until the first of them. Scans for overdue rows are the safety
+ * are in a heap, and the shard sleeps until the first of them, or until its instance is to be loaded. Scans for overdue rows are the safety
  * net: they find what no event has served.
  */
 
@@ -11,12 +11,7 @@ import type { Logger } from '../../src/log.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Rows } from '../runtime/loader.js';
 import type { DueTimer } from '../runtime/rows.js';
-import { TimerHeap } from '../runtime/timer-heap.js';
-
-export type Timer =
-  | ({ readonly kind: 'wake' } & DueTimer)
-  | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
-  | { readonly kind: 'expire'; readonly request: number };
+import { DueTimers, type Timer } from './due-timers.js';
 
 export interface ShardTimersDeps {
   readonly clock: Clock;
@@ -49,7 +44,7 @@ const SCANS = [
 
 export class ShardTimers {
   readonly #deps: ShardTimersDeps;
-  readonly #heap = new TimerHeap<Timer>();
+  readonly #due = new DueTimers();
   /** Timers of instances up to here are in the heap. */
   #horizon: UnixMs = Number.NEGATIVE_INFINITY;
   /** What was overdue up to here has been found. */
@@ -79,12 +74,16 @@ export class ShardTimers {
   }
 
   push(at: UnixMs, timer: Timer): void {
-    this.#heap.push(at, timer);
+    this.#due.push(at, timer);
   }
 
   /** The timer of an instance was committed; one beyond the horizon is read when its time comes. */
   committed(at: UnixMs, { instance, rank, tenant }: DueTimer): void {
-    if (at <= this.#horizon) this.#heap.push(at, { kind: 'wake', instance, rank, tenant });
+    if (at > this.#horizon) return;
+    const timer = { kind: 'wake', instance, rank, tenant } as const;
+    // Whoever commits is in memory, and is not let go so shortly before its time.
+    if (at <= this.#deps.clock.now() + LIMITS.timerLeadMs) this.#due.push(at, timer);
+    else this.#due.pushFar(at, timer);
   }
 
   /** Hints may have been lost, of timers with any time. */
@@ -93,7 +92,15 @@ export class ShardTimers {
   }
 
   popDue(): Timer | undefined {
-    return this.#heap.popDue(this.#deps.clock.now());
+    return this.#due.popDue(this.#deps.clock.now());
+  }
+
+  /**
+   * The next instance that is due soon and is to be in memory by then; '' when it is not, undefined when there is none.
+   * @param max that may be loaded ahead at once
+   */
+  nextAhead(max: number): string | undefined {
+    return this.#due.nextAhead(this.#deps.clock.now(), max);
   }
 
   /**
@@ -102,7 +109,7 @@ export class ShardTimers {
    */
   sleep(): void {
     const { clock, wakeShard } = this.#deps;
-    const at = this.#heap.nextAt;
+    const at = this.#due.nextAt(clock.now());
     if (at === undefined || this.#stopped) return;
     const waitMs = Math.min(Math.max(0, at - clock.now()), LIMITS.timerHorizonMs);
     const wakesAt = clock.monotonic() + waitMs;
@@ -124,7 +131,7 @@ export class ShardTimers {
     const from = this.#horizon;
     this.#horizon = clock.now() + LIMITS.timerHorizonMs;
     await loader.dueTimers(from, this.#horizon, (fireAt, { instance, rank, tenant }) => {
-      this.#heap.push(fireAt, { kind: 'wake', instance, rank, tenant });
+      this.#due.pushFar(fireAt, { kind: 'wake', instance, rank, tenant });
     });
     wakeShard();
   }

@@ -12,8 +12,9 @@ import { LIMITS } from '../../src/limits.js';
 const BUSY_BYTES = LIMITS.workBytesMin / 2;
 
 /**
- * A sample of the rate, when work goes on coming and when all is done, and what it weighs among those before.
- * It ends between answers that come together: a part of them would tell a wrong time.
+ * A sample of the rate, when work goes on coming and when all is done, and what it weighs among those before. It
+ * ends when as much is done as was ever under way in it: the first of answers that come together, or behind a long
+ * wait, would tell far too little.
  */
 const SAMPLE_MS = 1_000;
 const SAMPLE_MS_MIN = 100;
@@ -30,9 +31,13 @@ export class WorkUnderWay {
   readonly #byTenant = new Map<string, number>();
   /** Bytes a millisecond; undefined: never busy so far. */
   #rate: number | undefined;
-  /** Of the sample that is being taken. */
+  #requests = 0;
+  /** When the sample began that is being taken, and what was done and at most under way in it. */
   #since: number | undefined;
   #done = 0;
+  #most = 0;
+  /** Whether there was more than one request at a time: one alone has to wait for itself. */
+  #isShared = false;
 
   /** Bytes, with what rows count as. */
   get bytes(): number {
@@ -47,8 +52,7 @@ export class WorkUnderWay {
   begin(tenant: string, bytes: number, rows: number, now: number): number {
     const weight = bytes + rows * LIMITS.workBytesPerRow;
     if (weight === 0) return 0;
-    this.#sample(now, SAMPLE_MS);
-    const max = rows === 0 ? LIMITS.workBytesMax : this.#roomForNew();
+    const max = rows === 0 ? LIMITS.workBytesMax : this.#roomForNew(now);
     const own = this.#byTenant.get(tenant) ?? 0;
     // Alone, a body of any size that the transport lets in is served.
     const part = max * TENANT_SHARE;
@@ -58,10 +62,10 @@ export class WorkUnderWay {
     if (this.#all > 0 && this.#all + weight > all) throw this.#refusal('', this.#all, all);
     this.#byTenant.set(tenant, own + weight);
     this.#all += weight;
-    if (this.#since === undefined && this.#all >= BUSY_BYTES) {
-      this.#since = now;
-      this.#done = 0;
-    }
+    this.#requests += 1;
+    if (this.#since === undefined && this.#all >= BUSY_BYTES) this.#beginSample(now);
+    this.#most = Math.max(this.#most, this.#all);
+    if (this.#requests > 1) this.#isShared = true;
     return weight;
   }
 
@@ -78,32 +82,47 @@ export class WorkUnderWay {
     if (own > 0) this.#byTenant.set(tenant, own);
     else this.#byTenant.delete(tenant);
     this.#all -= weight;
+    this.#requests -= 1;
     if (this.#since === undefined) return;
     this.#done += weight;
-    if (this.#all >= BUSY_BYTES) return;
-    this.#sample(now, SAMPLE_MS_MIN);
-    this.#since = undefined;
+    const ms = now - this.#since;
+    const isOver = this.#all < BUSY_BYTES;
+    if (isOver ? ms >= SAMPLE_MS_MIN : ms >= SAMPLE_MS && this.#done >= this.#most) {
+      this.#endSample(ms);
+      this.#beginSample(now);
+    }
+    if (isOver) this.#since = undefined;
   }
 
-  #sample(now: number, msMin: number): void {
-    if (this.#since === undefined || now - this.#since < msMin) return;
-    const rate = this.#done / (now - this.#since);
-    this.#rate = this.#rate === undefined ? rate : this.#rate + (rate - this.#rate) * SAMPLE_WEIGHT;
+  #beginSample(now: number): void {
     this.#since = now;
     this.#done = 0;
+    this.#most = this.#all;
+    this.#isShared = this.#requests > 1;
+  }
+
+  #endSample(ms: number): void {
+    const rate = this.#done / ms;
+    const before = this.#rate;
+    const next = before === undefined ? rate : before + (rate - before) * SAMPLE_WEIGHT;
+    if (this.#isShared || (before !== undefined && next > before)) this.#rate = next;
   }
 
   /**
    * What is done within the wait. A handful of clients with batches has that much under way even where it
    * takes longer, up to the longest wait.
    */
-  #roomForNew(): number {
-    if (this.#rate === undefined) return LIMITS.workBytesUnmeasured;
-    const least = Math.min(LIMITS.workBytesUnmeasured, this.#rate * LIMITS.workWaitMsMax);
-    return Math.min(
-      LIMITS.workBytesMax,
-      Math.max(LIMITS.workBytesMin, least, this.#rate * LIMITS.workWaitMs),
-    );
+  #roomForNew(now: number): number {
+    const rate = Math.min(this.#rate ?? LIMITS.workBytesUnmeasured, this.#bestRate(now));
+    const least = Math.min(LIMITS.workBytesUnmeasured, rate * LIMITS.workWaitMsMax);
+    const usual = this.#rate === undefined ? 0 : rate * LIMITS.workWaitMs;
+    return Math.min(LIMITS.workBytesMax, Math.max(LIMITS.workBytesMin, least, usual));
+  }
+
+  /** Even if all that is under way were answered now, it was not faster: so a stop is seen without any answer. */
+  #bestRate(now: number): number {
+    if (this.#since === undefined) return Number.POSITIVE_INFINITY;
+    return (this.#done + this.#all) / Math.max(1, now - this.#since);
   }
 
   #refusal(whose: string, held: number, max: number): EngineError {

@@ -12,6 +12,9 @@ import { WRITER_SETTINGS } from '../../src/db/statements.js';
 /** The most that are chosen; `lanes` needs a row for each. More would only share the same disk. */
 export const LANES_MAX = 4;
 
+/** Batches have one more: their flushes take longer than others wait for. */
+export const BATCH_LANES = 1;
+
 /** With so few a second lane took 19 to 29 % more processor time per task of 16 workers. */
 const CORES_OF_ONE_LANE = 2;
 

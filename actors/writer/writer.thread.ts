@@ -14,6 +14,7 @@ import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { serveControl } from '../runtime/control.js';
 import { type PackedUnit, packedAck, unpackedUnit } from '../runtime/packing.js';
+import { BATCH_LANES } from './lane-count.js';
 import { Writer, type WriterStats } from './writer.js';
 
 export interface WriterTask {
@@ -80,7 +81,8 @@ export default function runWriter(task: WriterTask): Promise<void> {
         }),
       applicationName,
       epoch,
-      lanes,
+      lanes: lanes + BATCH_LANES,
+      isLastForBatches: true,
       clock: realClock,
       log: createLogger(task.logLevel, 'writer', logOutput(task.logFormat)),
       ledger: new CommitLedger(task.ledger.lanes, task.ledger.memory),

@@ -14,7 +14,7 @@ import { type DatabaseTrouble, troubleOf } from '../../src/errors.js';
 import { lastUsed } from '../../src/last-used.js';
 import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
-import type { Ack, UnitEnvelope } from '../runtime/protocol.js';
+import { type Ack, BATCH_ACTOR, type UnitEnvelope } from '../runtime/protocol.js';
 import { Lane, type LaneHost, type LaneStats, type LaneUnit } from './lane.js';
 import { cutAfter, type LinkHost, STEP_MS_MAX } from './link.js';
 
@@ -26,6 +26,8 @@ export interface WriterOptions extends Pick<LinkHost, 'connect' | 'epoch' | 'clo
   readonly applicationName: string;
   /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` are there. */
   readonly lanes: number;
+  /** The last one takes units of many instances, and nothing else: those of others need not wait for them. */
+  readonly isLastForBatches?: true;
   readonly limits?: BatchLimits;
   /** The counts of committed units, for as many lanes; absent: nobody reads them. */
   readonly ledger?: CommitLedger;
@@ -91,6 +93,9 @@ export class Writer implements LaneHost<WriterUnit> {
   readonly meter: Meter;
   readonly #options: WriterOptions;
   readonly #lanes: readonly Lane<WriterUnit>[];
+  readonly #batches: Lane<WriterUnit> | undefined;
+  /** Those that units are spread over. */
+  readonly #usualCount: number;
   readonly #sources = new Map<number, Source>();
   /** The highest incarnation of each shard that was discarded. */
   readonly #discarded = new Map<number, number>();
@@ -115,6 +120,8 @@ export class Writer implements LaneHost<WriterUnit> {
     this.ledger = options.ledger ?? new CommitLedger(options.lanes);
     this.meter = options.meter ?? new Meter();
     this.#lanes = Array.from({ length: options.lanes }, (_, index) => new Lane(index, this));
+    this.#batches = options.isLastForBatches ? this.#lanes.at(-1) : undefined;
+    this.#usualCount = options.lanes - (this.#batches === undefined ? 0 : 1);
   }
 
   /**
@@ -325,8 +332,9 @@ export class Writer implements LaneHost<WriterUnit> {
   }
 
   #laneOf(actor: string): Lane<WriterUnit> {
-    const lanes = this.#lanes;
-    return lanes.length === 1 ? lanes[0]! : lanes[hashOf(actor) % lanes.length]!;
+    if (this.#batches !== undefined && actor.startsWith(BATCH_ACTOR)) return this.#batches;
+    const count = this.#usualCount;
+    return this.#lanes[count === 1 ? 0 : hashOf(actor) % count]!;
   }
 
   #answer(unit: WriterUnit, ack: Ack): void {

@@ -14,6 +14,7 @@ import { runNeighbours } from './neighbours.js';
 import { runPaths } from './paths.js';
 import { type BenchPostgres, startPostgres } from './postgres.js';
 import { runRelease } from './release.js';
+import { runTimers } from './timers.js';
 
 /** What all parts share. */
 export interface LoadContext {
@@ -40,6 +41,7 @@ const PARTS: Readonly<Record<LoadPart, Part>> = {
 
 const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 const CRON: Part = { title: 'cron', run: runCron };
+const TIMERS: Part = { title: 'timers', run: runTimers };
 const RELEASE: Part = { title: 'release', run: runRelease };
 const PEERS: Part = { title: 'peers', run: runPeers };
 const PRESSURE: Part = { title: 'pressure', run: runPressure };
@@ -70,6 +72,7 @@ export async function runLoad(
     ]);
     if (options.neighbours) chosen.push(['neighbours', NEIGHBOURS]);
     if (options.cron) chosen.push(['cron', CRON]);
+    if (options.timers) chosen.push(['timers', TIMERS]);
     if (options.release) chosen.push(['release', RELEASE]);
     if (options.events) chosen.push(['events', EVENTS]);
     if (options.paths.length + options.checks.length > 0) chosen.push(['paths', PATHS]);

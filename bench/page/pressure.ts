@@ -23,7 +23,14 @@ export function pressureRegions(parts: StoredParts): Regions {
 function crowd(parts: StoredParts, wanted: CrowdName): string {
   const rows = PARTS.flatMap((name) => parts.get<StoredPressure>(name)?.results.rows ?? []);
   const shown = measuredTable(
-    ['tenant A', ...OPERATIONS.map((name) => `${name} p99 ms`), 'errors', 'MiB', 'A was answered'],
+    [
+      'tenant A',
+      ...OPERATIONS.map((name) => `${name} p99 ms`),
+      'errors',
+      'MiB',
+      'CPU %',
+      'A was answered',
+    ],
     rows.filter((row) => row.crowd === wanted).map(cellsOf),
   );
   const missing = ATTACK_NAMES.filter((name) => !rows.some(({ attack }) => attack === name));
@@ -31,7 +38,8 @@ function crowd(parts: StoredParts, wanted: CrowdName): string {
   return `${shown}\n\nNot measured: ${missing.map(code).join(', ')}.`;
 }
 
-function cellsOf({ what, idle, attacked, ratios, errors, attackers, peakMib }: PressureRow) {
+function cellsOf(row: PressureRow) {
+  const { what, idle, attacked, ratios, errors, attackers, peakMib, cpuPercent: cpu } = row;
   const times = OPERATIONS.map((name) => {
     const ratio = ratios[name] ?? Number.NaN;
     const [before, under] = [idle.latency[name].p99, attacked.latency[name].p99];
@@ -47,6 +55,7 @@ function cellsOf({ what, idle, attacked, ratios, errors, attackers, peakMib }: P
     ...times,
     marked('pressure errors', errors, text(errors)),
     text(peakMib),
+    cpu === undefined ? '' : [cpu.server, cpu.database, cpu.others, cpu.attacker].join(' / '),
     answers.join(', '),
   ];
 }

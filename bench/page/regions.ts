@@ -4,11 +4,13 @@ import { code, table } from '../../scripts/reference/markdown.js';
 import type { Regions } from '../../scripts/reference/regions.js';
 import { CHECK_NAMES } from '../load/checks.js';
 import { ROLES } from '../load/cost.js';
+import { HERD_NAMES } from '../load/herd-names.js';
 import { CPU_SUM, type Figures } from '../load/path-report.js';
 import { PATH_NAMES, PATHS } from '../load/path-table.js';
 import type { StoredCheck, StoredPath } from '../load/paths.js';
 import type { ThreadProfile } from '../load/profile-report.js';
 import type { Side } from '../load/sides.js';
+import type { StoredTimers } from '../load/timers.js';
 import type { Engine } from '../peers/driver.child.js';
 import type { StoredPeers } from '../peers/run.js';
 import { WORK_NAMES } from '../peers/works.js';
@@ -56,6 +58,7 @@ export function regionsOf(parts: StoredParts, pictures: ReadonlySet<string>): Re
     floor: floor(parts),
     idle: idle(parts),
     growth: withPicture('growth.svg', 'Growth from a thousand to a million', growth(parts)),
+    timers: timers(parts),
     peers: withPicture('peers.svg', 'The same work by other engines, in turns', peers(parts)),
     minute: withPicture('minute.svg', 'A minute at full load', check(parts, 'minute')),
     checks: CHECK_NAMES.filter((name) => name !== 'minute')
@@ -122,6 +125,7 @@ const MEASURED = [
   'latency',
   'scale waiting',
   'scale pending',
+  ...HERD_NAMES.map((name) => `timers ${name}`),
   ...WORK_NAMES.map((name) => `peers ${name}`),
 ];
 /** They tell where time goes, and reach nothing: a profile costs time itself. */
@@ -274,6 +278,34 @@ function growth(parts: StoredParts): string {
     ]),
   );
   return `Waiting instances:\n\n${waitingTable}\n\nPending tasks:\n\n${pendingTable}`;
+}
+
+function timers(parts: StoredParts): string {
+  const rows = HERD_NAMES.flatMap(
+    (name) => parts.get<StoredTimers>(`timers ${name}`)?.results.rows ?? [],
+  );
+  return measuredTable(
+    [
+      'due in one second',
+      'before',
+      'lateness p50 ms',
+      'p99 ms',
+      'max ms',
+      'creation of another tenant, idle p99 ms',
+      'meanwhile',
+      'resident MiB before',
+      'at most',
+      'server µs each',
+      'Postgres µs each',
+    ],
+    rows.map((row) => [
+      text(row.herd),
+      row.name === 'created' ? 'in memory' : 'in the database only',
+      ...[row.lateness.p50, row.lateness.p99, row.lateness.max].map(text),
+      ...[row.idle.p99, row.meanwhile.p99, row.idleMib, row.peakMib].map(text),
+      ...[row.serverUs, row.postgresUs].map(text),
+    ]),
+  );
 }
 
 function peers(parts: StoredParts): string {

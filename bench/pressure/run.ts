@@ -3,20 +3,22 @@
  * a server and a database of their own for each attack; once with one other tenant, once with 49.
  */
 
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import { createClient, expectStatus } from '../../test/helpers/client.js';
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
+import { readFamily, readThreads } from '../load/process-cpu.js';
 import type { LoadContext } from '../load/run.js';
 import { type BenchServer, startServer } from '../load/server.js';
 import type { BenchOptions } from '../options.js';
 import { type RowsResult, renderTable, round } from '../report.js';
 import { type Reached, verdictsOf } from '../targets.js';
 import type { AttackName } from './attack-names.js';
-import type { AttackOrder } from './attacker.thread.js';
+import type { AttackOrder } from './attacker.child.js';
 import { ATTACKS, type Statuses } from './attacks.js';
+import { FIRST, LAST, setPriority, USUAL } from './priority.js';
 import { type Measured, OPERATIONS, Victims } from './victim.js';
 
 /** Tenants that do not attack, and the loops of each operation that all of them share. */
@@ -35,6 +37,16 @@ export interface PressureRow {
   /** What the attacker was answered. */
   readonly attackers: Statuses;
   readonly peakMib: number;
+  /** Of a core, while it was attacked; of results before it was measured there is none. */
+  readonly cpuPercent?: CpuPercent;
+}
+
+/** Who took the cores. */
+export interface CpuPercent {
+  readonly attacker: number;
+  readonly others: number;
+  readonly server: number;
+  readonly database: number;
 }
 
 export interface StoredPressure {
@@ -64,7 +76,7 @@ export async function runPressure(
         env: { ENGINE_ALLOW_INTERNAL_URLS: 'true' },
       });
       try {
-        taken.push(await measure(server, attack, crowd, options));
+        taken.push(await measure({ server, database: postgres.pid }, attack, crowd, options));
       } finally {
         await server.stop();
       }
@@ -84,8 +96,14 @@ export async function runPressure(
   return { part, table: [tableOf(all), remarks.join('\n')].join('\n\n') };
 }
 
+interface Attacked {
+  readonly server: BenchServer;
+  /** Its process. */
+  readonly database: number;
+}
+
 async function measure(
-  server: BenchServer,
+  { server, database }: Attacked,
   attack: AttackName,
   crowd: CrowdName,
   { seconds, isDurable }: BenchOptions,
@@ -98,27 +116,33 @@ async function measure(
   const victims = await Victims.start(url, keys);
   const ms = seconds * 1_000;
   const scale = isDurable ? 1 : QUICK_SCALE;
-  let worker: Worker | undefined;
+  let child: ChildProcess | undefined;
+  setPriority(FIRST);
   try {
     // Not counted: connections are made, code is compiled, plans are read.
     await victims.measure(ms, loops);
     const idle = await victims.measure(ms, loops);
-    const workerData: AttackOrder = {
+    const order: AttackOrder = {
       name: attack,
+      priority: LAST,
       url,
       apiKey: apiKey!,
       tenant: 'attacker',
       scale,
       leadMs: scale * LEAD_MS,
     };
-    worker = new Worker(new URL('./attacker.thread.js', import.meta.url), { workerData });
-    await once(worker, 'message');
+    child = fork(new URL('./attacker.child.js', import.meta.url));
+    child.send(order);
+    await once(child, 'message');
     await pause(HEIGHT_MS);
     const memory = watchMemory(server.pid);
+    const processes = { attacker: child.pid!, others: process.pid, server: server.pid, database };
+    const cpu = watchCpu(processes);
     const attacked = await victims.measure(ms, loops);
+    const cpuPercent = cpu.stop();
     const peakMib = await memory.stop();
-    worker.postMessage('stop');
-    const [attackers] = (await once(worker, 'message')) as [Statuses];
+    child.send('stop');
+    const [attackers] = (await once(child, 'message')) as [Statuses];
     const ratios = OPERATIONS.map((name) => {
       const before = idle.latency[name].p99;
       // Without one that came to an end it is 0, and all of them are among the errors.
@@ -134,9 +158,12 @@ async function measure(
       errors: Object.values(attacked.errors).reduce((sum, count) => sum + count, 0),
       attackers,
       peakMib,
+      cpuPercent,
     };
   } finally {
-    await worker?.terminate();
+    child?.kill();
+    // The next server inherits it.
+    setPriority(USUAL);
     await victims.stop();
   }
 }
@@ -177,6 +204,28 @@ function watchMemory(pid: number): { stop(): Promise<number> } {
   };
 }
 
+/** @param processes of each party; one with its children, but for those of another one */
+function watchCpu(processes: Readonly<Record<keyof CpuPercent, number>>): { stop(): CpuPercent } {
+  const parties = Object.entries(processes);
+  const read = () =>
+    parties.map(([, pid]) => (pid === processes.database ? readFamily(pid) : ownCpuMs(pid)));
+  const before = read();
+  const beganAt = performance.now();
+  return {
+    stop() {
+      const ms = performance.now() - beganAt;
+      const spent = read().map((after, at) => Math.round((100 * (after - before[at]!)) / ms));
+      return Object.fromEntries(
+        parties.map(([name], at) => [name, spent[at]!]),
+      ) as unknown as CpuPercent;
+    },
+  };
+}
+
+function ownCpuMs(pid: number): number {
+  return [...readThreads(pid).values()].reduce((sum, ms) => sum + ms, 0);
+}
+
 function reachedBy(rows: readonly PressureRow[]): Reached {
   return {
     'pressure ratio': Math.max(...rows.flatMap(({ ratios }) => Object.values(ratios))),
@@ -184,10 +233,11 @@ function reachedBy(rows: readonly PressureRow[]): Reached {
   };
 }
 
-function lineOf({ attack, crowd, ratios, errors, attacked, attackers }: PressureRow): string {
+function lineOf(row: PressureRow): string {
+  const { attack, crowd, ratios, errors, attacked, attackers, cpuPercent } = row;
   const times = OPERATIONS.map((name) => `${name} ${ratioText(ratios[name]!)}`).join(', ');
   const failed = Object.entries(attacked.errors).map(([what, count]) => `\n  ${count}: ${what}`);
-  return `${attack}, ${crowd}: ${times}; ${errors} errors; attacker ${JSON.stringify(attackers)}${failed.join('')}`;
+  return `${attack}, ${crowd}: ${times}; ${errors} errors; attacker ${JSON.stringify(attackers)}; % of a core ${JSON.stringify(cpuPercent)}${failed.join('')}`;
 }
 
 /** Of an operation that never came to an end there is no time. */

@@ -41,6 +41,10 @@ export class RestartedServer {
     return this.#running.port;
   }
 
+  get pid(): number {
+    return this.#running.pid;
+  }
+
   get shards(): number {
     return this.#shards;
   }
@@ -67,9 +71,15 @@ export class RestartedServer {
   }
 
   /** @returns what the server answered, which has that status */
-  async ask<T>(status: number, method: string, path: string, body?: unknown): Promise<T> {
+  async ask<T>(
+    status: number,
+    method: string,
+    path: string,
+    body?: unknown,
+    tenant = TENANT,
+  ): Promise<T> {
     const { url } = this.#running;
-    const client = createClient({ url, apiKey: DEFAULT_API_KEY, tenant: TENANT, isChecked: false });
+    const client = createClient({ url, apiKey: DEFAULT_API_KEY, tenant, isChecked: false });
     try {
       const options = body === undefined ? {} : { body };
       return expectStatus(await client.request<T>(method, path, options), status);

@@ -7,9 +7,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventKeyId } from '../../src/core/ids.js';
 import { createBody, NAMESPACE, NOOP_SEQUENCE, ORDER, TENANT } from '../fixtures.js';
+import { herdBatches, latenessOf } from '../load/herd.js';
 import { postRequest } from '../load/requests.js';
 import type { LoadContext } from '../load/run.js';
-import { Samples } from '../load/samples.js';
+import type { Latency } from '../load/samples.js';
 import type { BenchOptions } from '../options.js';
 import { median, round } from '../report.js';
 import { stepsTo } from './growth.js';
@@ -31,12 +32,10 @@ const WAITING: Readonly<Record<'event' | 'timer', object>> = {
 
 /** Instances created and completed for each second of `--seconds`, per turn. */
 const PER_SECOND = 200;
-const HERD_SECOND_MS = 1_000;
 /** Creating those that fall due takes about this long each, on two busy cores. */
 const HERD_LEAD_MS_EACH = 1.2;
 const HERD_LEAD_MS_MIN = 2_000;
 const HERD_TRIES = 3;
-const PER_BATCH = 500;
 const BATCHES_AT_ONCE = 4;
 const PATIENCE_MS = 60_000;
 
@@ -101,7 +100,7 @@ export async function growWaiting(
         status: 201,
         limit: { replies: requests.length },
       });
-    const lateness = await latenessOf(server, herd, version, run);
+    const lateness = await herdLateness(server, herd, version, run);
     return {
       herd,
       latenessP50Ms: lateness.p50,
@@ -218,67 +217,22 @@ async function expectLive(server: RestartedServer, copy: number): Promise<void> 
 
 type Send = (port: number, requests: readonly string[]) => Promise<unknown>;
 
-/**
- * How long after its time each of so many instances went on, all of them due within one second.
- * @throws Error when they could not be created before that
- */
-async function latenessOf(
+/** @throws Error when the herd could not be created before it was due */
+async function herdLateness(
   server: RestartedServer,
-  herd: number,
+  size: number,
   version: number,
   send: Send,
-): Promise<{ readonly p50: number; readonly p99: number; readonly max: number }> {
+): Promise<Latency> {
   const step = { type: 'step', id: 'only', handler: 'noop' };
   for (let tried = 1; ; tried += 1) {
     const name = `scale-herd-${tried}`;
     const sequence = await storeSequence(server, name, version, step);
-    const leadMs = tried * (HERD_LEAD_MS_MIN + herd * HERD_LEAD_MS_EACH);
-    const dueAt = Math.ceil(Date.now() + leadMs);
-    await send(server.port, herdBatches(sequence, herd, dueAt));
-    if (Date.now() < dueAt) return await readLateness(server, sequence, herd, dueAt);
-    if (tried === HERD_TRIES) throw new Error(`${herd} timers take over ${leadMs} ms to create`);
-  }
-}
-
-function herdBatches(sequence_id: string, herd: number, dueAt: number): readonly string[] {
-  const one = (n: number) => ({
-    ...createBody(sequence_id),
-    metadata: { n },
-    next_fire_at: new Date(dueOf(n, herd, dueAt)).toISOString(),
-  });
-  const requests: string[] = [];
-  for (let from = 0; from < herd; from += PER_BATCH) {
-    const length = Math.min(PER_BATCH, herd - from);
-    const instances = Array.from({ length }, (_, at) => one(from + at));
-    requests.push(postRequest('/instances/batch', JSON.stringify({ instances })));
-  }
-  return requests;
-}
-
-function dueOf(n: number, herd: number, dueAt: number): number {
-  return dueAt + Math.floor((n * HERD_SECOND_MS) / herd);
-}
-
-async function readLateness(
-  { db }: RestartedServer,
-  sequence: string,
-  herd: number,
-  dueAt: number,
-) {
-  const giveUpAt = dueAt + HERD_SECOND_MS + PATIENCE_MS;
-  for (;;) {
-    await pause(Math.max(500, dueAt + 2 * HERD_SECOND_MS - Date.now()));
-    const { rows } = await db.query<{ n: number; at: number }>(
-      `select (metadata->>'n')::int as n, (extract(epoch from updated_at) * 1000)::float8 as at
-       from instances where sequence_id = $1::uuid and state = 'completed'`,
-      [sequence],
-    );
-    if (rows.length === herd) {
-      const samples = new Samples();
-      for (const { n, at } of rows) samples.add(Math.max(0, at - dueOf(n, herd, dueAt)));
-      return samples.summary();
-    }
-    if (Date.now() > giveUpAt) throw new Error(`${rows.length} of ${herd} timers have fired`);
+    const leadMs = tried * (HERD_LEAD_MS_MIN + size * HERD_LEAD_MS_EACH);
+    const herd = { sequence, size, dueAt: Math.ceil(Date.now() + leadMs) };
+    await send(server.port, herdBatches(herd));
+    if (Date.now() < herd.dueAt) return await latenessOf(server.db, herd);
+    if (tried === HERD_TRIES) throw new Error(`${size} timers take over ${leadMs} ms to create`);
   }
 }
 

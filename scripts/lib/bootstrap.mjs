@@ -32,6 +32,8 @@ const SOURCE_FOLDERS = [
   'test',
   'examples',
   'scripts/reference',
+  'client/src',
+  'cli',
 ];
 
 /** Installs and builds what is missing or out of date; two calls at once do the work once. */

@@ -73,7 +73,7 @@ const isSmall = (file) => /test\/(unit|contract)\//.test(file);
 
 const nameOf = (file) => path.relative('dist/test', file).replace(/\.test\.js$/, '');
 
-const isApi = (file) => file.includes('/integration/api/');
+const isApi = (file) => /^dist\/test\/(?:integration\/api|client)\//.test(file);
 
 /**
  * Files of the API only ask servers, of which the one that they share notes its coverage. One file whose

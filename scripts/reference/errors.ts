@@ -84,6 +84,12 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
       'One address has as many connections open as it may, or one connection has 100 requests that wait for answers; it is closed.',
     remedy: 'Use the connections that are open, and wait for answers.',
   },
+  ENG_TOO_MANY_REQUESTS: {
+    means:
+      'One address has as many requests in flight as it may, parked polls and streams among them.',
+    remedy:
+      'Wait for answers; set `ENGINE_MAX_REQUESTS_PER_ADDRESS`, or `ENGINE_TRUSTED_PROXIES` where many clients come through one address.',
+  },
   ENG_TOO_MANY_WEBHOOKS: {
     means: 'One sender has sent more than 300 webhooks to one trigger within a second.',
     remedy: 'Send it again after a second.',

@@ -8,6 +8,7 @@
 
 import { clip } from './expression/bounds.js';
 import {
+  BACKSLASH,
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COLON,
@@ -111,6 +112,55 @@ function hasMoreValues(text: string, most: number): boolean {
     if (count > most) return true;
   }
   return false;
+}
+
+/**
+ * The same of a text that comes in pieces, as its bytes: what has too many is refused before it is whole. Beyond
+ * the first piece an empty list that is cut in two counts as one with a value.
+ */
+export class ValueCount {
+  readonly #most: number;
+  #count = 1;
+  #isInString = false;
+  #isEscaped = false;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @returns whether there are more than `most` */
+  take(piece: Uint8Array): boolean {
+    let count = this.#count;
+    for (let at = 0; at < piece.length; at += 1) {
+      if (this.#isInString) {
+        at = this.#endOfString(piece, at);
+        continue;
+      }
+      const code = piece[at];
+      if (code === QUOTE) this.#isInString = true;
+      else if (code === COMMA || code === COLON) count += 1;
+      else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+        const next = piece[at + 1];
+        if (next !== CLOSE_BRACKET && next !== CLOSE_BRACE) count += 1;
+      }
+    }
+    this.#count = count;
+    return count > this.#most;
+  }
+
+  /** Where the string ends, or the piece does. */
+  #endOfString(piece: Uint8Array, from: number): number {
+    let at = from;
+    for (; at < piece.length; at += 1) {
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (piece[at] === BACKSLASH) this.#isEscaped = true;
+      else if (piece[at] === QUOTE) {
+        this.#isInString = false;
+        break;
+      }
+    }
+    return at;
+  }
 }
 
 /**
@@ -251,7 +301,6 @@ interface Hazard {
 const MINUS = 45;
 const DIGIT_0 = 48;
 const DIGIT_9 = 57;
-const BACKSLASH = 92;
 const LOWER_U = 117;
 
 /** The first hazard of the text. Text that is not JSON may pass: the parser refuses it afterwards. */

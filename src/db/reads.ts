@@ -6,8 +6,10 @@
  */
 
 import type pg from 'pg';
+import { Crowd } from '../crowd.js';
 import { LIMITS } from '../limits.js';
-import { Reader, readSlots } from './reads/reader.js';
+import { ReadPace } from './reads/read-pace.js';
+import { longReadTurns, Reader, readSlots } from './reads/reader.js';
 
 /**
  * How the pool of reads is made (see `createPool`). Few connections, since each of them may hold one
@@ -26,7 +28,21 @@ export const READ_POOL_OPTIONS = {
  */
 export type Reads = Reader;
 
-/** @param slowReadMs how long one answer may take in all */
-export function createReads(pool: pg.Pool, slowReadMs: number = LIMITS.slowReadMs): Reads {
-  return new Reader({ pool, slowReadMs, slots: readSlots(), isWalled: false });
+/**
+ * @param slowReadMs how long one answer may take in all
+ * @param crowd absent: each tenant is alone
+ */
+export function createReads(
+  pool: pg.Pool,
+  slowReadMs: number = LIMITS.slowReadMs,
+  crowd = new Crowd(),
+): Reads {
+  return new Reader({
+    pool,
+    slowReadMs,
+    slots: readSlots(),
+    pace: new ReadPace(crowd),
+    longTurns: longReadTurns(),
+    isWalled: false,
+  });
 }

@@ -4,12 +4,15 @@
  * bounds: closing a connection with unread bytes resets it, and the client would lose the answer.
  */
 
-import { unavailable } from '../errors.js';
+import { BODY_JSON_LIMITS, tooManyValues, ValueCount } from '../core/json-guard.js';
+import { tooLarge, unavailable } from '../errors.js';
 import { bodyTooLarge } from './request-head.js';
 import type { Refusal } from './transport.js';
 
 /** How much of a refused body is read for the sake of a clean answer; more is cut off. */
 export const DISCARD_BYTES_MAX = 16 * 1024 * 1024;
+/** No other body than JSON is longer, and none that is shorter can have too many values. */
+const COUNTED_BYTES_MIN = 1024 * 1024;
 /** A body may trickle in no longer than this in all, however steadily. */
 const BODY_TIME_MAX_MS = 60_000;
 /** An idle body is noticed at most this part of the timeout too late. */
@@ -101,6 +104,8 @@ export class BodyReader {
   #refusal: Refusal | undefined;
   #bytes = 0;
   #bytesHeld = 0;
+  /** Of a long body: one that costs too much is not kept until it is whole. */
+  #values: ValueCount | undefined;
   /** True once the body is complete, refused or cancelled: pieces are ignored then. */
   isOver = false;
   #idleTicks = 0;
@@ -150,7 +155,18 @@ export class BodyReader {
       this.#bytesHeld += chunk.length;
     }
     if (chunk.length > 0) this.#chunks.push(mustCopy ? Buffer.from(chunk) : chunk);
+    if (this.#bytes > COUNTED_BYTES_MIN && this.#hasTooManyValues(chunk)) {
+      return this.#drop(tooLarge(tooManyValues(BODY_JSON_LIMITS)));
+    }
     return undefined;
+  }
+
+  /** With the pieces before, when they have become a long body. */
+  #hasTooManyValues(chunk: Buffer): boolean {
+    if (this.#values !== undefined) return this.#values.take(chunk);
+    const values = new ValueCount(BODY_JSON_LIMITS.maxValues ?? Number.POSITIVE_INFINITY);
+    this.#values = values;
+    return this.#chunks.some((each) => values.take(each));
   }
 
   #finish(): void {

@@ -7,6 +7,7 @@ import type { Route } from '../../schema/routes.js';
 import { keptTraceparent } from '../core/traceparent.js';
 import { LineLimit, type Logger } from '../log.js';
 import type { Tracer, WorkSpan } from '../tracing.js';
+import { RefusalPace } from './refusal-pace.js';
 import type {
   HttpBodyStream,
   HttpExchange,
@@ -36,6 +37,7 @@ export class RequestWatch {
   readonly #failed = new LineLimit(LINES_PER_SECOND);
   readonly #slow = new LineLimit(LINES_PER_SECOND);
   readonly #refused = new LineLimit(LINES_PER_SECOND);
+  readonly #pace = new RefusalPace();
 
   constructor(deps: RequestWatchDeps) {
     this.#deps = deps;
@@ -56,6 +58,11 @@ export class RequestWatch {
       traceparent: request.header('traceparent'),
       tracestate: request.header('tracestate'),
     });
+  }
+
+  /** How long an answer to a tenant is held back. */
+  holdMs(tenant: string, status: number): number {
+    return status < 400 ? 0 : this.#pace.holdMs(tenant, status, this.#deps.monotonic());
   }
 
   answered(exchange: WatchedExchange, status: number, code: string | undefined): void {
@@ -99,6 +106,8 @@ export class WatchedExchange implements HttpExchange {
   readonly since: number;
   /** Undefined until it is matched. */
   route: Route | undefined;
+  /** Undefined until its key is known, and of who needs none. */
+  tenant: string | undefined;
   /** From its path, not checked. */
   params: Readonly<Record<string, string>> | undefined;
   readonly #watch: RequestWatch;
@@ -132,8 +141,11 @@ export class WatchedExchange implements HttpExchange {
   }
 
   reply(reply: HttpReply): void {
-    this.#exchange.reply(reply);
-    this.#answered(reply.status, reply.headers);
+    const { status, headers } = reply;
+    const heldMs = this.tenant === undefined ? 0 : this.#watch.holdMs(this.tenant, status);
+    if (heldMs === 0) this.#exchange.reply(reply);
+    else setTimeout(() => this.#exchange.reply(reply), heldMs).unref();
+    this.#answered(status, headers);
   }
 
   /** Answered with its head: what follows may last for hours. */

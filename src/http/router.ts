@@ -14,6 +14,7 @@ import type { Validators } from '../../schema/validators.js';
 import type { Admission } from '../admission.js';
 import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
+import type { Crowd } from '../crowd.js';
 import { instanceTenant } from '../db/reads/instance-reads.js';
 import { rowOf } from '../db/reads/lookup.js';
 import { EngineError, invalid } from '../errors.js';
@@ -48,6 +49,7 @@ export interface RouterDeps extends FrontBodies {
   readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
   readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
+  readonly crowd: Crowd;
   readonly operations: FrontOperations;
   /** What a person is shown who opens the bare address. */
   readonly home: HttpReply;
@@ -83,12 +85,14 @@ function begin(deps: RouterDeps, request: HttpRequest, watched: WatchedExchange)
   const traceparent = watched.begin(matched.route, matched.params);
   if (deps.gate.state === 'starting' && mustStart(deps, matched.route)) {
     deps.gate.whenStarted(() =>
-      attempt(deps, request, exchange, () => serve(deps, request, exchange, matched, traceparent)),
+      attempt(deps, request, exchange, () =>
+        serve(deps, request, exchange, matched, traceparent, watched),
+      ),
     );
     return;
   }
   try {
-    serve(deps, request, exchange, matched, traceparent);
+    serve(deps, request, exchange, matched, traceparent, watched);
   } catch (error) {
     replyError(deps, request, exchange, error);
   }
@@ -184,6 +188,7 @@ function serve(
   given: HttpExchange,
   { route, params: raw }: Matched,
   traceparent: string | undefined,
+  watched: WatchedExchange,
 ): void {
   const { operations, gate, authorise, admission } = deps;
   if (isOpen(deps, route)) {
@@ -194,6 +199,10 @@ function serve(
   const isPublic = route.capability === 'public';
   if (!isPublic) deps.guard?.(request);
   const caller = authorise(request, route);
+  if (!isPublic) {
+    watched.tenant = caller.tenant;
+    deps.crowd.came(caller.tenant, watched.since);
+  }
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
   const room = isPublic

@@ -6,6 +6,7 @@
 
 import { ConfigError } from '../config-values.js';
 import type { EngineError } from '../errors.js';
+import type { AddressRequests } from './address-requests.js';
 import type { Connections } from './connections.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
@@ -120,6 +121,8 @@ export interface HttpServerOptions extends BodyLimits {
   readonly refuseBody?: (bytes: number) => EngineError | undefined;
   /** Counts and bounds them; without it they are not bounded. */
   readonly connections?: Connections;
+  /** Counts and bounds requests by address; without it they are not bounded. */
+  readonly requests?: AddressRequests;
   /** Whose `x-forwarded-for` counts; without it, nobody's. */
   readonly proxies?: TrustedProxies;
   /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */

@@ -101,14 +101,15 @@ export class Transport {
     isBodyHeldBack = false,
   ): BodyReader | undefined {
     const fault = head.settle(this.options, this.options.newRequestId);
-    const refusal = fault ?? this.#overload(head);
+    const refusal = fault ?? this.#enter(head, exchange) ?? this.#overload(head);
     const isDiscardable = fault === undefined || fault.status === 413 || fault.status === 415;
     if (refusal !== undefined && (isBodyHeldBack || !isDiscardable)) {
       exchange.refuse(refusal);
       return undefined;
     }
     if (head.contentLength === 0) {
-      this.dispatch(head, exchange);
+      if (refusal === undefined) this.dispatch(head, exchange);
+      else exchange.reply(refusalReply(refusal));
       return undefined;
     }
     if (refusal !== undefined) exchange.announce(refusal);
@@ -127,6 +128,16 @@ export class Transport {
     });
     exchange.bodyReader = reader;
     return reader.isOver ? undefined : reader;
+  }
+
+  /** @returns why its address has too many in flight */
+  #enter(head: RequestHead, exchange: Exchange): EngineError | undefined {
+    const { requests } = this.options;
+    if (requests === undefined) return undefined;
+    const address = head.peer();
+    const refusal = requests.enter(address);
+    if (refusal === undefined) exchange.address = address;
+    return refusal;
   }
 
   clientOf(head: RequestHead, peer: string): string {
@@ -175,6 +186,8 @@ export abstract class Exchange implements HttpExchange {
   aborted = false;
   /** The reader of a body that is still arriving. */
   bodyReader: BodyReader | undefined;
+  /** Among whose requests it counts; undefined: it does not, or no more. */
+  address: string | undefined;
   protected readonly transport: Transport;
   protected readonly head: RequestHead;
   #phase: Phase = 'waiting';
@@ -204,6 +217,7 @@ export abstract class Exchange implements HttpExchange {
       this.#phase = 'waiting';
       throw error;
     }
+    this.#leaveAddress();
   }
 
   stream(head: HttpStreamHead): HttpBodyStream {
@@ -227,6 +241,7 @@ export abstract class Exchange implements HttpExchange {
       end: () => {
         if (this.aborted || this.#phase !== 'streaming') return;
         this.#phase = 'over';
+        this.#leaveAddress();
         this.endStream();
       },
     };
@@ -264,8 +279,15 @@ export abstract class Exchange implements HttpExchange {
     this.#leave();
   }
 
+  #leaveAddress(): void {
+    if (this.address === undefined) return;
+    this.transport.options.requests?.leave(this.address);
+    this.address = undefined;
+  }
+
   #leave(): void {
     this.aborted = true;
+    this.#leaveAddress();
     const listeners = this.#abortListeners ?? [];
     this.#abortListeners = undefined;
     for (const listener of listeners) this.#call(listener);

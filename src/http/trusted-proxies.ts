@@ -15,9 +15,11 @@ export interface AddressRange {
 
 export class TrustedProxies {
   readonly #ranges = new BlockList();
+  readonly #isAny: boolean;
 
   /** @param ranges `ENGINE_TRUSTED_PROXIES` */
   constructor(ranges: readonly AddressRange[]) {
+    this.#isAny = ranges.length > 0;
     for (const { address, bits } of ranges) {
       this.#ranges.addSubnet(address, bits, familyOf(address));
     }
@@ -25,7 +27,7 @@ export class TrustedProxies {
 
   /** An IPv4 address also in the form that sockets for both families show. */
   has(address: string): boolean {
-    return isIP(address) !== 0 && this.#ranges.check(address, familyOf(address));
+    return this.#isAny && isIP(address) !== 0 && this.#ranges.check(address, familyOf(address));
   }
 
   /**
@@ -37,6 +39,7 @@ export class TrustedProxies {
    */
   clientOf(peer: string, forwarded: string | undefined): string {
     let client = peer;
+    if (!this.#isAny) return peer;
     const entries = forwarded?.split(',') ?? [];
     while (this.has(client)) {
       const entry = entries.pop()?.trim() ?? '';

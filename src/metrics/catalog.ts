@@ -117,6 +117,8 @@ export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
 export const FRONT_COUNTERS = {
   engine_connections_refused_total:
     'Connections of clients that were refused, because too many were open in all or of their address.',
+  engine_requests_refused_total:
+    'Requests that were refused, because too many of their address were in flight.',
   engine_instance_reads_kept_total:
     'Reads of one instance that were answered from the record that the front thread had kept of it, which had not changed.',
 } as const;

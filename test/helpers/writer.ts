@@ -27,7 +27,8 @@ export interface WriterHarness {
   stop(): Promise<void>;
 }
 
-export interface HarnessOptions extends Partial<Pick<WriterOptions, 'lanes' | 'limits' | 'epoch'>> {
+export interface HarnessOptions
+  extends Partial<Pick<WriterOptions, 'lanes' | 'isLastForBatches' | 'limits' | 'epoch'>> {
   readonly connectionString: string;
   readonly applicationName?: string;
 }
@@ -75,6 +76,7 @@ export function createHarness(options: HarnessOptions): WriterHarness {
     applicationName,
     epoch: options.epoch ?? 1,
     lanes: options.lanes ?? 1,
+    ...(options.isLastForBatches && { isLastForBatches: true }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     clock: realClock,
     log: silent,

@@ -6,6 +6,7 @@ import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
 import { linkControl } from '../../actors/runtime/control.js';
 import { type PackedAck, packedUnit, unpackedAck } from '../../actors/runtime/packing.js';
+import { BATCH_ACTOR } from '../../actors/runtime/protocol.js';
 import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
 import runWriter, {
   type WriterControl,
@@ -434,6 +435,21 @@ test('units of one actor keep their order over several lanes', async () => {
   assert.ok(h.writer.stats().lanes.every((lane) => lane.units > 0));
 });
 
+test('units of others do not wait for the flush of a batch', async () => {
+  const h = await start({ lanes: 2, isLastForBatches: true });
+  await client.query('begin');
+  await client.query('select from lanes where lane = 1 for update');
+  let isCommitted = false;
+  const batch = h.put(`${BATCH_ACTOR}1`, [instancePut(1), instancePut(2)]).then(() => {
+    isCommitted = true;
+  });
+  for (const n of [3, 4, 5]) await h.put(`a${n}`, [instancePut(n)]);
+  assert.equal(isCommitted, false);
+  await client.query('commit');
+  await batch;
+  assert.equal(await count('instances'), 5);
+});
+
 test('births of the same instances from several lanes are all answered', async () => {
   const h = await start({ lanes: 4 });
   const some = Array.from({ length: 40 }, (_, n) => n);
@@ -626,7 +642,7 @@ test('the thread serves shards over ports, and writes what was posted before it 
     control: control.port2,
     events: events.port2,
     meter: new Meter().memory,
-    ledger: new CommitLedger(1),
+    ledger: new CommitLedger(2),
   });
   const link = linkControl<WriterControl>(control.port1, 10_000);
   await link.remote.attachShard(0, 1, shard.port2);

@@ -253,6 +253,52 @@ describe('work under way', () => {
     assert.notEqual(begin(work, 'd', LIMITS.workBytesMin / 2, 1, 70_000), 503);
   });
 
+  /** 16 clients with batches of 500 of 4 KiB, of which the answers of one round come at these times. */
+  const rounds = (work: WorkUnderWay, times: readonly (readonly number[])[]) => {
+    const bytes = 500 * (4_096 + 150);
+    const refused: number[] = [];
+    let open = Array.from({ length: 16 }, () => begin(work, 'a', bytes, 500));
+    for (const answers of times) {
+      const next: number[] = [];
+      open.forEach((weight, n) => {
+        const now = answers[n]!;
+        work.end('a', weight, now);
+        const begun = begin(work, 'a', bytes, 500, now);
+        if (begun === 503) refused.push(now);
+        else next.push(begun);
+      });
+      open = next;
+    }
+    return refused;
+  };
+
+  test('of few clients with batches is not refused for a wait of a second, or for answers that come together', () => {
+    const together = Array.from({ length: 5 }, (_, round) =>
+      Array.from({ length: 16 }, (_, n) => (round + 1) * 1_100 + n * 3),
+    );
+    assert.deepEqual(rounds(new WorkUnderWay(), together), []);
+    const behindAStop = [
+      Array.from({ length: 16 }, (_, n) => 1_500 + n * 100),
+      Array.from({ length: 16 }, (_, n) => 3_200 + n * 100),
+    ];
+    assert.deepEqual(rounds(new WorkUnderWay(), behindAStop), []);
+  });
+
+  test('is refused where nothing is answered any more, once that has lasted', () => {
+    const work = new WorkUnderWay();
+    assert.deepEqual(rounds(work, [Array.from({ length: 16 }, (_, n) => 500 + n * 10)]), []);
+    assert.notEqual(begin(work, 'b', 1_000_000, 1, 2_000), 503);
+    assert.equal(begin(work, 'a', 1_000_000, 1, 12_000), 503);
+  });
+
+  test('of one caller after the other tells nothing of what the server can do', () => {
+    const work = new WorkUnderWay();
+    for (let now = 0; now < 60_000; now += 2_000) {
+      work.end('a', begin(work, 'a', LIMITS.workBytesMin, 1, now), now + 2_000);
+    }
+    for (let n = 0; n < 16; n += 1) assert.ok(begin(work, 'a', 2_100_000, 500, 60_000) > 503);
+  });
+
   test('of a single body is served, however large it is', () => {
     assert.notEqual(begin(new WorkUnderWay(), 'a', LIMITS.workBytesMax * 2), 503);
   });

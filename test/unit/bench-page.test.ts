@@ -220,12 +220,16 @@ test('a table of pressure has each attack with what it cost the others, and mark
     errors,
     attackers: { 201: 3, 429: 12 },
     peakMib: 321,
+    cpuPercent: { attacker: 3, others: 20, server: 90, database: 40 },
   });
   const reached = { 'pressure ratio': 7.5, 'pressure errors': 2 };
   const part = stored('pressure http', { rows: [row('two', 2), row('fifty', 0)], reached });
   const regions = pressureRegions(new StoredParts([part]));
   const [two, fifty] = [regions['pressure-two']!, regions['pressure-fifty']!];
-  assert.match(two, /takes it all.*4 → 6, 1\.5 ×.*\*\*7\.5 ×\*\*.*\*\*2\*\*.*201: 3, 429: 12/);
+  assert.match(
+    two,
+    /takes it all.*4 → 6, 1\.5 ×.*\*\*7\.5 ×\*\*.*\*\*2\*\*.*321 \| 90 \/ 40 \/ 20 \/ 3 \|.*201: 3, 429: 12/,
+  );
   assert.match(fifty, /\*\*7\.5 ×\*\*.*\| 0 \|/);
   assert.equal(pressureRegions(new StoredParts([]))['pressure-two'], NOT_MEASURED);
 });

@@ -13,6 +13,7 @@ import { Requests } from '../../actors/shard/requests.js';
 import type { PatchState } from '../../schema/instance.js';
 import { realClock } from '../../src/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { Crowd } from '../../src/crowd.js';
 import { LIMITS } from '../../src/limits.js';
 import { createLogger } from '../../src/log.js';
 
@@ -42,6 +43,7 @@ function askShard(operation: string, body = '', { shard = OWNER, isBehind = fals
         },
       },
     } as unknown as OperationParts,
+    callMsMax: 300_000,
     isBehind: () => isBehind,
     takeHints: () => undefined,
     release: (released) => effects.push(...released),
@@ -167,30 +169,61 @@ test('what may have been handed on to a shard that dies is answered, whichever s
   );
 });
 
-test('of large bodies a shard has a part at a time, tenants take turns, and small ones never wait', async () => {
+/** A client of one shard that answers when it is told to. */
+function openClient(crowd = new Crowd()) {
   const posted: string[] = [];
   const flushes: (() => void)[] = [];
   const client = new ShardClient({
     shards: 1,
     clock: realClock,
     setImmediate: (fn) => void flushes.push(fn),
+    crowd,
   });
-  let answer: (request: number) => void = () => undefined;
+  let answerOne: (request: number) => void = () => undefined;
   const port = {
     on: (_: string, listener: (post: ReplyPost) => void) => {
-      answer = (request) =>
+      answerOne = (request) =>
         listener({ kind: 'replies', replies: [{ request, status: 200, body: '' }] });
     },
     postMessage: ({ requests }: RequestPost) => {
       for (const { id, tenant } of requests) posted.push(`${tenant}${id}`);
     },
     close: () => undefined,
-  };
-  client.attach(0, port as unknown as MessagePort);
+  } as unknown as MessagePort;
+  client.attach(0, port);
   const settled = async () => {
     await new Promise((resolve) => setImmediate(resolve));
     for (const flush of flushes.splice(0)) flush();
   };
+  const answer = (request: number) => answerOne(request);
+  return { client, port, posted, settled, answer };
+}
+
+test('while tenants share the shards each has some of its requests there, and the others wait in turns', async () => {
+  const crowd = new Crowd();
+  const { client, posted, settled, answer } = openClient(crowd);
+  const send = (tenant: string) => {
+    crowd.came(tenant, realClock.monotonic());
+    return client.send(0, 'instances.get', tenant, 'x', '', () => undefined);
+  };
+  const alone = Array.from({ length: LIMITS.sharedRequestsPerShard + 2 }, () => send('a'));
+  await settled();
+  assert.equal(posted.length, alone.length, 'who is alone has all');
+  posted.length = 0;
+  const ofB = send('b');
+  const ofA = alone.map(() => send('a'));
+  await settled();
+  const first = ofA.slice(0, LIMITS.sharedRequestsPerShard);
+  assert.deepEqual(posted, [`b${ofB}`, ...first.map((id) => `a${id}`)]);
+  posted.length = 0;
+  answer(first[0]!);
+  await settled();
+  assert.deepEqual(posted, [`a${ofA[first.length]}`]);
+  client.stop();
+});
+
+test('of large bodies a shard has a part at a time, tenants take turns, and small ones never wait', async () => {
+  const { client, port, posted, settled, answer } = openClient();
   const body = ' '.repeat(LIMITS.workBytesPerShard / 4);
   const send = (tenant: string, text = body) =>
     client.send(0, 'instances.signal', tenant, INSTANCE, text, () => undefined);
@@ -208,7 +241,7 @@ test('of large bodies a shard has a part at a time, tenants take turns, and smal
   assert.deepEqual(posted, [fourth, `b${ofB[1]}`, fifth]);
   client.detach(0);
   assert.equal(client.workUnderWay, 0, 'what waits is answered, too');
-  client.attach(0, port as unknown as MessagePort);
+  client.attach(0, port);
   posted.length = 0;
   const later = send('c');
   await settled();

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import { IN_PLACE } from '../../actors/runtime/offload.js';
 import type { OnReply } from '../../actors/shard/client.js';
 import { realClock } from '../../src/clock.js';
+import { Crowd } from '../../src/crowd.js';
 import { createAuth } from '../../src/http/auth.js';
 import { Gate } from '../../src/http/gate.js';
 import {
@@ -51,6 +52,7 @@ before(async () => {
         return 1;
       },
     },
+    crowd: new Crowd(),
     operations: {
       info: () => UNSENDABLE,
       handlers: async () => UNSENDABLE,

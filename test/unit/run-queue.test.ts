@@ -62,3 +62,12 @@ test('of one tenant as many leave as came, in their order, while others come and
   const ofA = seen.filter((instance) => instance?.startsWith('a'));
   assert.deepEqual(ofA, [...ofA].sort());
 });
+
+test('it knows whether anybody else waits than one tenant', () => {
+  const queue = new RunQueue();
+  assert.equal(queue.hasOthersThan('a'), false);
+  queue.push({ instance: 'a1', rank: NORMAL, tenant: 'a' });
+  assert.deepEqual([queue.hasOthersThan('a'), queue.hasOthersThan('b')], [false, true]);
+  queue.push({ instance: 'b1', rank: LOW, tenant: 'b' });
+  assert.deepEqual([queue.hasOthersThan('a'), queue.hasOthersThan('b')], [true, true]);
+});

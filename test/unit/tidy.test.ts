@@ -142,7 +142,9 @@ function filesIn(folder: string, extension: string): readonly string[] {
 
 const read = (name: string) => readFileSync(path.join(ROOT, name), 'utf8');
 
-const PRODUCT: readonly Source[] = ['src', 'actors', 'schema'].flatMap(sourcesIn);
+/** What users install beside the server, or as a part of it. */
+const CLIENTS = ['client/src', 'cli'].filter((folder) => existsSync(path.join(ROOT, folder)));
+const PRODUCT: readonly Source[] = ['src', 'actors', 'schema', ...CLIENTS].flatMap(sourcesIn);
 const TESTS: readonly Source[] = sourcesIn('test');
 const OTHERS: readonly Source[] = ['bench', 'examples', 'scripts/reference'].flatMap(sourcesIn);
 const EVERYTHING: readonly Source[] = [...PRODUCT, ...TESTS, ...OTHERS];
@@ -456,12 +458,16 @@ test('every module begins with a comment that says what it is for', () => {
   ]);
 });
 
+/** What is written by a program has the length of what it is made from. */
+const isGenerated = (name: string) => name.startsWith('client/src/generated/');
+
 /** What holds more than this holds two things. */
 const LINES_MAX = 600;
 
 test(`no file of the product has more than ${LINES_MAX} lines`, () => {
   nothing(
-    PRODUCT.map(({ name, text }) => ({ name, lines: text.split('\n').length - 1 }))
+    PRODUCT.filter(({ name }) => !isGenerated(name))
+      .map(({ name, text }) => ({ name, lines: text.split('\n').length - 1 }))
       .filter(({ lines }) => lines > LINES_MAX)
       .map(({ name, lines }) => `${name}  ${lines} lines`),
   );

@@ -4,6 +4,7 @@
  * so that nothing about statements or tables reaches a caller.
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import {
   databaseDown,
@@ -18,6 +19,7 @@ import { LIMITS } from '../../limits.js';
 import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
 import { Runner, type Statement } from '../runner.js';
 import type { Query } from './query.js';
+import type { ReadPace } from './read-pace.js';
 
 /** Part of a list, ready to be sent. */
 export interface Page {
@@ -93,6 +95,9 @@ export interface SharedReads {
   readonly pool: pg.Pool;
   readonly slowReadMs: number;
   readonly slots: FairSlots;
+  readonly pace: ReadPace;
+  /** Of tenants whose reads take long: one for each. */
+  readonly longTurns: FairSlots;
   /** Row level security is on (`row-security.ts`). */
   isWalled: boolean;
 }
@@ -180,28 +185,59 @@ export class Reader {
 
   /** @param cheaper what a caller is told to do instead when it takes too long */
   async #inTurn<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
-    const release = this.#slots.take(this.#path) ?? (await this.#turn());
+    const { pace } = this.#shared;
+    const [party = ''] = this.#path;
+    if (party === ENGINE) return this.#onConnection(cheaper, read);
+    const isLong = pace.begin(party, performance.now());
     try {
-      return await read();
-    } catch (error) {
-      throw asEngineError(error, cheaper);
+      return await (isLong
+        ? this.#afterRest(cheaper, read, party)
+        : this.#onConnection(cheaper, read));
+    } finally {
+      pace.end(party);
+    }
+  }
+
+  async #afterRest<T>(cheaper: string, read: () => Promise<T>, party: string): Promise<T> {
+    const { pace, longTurns } = this.#shared;
+    const release = await this.#turn(longTurns);
+    try {
+      await pause(pace.restMs(party, performance.now()));
+      return await this.#onConnection(cheaper, read);
     } finally {
       release();
     }
   }
 
-  async #turn(): Promise<() => void> {
+  async #onConnection<T>(cheaper: string, read: () => Promise<T>): Promise<T> {
+    const release = this.#slots.take(this.#path) ?? (await this.#turn(this.#slots));
+    const startedAt = performance.now();
+    try {
+      return await read();
+    } catch (error) {
+      throw asEngineError(error, cheaper);
+    } finally {
+      const now = performance.now();
+      this.#shared.pace.took(this.#path[0] as string, now - startedAt, now);
+      release();
+    }
+  }
+
+  async #turn(turns: FairSlots): Promise<() => void> {
     const wait = AbortSignal.timeout(LIMITS.readWaitMs);
-    const slot = await this.#slots.acquire(this.#path, wait);
+    const slot = await turns.acquire(this.#path, wait);
     if (slot.ok) return slot.release;
     const { readsMax, readsPerTenantMax, readsWaitingMax } = LIMITS;
     const { readsWaitingPerTenantMax: ofTenant } = LIMITS;
+    if (slot.reason === 'aborted' && turns !== this.#slots) {
+      throw shareTaken('long lists of this tenant are read one at a time while others ask');
+    }
     if (slot.reason === 'aborted') {
       throw this.#slots.active >= readsMax
         ? tooManyReads()
         : shareTaken(`${readsPerTenantMax} lists and reports of this tenant are being read`);
     }
-    throw this.#slots.waiting >= readsWaitingMax
+    throw turns.waiting >= readsWaitingMax
       ? tooManyReads()
       : shareTaken(`${ofTenant} lists and reports of this tenant wait already`);
   }
@@ -219,6 +255,14 @@ export function readSlots(): FairSlots {
   return new FairSlots([
     { activeMax: LIMITS.readsMax, waitingMax: LIMITS.readsWaitingMax },
     { activeMax: LIMITS.readsPerTenantMax, waitingMax: LIMITS.readsWaitingPerTenantMax },
+  ]);
+}
+
+/** As many wait there as for connections. */
+export function longReadTurns(): FairSlots {
+  return new FairSlots([
+    { activeMax: Number.POSITIVE_INFINITY, waitingMax: LIMITS.readsWaitingMax },
+    { activeMax: 1, waitingMax: LIMITS.readsWaitingPerTenantMax },
   ]);
 }
 

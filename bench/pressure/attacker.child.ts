@@ -1,19 +1,24 @@
 /**
- * The entry of the attacker's thread: its work does not delay the clock that tenant B is measured by. One attack;
- * the sink that never answers is here, too.
+ * The attacker's process: one attack; the sink that never answers is here, too. It has the cores that nobody else
+ * wants, as if it were a machine of its own: what is measured is what the server does to tenant B, and not what
+ * the attacker's client takes from it.
  */
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { parentPort, workerData } from 'node:worker_threads';
 import type { AttackName } from './attack-names.js';
 import { ATTACKS, Attacker, type AttackPlace } from './attacks.js';
+import { setPriority } from './priority.js';
 
 export interface AttackOrder extends Omit<AttackPlace, 'slowUrl'> {
   readonly name: AttackName;
+  /** Of this process on the cores. */
+  readonly priority: number;
 }
 
-const { name, ...place } = workerData as AttackOrder;
+const [order] = (await once(process, 'message')) as [AttackOrder];
+const { name, priority, ...place } = order;
+setPriority(priority);
 const sink = createServer((socket) => {
   socket.on('error', () => undefined);
   socket.resume();
@@ -23,7 +28,6 @@ await once(sink, 'listening');
 const { port } = sink.address() as AddressInfo;
 const attacker = new Attacker({ ...place, slowUrl: `http://127.0.0.1:${port}/` });
 await ATTACKS[name].begin(attacker);
-parentPort?.postMessage('begun');
-parentPort?.once('message', () => {
-  void attacker.stop().then((statuses) => parentPort?.postMessage(statuses));
-});
+process.send?.('begun');
+await once(process, 'message');
+process.send?.(await attacker.stop(), undefined, undefined, () => process.exit(0));

@@ -1,0 +1,79 @@
+/** From answers that are no success to errors. */
+
+import { EngineError } from './errors.js';
+
+/** Reads the rest of the answer. */
+export async function refusalOf(response: Response): Promise<EngineError> {
+  const { status, headers } = response;
+  const code = headers.get('x-error-code');
+  const text = await response.text();
+  const body = parsed(text);
+  // A 408 has no code; what has no request id either was not answered by an engine.
+  if (code === null && !headers.has('x-request-id')) return foreign(response, text);
+  const told = (body as { error?: unknown } | undefined)?.error;
+  const message = typeof told === 'string' ? told : `the server answered ${status}`;
+  return new EngineError({
+    status,
+    code: code ?? `HTTP_${status}`,
+    message,
+    field: fieldOf(message, body),
+    requestId: headers.get('x-request-id') ?? undefined,
+    retryAfterMs: retryAfterMs(headers),
+    body,
+  });
+}
+
+/** A success that no engine gave. */
+export async function noEngine(response: Response): Promise<EngineError> {
+  return foreign(response, await response.text());
+}
+
+function foreign({ status, url, headers }: Response, text: string): EngineError {
+  const place = url === '' ? 'the address' : url;
+  const goal = headers.get('location');
+  const type = headers.get('content-type')?.split(';')[0];
+  const told = [
+    goal === null ? '' : `, to ${goal}`,
+    type === undefined ? '' : ` with ${type}`,
+  ].join('');
+  return new EngineError({
+    status,
+    code: isGateway(status) ? `HTTP_${status}` : 'CLIENT_NO_ENGINE',
+    message: isGateway(status)
+      ? `${place} is answered by a gateway: ${status}${told}`
+      : `${place} answers, but is no engine: ${status}${told}`,
+    retryAfterMs: retryAfterMs(headers),
+    body: text.slice(0, BODY_SHOWN_MAX),
+  });
+}
+
+/** Of a stranger's answer. */
+const BODY_SHOWN_MAX = 1_000;
+
+/** Proxies answer so in place of an engine that is away. */
+const isGateway = (status: number) =>
+  status === 408 || status === 429 || (status >= 502 && status <= 504);
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Told by its status alone.
+    return undefined;
+  }
+}
+
+function retryAfterMs(headers: Headers): number | undefined {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+}
+
+/** Of a definition the first finding has it; elsewhere the message begins with it. */
+function fieldOf(message: string, body: unknown): string | undefined {
+  const first = (body as { errors?: readonly { path?: string }[] } | undefined)?.errors?.[0]?.path;
+  return first ?? FIELD.exec(message)?.[1];
+}
+
+/** `invalid argument: blocks[2].id must be …` or `the parameter stat is …` */
+const FIELD =
+  /^invalid argument: (?:the (?:parameter|header) )?([a-z_][\w-]*(?:\.\w+|\[\d+\])*)(?=: | must | is | has )/i;

@@ -1,0 +1,148 @@
+/** From a call of an operation to its request: path, query, body and headers, and what may be sent again. */
+
+import type { CallOptions, CreationOptions, OperationRow } from './operation.js';
+import type { Sending } from './transport.js';
+
+/** What every request of a client has in common. */
+export interface Settings {
+  /** With the prefix. */
+  readonly base: string;
+  readonly apiKey: string | undefined;
+  readonly tenant: string | undefined;
+  readonly namespace: string;
+  readonly timeoutMs: number;
+  readonly totalTimeoutMs: number | undefined;
+  readonly retries: number;
+}
+
+export type Query = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A call taken apart: parameters of the path, then the body or the query, then the options. */
+export interface Call {
+  readonly path: string;
+  readonly query: Query | undefined;
+  readonly body: unknown;
+  readonly options: CreationOptions;
+}
+
+/** @throws TypeError for a part of the path that is missing */
+export function callOf(row: OperationRow, given: readonly unknown[], settings: Settings): Call {
+  const rest = [...given];
+  const path = row.path.replace(/\{(\w+)\}/g, (_, name) => pathPart(name, rest.shift()));
+  const takesBody = row.takes?.startsWith('body') ?? false;
+  const first = row.takes === undefined ? undefined : rest.shift();
+  const options = (rest.shift() ?? {}) as CreationOptions & { readonly query?: Query };
+  if (takesBody) return { path, query: options.query, body: first, options };
+  const query = filled(row, (first ?? {}) as Fields, options, settings);
+  return { path, query, body: undefined, options };
+}
+
+/** @param query in place of that of the call */
+export function sendingOf(
+  row: OperationRow,
+  { path, body, options }: Call,
+  query: Query | undefined,
+  settings: Settings,
+): Sending {
+  const tenant = options.tenant ?? settings.tenant;
+  const { text, isKeyed } = bodyOf(row, body, options, settings);
+  const isRepeatable = row.method !== 'POST' && row.method !== 'PATCH';
+  return {
+    method: row.method,
+    url: `${settings.base}${path}${queryText(query)}`,
+    headers: {
+      accept: row.answers === 'events' ? 'text/event-stream' : '*/*',
+      ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(settings.apiKey === undefined ? {} : { 'x-api-key': settings.apiKey }),
+      ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
+      ...options.headers,
+    },
+    body: text,
+    isRepeatable: isRepeatable || row.isRepeatable === true || isKeyed,
+    timeoutMs: (options.timeoutMs ?? settings.timeoutMs) + (row.isParked ? waitMsOf(body) : 0),
+    totalTimeoutMs: options.totalTimeoutMs ?? settings.totalTimeoutMs,
+    retries: options.retries ?? settings.retries,
+    signal: options.signal,
+  };
+}
+
+interface Body {
+  readonly text: Sending['body'];
+  /** Whoever sends it again is told of the first time. */
+  readonly isKeyed: boolean;
+}
+
+function bodyOf(
+  row: OperationRow,
+  body: unknown,
+  options: CreationOptions,
+  settings: Settings,
+): Body {
+  if (typeof body === 'string' || body instanceof Uint8Array) return { text: body, isKeyed: false };
+  const { each, key } = row;
+  if (body === undefined && key === undefined) return { text: undefined, isKeyed: false };
+  const whole = (body ?? {}) as Fields;
+  const listed = each === undefined ? [whole] : whole[each];
+  // The server says what is wrong with it.
+  if (!Array.isArray(listed)) return { text: JSON.stringify(whole), isKeyed: false };
+  const items = listed.map((item: Fields) => {
+    const fields = filled(row, item, options, settings);
+    return key === undefined ? fields : keyed(fields, key, options.idempotencyKey);
+  });
+  return {
+    text: JSON.stringify(each === undefined ? items[0] : { ...whole, [each]: items }),
+    isKeyed: key !== undefined && items.every((item) => hasText(item[key])),
+  };
+}
+
+/**
+ * An instance with a `cohort_key` gets no key of ours: a release would choose its side by the key in place of it
+ * (docs/releases.md).
+ */
+function keyed(fields: Fields, key: string, own: string | undefined): Fields {
+  if (own !== undefined) return { ...fields, [key]: own };
+  const { metadata } = fields as { metadata?: { cohort_key?: unknown } | null };
+  if (hasText(fields[key]) || metadata?.cohort_key !== undefined) return fields;
+  return { ...fields, [key]: crypto.randomUUID() };
+}
+
+const hasText = (value: unknown) => typeof value === 'string' && value !== '';
+
+/** With tenant and namespace of the client where they belong and are left out. */
+function filled(
+  { fills = [] }: OperationRow,
+  given: Fields,
+  options: CallOptions,
+  { tenant, namespace }: Settings,
+): Fields {
+  const own = { tenant_id: options.tenant ?? tenant, namespace };
+  const missing = fills.filter((field) => given[field] === undefined);
+  return { ...given, ...Object.fromEntries(missing.map((field) => [field, own[field]])) };
+}
+
+/** A part that is empty would lead to another operation. */
+function pathPart(name: string, value: unknown): string {
+  if (hasText(value)) return encodeURIComponent(value as string);
+  throw new TypeError(`${name} must be a text that is not empty`);
+}
+
+/** Lists as words between commas, `metadata: { a: 'b' }` as `metadata.a=b`. */
+function queryText(query: Query = {}): string {
+  const pairs = Object.entries(query).flatMap(([name, value]): [string, string][] => {
+    if (value === undefined || value === null) return [];
+    if (Array.isArray(value)) return [[name, value.join(',')]];
+    if (typeof value !== 'object') return [[name, String(value)]];
+    return Object.entries(value).map(([key, text]) => [`${name}.${key}`, String(text)]);
+  });
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
+}
+
+/** The server parks no request for longer. */
+const WAIT_MS_MAX = 60_000;
+
+/** How long the answer may be parked, by the body of a poll or an exchange. */
+function waitMsOf(body: unknown): number {
+  const { wait_ms, poll } = (body ?? {}) as { wait_ms?: number; poll?: { wait_ms?: number } };
+  return Math.min(wait_ms ?? poll?.wait_ms ?? 0, WAIT_MS_MAX);
+}

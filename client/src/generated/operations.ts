@@ -1,0 +1,1458 @@
+/** The operations, typed, and the table by which they are sent. Written by `npm run generate`. */
+
+import type {
+  CallOptions,
+  CreationOptions,
+  EventStream,
+  List,
+  OperationRow,
+} from '../client/operation.js';
+import type {
+  AcceptHandoff,
+  AnswerApproval,
+  ApiKey,
+  ApiKeysListQuery,
+  AppendProvenance,
+  ApplyMigration,
+  Approval,
+  ApprovalAnswered,
+  ApprovalLink,
+  ApprovalsListQuery,
+  AttachCapsule,
+  AuditEntry,
+  BatchAction,
+  BatchActionResult,
+  BatchCreated,
+  BlockOutput,
+  BlocksInjected,
+  BulkJob,
+  BulkJobsListQuery,
+  BulkReschedule,
+  BulkState,
+  BulkUpdated,
+  CapsuleAttached,
+  CapsuleImported,
+  ChangesListQuery,
+  ChangesStreamQuery,
+  Checkpoint,
+  CheckpointBoundary,
+  CheckpointBoundaryDetail,
+  CheckpointSaved,
+  CheckpointsPruned,
+  ClaimExecution,
+  CompareSequences,
+  CompleteTask,
+  ContextPatched,
+  ContinuityCheckpointQuery,
+  ContinuityCheckpointsQuery,
+  ContinuityEffectsQuery,
+  ContinuityExecution,
+  ContinuityGetQuery,
+  ContinuityLocation,
+  ContinuityLocationsQuery,
+  ContinuityProvenanceQuery,
+  ContinuityVerifyProvenanceQuery,
+  CreateBatch,
+  CreateCredential,
+  CreateExecution,
+  CreateHandoff,
+  CreateInstance,
+  CreateRelease,
+  CreateSchedule,
+  CreateSequence,
+  CreateSubscription,
+  CreateTrigger,
+  Credential,
+  CredentialsListQuery,
+  CronListQuery,
+  CronNextFiresQuery,
+  CronSchedule,
+  DeliveryAttempt,
+  DeliverySummary,
+  EffectReceipt,
+  EvaluationReport,
+  EventDetails,
+  EventReceipt,
+  EventReceipts,
+  EventsListQuery,
+  ExchangeTasks,
+  ExportHandoff,
+  FailTask,
+  ForkInstance,
+  HandlerNames,
+  HandlersQuery,
+  Handoff,
+  HandoffAccepted,
+  HandoffExported,
+  HandoffPreview,
+  HandoffsGetQuery,
+  Health,
+  HeartbeatAccepted,
+  HeartbeatTask,
+  ImportCapsule,
+  Info,
+  InjectBlocks,
+  InstanceCreated,
+  InstanceExplanation,
+  InstanceForked,
+  InstanceMigrated,
+  InstanceRetried,
+  InstancesBatchActionQuery,
+  InstancesBulkRescheduleQuery,
+  InstancesBulkStateQuery,
+  InstancesChildrenQuery,
+  InstancesDeadLettersQuery,
+  InstancesEffectsQuery,
+  InstancesListQuery,
+  InstancesLogsQuery,
+  InstancesMigrated,
+  InstancesOutputsQuery,
+  InstancesSignalsQuery,
+  InstancesStreamQuery,
+  InstancesTimelineQuery,
+  KeyMinted,
+  MakeApprovalLink,
+  MigratedInstance,
+  MigrateInstance,
+  MigrateInstances,
+  MigrateTo,
+  MigrationPlan,
+  MigrationRecord,
+  MigrationsGetQuery,
+  MintKey,
+  NextFires,
+  OpenApiDocument,
+  OutboxEntry,
+  PatchContext,
+  PatchState,
+  PlaceExecution,
+  PlacementDecision,
+  PlanMigration,
+  PollQueue,
+  PollTasks,
+  PreviewHandoff,
+  PromoteRelease,
+  ProvenanceEntry,
+  ProvenanceVerdict,
+  PruneCheckpoints,
+  PutRateLimit,
+  PutTenantLimits,
+  RateLimit,
+  RateLimitsListQuery,
+  Redelivered,
+  RedeliverPreview,
+  RegisterRuntime,
+  Release,
+  ReleaseDecision,
+  ReleasesListQuery,
+  ResolveEffect,
+  ResumedFrom,
+  ResumeFrom,
+  RunSchedule,
+  RuntimeCapabilities,
+  RuntimesListQuery,
+  SaveCheckpoint,
+  ScheduleCreated,
+  ScheduleRun,
+  SemanticDiff,
+  SendEvent,
+  SendEvents,
+  SendSignal,
+  SequenceCreated,
+  SequenceDefinition,
+  SequenceDeletionPreview,
+  SequencesByNameQuery,
+  SequencesCreateQuery,
+  SequencesDeleteQuery,
+  SequencesListQuery,
+  SequencesValidateQuery,
+  SequencesVersionsQuery,
+  SequenceValidated,
+  SignalAccepted,
+  StartCanary,
+  StepLogLine,
+  StoredEvent,
+  StoredSignal,
+  SubscriptionCreated,
+  TaskInstance,
+  TaskStats,
+  TasksExchanged,
+  TenantBody,
+  TenantLimits,
+  Timeline,
+  TreeNode,
+  Trigger,
+  TriggerFired,
+  TriggersListQuery,
+  UpdateCredential,
+  UpdateSchedule,
+  UpdateSubscription,
+  UpdateTrigger,
+  ValidateRelease,
+  ValidationReport,
+  WebhookSubscription,
+  WebhooksDeliveriesQuery,
+  WebhooksOutboxQuery,
+  WebhooksSubscriptionDeliveriesQuery,
+  WebhooksSubscriptionsQuery,
+  WebhookTaken,
+  WorkerAttempt,
+  WorkerInfo,
+  WorkersAttemptsQuery,
+  WorkersListQuery,
+  WorkersStatsQuery,
+  WorkersTasksQuery,
+  WorkerTask,
+} from './types.js';
+
+/** Every operation of the server, by its name. */
+export interface Operations {
+  readonly health: {
+    /**
+     * Answers while the process runs. Liveness. Open to everyone. Served at the root as well:
+     * /health/live.
+     */
+    live(options?: CallOptions): Promise<Health>;
+    /**
+     * Answers 200 while this engine owns the database and can reach it. Readiness. Open to
+     * everyone. Served at the root as well: /health/ready.
+     */
+    ready(options?: CallOptions): Promise<Health>;
+  };
+  /**
+   * Versions of the server and of its schemas. Open to everyone. Served at the root as well:
+   * /info.
+   */
+  info(options?: CallOptions): Promise<Info>;
+  /**
+   * Counters, histograms and gauges in the text format of Prometheus. Text format version 0.0.4.
+   * For the root key and for keys with the capability operator or auditor. Served at the root as
+   * well: /metrics.
+   */
+  metrics(options?: CallOptions): Promise<string>;
+  /**
+   * Names of built-in handlers and of those that workers serve. For the root key and for keys
+   * with the capability operator or worker or auditor. Unknown parameters are refused.
+   */
+  handlers(query?: HandlersQuery, options?: CallOptions): Promise<HandlerNames>;
+  readonly docs: {
+    /**
+     * This document. Open, unless the deployment protects it by key and tenant. Served at the
+     * root as well: /api-docs/openapi.json.
+     */
+    openapi(options?: CallOptions): Promise<OpenApiDocument>;
+  };
+  readonly sequences: {
+    /**
+     * Store an immutable sequence definition. Warnings are about what has no effect or never
+     * works as written: members that do not exist, names of functions, filters, blocks or
+     * handlers that are nearly right. With strict they are answered 400. For the root key and for
+     * keys with the capability operator or publisher.
+     */
+    create(
+      body: CreateSequence,
+      options?: CallOptions & { readonly query?: SequencesCreateQuery | undefined },
+    ): Promise<SequenceCreated>;
+    /**
+     * Say what storing the definition would answer, and store nothing. The same answer but for
+     * what is stored already: whether the id or the version exists is not asked. For the root key
+     * and for keys with the capability operator or publisher.
+     */
+    validate(
+      body: CreateSequence,
+      options?: CallOptions & { readonly query?: SequencesValidateQuery | undefined },
+    ): Promise<SequenceValidated>;
+    /**
+     * List definitions by tenant, namespace, name and descending version. For the root key and
+     * for keys with the capability operator or publisher or auditor or starter. Unknown
+     * parameters are refused.
+     */
+    list(query?: SequencesListQuery, options?: CallOptions): List<SequenceDefinition>;
+    /**
+     * Get a version of a definition by name; the newest not deprecated when not given. For the
+     * root key and for keys with the capability operator or publisher or auditor or starter.
+     */
+    byName(query: SequencesByNameQuery, options?: CallOptions): Promise<SequenceDefinition>;
+    /**
+     * List the versions of a name that are not deprecated, newest first. For the root key and for
+     * keys with the capability operator or publisher or auditor or starter. Unknown parameters
+     * are refused.
+     */
+    versions(
+      query: SequencesVersionsQuery,
+      options?: CallOptions,
+    ): Promise<readonly SequenceDefinition[]>;
+    /**
+     * Get a definition. For the root key and for keys with the capability operator or publisher
+     * or auditor or starter.
+     */
+    get(id: string, options?: CallOptions): Promise<SequenceDefinition>;
+    /**
+     * Take a version out of the choice of the newest one. For the root key and for keys with the
+     * capability operator or publisher.
+     */
+    deprecate(id: string, options?: CallOptions): Promise<void>;
+    /**
+     * Delete a definition that no live or failed instance uses; the others follow. For the root
+     * key and for keys with the capability operator or publisher. Unknown parameters are refused.
+     */
+    delete(
+      id: string,
+      query?: SequencesDeleteQuery,
+      options?: CallOptions,
+    ): Promise<SequenceDeletionPreview | undefined>;
+    /**
+     * Move an instance at rest to another version of its sequence. For the root key and for keys
+     * with the capability operator or publisher.
+     */
+    migrateInstance(body: MigrateInstance, options?: CallOptions): Promise<InstanceMigrated>;
+    /**
+     * Tell what changes from one stored definition to another. For the root key and for keys with
+     * the capability operator or publisher.
+     */
+    compare(body: CompareSequences, options?: CallOptions): Promise<SemanticDiff>;
+    /**
+     * Have matching instances of a version go over to another one, where that is safe. For the
+     * root key and for keys with the capability operator or publisher.
+     */
+    migrateInstances(
+      id: string,
+      body: MigrateInstances,
+      options?: CallOptions,
+    ): Promise<InstancesMigrated>;
+  };
+  readonly instances: {
+    /**
+     * Create an instance of a sequence. When idempotency_key matches an instance of the tenant,
+     * its id is answered with deduplicated true. Asking again without such a key may create a
+     * second instance. For the root key and for keys with the capability operator or starter.
+     */
+    create(body: CreateInstance, options?: CreationOptions): Promise<InstanceCreated>;
+    /**
+     * Create up to 10,000 instances, all or none. For the root key and for keys with the
+     * capability operator or starter. The header x-tenant-id may be left out.
+     */
+    createBatch(body: CreateBatch, options?: CallOptions): Promise<BatchCreated>;
+    /**
+     * List instances, newest first. For the root key and for keys with the capability operator or
+     * auditor or starter. Unknown parameters are refused.
+     */
+    list(query?: InstancesListQuery, options?: CallOptions): List<TaskInstance>;
+    /**
+     * List failed instances, newest first. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    deadLetters(query?: InstancesDeadLettersQuery, options?: CallOptions): List<TaskInstance>;
+    /**
+     * Set the state of every matching instance that is not completed or cancelled. For the root
+     * key and for keys with the capability operator.
+     */
+    bulkState(
+      body: BulkState,
+      options?: CallOptions & { readonly query?: InstancesBulkStateQuery | undefined },
+    ): Promise<BulkUpdated | BulkJob>;
+    /**
+     * Get an instance. For the root key and for keys with the capability operator or auditor or
+     * starter.
+     */
+    get(id: string, options?: CallOptions): Promise<TaskInstance>;
+    /**
+     * Move an instance to another state. A move that the state of the instance does not allow is
+     * answered 400. For the root key and for keys with the capability operator.
+     */
+    patchState(id: string, body: PatchState, options?: CallOptions): Promise<TaskInstance>;
+    /**
+     * Replace sections of the context. For the root key and for keys with the capability
+     * operator.
+     */
+    patchContext(id: string, body: PatchContext, options?: CallOptions): Promise<ContextPatched>;
+    /**
+     * Send a signal. pause pauses, resume resumes what is paused, cancel cancels, update_context
+     * merges the payload into context.data, custom:<name> is the free for any use, but
+     * custom:human_input:<block> answers the gate of that step. A key that has approver only may
+     * send no other one. For the root key and for keys with the capability operator or approver
+     * or starter.
+     */
+    signal(id: string, body: SendSignal, options?: CallOptions): Promise<SignalAccepted>;
+    /**
+     * List the signals of an instance, oldest first, and which of them wait for a step. For the
+     * root key and for keys with the capability operator or approver or auditor or starter.
+     * Unknown parameters are refused.
+     */
+    signals(id: string, query?: InstancesSignalsQuery, options?: CallOptions): List<StoredSignal>;
+    /**
+     * Run a failed instance again from where it failed. Answers 400 unless the instance is
+     * failed. It is due at once. For the root key and for keys with the capability operator.
+     */
+    retry(id: string, options?: CallOptions): Promise<InstanceRetried>;
+    /**
+     * Get the nodes of the execution tree. For the root key and for keys with the capability
+     * operator or auditor or starter.
+     */
+    tree(id: string, options?: CallOptions): Promise<readonly TreeNode[]>;
+    /**
+     * List block outputs, oldest first. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    outputs(id: string, query?: InstancesOutputsQuery, options?: CallOptions): List<BlockOutput>;
+    /**
+     * List the instances that this one started, oldest first. For the root key and for keys with
+     * the capability operator or auditor or starter. Unknown parameters are refused.
+     */
+    children(id: string, query?: InstancesChildrenQuery, options?: CallOptions): List<TaskInstance>;
+    /**
+     * List the newest 200 audit entries, newest first. For the root key and for keys with the
+     * capability operator or auditor or starter.
+     */
+    audit(id: string, options?: CallOptions): Promise<readonly AuditEntry[]>;
+    /**
+     * Get state transitions and outputs in the order in which they happened. For the root key and
+     * for keys with the capability operator or auditor or starter. Unknown parameters are
+     * refused.
+     */
+    timeline(id: string, query?: InstancesTimelineQuery, options?: CallOptions): Promise<Timeline>;
+    /**
+     * Say what an instance is doing, what it waits for, and what can be done. For the root key
+     * and for keys with the capability operator or auditor or starter.
+     */
+    explain(id: string, options?: CallOptions): Promise<InstanceExplanation>;
+    /**
+     * Shift the start of every matching scheduled instance. For the root key and for keys with
+     * the capability operator.
+     */
+    bulkReschedule(
+      body: BulkReschedule,
+      options?: CallOptions & { readonly query?: InstancesBulkRescheduleQuery | undefined },
+    ): Promise<BulkUpdated | BulkJob>;
+    /**
+     * Retry, pause, resume, cancel or signal matching instances. For the root key and for keys
+     * with the capability operator.
+     */
+    batchAction(
+      body: BatchAction,
+      options?: CallOptions & { readonly query?: InstancesBatchActionQuery | undefined },
+    ): Promise<BatchActionResult | BulkJob>;
+    /**
+     * List the lines that steps logged, oldest first. For the root key and for keys with the
+     * capability operator or auditor or starter. Unknown parameters are refused.
+     */
+    logs(id: string, query?: InstancesLogsQuery, options?: CallOptions): List<StepLogLine>;
+    /**
+     * Follow states and outputs as server-sent events until the instance ends. Events: state,
+     * output, done and error, each with JSON as its data. For the root key and for keys with the
+     * capability operator or auditor or starter.
+     */
+    stream(id: string, query?: InstancesStreamQuery, options?: CallOptions): EventStream;
+    /**
+     * Let this instance run further blocks after those of its sequence. For the root key and for
+     * keys with the capability operator.
+     */
+    injectBlocks(id: string, body: InjectBlocks, options?: CallOptions): Promise<BlocksInjected>;
+    /**
+     * Run an instance again from one of its top-level blocks. For the root key and for keys with
+     * the capability operator.
+     */
+    resumeFrom(
+      id: string,
+      blockId: string,
+      body?: ResumeFrom,
+      options?: CallOptions,
+    ): Promise<ResumedFrom>;
+    /**
+     * Create a copy of an instance that runs on from one of its top-level blocks. For the root
+     * key and for keys with the capability operator.
+     */
+    fork(id: string, body: ForkInstance, options?: CallOptions): Promise<InstanceForked>;
+    /** Keep a value with the instance. For the root key and for keys with the capability operator. */
+    saveCheckpoint(
+      id: string,
+      body: SaveCheckpoint,
+      options?: CallOptions,
+    ): Promise<CheckpointSaved>;
+    /**
+     * List the newest 100 checkpoints, newest first. For the root key and for keys with the
+     * capability operator or auditor or starter.
+     */
+    checkpoints(id: string, options?: CallOptions): Promise<readonly Checkpoint[]>;
+    /**
+     * Get the newest checkpoint. For the root key and for keys with the capability operator or
+     * auditor or starter.
+     */
+    latestCheckpoint(id: string, options?: CallOptions): Promise<Checkpoint>;
+    /**
+     * Delete all but the newest checkpoints. For the root key and for keys with the capability
+     * operator.
+     */
+    pruneCheckpoints(
+      id: string,
+      body: PruneCheckpoints,
+      options?: CallOptions,
+    ): Promise<CheckpointsPruned>;
+    /**
+     * List the receipts of what an instance did outside. For the root key and for keys with the
+     * capability operator or auditor or starter. Unknown parameters are refused.
+     */
+    effects(
+      id: string,
+      query?: InstancesEffectsQuery,
+      options?: CallOptions,
+    ): Promise<readonly EffectReceipt[]>;
+  };
+  readonly approvals: {
+    /**
+     * List what people are asked, oldest first. For the root key and for keys with the capability
+     * operator or approver or auditor. Unknown parameters are refused.
+     */
+    list(query?: ApprovalsListQuery, options?: CallOptions): List<Approval>;
+    /**
+     * Answer for a person. The first answer counts. Refused with 409 when it was answered, has
+     * timed out or was withdrawn. With the answer_id of the answer that was taken, that one is
+     * told. For the root key and for keys with the capability operator or approver.
+     */
+    answer(id: string, body: AnswerApproval, options?: CallOptions): Promise<ApprovalAnswered>;
+    /**
+     * Make a link by which one person can answer once, without a key. Needs an encryption key,
+     * else 503. The link ends with the question. For the root key and for keys with the
+     * capability operator.
+     */
+    link(id: string, body?: MakeApprovalLink, options?: CallOptions): Promise<ApprovalLink>;
+  };
+  readonly bulkJobs: {
+    /**
+     * List the changes of many instances that went on as jobs, newest first. For the root key and
+     * for keys with the capability operator or auditor or starter. Unknown parameters are
+     * refused.
+     */
+    list(query?: BulkJobsListQuery, options?: CallOptions): List<BulkJob>;
+    /**
+     * Get how far a change of many instances is. For the root key and for keys with the
+     * capability operator or auditor or starter.
+     */
+    get(id: string, options?: CallOptions): Promise<BulkJob>;
+    /**
+     * End a change of many instances; what is changed stays changed. For the root key and for
+     * keys with the capability operator.
+     */
+    cancel(id: string, options?: CallOptions): Promise<BulkJob>;
+  };
+  readonly rateLimits: {
+    /** Set the rate limit of a key. For the root key and for keys with the capability operator. */
+    put(key: string, body: PutRateLimit, options?: CallOptions): Promise<RateLimit>;
+    /**
+     * List the rate limits of the tenant by key. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: RateLimitsListQuery, options?: CallOptions): List<RateLimit>;
+    /**
+     * Remove the rate limit of a key, which is unlimited then. For the root key and for keys with
+     * the capability operator.
+     */
+    delete(key: string, options?: CallOptions): Promise<void>;
+  };
+  readonly credentials: {
+    /**
+     * Keep a secret for the steps of the tenant, sealed. No answer ever shows it. For the root
+     * key and for keys with the capability operator.
+     */
+    create(body: CreateCredential, options?: CallOptions): Promise<Credential>;
+    /**
+     * List the credentials of the tenant, oldest first, without their secrets. For the root key
+     * and for keys with the capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: CredentialsListQuery, options?: CallOptions): List<Credential>;
+    /**
+     * Get a credential without its secret. For the root key and for keys with the capability
+     * operator or auditor.
+     */
+    get(id: string, options?: CallOptions): Promise<Credential>;
+    /**
+     * Change a credential; the next call of a step has the new secret. For the root key and for
+     * keys with the capability operator.
+     */
+    update(id: string, body: UpdateCredential, options?: CallOptions): Promise<Credential>;
+    /**
+     * Delete a credential; steps that name it fail from now on. For the root key and for keys
+     * with the capability operator.
+     */
+    delete(id: string, options?: CallOptions): Promise<void>;
+  };
+  readonly workers: {
+    /**
+     * Claim tasks of a handler. Claims each task for one worker only, by priority of its
+     * instance, then age. The answer is empty when there is none. For the root key and for keys
+     * with the capability operator or worker.
+     */
+    poll(body: PollTasks, options?: CallOptions): Promise<readonly WorkerTask[]>;
+    /**
+     * Claim tasks of a handler from a named queue. For the root key and for keys with the
+     * capability operator or worker.
+     */
+    pollQueue(body: PollQueue, options?: CallOptions): Promise<readonly WorkerTask[]>;
+    /**
+     * Report the results of many tasks, and claim new ones. Each result is judged for itself and
+     * is durable before the answer, whatever becomes of the others and of the poll. With results
+     * the answer does not wait for tasks. For the root key and for keys with the capability
+     * operator or worker.
+     */
+    exchange(body: ExchangeTasks, options?: CallOptions): Promise<TasksExchanged>;
+    /**
+     * List tasks, newest first. For the root key and for keys with the capability operator or
+     * worker or auditor. Unknown parameters are refused.
+     */
+    tasks(query?: WorkersTasksQuery, options?: CallOptions): List<WorkerTask>;
+    /**
+     * Count tasks by state and handler. For the root key and for keys with the capability
+     * operator or worker or auditor. Unknown parameters are refused.
+     */
+    stats(query?: WorkersStatsQuery, options?: CallOptions): Promise<TaskStats>;
+    /**
+     * Complete a claimed task with its output. The instance goes on at once. For the root key and
+     * for keys with the capability operator or worker.
+     */
+    complete(id: string, body: CompleteTask, options?: CallOptions): Promise<WorkerTask>;
+    /**
+     * Fail a claimed task. With retryable true the step is tried again; else it fails, and with
+     * it an instance that only has steps. For the root key and for keys with the capability
+     * operator or worker.
+     */
+    fail(id: string, body: FailTask, options?: CallOptions): Promise<WorkerTask>;
+    /**
+     * Keep a claim alive and save a checkpoint. Recommended every 15 to 30 seconds. A task
+     * without one for 60 seconds goes back to its queue. For the root key and for keys with the
+     * capability operator or worker.
+     */
+    heartbeat(id: string, body: HeartbeatTask, options?: CallOptions): Promise<HeartbeatAccepted>;
+    /**
+     * List the claim history of a task, oldest first. For the root key and for keys with the
+     * capability operator or worker or auditor. Unknown parameters are refused.
+     */
+    attempts(id: string, query?: WorkersAttemptsQuery, options?: CallOptions): List<WorkerAttempt>;
+    /**
+     * List workers by when they were last seen, newest first. For the root key and for keys with
+     * the capability operator or worker or auditor. Unknown parameters are refused.
+     */
+    list(query?: WorkersListQuery, options?: CallOptions): Promise<readonly WorkerInfo[]>;
+  };
+  readonly cron: {
+    /**
+     * Create a schedule that creates instances. For the root key and for keys with the capability
+     * operator.
+     */
+    create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
+    /**
+     * List schedules, oldest first. For the root key and for keys with the capability operator or
+     * auditor. Unknown parameters are refused.
+     */
+    list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
+    /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
+    get(id: string, options?: CallOptions): Promise<CronSchedule>;
+    /** Change a schedule. For the root key and for keys with the capability operator. */
+    update(id: string, body: UpdateSchedule, options?: CallOptions): Promise<CronSchedule>;
+    /**
+     * Delete a schedule; the instances that it created go on. For the root key and for keys with
+     * the capability operator.
+     */
+    delete(id: string, options?: CallOptions): Promise<void>;
+    /**
+     * Fire a schedule now; its next fire stays as it is. For the root key and for keys with the
+     * capability operator.
+     */
+    run(id: string, body?: RunSchedule, options?: CreationOptions): Promise<ScheduleRun>;
+    /**
+     * List the next instants at which a schedule fires. For the root key and for keys with the
+     * capability operator or auditor.
+     */
+    nextFires(id: string, query?: CronNextFiresQuery, options?: CallOptions): Promise<NextFires>;
+  };
+  readonly releases: {
+    /**
+     * Draft a release that leads from one version of a sequence to another. Refused with 409
+     * while another release of the baseline routes instances. For the root key and for keys with
+     * the capability operator or publisher.
+     */
+    create(body: CreateRelease, options?: CallOptions): Promise<Release>;
+    /**
+     * List releases, newest first. For the root key and for keys with the capability operator or
+     * publisher or auditor. Unknown parameters are refused.
+     */
+    list(query?: ReleasesListQuery, options?: CallOptions): Promise<readonly Release[]>;
+    /**
+     * Get a release. For the root key and for keys with the capability operator or publisher or
+     * auditor.
+     */
+    get(id: string, options?: CallOptions): Promise<Release>;
+    /**
+     * Tell what changes from the baseline to the candidate. For the root key and for keys with
+     * the capability operator or publisher or auditor.
+     */
+    diff(id: string, options?: CallOptions): Promise<SemanticDiff>;
+    /**
+     * List the decisions about a release, oldest first. For the root key and for keys with the
+     * capability operator or publisher or auditor.
+     */
+    decisions(id: string, options?: CallOptions): Promise<readonly ReleaseDecision[]>;
+    /**
+     * Replay ended runs of the baseline through the candidate, without any side effect. Only a
+     * draft. It becomes ready whatever the replays find, and failed when the candidate cannot run
+     * at all. For the root key and for keys with the capability operator or publisher.
+     */
+    validate(id: string, body?: ValidateRelease, options?: CallOptions): Promise<ValidationReport>;
+    /**
+     * Route a share of the new instances of the baseline to the candidate. Only what is ready or
+     * paused. Answered once all of the server routes so. For the root key and for keys with the
+     * capability operator or publisher.
+     */
+    canary(id: string, body: StartCanary, options?: CallOptions): Promise<Release>;
+    /**
+     * Judge the gates by the instances that have ended; a failing one rolls a canary back. The
+     * gates are also evaluated without being asked, while instances end. For the root key and for
+     * keys with the capability operator or publisher.
+     */
+    evaluate(id: string, options?: CallOptions): Promise<EvaluationReport>;
+    /**
+     * Route all new instances of the baseline to the candidate, for good. Only a canary. Refused
+     * with 409 unless every gate passes; one that fails rolls it back. For the root key and for
+     * keys with the capability operator or publisher.
+     */
+    promote(id: string, body?: PromoteRelease, options?: CallOptions): Promise<Release>;
+    /**
+     * Route new instances to the baseline again, for the time being. Only a canary; canary, with
+     * any percentage, goes on from there. For the root key and for keys with the capability
+     * operator or publisher.
+     */
+    pause(id: string, options?: CallOptions): Promise<Release>;
+    /**
+     * Route new instances to the baseline again, for good. A canary or what is paused; again is
+     * no error. For the root key and for keys with the capability operator or publisher.
+     */
+    rollback(id: string, options?: CallOptions): Promise<Release>;
+  };
+  readonly continuity: {
+    /**
+     * Give an instance a portable identity with an owner and an epoch. In any state of the
+     * instance. The id is that of the instance. For the root key and for keys with the capability
+     * operator.
+     */
+    create(body: CreateExecution, options?: CallOptions): Promise<ContinuityExecution>;
+    /**
+     * Take over an imported execution that its source has granted to this server. The instance
+     * stays paused; PATCH its state, or a signal resume, runs it. For the root key and for keys
+     * with the capability operator.
+     */
+    claim(body: ClaimExecution, options?: CallOptions): Promise<ContinuityExecution>;
+    /** Get an execution. For the root key and for keys with the capability operator or auditor. */
+    get(
+      id: string,
+      query?: ContinuityGetQuery,
+      options?: CallOptions,
+    ): Promise<ContinuityExecution>;
+    /**
+     * List where an execution has been, by epoch. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    locations(
+      id: string,
+      query?: ContinuityLocationsQuery,
+      options?: CallOptions,
+    ): Promise<readonly ContinuityLocation[]>;
+    /**
+     * List the receipts of what an execution did outside; none of an unknown one. Those of all
+     * its instances that are here. For the root key and for keys with the capability operator or
+     * auditor. Unknown parameters are refused.
+     */
+    effects(
+      id: string,
+      query?: ContinuityEffectsQuery,
+      options?: CallOptions,
+    ): Promise<readonly EffectReceipt[]>;
+    /**
+     * List the boundaries at which checkpoints of an execution were saved. For the root key and
+     * for keys with the capability operator or auditor. Unknown parameters are refused.
+     */
+    checkpoints(
+      id: string,
+      query?: ContinuityCheckpointsQuery,
+      options?: CallOptions,
+    ): Promise<readonly CheckpointBoundary[]>;
+    /**
+     * Get one of them, with what changed since the one before. For the root key and for keys with
+     * the capability operator or auditor.
+     */
+    checkpoint(
+      id: string,
+      checkpointId: string,
+      query?: ContinuityCheckpointQuery,
+      options?: CallOptions,
+    ): Promise<CheckpointBoundaryDetail>;
+    /**
+     * List the chain of what was decided about an execution; empty of an unknown one. For the
+     * root key and for keys with the capability operator or auditor. Unknown parameters are
+     * refused.
+     */
+    provenance(
+      id: string,
+      query?: ContinuityProvenanceQuery,
+      options?: CallOptions,
+    ): Promise<readonly ProvenanceEntry[]>;
+    /**
+     * Append an entry of your own to the chain. The server writes the other kinds itself. Refused
+     * with 409 once the chain has 10,000 entries. For the root key and for keys with the
+     * capability operator.
+     */
+    appendProvenance(
+      id: string,
+      body: AppendProvenance,
+      options?: CallOptions,
+    ): Promise<ProvenanceEntry>;
+    /**
+     * Check every link, hash and signature of the chain. An empty chain is valid. Keys that are
+     * trusted are set by the deployment. For the root key and for keys with the capability
+     * operator or auditor.
+     */
+    verifyProvenance(
+      id: string,
+      query?: ContinuityVerifyProvenanceQuery,
+      options?: CallOptions,
+    ): Promise<ProvenanceVerdict>;
+    /**
+     * Judge every live runtime as a place for an execution. Stored, and shown to nobody else.
+     * Nothing is moved by it. For the root key and for keys with the capability operator.
+     */
+    place(id: string, body: PlaceExecution, options?: CallOptions): Promise<PlacementDecision>;
+    /**
+     * Judge one runtime as the destination of a handoff. Answered with compatible false too. 404
+     * when the runtime is not live. For the root key and for keys with the capability operator.
+     */
+    preview(id: string, body: PreviewHandoff, options?: CallOptions): Promise<HandoffPreview>;
+    /**
+     * Say what became of an effect. unknown becomes verified, committed, compensated or
+     * abandoned; committed and verified become compensated. Anything else is 409. For the root
+     * key and for keys with the capability operator.
+     */
+    resolveEffect(id: string, body: ResolveEffect, options?: CallOptions): Promise<EffectReceipt>;
+  };
+  readonly migrations: {
+    /**
+     * Have an instance go over to another version, where that is safe. For the root key and for
+     * keys with the capability operator.
+     */
+    migrate(id: string, body: MigrateTo, options?: CallOptions): Promise<MigratedInstance>;
+    /**
+     * Judge whether a live execution can go over to another version. Only of an instance that is
+     * waiting or paused. Nothing of it is changed. For the root key and for keys with the
+     * capability operator.
+     */
+    plan(body: PlanMigration, options?: CallOptions): Promise<MigrationPlan>;
+    /** Get a migration. For the root key and for keys with the capability operator or auditor. */
+    get(id: string, query?: MigrationsGetQuery, options?: CallOptions): Promise<MigrationRecord>;
+    /**
+     * Go over to the other version, and stay paused there. Refused with 409 unless everything is
+     * as it was planned. Needs an encryption key, else 503. The instance is left paused, one
+     * epoch on. For the root key and for keys with the capability operator.
+     */
+    apply(id: string, body?: ApplyMigration, options?: CallOptions): Promise<MigrationRecord>;
+    /**
+     * Go back to what the sealed capsule of the migration holds. Refused with 409 once the target
+     * has run: when an effect of its epoch was dispatched, committed or verified, or is unknown.
+     * For the root key and for keys with the capability operator.
+     */
+    rollback(id: string, body?: TenantBody, options?: CallOptions): Promise<MigrationRecord>;
+  };
+  readonly runtimes: {
+    /**
+     * Tell what a runtime offers, for some minutes. Again and again while it lives. What was
+     * observed earlier changes nothing. For the root key and for keys with the capability
+     * operator.
+     */
+    register(body: RegisterRuntime, options?: CallOptions): Promise<RuntimeCapabilities>;
+    /**
+     * List the runtimes that are live, those seen last first. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: RuntimesListQuery, options?: CallOptions): Promise<readonly RuntimeCapabilities[]>;
+  };
+  readonly handoffs: {
+    /**
+     * Begin to hand an execution to the runtime of a fresh preview. Refused with 409 when
+     * anything is not as it was previewed. For the root key and for keys with the capability
+     * operator.
+     */
+    create(body: CreateHandoff, options?: CallOptions): Promise<Handoff>;
+    /** Get a handoff. For the root key and for keys with the capability operator or auditor. */
+    get(id: string, query?: HandoffsGetQuery, options?: CallOptions): Promise<Handoff>;
+    /**
+     * Seal the execution into a capsule for its destination. The instance is not run here from
+     * then on. Needs an encryption key, else 503. Given once: after an answer that was lost,
+     * revoke the handoff and make another one. For the root key and for keys with the capability
+     * operator.
+     */
+    export(id: string, body?: ExportHandoff, options?: CallOptions): Promise<HandoffExported>;
+    /**
+     * Import a capsule that an isolated device sealed, as the export of its handoff. For the root
+     * key and for keys with the capability operator.
+     */
+    attach(id: string, body: AttachCapsule, options?: CallOptions): Promise<CapsuleAttached>;
+    /**
+     * Make the destination the owner. The epoch grows by 1. From then on the source never runs it
+     * again. For the root key and for keys with the capability operator.
+     */
+    accept(id: string, body: AcceptHandoff, options?: CallOptions): Promise<HandoffAccepted>;
+    /** Let the destination run. For the root key and for keys with the capability operator. */
+    resume(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
+    /**
+     * Refuse a handoff before its export. Owner and epoch stay. For the root key and for keys
+     * with the capability operator.
+     */
+    reject(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
+    /**
+     * Take an exported capsule back before it is accepted. Owner and epoch stay; the next handoff
+     * or migration takes the execution back. For the root key and for keys with the capability
+     * operator.
+     */
+    revoke(id: string, body?: TenantBody, options?: CallOptions): Promise<Handoff>;
+  };
+  readonly capsules: {
+    /**
+     * Create the paused instance that a capsule holds. A repetition gives the same instance.
+     * Needs an encryption key, else 503. For the root key and for keys with the capability
+     * operator.
+     */
+    import(body: ImportCapsule, options?: CallOptions): Promise<CapsuleImported>;
+  };
+  readonly apiKeys: {
+    /** Make a key for a tenant. Its secret is shown in this answer only. For the root key only. */
+    mint(body: MintKey, options?: CallOptions): Promise<KeyMinted>;
+    /**
+     * List the keys of a tenant, oldest first. For the root key only. Unknown parameters are
+     * refused.
+     */
+    list(query: ApiKeysListQuery, options?: CallOptions): List<ApiKey>;
+    /** Revoke a key, at once and for good. For the root key only. */
+    revoke(id: string, options?: CallOptions): Promise<void>;
+  };
+  readonly tenantLimits: {
+    /** Set the limits of a tenant; what is left out is the default. For the root key only. */
+    put(id: string, body: PutTenantLimits, options?: CallOptions): Promise<TenantLimits>;
+    /** Get the limits that were set for a tenant. For the root key only. */
+    get(id: string, options?: CallOptions): Promise<TenantLimits>;
+    /** Give a tenant the default limits again. For the root key only. */
+    delete(id: string, options?: CallOptions): Promise<void>;
+  };
+  readonly webhooks: {
+    /**
+     * Be told of ended instances of the tenant. The secret is shown in this answer only. For the
+     * root key and for keys with the capability operator.
+     */
+    subscribe(body: CreateSubscription, options?: CallOptions): Promise<SubscriptionCreated>;
+    /**
+     * List the webhook subscriptions of the tenant, oldest first. For the root key and for keys
+     * with the capability operator or auditor. Unknown parameters are refused.
+     */
+    subscriptions(
+      query?: WebhooksSubscriptionsQuery,
+      options?: CallOptions,
+    ): List<WebhookSubscription>;
+    /**
+     * Get a webhook subscription. For the root key and for keys with the capability operator or
+     * auditor.
+     */
+    subscription(id: string, options?: CallOptions): Promise<WebhookSubscription>;
+    /**
+     * Change a webhook subscription; a new secret signs from the next attempt on. For the root
+     * key and for keys with the capability operator.
+     */
+    update(
+      id: string,
+      body: UpdateSubscription,
+      options?: CallOptions,
+    ): Promise<WebhookSubscription>;
+    /**
+     * Delete a webhook subscription; what is not delivered yet is given up. For the root key and
+     * for keys with the capability operator.
+     */
+    unsubscribe(id: string, options?: CallOptions): Promise<void>;
+    /**
+     * List deliveries to a webhook subscription, newest first. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
+     */
+    subscriptionDeliveries(
+      id: string,
+      query?: WebhooksSubscriptionDeliveriesQuery,
+      options?: CallOptions,
+    ): Promise<readonly DeliverySummary[]>;
+    /**
+     * List webhooks that are not delivered yet, oldest first. For the root key only. Unknown
+     * parameters are refused.
+     */
+    outbox(query?: WebhooksOutboxQuery, options?: CallOptions): Promise<readonly OutboxEntry[]>;
+    /**
+     * Try to deliver a webhook now; the answer says whether it was delivered. For the root key
+     * only.
+     */
+    redeliver(id: string, options?: CallOptions): Promise<Redelivered>;
+    /** What a redelivery would send. For the root key only. */
+    redeliverPreview(id: string, options?: CallOptions): Promise<RedeliverPreview>;
+    /** Give a webhook up that is not delivered yet. For the root key only. */
+    discard(id: string, options?: CallOptions): Promise<void>;
+    /** List deliveries, newest first. For the root key only. Unknown parameters are refused. */
+    deliveries(
+      query?: WebhooksDeliveriesQuery,
+      options?: CallOptions,
+    ): Promise<readonly DeliverySummary[]>;
+    /** List the attempts of one delivery, oldest first. For the root key only. */
+    delivery(deliveryId: string, options?: CallOptions): Promise<readonly DeliveryAttempt[]>;
+  };
+  readonly triggers: {
+    /**
+     * Let something outside start instances of a sequence. For the root key and for keys with the
+     * capability operator.
+     */
+    create(body: CreateTrigger, options?: CallOptions): Promise<Trigger>;
+    /**
+     * List the triggers of the tenant, oldest first. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: TriggersListQuery, options?: CallOptions): List<Trigger>;
+    /** Get a trigger. For the root key and for keys with the capability operator or auditor. */
+    get(slug: string, options?: CallOptions): Promise<Trigger>;
+    /**
+     * Change a trigger, or switch it on and off. For the root key and for keys with the
+     * capability operator.
+     */
+    update(slug: string, body: UpdateTrigger, options?: CallOptions): Promise<Trigger>;
+    /**
+     * Delete a trigger; what it has started goes on. For the root key and for keys with the
+     * capability operator.
+     */
+    delete(slug: string, options?: CallOptions): Promise<void>;
+    /**
+     * Start an instance now; the body is its context.data. For the root key and for keys with the
+     * capability operator.
+     */
+    fire(slug: string, body?: object, options?: CallOptions): Promise<TriggerFired>;
+    /** Start an instance by a signed request; the body is its context.data. Open to everyone. */
+    receive(
+      id: string,
+      body: object | string | Uint8Array,
+      options?: CallOptions,
+    ): Promise<WebhookTaken>;
+  };
+  readonly events: {
+    /**
+     * Send an event to every step that waits for it, or else keep it for the first that does. For
+     * the root key and for keys with the capability operator.
+     */
+    send(body: SendEvent, options?: CallOptions): Promise<EventReceipt>;
+    /**
+     * Send up to 100 events; none is sent unless all are valid. For the root key and for keys
+     * with the capability operator.
+     */
+    sendBatch(body: SendEvents, options?: CallOptions): Promise<EventReceipts>;
+    /**
+     * List events, newest first. For the root key and for keys with the capability operator or
+     * auditor. Unknown parameters are refused.
+     */
+    list(query?: EventsListQuery, options?: CallOptions): List<StoredEvent>;
+    /**
+     * Get an event, with those that took it. For the root key and for keys with the capability
+     * operator or auditor.
+     */
+    get(id: string, options?: CallOptions): Promise<EventDetails>;
+  };
+  readonly changes: {
+    /**
+     * Read what happened to the instances of the tenant, oldest first. For the root key and for
+     * keys with the capability operator or auditor. The header x-tenant-id may be left out.
+     * Unknown parameters are refused.
+     */
+    list(query?: ChangesListQuery, options?: CallOptions): List<AuditEntry>;
+    /**
+     * Follow what happens to the instances of the tenant as server-sent events. For the root key
+     * and for keys with the capability operator or auditor. The header x-tenant-id may be left
+     * out. Unknown parameters are refused.
+     */
+    stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
+  };
+}
+
+/** How each operation is sent. */
+export const OPERATIONS = {
+  'health.live': { method: 'GET', path: '/health/live' },
+  'health.ready': { method: 'GET', path: '/health/ready' },
+  info: { method: 'GET', path: '/info' },
+  metrics: { method: 'GET', path: '/metrics', answers: 'text' },
+  'docs.openapi': { method: 'GET', path: '/api-docs/openapi.json' },
+  'sequences.create': {
+    method: 'POST',
+    path: '/sequences',
+    takes: 'body and query',
+    fills: ['tenant_id', 'namespace'],
+  },
+  'sequences.validate': {
+    method: 'POST',
+    path: '/sequences/validate',
+    takes: 'body and query',
+    fills: ['tenant_id', 'namespace'],
+    isRepeatable: true,
+  },
+  'sequences.list': { method: 'GET', path: '/sequences', takes: 'query', pages: 'cursor' },
+  'sequences.byName': {
+    method: 'GET',
+    path: '/sequences/by-name',
+    takes: 'query',
+    fills: ['tenant_id', 'namespace'],
+  },
+  'sequences.versions': {
+    method: 'GET',
+    path: '/sequences/versions',
+    takes: 'query',
+    fills: ['namespace'],
+  },
+  'sequences.get': { method: 'GET', path: '/sequences/{id}' },
+  'sequences.deprecate': { method: 'POST', path: '/sequences/{id}/deprecate', isRepeatable: true },
+  'sequences.delete': { method: 'DELETE', path: '/sequences/{id}', takes: 'query' },
+  'instances.create': {
+    method: 'POST',
+    path: '/instances',
+    takes: 'body',
+    fills: ['tenant_id', 'namespace'],
+    key: 'idempotency_key',
+  },
+  'instances.createBatch': {
+    method: 'POST',
+    path: '/instances/batch',
+    takes: 'body',
+    each: 'instances',
+    fills: ['tenant_id', 'namespace'],
+    key: 'idempotency_key',
+  },
+  'instances.list': { method: 'GET', path: '/instances', takes: 'query', pages: 'cursor' },
+  'instances.deadLetters': {
+    method: 'GET',
+    path: '/instances/dlq',
+    takes: 'query',
+    pages: 'cursor',
+  },
+  'instances.bulkState': {
+    method: 'PATCH',
+    path: '/instances/bulk/state',
+    takes: 'body and query',
+  },
+  'instances.get': { method: 'GET', path: '/instances/{id}' },
+  'instances.patchState': { method: 'PATCH', path: '/instances/{id}/state', takes: 'body' },
+  'instances.patchContext': {
+    method: 'PATCH',
+    path: '/instances/{id}/context',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'instances.signal': { method: 'POST', path: '/instances/{id}/signals', takes: 'body' },
+  'instances.signals': {
+    method: 'GET',
+    path: '/instances/{id}/signals',
+    takes: 'query',
+    pages: 'cursor',
+  },
+  'instances.retry': { method: 'POST', path: '/instances/{id}/retry' },
+  'instances.tree': { method: 'GET', path: '/instances/{id}/tree' },
+  'instances.outputs': {
+    method: 'GET',
+    path: '/instances/{id}/outputs',
+    takes: 'query',
+    pages: 'cursor',
+  },
+  'instances.children': {
+    method: 'GET',
+    path: '/instances/{id}/children',
+    takes: 'query',
+    pages: 'cursor',
+  },
+  'instances.audit': { method: 'GET', path: '/instances/{id}/audit' },
+  'instances.timeline': { method: 'GET', path: '/instances/{id}/timeline', takes: 'query' },
+  'instances.explain': { method: 'GET', path: '/instances/{id}/explain' },
+  'approvals.list': { method: 'GET', path: '/approvals', takes: 'query', pages: 'page' },
+  'approvals.answer': { method: 'POST', path: '/approvals/{id}', takes: 'body', key: 'answer_id' },
+  'approvals.link': { method: 'POST', path: '/approvals/{id}/link', takes: 'body' },
+  'sequences.migrateInstance': {
+    method: 'POST',
+    path: '/sequences/migrate-instance',
+    takes: 'body',
+  },
+  'instances.bulkReschedule': {
+    method: 'PATCH',
+    path: '/instances/bulk/reschedule',
+    takes: 'body and query',
+  },
+  'instances.batchAction': {
+    method: 'POST',
+    path: '/instances/batch-action',
+    takes: 'body and query',
+  },
+  'instances.logs': {
+    method: 'GET',
+    path: '/instances/{id}/logs',
+    takes: 'query',
+    pages: 'offset',
+  },
+  'instances.stream': {
+    method: 'GET',
+    path: '/instances/{id}/stream',
+    takes: 'query',
+    answers: 'events',
+  },
+  'instances.injectBlocks': {
+    method: 'POST',
+    path: '/instances/{id}/inject-blocks',
+    takes: 'body',
+  },
+  'instances.resumeFrom': {
+    method: 'POST',
+    path: '/instances/{id}/resume-from/{block_id}',
+    takes: 'body',
+  },
+  'instances.fork': { method: 'POST', path: '/instances/{id}/fork', takes: 'body' },
+  'instances.saveCheckpoint': {
+    method: 'POST',
+    path: '/instances/{id}/checkpoints',
+    takes: 'body',
+  },
+  'instances.checkpoints': { method: 'GET', path: '/instances/{id}/checkpoints' },
+  'instances.latestCheckpoint': { method: 'GET', path: '/instances/{id}/checkpoints/latest' },
+  'instances.pruneCheckpoints': {
+    method: 'POST',
+    path: '/instances/{id}/checkpoints/prune',
+    takes: 'body',
+  },
+  'bulkJobs.list': { method: 'GET', path: '/instances/bulk/jobs', takes: 'query', pages: 'cursor' },
+  'bulkJobs.get': { method: 'GET', path: '/instances/bulk/jobs/{id}' },
+  'bulkJobs.cancel': {
+    method: 'POST',
+    path: '/instances/bulk/jobs/{id}/cancel',
+    isRepeatable: true,
+  },
+  'rateLimits.put': { method: 'PUT', path: '/rate-limits/{key}', takes: 'body' },
+  'rateLimits.list': { method: 'GET', path: '/rate-limits', takes: 'query', pages: 'offset' },
+  'rateLimits.delete': { method: 'DELETE', path: '/rate-limits/{key}' },
+  'credentials.create': { method: 'POST', path: '/credentials', takes: 'body' },
+  'credentials.list': { method: 'GET', path: '/credentials', takes: 'query', pages: 'cursor' },
+  'credentials.get': { method: 'GET', path: '/credentials/{id}' },
+  'credentials.update': { method: 'PATCH', path: '/credentials/{id}', takes: 'body' },
+  'credentials.delete': { method: 'DELETE', path: '/credentials/{id}' },
+  'workers.poll': {
+    method: 'POST',
+    path: '/workers/tasks/poll',
+    takes: 'body',
+    isRepeatable: true,
+    isParked: true,
+  },
+  'workers.pollQueue': {
+    method: 'POST',
+    path: '/workers/tasks/poll/queue',
+    takes: 'body',
+    isRepeatable: true,
+    isParked: true,
+  },
+  'workers.exchange': {
+    method: 'POST',
+    path: '/workers/tasks/exchange',
+    takes: 'body',
+    isRepeatable: true,
+    isParked: true,
+  },
+  'workers.tasks': { method: 'GET', path: '/workers/tasks', takes: 'query', pages: 'cursor' },
+  'workers.stats': { method: 'GET', path: '/workers/tasks/stats', takes: 'query' },
+  'workers.complete': {
+    method: 'POST',
+    path: '/workers/tasks/{id}/complete',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'workers.fail': {
+    method: 'POST',
+    path: '/workers/tasks/{id}/fail',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'workers.heartbeat': { method: 'POST', path: '/workers/tasks/{id}/heartbeat', takes: 'body' },
+  'workers.attempts': {
+    method: 'GET',
+    path: '/workers/tasks/{id}/attempts',
+    takes: 'query',
+    pages: 'offset',
+  },
+  'workers.list': { method: 'GET', path: '/workers', takes: 'query' },
+  handlers: { method: 'GET', path: '/handlers', takes: 'query' },
+  'cron.create': {
+    method: 'POST',
+    path: '/cron',
+    takes: 'body',
+    fills: ['tenant_id', 'namespace'],
+  },
+  'cron.list': { method: 'GET', path: '/cron', takes: 'query', pages: 'cursor' },
+  'cron.get': { method: 'GET', path: '/cron/{id}' },
+  'cron.update': { method: 'PUT', path: '/cron/{id}', takes: 'body' },
+  'cron.delete': { method: 'DELETE', path: '/cron/{id}' },
+  'cron.run': { method: 'POST', path: '/cron/{id}/run', takes: 'body', key: 'idempotency_key' },
+  'cron.nextFires': { method: 'GET', path: '/cron/{id}/next-fires', takes: 'query' },
+  'releases.create': { method: 'POST', path: '/releases', takes: 'body' },
+  'releases.list': { method: 'GET', path: '/releases', takes: 'query' },
+  'releases.get': { method: 'GET', path: '/releases/{id}' },
+  'releases.diff': { method: 'GET', path: '/releases/{id}/diff' },
+  'releases.decisions': { method: 'GET', path: '/releases/{id}/decisions' },
+  'releases.validate': { method: 'POST', path: '/releases/{id}/validate', takes: 'body' },
+  'releases.canary': { method: 'POST', path: '/releases/{id}/canary', takes: 'body' },
+  'releases.evaluate': { method: 'POST', path: '/releases/{id}/evaluate', isRepeatable: true },
+  'releases.promote': { method: 'POST', path: '/releases/{id}/promote', takes: 'body' },
+  'releases.pause': { method: 'POST', path: '/releases/{id}/pause' },
+  'releases.rollback': { method: 'POST', path: '/releases/{id}/rollback', isRepeatable: true },
+  'sequences.compare': {
+    method: 'POST',
+    path: '/sequences/releases/diff',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'continuity.create': { method: 'POST', path: '/continuity/executions', takes: 'body' },
+  'continuity.claim': {
+    method: 'POST',
+    path: '/continuity/executions/claim',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'continuity.get': { method: 'GET', path: '/continuity/executions/{id}', takes: 'query' },
+  'continuity.locations': {
+    method: 'GET',
+    path: '/continuity/executions/{id}/locations',
+    takes: 'query',
+  },
+  'continuity.effects': {
+    method: 'GET',
+    path: '/continuity/executions/{id}/effects',
+    takes: 'query',
+  },
+  'continuity.checkpoints': {
+    method: 'GET',
+    path: '/continuity/executions/{id}/checkpoints',
+    takes: 'query',
+  },
+  'continuity.checkpoint': {
+    method: 'GET',
+    path: '/continuity/executions/{id}/checkpoints/{checkpoint_id}',
+    takes: 'query',
+  },
+  'continuity.provenance': {
+    method: 'GET',
+    path: '/continuity/executions/{id}/provenance',
+    takes: 'query',
+  },
+  'continuity.appendProvenance': {
+    method: 'POST',
+    path: '/continuity/executions/{id}/provenance',
+    takes: 'body',
+  },
+  'continuity.verifyProvenance': {
+    method: 'GET',
+    path: '/continuity/executions/{id}/provenance/verify',
+    takes: 'query',
+  },
+  'continuity.place': {
+    method: 'POST',
+    path: '/continuity/executions/{id}/placement',
+    takes: 'body',
+  },
+  'continuity.preview': {
+    method: 'POST',
+    path: '/continuity/executions/{id}/handoff-preview',
+    takes: 'body',
+  },
+  'instances.effects': { method: 'GET', path: '/instances/{id}/effects', takes: 'query' },
+  'continuity.resolveEffect': {
+    method: 'POST',
+    path: '/continuity/effects/{id}/resolve',
+    takes: 'body',
+  },
+  'migrations.migrate': { method: 'POST', path: '/instances/{id}/migrate', takes: 'body' },
+  'sequences.migrateInstances': {
+    method: 'POST',
+    path: '/sequences/{id}/migrate-instances',
+    takes: 'body',
+  },
+  'migrations.plan': { method: 'POST', path: '/continuity/migrations/plan', takes: 'body' },
+  'migrations.get': { method: 'GET', path: '/continuity/migrations/{id}', takes: 'query' },
+  'migrations.apply': { method: 'POST', path: '/continuity/migrations/{id}/apply', takes: 'body' },
+  'migrations.rollback': {
+    method: 'POST',
+    path: '/continuity/migrations/{id}/rollback',
+    takes: 'body',
+  },
+  'runtimes.register': {
+    method: 'POST',
+    path: '/runtimes/register',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'runtimes.list': { method: 'GET', path: '/runtimes', takes: 'query' },
+  'handoffs.create': { method: 'POST', path: '/continuity/handoffs', takes: 'body' },
+  'handoffs.get': { method: 'GET', path: '/continuity/handoffs/{id}', takes: 'query' },
+  'handoffs.export': { method: 'POST', path: '/continuity/handoffs/{id}/export', takes: 'body' },
+  'handoffs.attach': {
+    method: 'POST',
+    path: '/continuity/handoffs/{id}/attach-device-capsule',
+    takes: 'body',
+  },
+  'handoffs.accept': {
+    method: 'POST',
+    path: '/continuity/handoffs/{id}/accept',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'handoffs.resume': { method: 'POST', path: '/continuity/handoffs/{id}/resume', takes: 'body' },
+  'handoffs.reject': { method: 'POST', path: '/continuity/handoffs/{id}/reject', takes: 'body' },
+  'handoffs.revoke': { method: 'POST', path: '/continuity/handoffs/{id}/revoke', takes: 'body' },
+  'capsules.import': {
+    method: 'POST',
+    path: '/continuity/capsules/import',
+    takes: 'body',
+    isRepeatable: true,
+  },
+  'apiKeys.mint': { method: 'POST', path: '/api-keys', takes: 'body' },
+  'apiKeys.list': { method: 'GET', path: '/api-keys', takes: 'query', pages: 'cursor' },
+  'apiKeys.revoke': { method: 'DELETE', path: '/api-keys/{id}' },
+  'tenantLimits.put': { method: 'PUT', path: '/tenants/{id}/limits', takes: 'body' },
+  'tenantLimits.get': { method: 'GET', path: '/tenants/{id}/limits' },
+  'tenantLimits.delete': { method: 'DELETE', path: '/tenants/{id}/limits' },
+  'webhooks.subscribe': { method: 'POST', path: '/webhooks', takes: 'body' },
+  'webhooks.subscriptions': { method: 'GET', path: '/webhooks', takes: 'query', pages: 'offset' },
+  'webhooks.subscription': { method: 'GET', path: '/webhooks/{id}' },
+  'webhooks.update': { method: 'PATCH', path: '/webhooks/{id}', takes: 'body' },
+  'webhooks.unsubscribe': { method: 'DELETE', path: '/webhooks/{id}' },
+  'webhooks.subscriptionDeliveries': {
+    method: 'GET',
+    path: '/webhooks/{id}/deliveries',
+    takes: 'query',
+  },
+  'webhooks.outbox': { method: 'GET', path: '/webhooks/outbox', takes: 'query' },
+  'webhooks.redeliver': { method: 'POST', path: '/webhooks/outbox/{id}/redeliver' },
+  'webhooks.redeliverPreview': { method: 'GET', path: '/webhooks/outbox/{id}/redeliver-preview' },
+  'webhooks.discard': { method: 'DELETE', path: '/webhooks/outbox/{id}' },
+  'webhooks.deliveries': { method: 'GET', path: '/webhooks/deliveries', takes: 'query' },
+  'webhooks.delivery': { method: 'GET', path: '/webhooks/deliveries/{delivery_id}' },
+  'triggers.create': { method: 'POST', path: '/triggers', takes: 'body', fills: ['tenant_id'] },
+  'triggers.list': { method: 'GET', path: '/triggers', takes: 'query', pages: 'cursor' },
+  'triggers.get': { method: 'GET', path: '/triggers/{slug}' },
+  'triggers.update': { method: 'PATCH', path: '/triggers/{slug}', takes: 'body' },
+  'triggers.delete': { method: 'DELETE', path: '/triggers/{slug}' },
+  'triggers.fire': { method: 'POST', path: '/triggers/{slug}/fire', takes: 'body' },
+  'triggers.receive': { method: 'POST', path: '/webhooks/{id}', takes: 'body' },
+  'events.send': { method: 'POST', path: '/events', takes: 'body', key: 'producer_event_id' },
+  'events.sendBatch': {
+    method: 'POST',
+    path: '/events/batch',
+    takes: 'body',
+    each: 'events',
+    key: 'producer_event_id',
+  },
+  'events.list': { method: 'GET', path: '/events', takes: 'query', pages: 'cursor' },
+  'events.get': { method: 'GET', path: '/events/{id}' },
+  'changes.list': { method: 'GET', path: '/changes', takes: 'query', pages: 'changes' },
+  'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
+} as const satisfies Readonly<Record<string, OperationRow>>;

@@ -1,0 +1,63 @@
+/** Where a server for tests keeps its rows, until it is stopped. */
+
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+export interface ThrowAwayDatabase {
+  /** What tells the server of it. */
+  readonly env: Readonly<Record<string, string>>;
+  remove(): Promise<void>;
+}
+
+/** What is used of the package `pg`, which the server brings along. */
+interface Postgres {
+  Client: new (options: {
+    connectionString: string;
+  }) => {
+    connect(): Promise<void>;
+    query(text: string): Promise<unknown>;
+    end(): Promise<void>;
+  };
+}
+
+/** @param program of the server, whose Postgres client is used */
+export async function databaseIn(url: string, program: string): Promise<ThrowAwayDatabase> {
+  const pg = createRequire(program)('pg') as Postgres;
+  const name = `engine_test_${process.pid}_${crypto.randomUUID().slice(0, 8)}`;
+  const ask = async (statement: string) => {
+    const session = new pg.Client({ connectionString: url });
+    await session.connect();
+    try {
+      await session.query(statement);
+    } finally {
+      await session.end();
+    }
+  };
+  await ask(`create database ${name}`);
+  const own = new URL(url);
+  own.pathname = `/${name}`;
+  return {
+    env: { DATABASE_URL: own.href },
+    remove: () => ask(`drop database if exists ${name} with (force)`),
+  };
+}
+
+/** A new folder for the Postgres that the server brings. */
+export function temporaryFolder(): ThrowAwayDatabase {
+  const folder = mkdtempSync(path.join(tmpdir(), 'engine-test-'));
+  // Under root Postgres runs as another user, who must be able to enter.
+  chmodSync(folder, 0o755);
+  return {
+    env: { ENGINE_DATA_DIR: folder },
+    remove: async () => {
+      // Where that user could not, the server has put the database elsewhere, and says so here.
+      const marker = path.join(folder, 'postgres.location');
+      const elsewhere = existsSync(marker) ? readFileSync(marker, 'utf8').trim() : undefined;
+      for (const one of [elsewhere, folder]) {
+        if (one !== undefined) rmSync(one, { recursive: true, force: true });
+      }
+    },
+  };
+}

@@ -1,0 +1,43 @@
+/**
+ * How many requests of one address may be in flight, on however many connections: parked polls, streams and slow
+ * bodies among them. So one client cannot take all the room for requests that wait (docs/limits.md). Behind a trusted
+ * proxy the address is that of its client.
+ */
+
+import { EngineError } from '../errors.js';
+import { LIMITS } from '../limits.js';
+
+const RETRY_AFTER_MS = 1_000;
+
+export class AddressRequests {
+  /** Since the start. */
+  refused = 0;
+  readonly #max: number;
+  readonly #inFlight = new Map<string, number>();
+
+  /** @param max `ENGINE_MAX_REQUESTS_PER_ADDRESS`; 0: three quarters of all */
+  constructor(max: number) {
+    this.#max = max || Math.floor(LIMITS.requestsInFlightMax * LIMITS.requestShareOfAddress);
+  }
+
+  /** @returns why it is not served; otherwise `leave` has to be told of its end */
+  enter(address: string): EngineError | undefined {
+    const count = this.#inFlight.get(address) ?? 0;
+    if (count >= this.#max) {
+      this.refused += 1;
+      return new EngineError(
+        'ENG_TOO_MANY_REQUESTS',
+        `too many requests: ${this.#max} of this address are in flight (ENGINE_MAX_REQUESTS_PER_ADDRESS)`,
+        RETRY_AFTER_MS,
+      );
+    }
+    this.#inFlight.set(address, count + 1);
+    return undefined;
+  }
+
+  leave(address: string): void {
+    const count = this.#inFlight.get(address) ?? 0;
+    if (count > 1) this.#inFlight.set(address, count - 1);
+    else this.#inFlight.delete(address);
+  }
+}

@@ -1,0 +1,249 @@
+/** What is followed by events: an instance until it ends, and the changes of a tenant. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Change,
+  Client,
+  EngineError,
+  type InstanceEvent,
+  InstanceFailedError,
+} from '../../client/src/index.js';
+import { useSharedApi } from '../helpers/api.js';
+import { DEFAULT_API_KEY } from '../helpers/engine.js';
+import { type Answer, refusal, scripted } from '../helpers/scripted-server.js';
+
+const api = useSharedApi();
+let tenants = 0;
+
+async function world(...blocks: Parameters<Client['sequences']['create']>[0]['blocks'][number][]) {
+  tenants += 1;
+  const tenant = `client-following-${process.pid}-${tenants}`;
+  const client = new Client({ url: api.url, apiKey: DEFAULT_API_KEY, tenant });
+  await client.sequences.create({ name: 'flow', version: 1, blocks });
+  return client;
+}
+
+const work = (id: string) => ({ type: 'step', id, handler: 'work' }) as const;
+const transform = (id: string, params: object) =>
+  ({ type: 'step', id, handler: 'transform', params }) as const;
+
+async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
+  const seen: T[] = [];
+  for await (const event of events) seen.push(event);
+  return seen;
+}
+
+test('run gives the outputs of the blocks by their ids', async () => {
+  const client = await world(transform('sum', { total: '{{ context.data.a + 1 }}' }));
+  const { id, outputs } = await client.instances.run<{ sum: { total: number } }>('flow', { a: 41 });
+  assert.equal(outputs.sum.total, 42);
+  assert.equal((await client.instances.get(id)).state, 'completed');
+});
+
+test('run with a key that was used before waits for the instance that is there', async () => {
+  const client = await world(transform('sum', { a: 1 }));
+  const first = await client.instances.run('flow', {}, { idempotencyKey: 'A-1' });
+  const again = await client.instances.run('flow', {}, { idempotencyKey: 'A-1' });
+  assert.deepEqual(again, first);
+});
+
+test('run of an instance that fails throws where and why', async () => {
+  const client = await world({
+    type: 'step',
+    id: 'broken',
+    handler: 'fail',
+    params: { message: 'no' },
+  });
+  await assert.rejects(client.instances.run('flow'), (error) => {
+    assert.ok(error instanceof InstanceFailedError);
+    assert.equal(error.state, 'failed');
+    assert.equal(error.failure?.block_id, 'broken');
+    assert.match(error.message, /failed at broken: .*no/);
+    return true;
+  });
+});
+
+test('run gives up when it has waited long enough, and the instance goes on', async () => {
+  const client = await world(work('slow'));
+  const waiting = client.instances.run('flow', {}, { timeout: 50, idempotencyKey: 'slow' });
+  await assert.rejects(waiting, { name: 'EngineError', code: 'CLIENT_TIMEOUT', status: 0 });
+  const { id } = await client.instances.create({ sequence: 'flow', idempotency_key: 'slow' });
+  const [task] = await client.workers.poll({
+    handler_name: 'work',
+    worker_id: 'w',
+    wait_ms: 9_000,
+  });
+  assert.equal(task?.instance_id, id);
+  const end = client.instances.wait<{ slow: { done: boolean } }>(id);
+  await client.workers.complete(task?.id ?? '', {
+    worker_id: 'w',
+    claim_epoch: task?.claim_epoch ?? 0,
+    output: { done: true },
+  });
+  assert.equal((await end).outputs.slow.done, true);
+});
+
+test('run is ended by the signal of its caller', async () => {
+  const client = await world(work('slow'));
+  const ending = new AbortController();
+  const waiting = client.instances.run('flow', {}, { signal: ending.signal });
+  setTimeout(() => ending.abort(new Error('enough')), 50);
+  await assert.rejects(waiting, /enough/);
+});
+
+test('an instance is followed from its first state to its end', async () => {
+  const client = await world(transform('one', { a: 1 }), transform('two', { b: 2 }));
+  const { id } = await client.instances.create({ sequence: 'flow' });
+  const events = await all(client.instances.follow(id));
+  const outputs = events.flatMap((event) =>
+    event.type === 'output' ? [event.output.block_id] : [],
+  );
+  assert.deepEqual(outputs, ['one', 'two']);
+  assert.deepEqual(events.at(-1), { type: 'done', state: 'completed' });
+});
+
+test('who follows an instance that is not there is told so', async () => {
+  const client = await world(work('slow'));
+  const follow = all(client.instances.follow('0192f0c2-1d3f-7a68-b0c4-5e7f90a1b2c3'));
+  await assert.rejects(follow, { name: 'EngineError', code: 'ENG_NOT_FOUND', status: 404 });
+});
+
+test('a signal ends the following of an instance without an error', async () => {
+  const client = await world(work('slow'));
+  const { id } = await client.instances.create({ sequence: 'flow' });
+  const ending = new AbortController();
+  const seen: InstanceEvent[] = [];
+  for await (const event of client.instances.follow(id, { signal: ending.signal })) {
+    seen.push(event);
+    ending.abort();
+  }
+  assert.equal(seen.length, 1);
+});
+
+test('changes are followed from a time, and from the place of an earlier one', async () => {
+  const client = await world(transform('one', {}));
+  const { id } = await client.instances.run('flow');
+  const first = await take(2, client.changes.follow({ since: new Date(0) }));
+  assert.deepEqual(
+    first.map((change) => change.instance_id),
+    [id, id],
+  );
+  const listed = await all(client.changes.list());
+  const rest = await take(1, client.changes.follow({ since: first[1]?.cursor }));
+  assert.equal(rest[0]?.id, listed[2]?.id);
+});
+
+test('changes are followed from the present where nothing else is said', async () => {
+  const client = await world(transform('one', {}));
+  await client.instances.run('flow');
+  const following = take(1, client.changes.follow());
+  // Until the stream is open nobody can tell what is present.
+  const others: string[] = [];
+  let isOver = false;
+  void following.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) others.push((await client.instances.run('flow')).id);
+  const [change] = await following;
+  assert.ok(others.includes(change?.instance_id ?? ''));
+});
+
+async function take(count: number, changes: AsyncIterable<Change>): Promise<Change[]> {
+  const seen: Change[] = [];
+  for await (const change of changes) {
+    seen.push(change);
+    if (seen.length === count) break;
+  }
+  return seen;
+}
+
+// ---------------------------------------------------------------- connections that break
+
+const frames =
+  (...texts: readonly string[]): Answer =>
+  (response) => {
+    response.writeHead(200, { 'x-request-id': 'r', 'content-type': 'text/event-stream' });
+    response.write(texts.join(''));
+    setTimeout(() => response.destroy(), 20);
+  };
+const event = (name: string, data: object, id?: string) =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+
+test('an instance whose stream breaks is followed on, and nothing is told twice', async () => {
+  const running = event('state', { state: 'running' });
+  const one = event('output', { id: 'o-1', block_id: 'one', output: 1 });
+  const two = event('output', { id: 'o-2', block_id: 'two', output: 2 });
+  const done = event('done', { state: 'completed' });
+  const stopping = refusal(503, 'ENG_STOPPING', 'the engine is stopping', '0');
+  const server = await scripted(
+    frames(running, one),
+    stopping,
+    frames(running, one.slice(0, 20)),
+    frames(running, one, two, event('state', { state: 'completed' }), done),
+  );
+  const client = new Client({ url: server.url, retries: 0 });
+  const events = await all(client.instances.follow('i-1'));
+  assert.deepEqual(
+    events.map((told) => (told.type === 'output' ? told.output.id : `${told.type} ${told.state}`)),
+    ['state running', 'o-1', 'o-2', 'state completed', 'done completed'],
+  );
+  assert.equal(server.asked.length, 4);
+});
+
+test('changes go on behind the last id, also where it came without a change', async () => {
+  const server = await scripted(
+    frames(': from here\nid: c-0\n\n'),
+    frames(event('change', { id: 'a' }, 'c-1'), event('change', { id: 'b' }, 'c-2')),
+    frames(event('change', { id: 'c' }, 'c-3')),
+  );
+  const client = new Client({ url: server.url });
+  const seen = await take(3, client.changes.follow());
+  assert.deepEqual(
+    seen.map(({ id, cursor }) => `${id} ${cursor}`),
+    ['a c-1', 'b c-2', 'c c-3'],
+  );
+  const cursors = server.asked.map(({ path }) =>
+    new URL(path, server.url).searchParams.get('cursor'),
+  );
+  assert.deepEqual(cursors, [null, 'c-0', 'c-2']);
+});
+
+test('who never got through is told, and so is who may not any more', async () => {
+  const starting = refusal(503, 'ENG_STARTING', 'the engine is starting', '0');
+  const never = await scripted(starting);
+  const client = new Client({ url: never.url, retries: 1 });
+  await assert.rejects(all(client.instances.follow('i-1')), { code: 'ENG_STARTING' });
+  assert.equal(never.asked.length, 2);
+  const revoked = await scripted(
+    frames(': from here\nid: c-0\n\n', event('change', { id: 'a' }, 'c-1')),
+    refusal(401, 'ENG_UNAUTHENTICATED', 'unauthenticated'),
+  );
+  const following = all(new Client({ url: revoked.url }).changes.follow());
+  await assert.rejects(following, (error) => error instanceof EngineError && error.status === 401);
+});
+
+test('events are read however they are cut into pieces', async () => {
+  const text =
+    event('state', { state: 'waiting', note: 'grün' }) + event('done', { state: 'completed' });
+  const bytes = Buffer.from(text.replaceAll('\n', '\r\n'));
+  const server = await scripted((response) => {
+    response.writeHead(200, { 'x-request-id': 'r', 'content-type': 'text/event-stream' });
+    let at = 0;
+    const next = () => {
+      response.write(bytes.subarray(at, at + 1));
+      at += 1;
+      if (at < bytes.length) setImmediate(next);
+      else response.end();
+    };
+    next();
+  });
+  const seen = await all(new Client({ url: server.url }).instances.stream('i-1'));
+  assert.deepEqual(
+    seen.map(({ event: name, data }) => [name, JSON.parse(data)]),
+    [
+      ['state', { state: 'waiting', note: 'grün' }],
+      ['done', { state: 'completed' }],
+    ],
+  );
+});

@@ -1,0 +1,93 @@
+/** Lists of a real server: one page when awaited, everything when iterated, however the server pages. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client } from '../../client/src/index.js';
+import { beforeWith, useSharedApi } from '../helpers/api.js';
+import { DEFAULT_API_KEY } from '../helpers/engine.js';
+
+const api = useSharedApi();
+const TENANT = `client-lists-${process.pid}`;
+const COUNT = 7;
+const client = () => new Client({ url: api.url, apiKey: DEFAULT_API_KEY, tenant: TENANT });
+let ids: readonly string[] = [];
+
+beforeWith(api, async () => {
+  const made: string[] = [];
+  await client().sequences.create({
+    name: 'wait',
+    version: 1,
+    blocks: [{ type: 'step', id: 'work', handler: 'nobody-does-it' }],
+  });
+  for (let n = 0; n < COUNT; n++) {
+    made.push((await client().instances.create({ sequence: 'wait' })).id);
+    await client().rateLimits.put(`limit-${n}`, { max_count: 1, window_seconds: 1 });
+  }
+  ids = made;
+});
+
+test('a list by cursor is awaited as a page, and iterated to its end', async () => {
+  const list = client().instances.list({ limit: 3 });
+  const page = await list;
+  assert.equal(page.items.length, 3);
+  assert.equal(page.hasMore, true);
+  assert.match(page.nextCursor ?? '', /./);
+  const found: string[] = [];
+  for await (const { id } of list) found.push(id);
+  assert.deepEqual([...found].sort(), [...ids].sort());
+});
+
+test('a list that counts is iterated to its end', async () => {
+  const found: string[] = [];
+  for await (const { key } of client().rateLimits.list({ limit: 3 })) found.push(key);
+  assert.equal(new Set(found).size, COUNT);
+  assert.equal(found.length, COUNT);
+});
+
+test('a page goes on from the cursor of the one before', async () => {
+  const first = await client().instances.list({ limit: 5 });
+  const cursor = first.nextCursor;
+  const second = await client().instances.list({ limit: 5, cursor });
+  assert.equal(second.items.length, COUNT - 5);
+  assert.equal(second.hasMore, false);
+  assert.equal(second.nextCursor, undefined);
+});
+
+test('the pages of a list come one by one', async () => {
+  const lengths: number[] = [];
+  for await (const { items } of client().instances.list({ limit: 4 }).pages()) {
+    lengths.push(items.length);
+  }
+  assert.deepEqual(lengths, [4, 3]);
+});
+
+test('changes are listed to the present', async () => {
+  const seen = new Set<string>();
+  for await (const change of client().changes.list({ limit: 5 })) seen.add(change.instance_id);
+  assert.deepEqual([...seen].sort(), [...ids].sort());
+});
+
+test('approvals tell how many there are on all pages', async () => {
+  const page = await client().approvals.list();
+  assert.equal(page.total, 0);
+  assert.deepEqual(page.items, []);
+  assert.equal(page.hasMore, false);
+});
+
+test('leaving a list early asks for no further page', async () => {
+  let asked = 0;
+  const counting = new Client({
+    url: api.url,
+    apiKey: DEFAULT_API_KEY,
+    tenant: TENANT,
+    fetch: (url, init) => {
+      asked += 1;
+      return fetch(url, init);
+    },
+  });
+  for await (const { id } of counting.instances.list({ limit: 2 })) {
+    assert.match(id, /./);
+    break;
+  }
+  assert.equal(asked, 1);
+});

@@ -1,0 +1,257 @@
+/** Which requests are sent again, when, and how often; and what the caller is told in the end. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Client, type ClientOptions, EngineError } from '../../client/src/index.js';
+import { freePort } from '../helpers/engine.js';
+import {
+  type Answer,
+  answer,
+  hangUp,
+  refusal,
+  scripted,
+  silence,
+} from '../helpers/scripted-server.js';
+
+const INSTANCE = answer(200, { id: 'i-1' });
+const CREATED = answer(201, { id: 'i-1', deduplicated: false });
+const OVERLOADED = refusal(503, 'ENG_OVERLOADED', 'unavailable: too much waits', '0');
+const UNKNOWN = refusal(
+  503,
+  'ENG_DATABASE_DOWN',
+  'unavailable: the outcome is unknown; ask again',
+  '0',
+);
+const BUSY = refusal(429, 'ENG_TENANT_LIMIT', 'too many requests: rows', '0');
+
+async function world(answers: readonly Answer[], options: Partial<ClientOptions> = {}) {
+  const server = await scripted(...answers);
+  const client = new Client({ url: server.url, apiKey: 'k', tenant: 'acme', ...options });
+  return { server, client };
+}
+
+async function refused(call: PromiseLike<unknown>): Promise<EngineError> {
+  const error = await Promise.resolve(call).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof EngineError, String(error));
+  return error;
+}
+
+test('a read is sent again whatever became of its answer', async () => {
+  for (const first of [hangUp, OVERLOADED, UNKNOWN, BUSY]) {
+    const { server, client } = await world([first, INSTANCE]);
+    assert.equal((await client.instances.get('i-1')).id, 'i-1');
+    assert.equal(server.asked.length, 2);
+  }
+});
+
+test('what was refused before it was done is sent again, whatever it is', async () => {
+  for (const first of [OVERLOADED, BUSY]) {
+    const { server, client } = await world([first, answer(201, { signal_id: 's-1' })]);
+    await client.instances.signal('i-1', { signal_type: 'custom:paid' });
+    assert.equal(server.asked.length, 2);
+  }
+});
+
+test('what may have been done is not sent again', async () => {
+  const restarting = refusal(
+    503,
+    'ENG_SHARD_RESTARTING',
+    'a part of the engine is restarting',
+    '0',
+  );
+  for (const [first, code] of [
+    [hangUp, 'CLIENT_NETWORK'],
+    [UNKNOWN, 'ENG_DATABASE_DOWN'],
+    [restarting, 'ENG_SHARD_RESTARTING'],
+  ] as const) {
+    const { server, client } = await world([first]);
+    const call = client.instances.signal('i-1', { signal_type: 'custom:paid' });
+    assert.equal((await refused(call)).code, code);
+    assert.equal(server.asked.length, 1);
+  }
+});
+
+test('a creation that is sent again has the key of its first try', async () => {
+  const { server, client } = await world([hangUp, UNKNOWN, CREATED]);
+  await client.instances.create({ sequence: 'order' });
+  const keys = server.asked.map(({ body }) => JSON.parse(body).idempotency_key);
+  assert.equal(keys.length, 3);
+  assert.match(keys[0], /./);
+  assert.deepEqual(keys, [keys[0], keys[0], keys[0]]);
+});
+
+test('every instance of a batch gets a key of its own', async () => {
+  const { server, client } = await world([hangUp, answer(201, { count: 2 })]);
+  await client.instances.createBatch({ instances: [{ sequence: 'a' }, { sequence: 'b' }] });
+  const sent = server.asked.map(({ body }) => JSON.parse(body).instances);
+  assert.deepEqual(sent[0], sent[1]);
+  assert.notEqual(sent[0][0].idempotency_key, sent[0][1].idempotency_key);
+});
+
+test('the key of the caller is taken in place of a new one', async () => {
+  const { server, client } = await world([CREATED]);
+  await client.instances.create({ sequence: 'order' }, { idempotencyKey: 'A-1' });
+  await client.instances.create({ sequence: 'order', idempotency_key: 'A-2' });
+  assert.deepEqual(
+    server.asked.map(({ body }) => JSON.parse(body).idempotency_key),
+    ['A-1', 'A-2'],
+  );
+});
+
+test('an instance that a cohort key leads gets no key that would lead it elsewhere', async () => {
+  const { server, client } = await world([hangUp]);
+  const body = { sequence: 'order', metadata: { cohort_key: 'customer-7' } };
+  assert.equal((await refused(client.instances.create(body))).code, 'CLIENT_NETWORK');
+  assert.equal(server.asked.length, 1);
+  assert.equal('idempotency_key' in JSON.parse(server.asked[0]?.body ?? ''), false);
+});
+
+test('a refusal that time does not mend comes at once, with all that it says', async () => {
+  const { server, client } = await world([
+    refusal(400, 'ENG_VALIDATION', 'invalid argument: priority must be one of low, normal'),
+  ]);
+  const error = await refused(client.instances.create({ sequence: 'order' }));
+  const { status, code, field, requestId } = error;
+  assert.deepEqual(
+    { status, code, field, requestId },
+    { status: 400, code: 'ENG_VALIDATION', field: 'priority', requestId: 'r-1' },
+  );
+  assert.equal(server.asked.length, 1);
+});
+
+test('it is tried as often as said, and the last refusal is told', async () => {
+  const { server, client } = await world([BUSY], { retries: 2 });
+  const error = await refused(client.instances.get('i-1'));
+  assert.equal(error.status, 429);
+  assert.equal(error.retryAfterMs, 0);
+  assert.equal(server.asked.length, 3);
+  await refused(client.instances.get('i-1', { retries: 0 }));
+  assert.equal(server.asked.length, 4);
+});
+
+test('nobody waits for a server that asks for more than a minute', async () => {
+  const { server, client } = await world([refusal(429, 'ENG_TENANT_LIMIT', 'too many', '3600')]);
+  assert.equal((await refused(client.instances.get('i-1'))).retryAfterMs, 3_600_000);
+  assert.equal(server.asked.length, 1);
+});
+
+test('a try that takes too long is given up, and all tries together as well', async () => {
+  const { server, client } = await world([silence], { timeoutMs: 20, retries: 1 });
+  assert.equal((await refused(client.instances.get('i-1'))).code, 'CLIENT_TIMEOUT');
+  assert.equal(server.asked.length, 2);
+  const inAll = client.instances.get('i-1', { timeoutMs: 60_000, totalTimeoutMs: 20, retries: 9 });
+  assert.equal((await refused(inAll)).code, 'CLIENT_TIMEOUT');
+  assert.equal(server.asked.length, 3);
+});
+
+test('a poll is given the time that it waits for', async () => {
+  const late: Answer = (response, asked) => {
+    setTimeout(() => answer(200, [])(response, asked), 100);
+  };
+  const { client } = await world([late], { timeoutMs: 20, retries: 0 });
+  const poll = { handler_name: 'h', worker_id: 'w', wait_ms: 60_000 };
+  assert.deepEqual(await client.workers.poll(poll), []);
+});
+
+test('the signal of the caller ends a try and a wait, with its own reason', async () => {
+  for (const first of [silence, refusal(503, 'ENG_STARTING', 'starting', '30')]) {
+    const { client } = await world([first]);
+    const reason = new Error('enough');
+    const call = client.instances.get('i-1', { signal: signalSoon(reason) });
+    await assert.rejects(Promise.resolve(call), reason);
+  }
+});
+
+function signalSoon(reason: Error): AbortSignal {
+  const ending = new AbortController();
+  setTimeout(() => ending.abort(reason), 50);
+  return ending.signal;
+}
+
+test('where nobody listens, that is said, and even a signal is sent again', async () => {
+  const { server, client } = await world([INSTANCE]);
+  let calls = 0;
+  const counted = new Client({
+    url: `http://127.0.0.1:${await freePort()}`,
+    retries: 1,
+    fetch: (url, init) => {
+      calls += 1;
+      return fetch(url, init);
+    },
+  });
+  const error = await refused(counted.instances.signal('i-1', { signal_type: 'pause' }));
+  assert.equal(error.code, 'CLIENT_UNREACHABLE');
+  assert.equal(error.status, 0);
+  assert.match(error.message, /reached nobody/);
+  assert.equal(calls, 2);
+  await client.instances.get('i-1');
+  assert.equal(server.asked.length, 1);
+});
+
+test('an address where something else answers is told from an engine', async () => {
+  const page: Answer = (response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end('<h1>Welcome</h1>');
+  };
+  const moved: Answer = (response) => {
+    response.writeHead(301, { location: 'https://example.com/' });
+    response.end();
+  };
+  for (const [first, words] of [
+    [page, /answers, but is no engine: 200 with text\/html/],
+    [moved, /answers, but is no engine: 301, to https:\/\/example\.com\//],
+  ] as const) {
+    const { client } = await world([first]);
+    const error = await refused(client.instances.get('i-1'));
+    assert.equal(error.code, 'CLIENT_NO_ENGINE');
+    assert.match(error.message, words);
+  }
+});
+
+test('a gateway that answers for an engine that is away is asked again by reads only', async () => {
+  const away: Answer = (response) => {
+    response.writeHead(502, { 'content-type': 'text/html' });
+    response.end('<h1>Bad Gateway</h1>');
+  };
+  const { server, client } = await world([away, INSTANCE, away]);
+  await client.instances.get('i-1');
+  const error = await refused(client.instances.signal('i-1', { signal_type: 'custom:paid' }));
+  assert.equal(error.code, 'HTTP_502');
+  assert.equal(server.asked.length, 3);
+});
+
+test('the prefix may stand in the address or not, and a path keeps what its parts hold', async () => {
+  const { server } = await world([INSTANCE]);
+  for (const url of [
+    server.url,
+    `${server.url}/`,
+    `${server.url}/api/v1`,
+    `${server.url}/api/v1/`,
+  ]) {
+    await new Client({ url }).rateLimits.put('a/b c', { max_count: 1, window_seconds: 1 });
+  }
+  const paths = new Set(server.asked.map(({ path }) => path));
+  assert.deepEqual([...paths], ['/api/v1/rate-limits/a%2Fb%20c']);
+  assert.throws(() => new Client({ url: 'localhost:8080' }), TypeError);
+  assert.throws(() => new Client({ url: server.url }).instances.get(''), TypeError);
+});
+
+test('filters go as the server reads them', async () => {
+  const { server, client } = await world([answer(200, [])]);
+  await client.instances.list({
+    state: ['failed', 'cancelled'],
+    metadata: { order: 'A-1' },
+    namespace: undefined,
+  });
+  const asked = new URL(server.asked[0]?.path ?? '', server.url);
+  assert.deepEqual(
+    [...asked.searchParams],
+    [
+      ['state', 'failed,cancelled'],
+      ['metadata.order', 'A-1'],
+    ],
+  );
+});
