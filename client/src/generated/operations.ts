@@ -979,7 +979,7 @@ export interface Operations {
       id: string,
       query?: WebhooksSubscriptionDeliveriesQuery,
       options?: CallOptions,
-    ): Promise<readonly DeliverySummary[]>;
+    ): List<DeliverySummary>;
     /**
      * List webhooks that are not delivered yet, oldest first. For the root key only. Unknown
      * parameters are refused.
@@ -995,10 +995,7 @@ export interface Operations {
     /** Give a webhook up that is not delivered yet. For the root key only. */
     discard(id: string, options?: CallOptions): Promise<void>;
     /** List deliveries, newest first. For the root key only. Unknown parameters are refused. */
-    deliveries(
-      query?: WebhooksDeliveriesQuery,
-      options?: CallOptions,
-    ): Promise<readonly DeliverySummary[]>;
+    deliveries(query?: WebhooksDeliveriesQuery, options?: CallOptions): List<DeliverySummary>;
     /** List the attempts of one delivery, oldest first. For the root key only. */
     delivery(deliveryId: string, options?: CallOptions): Promise<readonly DeliveryAttempt[]>;
   };
@@ -1429,12 +1426,18 @@ export const OPERATIONS = {
     method: 'GET',
     path: '/webhooks/{id}/deliveries',
     takes: 'query',
+    pages: 'cursor',
   },
   'webhooks.outbox': { method: 'GET', path: '/webhooks/outbox', takes: 'query' },
   'webhooks.redeliver': { method: 'POST', path: '/webhooks/outbox/{id}/redeliver' },
   'webhooks.redeliverPreview': { method: 'GET', path: '/webhooks/outbox/{id}/redeliver-preview' },
   'webhooks.discard': { method: 'DELETE', path: '/webhooks/outbox/{id}' },
-  'webhooks.deliveries': { method: 'GET', path: '/webhooks/deliveries', takes: 'query' },
+  'webhooks.deliveries': {
+    method: 'GET',
+    path: '/webhooks/deliveries',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'webhooks.delivery': { method: 'GET', path: '/webhooks/deliveries/{delivery_id}' },
   'triggers.create': { method: 'POST', path: '/triggers', takes: 'body', fills: ['tenant_id'] },
   'triggers.list': { method: 'GET', path: '/triggers', takes: 'query', pages: 'cursor' },

@@ -124,7 +124,10 @@ export interface ApprovalLink {
 
 export interface ApprovalPage {
   readonly items: readonly Approval[];
-  /** How many there are on all pages; at most 10000 are counted. */
+  /**
+   * How many there are on all pages; at most 10000 are counted, among a bounded number of open
+   * ones.
+   */
   readonly total: number;
 }
 
@@ -3836,6 +3839,8 @@ export interface WebhooksSubscriptionDeliveriesQuery {
   readonly error_class?: DeliveryErrorClass | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
 }
 
 /** What `webhooks.outbox` can be asked. */
@@ -3852,6 +3857,8 @@ export interface WebhooksDeliveriesQuery {
   readonly error_class?: DeliveryErrorClass | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
 }
 
 /** What `triggers.list` can be asked. */
