@@ -7,6 +7,8 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json ./
+COPY client ./client
+COPY cli ./cli
 COPY scripts ./scripts
 COPY schema ./schema
 COPY actors ./actors
@@ -30,6 +32,8 @@ COPY LICENSE NOTICE THIRD-PARTY-LICENSES.txt ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/server ./dist/server
 COPY --from=build /app/src/db/migrations ./src/db/migrations
+# The command line: `docker run … durable-workflow-engine doctor`.
+RUN ln -s /app/dist/server/cli.js /usr/local/bin/durable-workflow-engine
 USER node
 EXPOSE 8080
 # A standby is healthy and not ready: the orchestrator must not restart it.
@@ -37,4 +41,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.ENGINE_HTTP_ADDR || ':8080').split(':').pop() + '/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Node as process 1 gets SIGTERM itself; the engine answers what it has accepted and exits within 3 s.
 STOPSIGNAL SIGTERM
-CMD ["node", "dist/server/main.js"]
+CMD ["node", "dist/server/cli.js", "start"]

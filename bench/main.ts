@@ -61,10 +61,11 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  const { load, paths, checks, neighbours, cron, timers, release, events, scale, peers, attacks } =
+  const { load, paths, checks, neighbours, cron, timers, release, events, worker, scale, peers } =
     options;
-  const isLoaded = load.length + paths.length + checks.length + peers.length + attacks.length > 0;
-  if (isLoaded || neighbours || cron || timers || release || events || scale) {
+  const lists = [load, paths, checks, peers, options.attacks];
+  const isLoaded = lists.some((list) => list.length > 0);
+  if (isLoaded || neighbours || cron || timers || release || events || worker || scale) {
     Object.assign(parts, await runLoad(options, say));
   }
   if (options.results === undefined || Object.keys(parts).length === 0) return;

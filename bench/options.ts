@@ -33,6 +33,8 @@ export interface BenchOptions {
   readonly release: boolean;
   /** How soon events wake instances: only when it is named. */
   readonly events: boolean;
+  /** What a worker process does by the library: only when it is named. */
+  readonly worker: boolean;
   /** What an operation of these paths costs the whole machine; none unless `paths` is named. */
   readonly paths: readonly string[];
   /** The checkout whose server is measured in part paths; undefined: this one. */
@@ -101,11 +103,21 @@ const CRON = 'cron';
 const TIMERS = 'timers';
 const RELEASE = 'release';
 const EVENTS = 'events';
+const WORKER = 'worker';
 const SCALE = 'scale';
 const PEERS = 'peers';
 const PRESSURE = 'pressure';
 const REPORT = 'report';
-const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, TIMERS, RELEASE, EVENTS, SCALE, REPORT];
+const NAMED_ONLY: readonly string[] = [
+  NEIGHBOURS,
+  CRON,
+  TIMERS,
+  RELEASE,
+  EVENTS,
+  WORKER,
+  SCALE,
+  REPORT,
+];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
@@ -114,7 +126,8 @@ const PARTS: readonly string[] = ['micro', 'load', PATHS, PEERS, PRESSURE, ...NA
 export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [timers] [release]
-                       [events] [scale] [peers [name,…]] [paths [name,…]] [pressure [name,…]] [report] [flags]
+                       [events] [worker] [scale] [peers [name,…]] [paths [name,…]] [pressure [name,…]]
+                       [report] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -125,6 +138,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "timers" measures how late instances go on that fall due together, and what that costs another tenant.
   "release" measures what an active canary costs creations.
   "events" measures what instances that wait for events cost, and how soon an event wakes one.
+  "worker" measures what a worker process does by the library, and without it.
   "paths" measures what an operation of each path costs the whole machine; "paths noop256,round16"
   selects of: ${PATH_NAMES.join(' ')}
   and of the checks within one run: ${CHECK_NAMES.join(' ')}
@@ -185,6 +199,7 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     timers: positionals.includes(TIMERS),
     release: positionals.includes(RELEASE),
     events: positionals.includes(EVENTS),
+    worker: positionals.includes(WORKER),
     paths: named.filter((name) => PATH_NAMES.includes(name)),
     checks: named.filter((name) => CHECK_NAMES.includes(name)),
     contextInstances: quick ? 2 : 16,

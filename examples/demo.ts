@@ -10,6 +10,7 @@ import { realpathSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { Client as EngineClient, type HandlerFunction, Worker } from '../client/src/index.js';
 import type { BlockOutput, InstanceCreated, TaskInstance, TreeNode } from '../schema/instance.js';
 import { findPostmaster, stopServer } from '../src/db/embedded-server.js';
 import {
@@ -29,7 +30,6 @@ import {
   orderHandlers,
 } from './orders.js';
 import { COLUMNS, createProgress, type Progress, table } from './progress.js';
-import { type Handler, httpSender, startWorker } from './worker.js';
 
 interface Run {
   readonly order: Order;
@@ -74,7 +74,6 @@ async function demo(isKilled: boolean): Promise<number> {
   const progress = createProgress(process.stdout);
   const dataDir = makeDataDir();
   const apiKey = randomBytes(16).toString('hex');
-  const headers = { 'x-api-key': apiKey, 'x-tenant-id': TENANT };
   let engine: Engine | undefined;
   try {
     progress.event('starting a server with a database of its own');
@@ -83,11 +82,12 @@ async function demo(isKilled: boolean): Promise<number> {
     const client = createClient({ url: engine.url, apiKey, tenant: TENANT });
     const handlers = orderHandlers(progress.event);
     const inHand = onFirstRetry(handlers.charge_card);
-    const worker = startWorker({
-      send: httpSender(`${engine.url}/api/v1`, headers),
+    const worker = new Worker(new EngineClient({ url: engine.url, apiKey, tenant: TENANT }), {
       handlers: { ...handlers, charge_card: inHand.handler },
-      retryMs: 200,
+      // The demo itself tells that the server is away.
+      logger: { info: () => undefined, warn: () => undefined },
     });
+    await worker.start();
     try {
       const runs = await placeOrders(client);
       progress.event(`steps of an order: ${ORDER_BLOCKS.map(({ id }) => id).join(', ')}`);
@@ -117,14 +117,14 @@ async function demo(isKilled: boolean): Promise<number> {
 }
 
 interface InHand {
-  readonly handler: Handler;
+  readonly handler: HandlerFunction;
   /** The first order whose card is charged again: then a worker holds a claim and has not reported. */
   readonly started: Promise<string>;
   /** How often the second try of an order was begun. */
   triesOf(order: string): number;
 }
 
-function onFirstRetry(charge: Handler): InHand {
+function onFirstRetry(charge: HandlerFunction): InHand {
   let tell: (order: string) => void = () => undefined;
   const started = new Promise<string>((resolve) => {
     tell = resolve;
@@ -133,13 +133,13 @@ function onFirstRetry(charge: Handler): InHand {
   return {
     started,
     triesOf: (order) => tries.filter((tried) => tried === order).length,
-    handler: (task, tools) => {
+    handler: (task, ctx) => {
       if (task.attempt > 0) {
         const order = String(task.params.order);
         tries.push(order);
         tell(order);
       }
-      return charge(task, tools);
+      return charge(task, ctx);
     },
   };
 }

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Handler, RetryableError } from './worker.js';
+import { type HandlerFunction, RetryableError } from '../client/src/index.js';
 
 export interface Order {
   readonly order: string;
@@ -57,8 +57,8 @@ const WORK_MS = 350;
 
 /** @param tell is told of what a reader of the demo should see */
 export function orderHandlers(tell: (event: string) => void): {
-  readonly reserve_stock: Handler;
-  readonly charge_card: Handler;
+  readonly reserve_stock: HandlerFunction;
+  readonly charge_card: HandlerFunction;
 } {
   return {
     async reserve_stock({ params }) {

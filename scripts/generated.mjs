@@ -1,7 +1,8 @@
 /**
  * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
  * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the types and
- * operations of the client, the licences of the packages that are shipped, and the generated regions of pages (`scripts/reference`).
+ * operations of the clients for TypeScript and Python, the licences of the packages that are shipped, and the
+ * generated regions of pages (`scripts/reference`).
  */
 
 import { spawnSync } from 'node:child_process';
@@ -16,6 +17,7 @@ const { statementsText } = await import('../dist/src/db/statements.js');
 const { referencePages } = await import('../dist/scripts/reference/pages.js');
 const { clientFiles } = await import('../dist/scripts/reference/client-operations.js');
 const { fillRegions } = await import('../dist/scripts/reference/regions.js');
+const { pythonFiles } = await import('../dist/scripts/reference/python.js');
 const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const document = path.join(root, 'docs/openapi.json');
 writeFileSync(document, JSON.stringify(openApiDocument(version)));
@@ -24,6 +26,9 @@ writeFileSync(path.join(root, 'THIRD-PARTY-LICENSES.txt'), thirdPartyText(root))
 for (const [page, regions] of Object.entries(referencePages())) {
   const file = path.join(root, page);
   writeFileSync(file, fillRegions(readFileSync(file, 'utf8'), regions));
+}
+for (const [file, text] of Object.entries(pythonFiles())) {
+  writeFileSync(path.join(root, file), text);
 }
 const written = Object.entries(clientFiles()).map(([file, text]) => {
   writeFileSync(path.join(root, file), text);

@@ -32,7 +32,7 @@ import {
 import { isOwnMachine } from './http/insecure-guard.js';
 
 /** The command line in words. */
-export const FLAGS_HELP = `Usage: durable-workflow-engine [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--help] [--version]
+export const FLAGS_HELP = `Usage: durable-workflow-engine start [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--help] [--version]
 In a checkout: npm start -- [--insecure-auth] …
 
   --insecure-auth     accept every request without a key (for development), from this machine only
@@ -306,9 +306,13 @@ export const USAGE = [
   }),
 ].join('\n\n');
 
+/** What tells the command line which server to ask (docs/cli.md). */
+const OF_THE_COMMAND_LINE = ['ENGINE_URL', 'ENGINE_TENANT', 'ENGINE_PROFILE'];
+
 /** Those that begin like ours and mean nothing. */
 export function unknownNames(env: NodeJS.ProcessEnv): string[] {
-  const known = new Set(VARIABLES.flatMap(({ name, fileName }) => [name, fileName]));
+  const ours = VARIABLES.flatMap(({ name, fileName }) => [name, fileName]);
+  const known = new Set([...ours, ...OF_THE_COMMAND_LINE]);
   return Object.keys(env).filter((name) => name.startsWith('ENGINE_') && !known.has(name));
 }
 

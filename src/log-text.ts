@@ -92,6 +92,7 @@ function valueText(value: unknown): string {
 /** Control characters, those beyond ASCII included, and what turns the direction of writing. */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-function plain(text: string): string {
+/** As it can be shown on a terminal: what could move the cursor or colour it is written as its number. */
+export function plain(text: string): string {
   return text.replace(UNSEEN, (c) => `\\u${c.codePointAt(0)!.toString(16).padStart(4, '0')}`);
 }

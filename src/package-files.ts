@@ -3,6 +3,7 @@
  * source, and as the bundle of the server, whose files lie side by side; see `scripts/lib/bundle.mjs`.
  */
 
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -18,4 +19,9 @@ export function packageFile(place: string): string {
 export function threadEntry(place: string): string {
   const isBundle = path.basename(HERE) === 'server';
   return new URL(isBundle ? path.basename(place) : `../${place}`, import.meta.url).href;
+}
+
+export function packageVersion(): string {
+  return (JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string })
+    .version;
 }

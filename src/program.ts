@@ -1,31 +1,43 @@
-/** The program: flags and environment, start, wait for a signal, stop. No logic. */
+/** The server as a program: flags and environment, start, wait for a signal, stop. No logic. */
 
-import { readFileSync } from 'node:fs';
 import { type Config, readConfig, USAGE, unknownNames } from './config.js';
 import { startEngine } from './engine.js';
-import { greeting } from './greeting.js';
+import { greeting, type ReadyFacts } from './greeting.js';
 import { createLogger } from './log.js';
 import { isForPeople, logOutput, outputPalette } from './log-output.js';
-import { packageFile } from './package-files.js';
+import { packageVersion } from './package-files.js';
 import { startRefusal } from './start-refusal.js';
 
-const args = process.argv.slice(2);
-
-if (args.includes('--help')) {
-  process.stdout.write(`${USAGE}\n`);
-} else if (args.includes('--version')) {
-  process.stdout.write(`${packageVersion()}\n`);
-} else {
-  await run();
+/** What is different where the server is a part of something else. */
+export interface ServerOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  /** Called once it serves, in place of the greeting. */
+  readonly onReady?: (facts: ReadyFacts) => void;
 }
 
-async function run(): Promise<void> {
+/**
+ * Runs the server until it is stopped, and ends the process.
+ * @param args its flags
+ */
+export async function runServer(
+  args: readonly string[],
+  options: ServerOptions = {},
+): Promise<void> {
+  if (args.includes('--help')) process.stdout.write(`${USAGE}\n`);
+  else if (args.includes('--version')) process.stdout.write(`${packageVersion()}\n`);
+  else await run(args, options);
+}
+
+async function run(
+  args: readonly string[],
+  { env = process.env, onReady }: ServerOptions,
+): Promise<never> {
   let config: Config | undefined;
   try {
-    config = readConfig(process.env, args);
+    config = readConfig(env, args);
     const { logLevel, logFormat } = config;
     const log = createLogger(logLevel, 'front', logOutput(logFormat));
-    const unknown = unknownNames(process.env);
+    const unknown = unknownNames(env);
     if (unknown.length > 0) log.warn({ unknown }, 'environment variables that mean nothing here');
     const stopped = new AbortController();
     const onSignal = () => stopped.abort();
@@ -37,7 +49,8 @@ async function run(): Promise<void> {
       version: packageVersion(),
       signal: stopped.signal,
       onReady: (facts) => {
-        if (isForPeople(logFormat)) process.stdout.write(greeting(facts, outputPalette()));
+        if (onReady !== undefined) onReady(facts);
+        else if (isForPeople(logFormat)) process.stdout.write(greeting(facts, outputPalette()));
       },
     });
   } catch (error) {
@@ -48,9 +61,4 @@ async function run(): Promise<void> {
   }
   // Threads and sockets are closed by now; what a library left open must not hold the process.
   process.exit();
-}
-
-function packageVersion(): string {
-  return (JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string })
-    .version;
 }

@@ -11,14 +11,11 @@
 
 import type { UnixMs } from '../../src/core/time.js';
 import { LIMITS } from '../../src/limits.js';
-import type { NamedCounterName } from '../../src/metrics/catalog.js';
-import { OTHER } from '../../src/metrics/named.js';
-import { INTERNAL } from '../runtime/commit.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
-import type { Ack, PeerPost, Reply, Request, RequestPost } from '../runtime/protocol.js';
+import type { Ack, PeerPost, Request, RequestPost } from '../runtime/protocol.js';
 import type { DueTimer } from '../runtime/rows.js';
-import type { Effect } from '../runtime/turn.js';
 import type { Timer } from './due-timers.js';
+import { Effects } from './effects.js';
 import { Fifo } from './fifo.js';
 import { FairInbox } from './inbox.js';
 import { createParts, type ShardDeps, type ShardParts } from './parts.js';
@@ -34,6 +31,7 @@ export class Shard {
   readonly #inbox = new FairInbox();
   readonly #run = new RunQueue();
   readonly #peerParts: PeerParts;
+  readonly #effects: Effects;
   /** Those that have something to do at the end of each turn, in this order. */
   readonly #ending: readonly { endTurn(): void }[];
   /** The engine's own work, before requests. */
@@ -53,7 +51,7 @@ export class Shard {
   constructor(deps: ShardDeps) {
     this.#deps = deps;
     this.#parts = createParts(deps, {
-      release: (effects) => this.#release(effects),
+      release: (effects) => this.#effects.release(effects),
       schedule: (work) => this.#enqueue(work),
       scheduleSpare: (work) => {
         this.#spare.push(work);
@@ -68,6 +66,15 @@ export class Shard {
       takeHints: () => this.#takeHints(),
       again: (request) => this.#takeUp(request),
     });
+    this.#effects = new Effects(deps, this.#parts, {
+      enqueue: (work) => this.#enqueue(work),
+      runSoon: (timer) => {
+        this.#runSoon(timer);
+        this.#scheduleTurn();
+      },
+      receive: (message) => handlePeer(this.#peerParts, message),
+      isDraining: () => this.#draining,
+    });
     const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
     this.#ending = [instances, keys, rates, events, schedules, webhooks];
     this.#peerParts = {
@@ -75,7 +82,7 @@ export class Shard {
       request: (request) => this.#takeUp(request),
       wakeAt: (at, timer) => this.#wakeAt(at, timer),
       block: (sequence, blocked) => this.#block(sequence, blocked),
-      release: (effects) => this.#release(effects),
+      release: (effects) => this.#effects.release(effects),
     };
   }
 
@@ -277,7 +284,7 @@ export class Shard {
     if (this.#stopped || !this.#parts.plans.isBlocked(sequence)) return;
     const { settings, clock } = this.#deps;
     this.#parts.commits.whenSettled(() =>
-      this.#release([
+      this.#effects.release([
         {
           kind: 'peer',
           shard: 0,
@@ -452,100 +459,6 @@ export class Shard {
     this.#doWork();
   }
 
-  // ---------------------------------------------------------------- effects
-
-  /** One that cannot be performed holds up none of the others. */
-  #release(effects: readonly Effect[]): void {
-    for (const effect of effects) {
-      try {
-        this.#perform(effect);
-      } catch (error) {
-        this.#deps.log.error({ err: error, effect: effect.kind }, 'defect');
-        if (effect.kind === 'reply' || effect.kind === 'error') {
-          this.#parts.out.reply({ request: effect.request, error: INTERNAL.toData() });
-        }
-      }
-    }
-  }
-
-  #perform(effect: Effect): void {
-    switch (effect.kind) {
-      case 'reply':
-      case 'error':
-        if (effect.request < 0) this.#parts.ownRequests.answered(effect.request, effect);
-        else this.#parts.out.reply(replyOf(effect));
-        return;
-      case 'peer':
-        if (effect.shard !== this.#deps.settings.shard)
-          this.#parts.out.hint(effect.shard, effect.message);
-        else this.#enqueue(() => handlePeer(this.#peerParts, effect.message));
-        return;
-      case 'perform':
-        if (!this.#draining) this.#parts.pool.start(effect.instance, effect.step);
-        return;
-      case 'abort':
-        this.#parts.pool.abort(effect.instance, effect.step);
-        return;
-      case 'timer':
-        this.#parts.timers.committed(effect.at, this.#timerOf(effect.instance, effect.rank));
-        return;
-      case 'reap':
-        this.#parts.timers.push(effect.at, {
-          kind: 'reap',
-          instance: effect.instance,
-          task: effect.task,
-        });
-        return;
-      case 'continue':
-        this.#runSoon(this.#timerOf(effect.instance, effect.rank));
-        this.#scheduleTurn();
-        return;
-      case 'changed':
-        this.#parts.changes.count(effect.group, effect.result);
-        return;
-      case 'audited':
-        this.#parts.feed.watchers.changed(effect.tenant);
-        return;
-      case 'child.find':
-        this.#parts.kin.find(effect);
-        return;
-      case 'child.look':
-        this.#parts.kin.look(effect.instance, effect.child, effect.step);
-        return;
-      case 'kin.unheard':
-        this.#parts.kin.unheard(effect.note);
-        return;
-      case 'release.ended':
-        this.#parts.routing.ended(effect.release);
-        return;
-      case 'webhook':
-        this.#parts.webhooks.added(effect.row);
-        return;
-      case 'task.opened':
-        this.#parts.tasks.remember(effect.task, effect.instance);
-        return;
-      case 'completed':
-        this.#countEnd('engine_sequence_instances_completed_total', effect.sequence);
-        return;
-      case 'failed':
-        this.#countEnd('engine_sequence_instances_failed_total', effect.sequence);
-        this.#parts.writeLine(effect);
-        return;
-      case 'log':
-        this.#parts.writeLine(effect);
-        return;
-      case 'count':
-        this.#parts.meter.count(effect.counter, effect.by);
-        return;
-    }
-  }
-
-  /** Under no name when the plan has left memory meanwhile: nothing is read for a count. */
-  #countEnd(counter: NamedCounterName, sequence: string): void {
-    const { meter, plans } = this.#parts;
-    meter.countNamed(counter, plans.get(sequence)?.name ?? OTHER);
-  }
-
   // ---------------------------------------------------------------- timers
 
   #runSoon({ instance, rank, tenant }: DueTimer): void {
@@ -560,11 +473,6 @@ export class Shard {
   #wakeAt(at: UnixMs, timer: DueTimer): void {
     if (at > this.#deps.clock.now()) this.#parts.timers.committed(at, timer);
     else this.#runSoon(timer);
-  }
-
-  /** What is committed of one that is in memory. */
-  #timerOf(instance: string, rank: number): DueTimer {
-    return { instance, rank, tenant: this.#parts.instances.tenantOf(instance) };
   }
 
   /** Returns whether some may be left that are due. */
@@ -590,16 +498,6 @@ export class Shard {
         return;
     }
   }
-}
-
-/** Most replies have none of the other members, and then not even undefined ones: every one is cloned. */
-function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
-  const { request } = effect;
-  if (effect.kind === 'error') return { request, error: effect.error.toData() };
-  const { status, body, claims, fires, known } = effect;
-  if (fires) return { request, status, body, fires };
-  if (known !== undefined) return { request, status, body, known };
-  return claims === undefined ? { request, status, body } : { request, status, body, claims };
 }
 
 /** Timers handled in one turn; a herd of them takes several, with requests in between. */

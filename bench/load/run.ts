@@ -15,6 +15,7 @@ import { runPaths } from './paths.js';
 import { type BenchPostgres, startPostgres } from './postgres.js';
 import { runRelease } from './release.js';
 import { runTimers } from './timers.js';
+import { runWorkerLibrary } from './worker-library.js';
 
 /** What all parts share. */
 export interface LoadContext {
@@ -47,6 +48,7 @@ const PEERS: Part = { title: 'peers', run: runPeers };
 const PRESSURE: Part = { title: 'pressure', run: runPressure };
 const SCALE: Part = { title: 'scale', run: runScale };
 const EVENTS: Part = { title: 'events', run: runEvents };
+const WORKER: Part = { title: 'worker', run: runWorkerLibrary };
 const PATHS: Part = { title: 'paths', run: runPaths };
 
 /** Of rows whose run had a profile or counted statements: they tell where time goes, and are no measurement. */
@@ -75,6 +77,7 @@ export async function runLoad(
     if (options.timers) chosen.push(['timers', TIMERS]);
     if (options.release) chosen.push(['release', RELEASE]);
     if (options.events) chosen.push(['events', EVENTS]);
+    if (options.worker) chosen.push(['worker', WORKER]);
     if (options.paths.length + options.checks.length > 0) chosen.push(['paths', PATHS]);
     if (options.scale) chosen.push(['scale', SCALE]);
     if (options.peers.length > 0) chosen.push(['peers', PEERS]);

@@ -10,6 +10,7 @@ import path from 'node:path';
 /** Parts of paths, the slowest first. Each of these takes 10 s or more of a processor. */
 const SLOW = [
   'chaos/kill-loop',
+  'chaos/library-worker',
   'sim/seeds',
   'integration/webhooks-faults',
   'integration/two-engines-crash',
@@ -18,11 +19,13 @@ const SLOW = [
   'integration/continuity-migration-crash',
   'integration/two-engines',
   'integration/proxies',
+  'integration/python',
   'api/shards',
   'api/stream',
   'integration/start-refusals',
   'integration/start-signals',
   'integration/terminal',
+  'cli/commands',
   'api/concurrency-load',
   'integration/bench-smoke',
   'integration/pressure',

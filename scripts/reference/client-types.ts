@@ -66,18 +66,13 @@ export class TypeWriter {
   /** All components, and what is named here, in alphabetical order. */
   declarations(): string {
     const named = Object.entries(NAMED_HERE).map(([name, place]) => {
-      const schema = withoutNull(schemaAt(this.#schemas, place));
-      return [
-        name,
-        this.#declare(name, schema, place[0] === 'S' && place.startsWith('Step'), true),
-      ];
+      const isAsked = this.#asked.has(place.split('.')[0] ?? '');
+      return [name, this.#declare(name, schemaAt(this.#schemas, place), isAsked)] as const;
     });
-    const components = Object.entries(this.#schemas).map(([name, schema]) => [
-      name,
-      this.#declare(name, schema, this.#asked.has(name), false),
-    ]);
-    const all = [...named, ...components] as [name: string, text: string][];
-    return all
+    const components = Object.entries(this.#schemas).map(
+      ([name, schema]) => [name, this.#declare(name, schema, this.#asked.has(name))] as const,
+    );
+    return [...named, ...components]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([, text]) => text)
       .join('\n\n');
@@ -91,29 +86,30 @@ export class TypeWriter {
 
   /** The type of a schema where it stands in the text. */
   typeOf(schema: Schema, isAsked = false, indent = ''): string {
-    return this.#type(schema, isAsked, indent, true);
+    return this.#type(schema, isAsked, indent);
   }
 
-  #declare(name: string, schema: Schema, isAsked: boolean, isNamedHere: boolean): string {
+  #declare(name: string, schema: Schema, isAsked: boolean): string {
     const note = comment(String(schema.description ?? ''), '');
-    if (schema.properties === undefined || nonNullTypes(schema)[0] !== 'object') {
-      return `${note}export type ${name} = ${this.#type(schema, isAsked, '', !isNamedHere)};`;
+    if (schema.properties === undefined) {
+      return `${note}export type ${name} = ${this.#unnamed(schema, isAsked, '')};`;
     }
     const filled = this.#filling.has(name) ? FILLED : [];
     return `${note}export interface ${name} ${this.#fields(schema, isAsked, '', filled)}`;
   }
 
-  #type(schema: Schema, isAsked: boolean, indent: string, mayBeNamed: boolean): string {
+  #type(schema: Schema, isAsked: boolean, indent: string): string {
     if (schema.$ref !== undefined) return String(schema.$ref).split('/').at(-1) ?? '';
+    const what = bare(schema);
+    const name = what === undefined ? undefined : this.#names.get(what);
+    if (name === undefined) return this.#unnamed(schema, isAsked, indent);
+    return union([name, ...(acceptsNull(schema) ? ['null'] : [])]);
+  }
+
+  #unnamed(schema: Schema, isAsked: boolean, indent: string): string {
     const either = (schema.oneOf ?? schema.anyOf) as Schema[] | undefined;
-    const isNullable = [schema.type].flat().includes('null');
-    if (mayBeNamed) {
-      const what = bare(schema);
-      const name = what === undefined ? undefined : this.#names.get(what);
-      if (name !== undefined) return union([name, ...(acceptsNull(schema) ? ['null'] : [])]);
-    }
     if (either !== undefined) {
-      return union(either.map((one) => this.#type(one, isAsked, indent, true)));
+      return union(either.map((one) => this.#type(one, isAsked, indent)));
     }
     if (schema.enum !== undefined) return union((schema.enum as JsonValue[]).map(literal));
     if (schema.const !== undefined) return literal(schema.const);
@@ -122,13 +118,13 @@ export class TypeWriter {
       this.#typeNamed(type, schema, isAsked, indent),
     );
     if (types.length === 0) return isAsked ? 'unknown' : 'JsonValue';
-    return union([...types, ...(isNullable ? ['null'] : [])]);
+    return union([...types, ...([schema.type].flat().includes('null') ? ['null'] : [])]);
   }
 
   #typeNamed(type: string, schema: Schema, isAsked: boolean, indent: string): string {
     if (type === 'integer' || type === 'number') return 'number';
     if (type === 'array') {
-      const item = this.#type((schema.items ?? {}) as Schema, isAsked, indent, true);
+      const item = this.#type((schema.items ?? {}) as Schema, isAsked, indent);
       return `readonly ${/[ |]/.test(item) && !item.startsWith('{') ? `(${item})` : item}[]`;
     }
     if (type !== 'object') return type;
@@ -137,7 +133,7 @@ export class TypeWriter {
       return this.#fields(schema, isAsked, indent, []);
     }
     if (typeof rest === 'object' && rest !== null) {
-      return `{ readonly [name: string]: ${this.#type(rest as Schema, isAsked, indent, true)} }`;
+      return `{ readonly [name: string]: ${this.#type(rest as Schema, isAsked, indent)} }`;
     }
     return isAsked ? 'object' : 'JsonObject';
   }
@@ -147,7 +143,7 @@ export class TypeWriter {
     const lines = Object.entries(schema.properties as Schemas).map(([field, property]) => {
       const isFilled = filled.includes(field) && required.includes(field);
       const isRequired = required.includes(field) && !isFilled;
-      const type = this.#type(property, isAsked, `${indent}  `, true);
+      const type = this.#type(property, isAsked, `${indent}  `);
       const given =
         isRequired || !isAsked || type === 'unknown' ? type : union([type, 'undefined']);
       const note = comment(noteOf(property, isFilled), `${indent}  `);

@@ -2,6 +2,7 @@
 
 import { authorizationRegions } from './authorization.js';
 import { approvalRegions, blockRegions, stepRegions } from './blocks.js';
+import { cliRegions } from './cli.js';
 import { environmentRegions } from './environment.js';
 import { errorRegions } from './errors.js';
 import { failureRegions, waitRegions } from './failures.js';
@@ -20,6 +21,7 @@ import { stateRegions } from './states.js';
 export function referencePages(): Readonly<Record<string, Regions>> {
   return {
     'docs/authorization.md': authorizationRegions(),
+    'docs/cli.md': cliRegions(),
     'docs/reference/blocks.md': blockRegions(),
     'docs/reference/steps.md': stepRegions(),
     'docs/reference/approvals.md': approvalRegions(),

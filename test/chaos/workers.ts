@@ -1,15 +1,21 @@
 /**
- * The workers of a chaos run: the program of `examples/worker.ts`, as its users run it, with a
- * sender in between that enters in the ledger what polls returned and what the server accepted.
+ * The workers of a chaos run: the library, as its users run it, with a `fetch` in between that enters in the ledger
+ * what polls returned and what the server accepted.
  */
 
 import {
-  type Handler,
-  type JsonObject,
+  Client as EngineClient,
+  FatalError,
+  type HandlerFunction,
   RetryableError,
-  startWorker,
-} from '../../examples/worker.js';
-import type { TaskOutcome, TaskResult, TasksExchanged } from '../../schema/worker.js';
+  Worker,
+} from '../../client/src/index.js';
+import type {
+  ExchangeTasks,
+  TaskOutcome,
+  TaskResult,
+  TasksExchanged,
+} from '../../schema/worker.js';
 import { type Client, NoReplyError, type Reply } from '../helpers/client.js';
 import type { Gate } from './gate.js';
 import type { Ledger, TaskEnd } from './ledger.js';
@@ -25,9 +31,9 @@ const FAILED_ATTEMPTS_MAX = 2;
 
 /** Short, because each restart of the server is met by the next poll. */
 const POLL_WAIT_MS = 1_000;
-const RETRY_MS = 20;
-/** Below the silence of one second that the run's server allows. */
-const HEARTBEAT_MS = 300;
+/** The silence that the run's server allows. */
+const LEASE_MS = 1_000;
+const CONCURRENCY = 10;
 
 export interface WorkerWorld {
   readonly ledger: Ledger;
@@ -40,44 +46,63 @@ export function startChaosWorker(
   workerId: string,
   random: Random,
 ): { stop(): Promise<void> } {
-  return startWorker({
+  const client = new EngineClient({ url: ORIGIN, fetch: throughLedger(world) });
+  const worker = new Worker(client, {
     workerId,
-    heartbeatMs: HEARTBEAT_MS,
+    concurrency: CONCURRENCY,
+    leaseMs: LEASE_MS,
     pollWaitMs: POLL_WAIT_MS,
-    retryMs: RETRY_MS,
     handlers: { [WORK_HANDLER]: moodyHandler(workerId, random) },
-    async send(path, body, signal) {
-      await world.gate.passed();
-      const enter = beforeSending(world.ledger, body);
-      try {
-        const reply = await world.client.post(path, body, signal);
-        enter(reply);
-        return reply;
-      } catch (error) {
-        enter(error);
-        throw error;
-      }
-    },
+    complainAfterMs: 0,
+    // Every fault of the run is told there.
+    logger: { info: () => undefined, warn: () => undefined },
   });
+  void worker.start();
+  return worker;
+}
+
+/** Where the requests go is the client's of the run to know. */
+const ORIGIN = 'http://server';
+const PREFIX = `${ORIGIN}/api/v1`;
+
+function throughLedger(world: WorkerWorld) {
+  return async (url: string, { body, signal }: RequestInit): Promise<Response> => {
+    await world.gate.passed();
+    const exchange = JSON.parse(body as string) as ExchangeTasks;
+    const enter = beforeSending(world.ledger, exchange);
+    try {
+      const path = url.slice(PREFIX.length);
+      const reply = await world.client.post(path, exchange, signal ?? undefined);
+      enter(reply);
+      const headers = Object.entries(reply.headers).map(([name, value]) => [name, String(value)]);
+      return new Response(reply.text, {
+        status: reply.status,
+        headers: headers as [string, string][],
+      });
+    } catch (error) {
+      enter(error);
+      throw error;
+    }
+  };
 }
 
 /** Completes, fails for now or fails for good; the mark tells who made an output, and when. */
-function moodyHandler(workerId: string, random: Random): Handler {
+function moodyHandler(workerId: string, random: Random): HandlerFunction {
   let count = 0;
-  return async (task, tools) => {
+  return async (task, ctx) => {
     count += 1;
     const mark = `${workerId}-${count}`;
-    if (random.chance(CHECKPOINT_CHANCE)) await tools.checkpoint({ mark });
+    if (random.chance(CHECKPOINT_CHANCE)) await ctx.checkpoint({ mark });
     const mayFail = task.attempt < FAILED_ATTEMPTS_MAX;
     if (mayFail && random.chance(RETRYABLE_CHANCE)) throw new RetryableError('not today');
-    if (random.chance(PERMANENT_CHANCE)) throw new Error('never');
+    if (random.chance(PERMANENT_CHANCE)) throw new FatalError('never');
     return { mark };
   };
 }
 
 /** Enters the results, and returns what to do with the reply or with the error instead of one. */
-function beforeSending(ledger: Ledger, body: JsonObject): (outcome: unknown) => void {
-  const results = (body.results ?? []) as readonly TaskResult[];
+function beforeSending(ledger: Ledger, body: ExchangeTasks): (outcome: unknown) => void {
+  const results: readonly TaskResult[] = body.results ?? [];
   const ends = results.map((result) => enterEnd(ledger, result));
   return (told) => {
     const refuse = (end: TaskEnd | undefined) => {

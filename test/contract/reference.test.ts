@@ -9,6 +9,7 @@ import { BUILTIN_HANDLERS, HANDLER_PARAMS } from '../../schema/handlers.js';
 import { evaluated, toldTable } from '../../scripts/reference/evaluated.js';
 import { prettyJson, table } from '../../scripts/reference/markdown.js';
 import { referencePages } from '../../scripts/reference/pages.js';
+import { pythonFiles } from '../../scripts/reference/python.js';
 import { fillRegions } from '../../scripts/reference/regions.js';
 import { rowsFor, said } from '../../scripts/reference/rows.js';
 import { memberTable } from '../../scripts/reference/schema-tables.js';
@@ -53,6 +54,22 @@ describe('pages', () => {
       const params = Object.keys(HANDLER_PARAMS[name].properties);
       named(`${name}-parameters`, params);
     }
+  });
+});
+
+describe('the Python client', () => {
+  for (const [file, text] of Object.entries(pythonFiles())) {
+    test(`${file} is what the table of operations says: npm run generate writes it`, () => {
+      assert.ok(read(file) === text, `${file} is old`);
+    });
+  }
+
+  test('has the version of the server', () => {
+    const { version } = JSON.parse(read('package.json'));
+    assert.match(
+      read('clients/python/pyproject.toml'),
+      new RegExp(`^version = "${version}"$`, 'm'),
+    );
   });
 });
 

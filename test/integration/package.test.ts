@@ -15,6 +15,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -44,7 +45,7 @@ after(() => rmSync(folder, { recursive: true }));
 test('the package holds the program, its licences and its documentation, and nothing else', () => {
   for (const wanted of [
     ...['LICENSE', 'NOTICE', 'THIRD-PARTY-LICENSES.txt', 'README.md', 'CHANGELOG.md'],
-    ...['package.json', 'dist/server/main.js', 'src/db/migrations/0000_engine.sql'],
+    ...['package.json', 'dist/server/cli.js', 'src/db/migrations/0000_engine.sql'],
     ...['docs/openapi.json', 'docs/reference/README.md'],
   ]) {
     assert.ok(files.includes(wanted), wanted);
@@ -77,7 +78,9 @@ test('the command of the package starts a server in a folder without the reposit
   const { bin } = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')) as {
     bin: Record<string, string>;
   };
-  await startsAndStops(home, [process.execPath, path.join(installed, bin[NAME] ?? '')]);
+  const program = [process.execPath, path.join(installed, bin[NAME] ?? '')];
+  await startsAndStops(home, [...program, 'start']);
+  await developsIn(home, program);
 });
 
 test('npm installs the package with all that it needs, and its command starts a server', async (t) => {
@@ -87,7 +90,8 @@ test('npm installs the package with all that it needs, and its command starts a 
   await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], {
     cwd: home,
   });
-  await startsAndStops(home, [path.join(home, 'node_modules/.bin', NAME)]);
+  await startsAndStops(home, [path.join(home, 'node_modules/.bin', NAME), 'start']);
+  await developsIn(home, ['npx', NAME]);
 });
 
 /** On the embedded database under the folder itself, which is where the program is told nothing else. */
@@ -122,4 +126,38 @@ async function startsAndStops(
   child.kill('SIGTERM');
   assert.deepEqual(await closed, [0, null], output);
   assert.ok(existsSync(path.join(home, 'data/postgres/PG_VERSION')));
+}
+
+/** `dev`, as a newcomer says it: a definition is saved, and an instance of it runs to its end. */
+async function developsIn(home: string, [program = '', ...args]: readonly string[]): Promise<void> {
+  const inherited = Object.entries(process.env).filter(([name]) => /^(PATH|HOME)$/.test(name));
+  const env = { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: home };
+  mkdirSync(path.join(home, 'sequences'));
+  writeFileSync(
+    path.join(home, 'sequences/hello.yaml'),
+    'name: hello\nblocks:\n  - { type: step, id: greet, handler: log, params: { message: hi } }\n',
+  );
+  // A group of its own: npx has the program as its child.
+  const child = spawn(program, [...args, 'dev', '--port', '0'], { cwd: home, env, detached: true });
+  let output = '';
+  const isApplied = new Promise<void>((resolve) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString('utf8');
+        if (output.includes('hello v1: created')) resolve();
+      });
+    }
+  });
+  const closed = once(child, 'close');
+  await Promise.race([isApplied, closed]);
+  const [, url = ''] = /ENGINE_URL=(\S+)/.exec(output) ?? [];
+  assert.notEqual(url, '', output);
+  const start = [...args, 'instances', 'start', 'hello', '--wait'];
+  const { stdout } = await run(program, start, {
+    cwd: home,
+    env: { ...env, ENGINE_URL: url, ENGINE_TENANT: 'demo' },
+  });
+  assert.match(stdout, /completed/);
+  process.kill(-(child.pid ?? 0), 'SIGINT');
+  await closed;
 }

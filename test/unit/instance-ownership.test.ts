@@ -70,7 +70,7 @@ function sourcesOf({ plans, ended = [], checkpoint }: World): Sources {
     } as unknown as Rows,
     plans: {
       deletions: 0,
-      load: async (id: string) => plans[id] && { id, tenantId: TENANT, plan: plans[id] },
+      seek: async (id: string) => plans[id] && { id, tenantId: TENANT, plan: plans[id] },
       compile: async (id: string) => plans[id] && { ok: true, plan: plans[id] },
       checkUsable: () => undefined,
     } as unknown as Plans,

@@ -87,8 +87,8 @@ test('the manifest can be published under the licence of the repository', () => 
   const manifest = JSON.parse(read('package.json')) as Manifest;
   assert.equal(manifest.license, 'Apache-2.0');
   assert.equal(manifest.private, undefined);
-  assert.deepEqual(manifest.bin, { 'durable-workflow-engine': 'dist/server/main.js' });
-  assert.match(read('src/main.ts'), /^#!\/usr\/bin\/env node\n/);
+  assert.deepEqual(manifest.bin, { 'durable-workflow-engine': 'dist/server/cli.js' });
+  assert.match(read('cli/cli.ts'), /^#!\/usr\/bin\/env node\n/);
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0, January 2004[\s\S]+END OF TERMS/);
   assert.match(read('NOTICE'), /THIRD-PARTY-LICENSES\.txt/);
 });

@@ -8,6 +8,8 @@ const SILENCE_MS_MAX = 60_000;
 
 export interface Reading {
   readonly signal?: AbortSignal | undefined;
+  /** The connection is there. */
+  readonly onOpen?: (() => void) | undefined;
   /** Told of every id, also of one that comes without an event. */
   readonly onId?: ((id: string) => void) | undefined;
 }
@@ -18,12 +20,13 @@ export interface Reading {
  */
 export async function* eventsOf(
   body: ReadableStream<Uint8Array>,
-  { signal, onId }: Reading = {},
+  { signal, onOpen, onId }: Reading = {},
 ): AsyncGenerator<StreamEvent> {
   const reader = body.getReader();
   const give = () => void reader.cancel().catch(() => undefined);
   signal?.addEventListener('abort', give, { once: true });
   try {
+    onOpen?.();
     let id = '';
     let event = '';
     let data: string[] = [];

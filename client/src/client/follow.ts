@@ -89,8 +89,10 @@ export async function* followChanges(
   { since, ...options }: FollowChangesOptions,
 ): AsyncGenerator<Change> {
   let cursor = since instanceof Date ? cursorAt(since) : since;
-  const connect = ({ signal }: Reading) =>
-    open({ cursor }, { signal, onId: (id) => (cursor = id) });
+  const onId = (id: string) => {
+    cursor = id;
+  };
+  const connect = (reading: Reading) => open({ cursor }, { ...reading, onId });
   for await (const { data, id } of reconnecting(connect, options)) {
     yield { ...(JSON.parse(data) as AuditEntry), cursor: id };
   }
@@ -119,12 +121,13 @@ async function* reconnecting(
   for (let tries = 0; ; tries++) {
     let waitMs: number | undefined;
     try {
-      for await (const event of connect({ signal })) {
+      const onOpen = () => {
         hasBeenThere = true;
+      };
+      for await (const event of connect({ signal, onOpen })) {
         tries = 0;
         yield event;
       }
-      hasBeenThere = true;
     } catch (error) {
       if (signal?.aborted) return;
       if (!hasBeenThere || !isPassing(error) || tries >= retries) throw error;

@@ -1,0 +1,135 @@
+/**
+ * Changes of many instances: the server counts first, the person is asked, and the job behind the answer is
+ * followed. One command changes as many as one job may, and says so where there may be more: whoever has
+ * agreed to a number gets no more than that.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type { BatchAction, BatchActionResult, BulkJob } from '../client/src/index.js';
+import { CommandError, EXIT, type ExitCode, usageError } from './exit.js';
+import type { Session } from './session.js';
+
+/** As many as one request may ask for. */
+const JOB_MAX = 10_000;
+const POLL_MS = { min: 50, max: 1_000 } as const;
+
+export interface ManyChange {
+  readonly action: BatchAction['action'];
+  readonly filter: BatchAction['filter'];
+  readonly signalType?: string;
+  readonly payload?: unknown;
+  /** Of the sentence `5 instances would be cancelled`. */
+  readonly done: string;
+  /** The person has agreed beforehand. */
+  readonly isAgreed: boolean;
+  readonly isDryRun: boolean;
+}
+
+interface Counts {
+  matched: number;
+  applied: number;
+  skipped: number;
+  failed: number;
+}
+
+/** @throws CommandError when nobody agrees */
+export async function changeMany(session: Session, change: ManyChange): Promise<ExitCode> {
+  const { out } = session;
+  const body: BatchAction = {
+    filter: change.filter,
+    action: change.action,
+    limit: JOB_MAX,
+    ...(change.signalType === undefined ? {} : { signal_type: change.signalType }),
+    ...(change.payload === undefined ? {} : { payload: change.payload }),
+  };
+  const counted = await countOf(session, body);
+  if (change.isDryRun) {
+    if (out.isJson) out.json(counted);
+    else out.line(`${instances(counted.applied)} would be ${change.done}.`);
+    return EXIT.ok;
+  }
+  if (counted.applied > 0) await agreed(session, change, counted);
+  const total = counted.applied === 0 ? counted : await runJob(session, body, counted, change.done);
+  if (out.isJson) out.json(total);
+  else out.line(resultText(total, change.done));
+  if (total.matched >= JOB_MAX) out.note('There may be more: the same command goes on with them.');
+  return total.failed > 0 ? EXIT.failed : EXIT.ok;
+}
+
+/** @throws CommandError */
+async function agreed(
+  { asker }: Session,
+  { isAgreed, done }: ManyChange,
+  counted: Counts,
+): Promise<void> {
+  if (isAgreed) return;
+  const what = instances(counted.applied);
+  if (asker.isThere) return asker.confirm(`${what} will be ${done}. Go on?`);
+  throw usageError(
+    `${what} would be ${done}, and nobody is there to agree`,
+    'Give --yes to do it, or --dry-run to count only.',
+  );
+}
+
+function resultText({ applied, skipped, failed }: Counts, done: string): string {
+  const rest = [
+    ...(skipped > 0 ? [`${skipped.toLocaleString('en')} were skipped`] : []),
+    ...(failed > 0 ? [`${failed.toLocaleString('en')} refused`] : []),
+  ];
+  return `${[`${instances(applied)} ${done}`, ...rest].join(', ')}.`;
+}
+
+async function countOf({ client }: Session, body: BatchAction): Promise<Counts> {
+  const counted = await client.instances.batchAction({ ...body, dry_run: true });
+  return countsOf(isJob(counted) ? await ended(client, counted) : counted);
+}
+
+const instances = (count: number): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? 'instance' : 'instances'}`;
+
+async function runJob(
+  { client, out }: Session,
+  body: BatchAction,
+  counted: Counts,
+  done: string,
+): Promise<Counts> {
+  const answer = await client.instances.batchAction(body, { query: { async: true } });
+  if (!isJob(answer)) return countsOf(answer);
+  const show = (job: BulkJob) => {
+    const share = Math.min(job.matched / Math.max(counted.matched, 1), 1);
+    const percent = Math.floor(share * 100);
+    out.progress(
+      `${percent} % · ${instances(job.applied)} ${done} · job ${job.id} goes on if you leave`,
+    );
+  };
+  const job = await ended(client, answer, show);
+  out.endProgress();
+  return countsOf(job);
+}
+
+async function ended(
+  client: Session['client'],
+  job: BulkJob,
+  onProgress: (job: BulkJob) => void = () => undefined,
+): Promise<BulkJob> {
+  let seen = job;
+  for (let waitMs: number = POLL_MS.min; OPEN.has(seen.state); ) {
+    onProgress(seen);
+    await pause(waitMs);
+    waitMs = Math.min(waitMs * 2, POLL_MS.max);
+    seen = await client.bulkJobs.get(seen.id);
+  }
+  if (seen.state === 'completed') return seen;
+  throw new CommandError('failed', `job ${seen.id} ${seen.state}: ${seen.error ?? 'by request'}`);
+}
+
+const OPEN: ReadonlySet<BulkJob['state']> = new Set(['running', 'cancelling']);
+
+const isJob = (answer: BatchActionResult | BulkJob): answer is BulkJob => 'operation' in answer;
+
+const countsOf = ({ matched, applied, skipped, failed }: Counts): Counts => ({
+  matched,
+  applied,
+  skipped,
+  failed,
+});

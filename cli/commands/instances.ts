@@ -1,0 +1,453 @@
+/** Commands for instances: start, look, follow, change. */
+
+import type { TaskInstance, TreeNode } from '../../client/src/index.js';
+import type { InstanceState } from '../../src/core/states.js';
+import { changeMany, type ManyChange } from '../bulk.js';
+import {
+  type Argument,
+  type Command,
+  type Given,
+  listing,
+  type Option,
+  showing,
+} from '../command.js';
+import { CommandError, type ExitCode, exitOf, usageError } from '../exit.js';
+import { followInstance } from '../follow.js';
+import { jsonOf, objectOf } from '../json-input.js';
+import { sequenceNames } from '../sequence-names.js';
+import type { Session } from '../session.js';
+import { ago, type Column, durationText, memberText, toned } from '../table.js';
+import { toneOf } from '../tones.js';
+import {
+  NAMESPACE_OPTION,
+  SELECTION_OPTIONS,
+  STATE_OPTION,
+  selectionOf,
+  statesOf,
+  timeOf,
+} from './selection.js';
+
+const ID: Argument = { name: 'id', about: 'Of an instance.' };
+
+/** With what people call its sequence. */
+interface Listed extends TaskInstance {
+  readonly called?: string;
+}
+
+const COLUMNS: readonly Column<Listed>[] = [
+  { head: 'ID', text: ({ id }) => id, isWhole: true },
+  { head: 'STATE', text: ({ state }) => state, tone: ({ state }) => toneOf(state), isWhole: true },
+  { head: 'SEQUENCE', text: ({ called, sequence_id }) => called ?? sequence_id },
+  { head: 'CREATED', text: ({ created_at }, now) => ago(created_at, now) },
+  { head: 'UPDATED', text: ({ updated_at }, now) => ago(updated_at, now) },
+  { head: 'FAILURE', text: ({ failure }) => failure?.message ?? '-' },
+  { head: 'NAMESPACE', text: ({ namespace }) => namespace },
+];
+
+/** The dead letter queue says first why. */
+export const FAILED_COLUMNS: readonly Column<Listed>[] = [
+  { head: 'ID', text: ({ id }) => id, isWhole: true },
+  { head: 'FAILED', text: ({ failure, updated_at }, now) => ago(failure?.at ?? updated_at, now) },
+  { head: 'SEQUENCE', text: ({ called, sequence_id }) => called ?? sequence_id },
+  { head: 'BLOCK', text: ({ failure }) => failure?.path ?? failure?.block_id ?? '-' },
+  { head: 'FAILURE', text: ({ failure }) => failure?.message ?? '-' },
+];
+
+export const withNames = async (
+  session: Session,
+  items: readonly TaskInstance[],
+): Promise<Listed[]> => {
+  const names = await sequenceNames(session, items);
+  return items.map((item) => ({
+    ...item,
+    called: names.get(item.sequence_id) ?? item.sequence_id,
+  }));
+};
+
+// ---------------------------------------------------------------- start
+
+const START_OPTIONS: readonly Option[] = [
+  {
+    flags: '--data <json>',
+    about: 'The data that it begins with: JSON, @file or - for the standard input.',
+  },
+  { flags: '--config <json>', about: 'The config that it begins with, in the same forms.' },
+  NAMESPACE_OPTION,
+  {
+    flags: '--sequence-version <n>',
+    about: 'This version; without it the newest that is in force.',
+  },
+  {
+    flags: '--key <text>',
+    about: 'Idempotency key: an instance that has it already is not made again.',
+  },
+  { flags: '--metadata <name=value>', about: 'May be repeated.', isMany: true },
+  {
+    flags: '--priority <word>',
+    about: 'Normal unless given.',
+    choices: ['low', 'normal', 'high', 'critical'],
+  },
+  { flags: '--at <time>', about: 'Start then: RFC 3339.' },
+  { flags: '--concurrency-key <text>', about: 'Shares its slots with others of this key.' },
+  { flags: '--max-concurrency <n>', about: 'How many of them run at once.' },
+  { flags: '--dry-run', about: 'Nothing outside is touched: steps say what they would do.' },
+  { flags: '--wait', about: 'Follow it to its end; 1 unless it completes.' },
+];
+
+async function start(session: Session, given: Given): Promise<ExitCode | undefined> {
+  const { out, client, tenant } = session;
+  const data = objectOf(given.text('data'), '--data');
+  const config = objectOf(given.text('config'), '--config');
+  const optional = {
+    version: given.count('sequence-version'),
+    context: data === undefined && config === undefined ? undefined : { data, config },
+    metadata: given.pairs('metadata'),
+    priority: given.text('priority') as 'normal' | undefined,
+    next_fire_at: timeOf(given.text('at'), 'at', Date.now()),
+    concurrency_key: given.text('concurrency-key'),
+    max_concurrency: given.count('max-concurrency'),
+    idempotency_key: given.text('key'),
+    dry_run: given.flag('dry-run') || undefined,
+  };
+  const created = await client.instances.create({
+    tenant_id: tenant,
+    namespace: given.text('namespace') ?? 'default',
+    sequence: given.arg(),
+    ...optional,
+  });
+  if (given.flag('wait')) {
+    if (out.isJson) out.jsonLine({ type: 'created', ...created });
+    else out.note(created.id);
+    return followInstance(session, created.id);
+  }
+  if (out.isJson) out.json(created);
+  else {
+    if (created.deduplicated) out.note('It was there already.');
+    out.line(created.id);
+  }
+  return undefined;
+}
+
+// ---------------------------------------------------------------- tree and explanation
+
+export function treeLines({ out }: Session, nodes: readonly TreeNode[]): string[] {
+  const children = new Map<string, TreeNode[]>();
+  for (const node of nodes) {
+    const parent = node.parent_id ?? '';
+    children.set(parent, [...(children.get(parent) ?? []), node]);
+  }
+  const width = Math.max(0, ...nodes.map(({ state }) => state.length));
+  const below = (parent: string, depth: number): string[] =>
+    (children.get(parent) ?? []).flatMap((node) => {
+      const branch = node.branch_index === null ? '' : `[${node.branch_index}] `;
+      const items = node.items === undefined ? '' : ` ${node.items.ended}/${node.items.total}`;
+      const took =
+        node.started_at === null || node.completed_at === null
+          ? ''
+          : ` ${out.paint.dim(lengthOf(node.started_at, node.completed_at))}`;
+      const child = node.child_instance_id === undefined ? '' : ` → ${node.child_instance_id}`;
+      const state = toned(node.state.padEnd(width), toneOf(node.state), out.paint);
+      const name = `${branch}${memberText(node.block_id)} ${out.paint.dim(node.block_type)}`;
+      return [
+        `${state}  ${'  '.repeat(depth)}${name}${items}${took}${child}`,
+        ...below(node.id, depth + 1),
+      ];
+    });
+  return below('', 0);
+}
+
+function lengthOf(from: string, to: string): string {
+  const ms = Date.parse(to) - Date.parse(from);
+  return ms < 1_000 ? `${ms}ms` : durationText(ms);
+}
+
+const explain = showing({
+  name: 'instances explain',
+  summary: 'Say what an instance is doing, what it waits for, and what can be done.',
+  args: [ID],
+  ask: ({ client }, given) => client.instances.explain(given.arg()),
+  lines: ({ out }, told) => [
+    `${toned(told.state, toneOf(told.state), out.paint)} since ${told.since}`,
+    memberText(told.summary),
+    ...(told.waiting_for.length === 0 ? [] : ['', out.paint.dim('Waits for')]),
+    ...told.waiting_for.map((wait) => `  ${wait.kind.padEnd(10)} ${memberText(wait.summary)}`),
+    ...(told.next.length === 0 ? [] : ['', out.paint.dim('What can be done')]),
+    ...told.next.map((next) => `  ${next.action.padEnd(10)} ${memberText(next.why)}`),
+  ],
+});
+
+// ---------------------------------------------------------------- changes of one or many
+
+const AGREED_OPTIONS: readonly Option[] = [
+  { flags: '--all', about: 'Every instance of the tenant that this concerns.' },
+  { flags: '--dry-run', about: 'Count only.' },
+  { flags: '--yes', about: 'Do not ask.' },
+];
+
+type Action = ManyChange['action'];
+
+/** Of instances that are named, or of all that options select. */
+export function changing(
+  row: Pick<Command, 'name' | 'summary' | 'args' | 'options'> & {
+    readonly action: Action;
+    readonly done: string;
+    /** Of one instance. */
+    readonly one: (session: Session, id: string, given: Given) => Promise<unknown>;
+    /** Those that it concerns: others would count, and take the place of some that it concerns. */
+    readonly states: readonly InstanceState[];
+    readonly many?: (given: Given) => Pick<ManyChange, 'signalType' | 'payload'>;
+    /** Where the ids begin. */
+    readonly idsAt?: number;
+  },
+): Command {
+  const { action, done, one, states, many, idsAt = 0, ...words } = row;
+  const hasStates = states.length > 1;
+  return {
+    ...words,
+    args: [
+      ...(words.args ?? []),
+      {
+        name: 'ids',
+        about: 'Of instances; without one, options select them.',
+        isOptional: true,
+        isMany: true,
+      },
+    ],
+    options: [
+      ...(words.options ?? []),
+      ...(hasStates ? [STATE_OPTION] : []),
+      ...SELECTION_OPTIONS,
+      ...AGREED_OPTIONS,
+    ],
+    run: async (session, given) => {
+      const ids = given.rest(idsAt);
+      const selection = { ...selectionOf(given, Date.now()), ...statesFilter(given) };
+      const isSelected = Object.keys(selection).length > 0;
+      if (ids.length > 0) {
+        if (isSelected || given.flag('all')) {
+          throw usageError('give ids, or options that select instances, not both');
+        }
+        if (given.flag('dry-run'))
+          throw usageError('--dry-run counts what options select, not ids');
+        return changeEach(session, ids, done, given, one);
+      }
+      if (!isSelected && !given.flag('all')) {
+        throw usageError(
+          'no instance was named and nothing selects any',
+          'Give ids, or options such as --sequence, or --all.',
+        );
+      }
+      return changeMany(session, {
+        action,
+        done,
+        filter: { states, ...selection },
+        isAgreed: given.flag('yes'),
+        isDryRun: given.flag('dry-run'),
+        ...many?.(given),
+      });
+    },
+  };
+}
+
+function statesFilter(given: Given): { readonly states?: readonly InstanceState[] } {
+  const states = statesOf(given);
+  return states === undefined ? {} : { states };
+}
+
+/** One after the other; what is refused does not keep the others from their turn. */
+async function changeEach(
+  session: Session,
+  ids: readonly string[],
+  done: string,
+  given: Given,
+  one: (session: Session, id: string, given: Given) => Promise<unknown>,
+): Promise<ExitCode | undefined> {
+  const { out } = session;
+  const answers: unknown[] = [];
+  let exit: ExitCode | undefined;
+  for (const id of ids) {
+    try {
+      answers.push(await one(session, id, given));
+      if (!out.isJson) out.line(`${id} ${done}`);
+    } catch (error) {
+      exit = exitOf(error);
+      if (exit === undefined || ids.length === 1) throw error;
+      out.failure(`${id}: ${(error as Error).message}`);
+    }
+  }
+  if (out.isJson) out.json(ids.length === 1 ? answers[0] : answers);
+  return exit;
+}
+
+const signalOne =
+  (type: string) =>
+  ({ client }: Session, id: string) =>
+    client.instances.signal(id, { signal_type: type });
+
+export const retryOne = ({ client }: Session, id: string) => client.instances.retry(id);
+const cancelOne = signalOne('cancel');
+
+/** Of the dead letter queue only: a live instance is not given up by a wrong id. */
+export async function giveUpOne(session: Session, id: string): Promise<unknown> {
+  const { state } = await session.client.instances.get(id);
+  if (state === 'failed') return cancelOne(session, id);
+  throw new CommandError('refused', `instance ${id} is ${state}, not in the dead letter queue`);
+}
+
+const signal = changing({
+  name: 'instances signal',
+  summary: 'Send a signal: pause, resume, cancel, update_context, or a name of your own.',
+  args: [{ name: 'signal', about: 'One of those words, or the name of a custom signal.' }],
+  options: [
+    {
+      flags: '--payload <json>',
+      about: 'What the signal carries: JSON, @file or - for the standard input.',
+    },
+  ],
+  action: 'signal',
+  states: ['scheduled', 'running', 'waiting', 'paused', 'failed'],
+  done: 'sent the signal',
+  idsAt: 1,
+  one: ({ client }, id, given) =>
+    client.instances.signal(id, { signal_type: signalType(given.arg()), ...payloadOf(given) }),
+  many: (given) => {
+    const type = signalType(given.arg());
+    if (!type.startsWith('custom:')) {
+      throw usageError(
+        `many are not sent ${type} by signal`,
+        'instances pause, resume and cancel do that.',
+      );
+    }
+    return { signalType: type.slice('custom:'.length), ...payloadOf(given) };
+  },
+});
+
+const BUILT_IN_SIGNALS: ReadonlySet<string> = new Set([
+  'pause',
+  'resume',
+  'cancel',
+  'update_context',
+]);
+
+function signalType(word: string): string {
+  return BUILT_IN_SIGNALS.has(word) || word.startsWith('custom:') ? word : `custom:${word}`;
+}
+
+function payloadOf(given: Given): { payload?: unknown } {
+  const text = given.text('payload');
+  return text === undefined ? {} : { payload: jsonOf(text, '--payload') };
+}
+
+// ---------------------------------------------------------------- migrate
+
+const migrate: Command = {
+  name: 'instances migrate',
+  summary: 'Have instances go over to another version of their sequence, where that is safe.',
+  args: [{ name: 'ids', about: 'Of instances.', isMany: true }],
+  options: [
+    { flags: '--to <id>', about: 'The id of the version to go over to.' },
+    { flags: '--to-version <n>', about: 'The number of that version, in place of its id.' },
+    { flags: '--approved', about: 'Also where the verdict asks for an approval.' },
+    { flags: '--dry-run', about: 'Say what would become of them only.' },
+  ],
+  run: async (session, given) => {
+    const { out, client } = session;
+    const version = given.count('to-version');
+    const target = given.text('to');
+    if ((version === undefined) === (target === undefined)) {
+      throw usageError('give --to ID or --to-version N, one of them');
+    }
+    const answers = [];
+    for (const id of given.rest()) {
+      const answer = await client.migrations.migrate(id, {
+        ...(version === undefined ? { target_sequence_id: target } : { version }),
+        approved: given.flag('approved'),
+        dry_run: given.flag('dry-run'),
+      });
+      answers.push(answer);
+      if (out.isJson) continue;
+      const where = `version ${answer.from.version} → ${answer.to.version}`;
+      out.line(
+        `${id} ${answer.migrated ? 'migrated' : 'not migrated'}: ${where}, ${answer.verdict}`,
+      );
+      for (const { summary, remedy } of answer.findings) out.line(`  ${summary}: ${remedy}`);
+    }
+    if (out.isJson) out.json(answers.length === 1 ? answers[0] : answers);
+    return undefined;
+  },
+};
+
+// ---------------------------------------------------------------- the rows
+
+export const INSTANCE_COMMANDS: readonly Command[] = [
+  {
+    name: 'instances start',
+    summary: 'Start an instance of a sequence by its name; prints its id.',
+    args: [{ name: 'sequence', about: 'The name of a sequence.' }],
+    options: START_OPTIONS,
+    run: start,
+  },
+  listing<TaskInstance>({
+    name: 'instances list',
+    summary: 'List instances, newest first.',
+    options: [STATE_OPTION, ...SELECTION_OPTIONS],
+    columns: COLUMNS,
+    completed: withNames,
+    ask: ({ client }, given, limit) =>
+      client.instances.list({ ...selectionOf(given, Date.now()), state: statesOf(given), limit }),
+  }),
+  showing({
+    name: 'instances get',
+    summary: 'Show an instance.',
+    args: [ID],
+    ask: ({ client }, given) => client.instances.get(given.arg()),
+  }),
+  showing({
+    name: 'instances tree',
+    summary: 'Show the execution tree of an instance.',
+    args: [ID],
+    ask: ({ client }, given) => client.instances.tree(given.arg()),
+    lines: treeLines,
+  }),
+  {
+    name: 'instances watch',
+    summary: 'Follow the states and outputs of an instance until it ends; 1 unless it completes.',
+    args: [ID],
+    run: (session, given) => followInstance(session, given.arg()),
+  },
+  explain,
+  signal,
+  changing({
+    name: 'instances pause',
+    summary: 'Let nothing new start.',
+    action: 'pause',
+    states: ['scheduled', 'running', 'waiting'],
+    done: 'paused',
+    one: signalOne('pause'),
+  }),
+  changing({
+    name: 'instances resume',
+    summary: 'Let paused instances go on.',
+    action: 'resume',
+    states: ['paused'],
+    done: 'resumed',
+    one: signalOne('resume'),
+  }),
+  changing({
+    name: 'instances cancel',
+    summary: 'End instances, with what their definitions do at the end.',
+    action: 'cancel',
+    states: ['scheduled', 'running', 'waiting', 'paused'],
+    done: 'cancelled',
+    one: cancelOne,
+  }),
+  changing({
+    name: 'instances retry',
+    summary: 'Run failed instances again from where they failed.',
+    action: 'retry',
+    done: 'retried',
+    states: ['failed'],
+    one: retryOne,
+  }),
+  migrate,
+];

@@ -1,0 +1,81 @@
+/** Commands for keys of tenants; they take the root key. */
+
+import type { ApiKey, MintKey } from '../../client/src/index.js';
+import { acting, type Command, listing } from '../command.js';
+import { usageError } from '../exit.js';
+import { ago, memberText } from '../table.js';
+
+type Capability = MintKey['capabilities'][number];
+
+/** All of them, as the compiler sees to; the schemas that list them take long to load. */
+const CAPABILITIES = Object.keys({
+  operator: true,
+  worker: true,
+  device: true,
+  publisher: true,
+  approver: true,
+  auditor: true,
+  starter: true,
+  secrets: true,
+} satisfies Record<Capability, true>);
+
+export const KEY_COMMANDS: readonly Command[] = [
+  {
+    name: 'keys create',
+    summary:
+      'Make a key for the tenant. Its secret is printed this once, alone on standard output.',
+    args: [{ name: 'name', about: 'Whose key it is, for people.' }],
+    options: [
+      {
+        flags: '--can <capabilities>',
+        about: 'What it may do.',
+        choices: CAPABILITIES,
+        isMany: true,
+      },
+      { flags: '--expires-at <time>', about: 'RFC 3339; never unless given.' },
+    ],
+    run: async (session, given) => {
+      const { out, client, tenant } = session;
+      const capabilities = given.texts('can') as readonly Capability[];
+      if (capabilities.length === 0) throw usageError('--can is missing: say what the key may do');
+      const minted = await client.apiKeys.mint({
+        tenant_id: tenant,
+        name: given.arg(),
+        capabilities,
+        expires_at: given.text('expires-at'),
+      });
+      if (out.isJson) out.json(minted);
+      else {
+        out.note(
+          `${minted.id} may be ${capabilities.join(', ')} of ${memberText(minted.tenant_id)}.`,
+        );
+        out.line(minted.secret);
+      }
+      return undefined;
+    },
+  },
+  listing<ApiKey>({
+    name: 'keys list',
+    summary: 'List the keys of the tenant, oldest first.',
+    columns: [
+      { head: 'ID', text: ({ id }) => id, isWhole: true },
+      { head: 'NAME', text: ({ name }) => name || '-' },
+      { head: 'CAN', text: ({ capabilities }) => capabilities.join(', ') },
+      {
+        head: 'STATE',
+        text: ({ revoked }) => (revoked ? 'revoked' : 'in force'),
+        tone: ({ revoked }) => (revoked ? 'quiet' : undefined),
+      },
+      { head: 'USED', text: ({ last_used_at }, now) => ago(last_used_at, now) },
+      { head: 'EXPIRES', text: ({ expires_at }, now) => ago(expires_at, now) },
+    ],
+    ask: ({ client, tenant }, _given, limit) => client.apiKeys.list({ tenant_id: tenant, limit }),
+  }),
+  acting({
+    name: 'keys revoke',
+    summary: 'Revoke a key, at once and for good.',
+    args: [{ name: 'id', about: 'Of a key: ak_…' }],
+    ask: ({ client }, given) => client.apiKeys.revoke(given.arg()),
+    said: (_, given) => `${memberText(given.arg())} is revoked.`,
+  }),
+];

@@ -1,0 +1,118 @@
+/** Commands for profiles: which server, which tenant, which key, under a name. */
+
+import type { Command } from '../command.js';
+import { checkedUrl, keyInFile } from '../connection.js';
+import { usageError } from '../exit.js';
+import {
+  checkProfileName,
+  type Profile,
+  type Profiles,
+  profileOf,
+  readProfiles,
+  writeProfiles,
+} from '../profiles.js';
+import type { Session } from '../session.js';
+
+/** As it is shown: whether there is a key, never which. */
+interface Listed {
+  readonly name: string;
+  readonly url: string;
+  readonly tenant: string | null;
+  readonly has_key: boolean;
+  readonly current: boolean;
+}
+
+const NAME = { name: 'name', about: 'Of a profile.', completes: 'profiles' } as const;
+
+function listed({ current, profiles }: Profiles): Listed[] {
+  return Object.entries(profiles).map(([name, { url, tenant, api_key }]) => ({
+    name,
+    url,
+    tenant: tenant ?? null,
+    has_key: api_key !== undefined,
+    current: name === current,
+  }));
+}
+
+/** From a file, or asked for; with neither the profile has none. */
+async function keyFor({ options, asker }: Session): Promise<string | undefined> {
+  const { keyFile } = options;
+  const inFile = keyInFile(keyFile, '--key-file');
+  if (inFile !== undefined) return inFile.value;
+  if (!asker.isThere) return undefined;
+  return (await asker.secret('Key (is not shown; empty for none)')) || undefined;
+}
+
+export const PROFILE_COMMANDS: readonly Command[] = [
+  {
+    name: 'profiles add',
+    summary:
+      'Keep --url, --tenant and a key under a name. The key is asked for, or read from --key-file.',
+    args: [{ name: 'name', about: 'Letters, digits, dots, hyphens and underscores.' }],
+    run: async (session, given) => {
+      const { out, options, profilesFile } = session;
+      const name = given.arg();
+      checkProfileName(name);
+      if (options.url === undefined)
+        throw usageError('--url is missing: the address of the server');
+      const url = checkedUrl(options.url);
+      const before = readProfiles(profilesFile);
+      const profile: Profile = { url, tenant: options.tenant, api_key: await keyFor(session) };
+      writeProfiles(profilesFile, {
+        current: before.current ?? name,
+        profiles: { ...before.profiles, [name]: profile },
+      });
+      out.note(`The profile ${name} is kept in ${profilesFile}.`);
+      return undefined;
+    },
+  },
+  {
+    name: 'profiles list',
+    summary: 'List the profiles.',
+    run: async ({ out, profilesFile }) => {
+      const all = listed(readProfiles(profilesFile));
+      if (out.isJson) out.json(all);
+      else {
+        out.table(
+          [
+            { head: 'NAME', text: ({ name, current }) => `${current ? '* ' : '  '}${name}` },
+            { head: 'URL', text: ({ url }) => url },
+            { head: 'TENANT', text: ({ tenant }) => tenant ?? '-' },
+            { head: 'KEY', text: ({ has_key }) => (has_key ? 'yes' : 'no') },
+          ],
+          all,
+        );
+      }
+      return undefined;
+    },
+  },
+  {
+    name: 'profiles use',
+    summary: 'Use a profile from now on where none is named.',
+    args: [NAME],
+    run: async ({ out, profilesFile }, given) => {
+      const all = readProfiles(profilesFile);
+      profileOf(all, given.arg());
+      writeProfiles(profilesFile, { ...all, current: given.arg() });
+      out.note(`The profile ${given.arg()} is used from now on.`);
+      return undefined;
+    },
+  },
+  {
+    name: 'profiles remove',
+    summary: 'Forget a profile and its key.',
+    args: [NAME],
+    run: async ({ out, profilesFile }, given) => {
+      const { current, profiles } = readProfiles(profilesFile);
+      const name = given.arg();
+      profileOf({ profiles }, name);
+      const rest = Object.entries(profiles).filter(([other]) => other !== name);
+      writeProfiles(profilesFile, {
+        current: current === name ? undefined : current,
+        profiles: Object.fromEntries(rest),
+      });
+      out.note(`The profile ${name} is forgotten.`);
+      return undefined;
+    },
+  },
+];

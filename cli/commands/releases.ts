@@ -1,0 +1,186 @@
+/** Commands for releases: leading new instances from one version to the next. */
+
+import type { EvaluationReport, Gate, Release } from '../../client/src/index.js';
+import { type Argument, acting, type Command, type Given, listing, showing } from '../command.js';
+import { EXIT, usageError } from '../exit.js';
+import type { Session } from '../session.js';
+import { ago, memberText, toned } from '../table.js';
+import { toneOf } from '../tones.js';
+
+const ID: Argument = { name: 'id', about: 'Of a release.' };
+
+const said = ({
+  state,
+  sequence_name,
+  baseline_version,
+  candidate_version,
+  canary_percent,
+}: Release) => {
+  const share = state === 'canary' ? `, ${canary_percent} % of new instances` : '';
+  return `${memberText(sequence_name)} v${baseline_version} → v${candidate_version} is ${state}${share}.`;
+};
+
+/** `error_rate:0.05:20`: what, by how much more, of how many. */
+function gatesOf(given: Given): Gate[] {
+  return given.texts('gate').map((text) => {
+    const [metric, max_regression, min_sample] = text.split(':');
+    const gate = {
+      metric: metric as Gate['metric'],
+      max_regression: Number(max_regression),
+      min_sample: Number(min_sample),
+    };
+    if (Number.isNaN(gate.max_regression) || Number.isNaN(gate.min_sample)) {
+      throw usageError(
+        `--gate takes metric:max_regression:min_sample, as error_rate:0.05:20, not ${text}`,
+      );
+    }
+    return gate;
+  });
+}
+
+async function status({ client }: Session, given: Given) {
+  const [release, decisions] = await Promise.all([
+    client.releases.get(given.arg()),
+    client.releases.decisions(given.arg()),
+  ]);
+  return { ...release, decisions };
+}
+
+function evaluationLines({ out }: Session, report: EvaluationReport): string[] {
+  const counts = ({ total, completed, failed, cancelled }: EvaluationReport['baseline']) =>
+    `${total} ended: ${completed} completed, ${failed} failed, ${cancelled} cancelled`;
+  return [
+    `The release is ${report.release_state}${report.auto_rolled_back ? ': rolled back by this evaluation' : ''}.`,
+    `baseline   ${counts(report.baseline)}`,
+    `candidate  ${counts(report.candidate)}`,
+    ...report.gates.map(({ gate, verdict, baseline_rate, candidate_rate }) => {
+      const rates = `${rate(baseline_rate)} → ${rate(candidate_rate)}`;
+      const tone = verdict === 'pass' ? 'good' : verdict === 'fail' ? 'bad' : 'busy';
+      return `${toned(verdict.padEnd(12), tone, out.paint)} ${gate.metric} ${rates}, at most ${gate.max_regression} more`;
+    }),
+  ];
+}
+
+const rate = (value: number | undefined) => (value === undefined ? '?' : value.toFixed(3));
+
+export const RELEASE_COMMANDS: readonly Command[] = [
+  acting({
+    name: 'releases create',
+    summary: 'Draft a release that leads from one version of a sequence to another; prints its id.',
+    options: [
+      { flags: '--baseline <id>', about: 'The version in force.' },
+      { flags: '--candidate <id>', about: 'The version to come.' },
+      {
+        flags: '--gate <text>',
+        about: 'metric:max_regression:min_sample, as error_rate:0.05:20; may be repeated.',
+        isMany: true,
+      },
+    ],
+    ask: (session, given) =>
+      session.client.releases.create({
+        tenant_id: session.tenant,
+        baseline_sequence_id: given.required('baseline'),
+        candidate_sequence_id: given.required('candidate'),
+        gates: gatesOf(given),
+      }),
+    said: ({ id }) => id,
+  }),
+  listing<Release>({
+    name: 'releases list',
+    summary: 'List releases, newest first.',
+    columns: [
+      { head: 'ID', text: ({ id }) => id, isWhole: true },
+      {
+        head: 'STATE',
+        text: ({ state }) => state,
+        tone: ({ state }) => toneOf(state),
+        isWhole: true,
+      },
+      { head: 'SEQUENCE', text: ({ sequence_name }) => sequence_name },
+      {
+        head: 'VERSIONS',
+        text: ({ baseline_version, candidate_version }) =>
+          `${baseline_version} → ${candidate_version}`,
+      },
+      { head: 'CANARY', text: ({ canary_percent }) => `${canary_percent} %` },
+      { head: 'UPDATED', text: ({ updated_at }, now) => ago(updated_at, now) },
+    ],
+    ask: async ({ client }, _given, limit) => client.releases.list({ limit }),
+  }),
+  showing({
+    name: 'releases status',
+    summary: 'Show a release and the decisions about it, oldest first.',
+    args: [ID],
+    ask: status,
+    lines: (_, release) => [
+      said(release),
+      ...release.decisions.map(
+        ({ decided_at, from_state, to_state, actor, reason }) =>
+          `${decided_at}  ${from_state} → ${to_state}  ${memberText(actor)}: ${memberText(reason)}`,
+      ),
+    ],
+  }),
+  showing({
+    name: 'releases validate',
+    summary:
+      'Replay ended runs of the baseline through the candidate, without any side effect; 1 when runs go another way.',
+    args: [ID],
+    options: [
+      { flags: '--sample <n>', about: 'How many of the newest ended runs.' },
+      { flags: '--skip', about: 'Make the release ready without a replay.' },
+    ],
+    ask: ({ client }, given) =>
+      client.releases.validate(given.arg(), {
+        sample: given.count('sample'),
+        skip: given.flag('skip') || undefined,
+      }),
+    exit: ({ release_state, divergences }) =>
+      release_state === 'failed' || divergences.length > 0 ? EXIT.failed : EXIT.ok,
+  }),
+  acting({
+    name: 'releases canary',
+    summary: 'Route a share of the new instances of the baseline to the candidate.',
+    args: [ID, { name: 'percent', about: '1 to 100.' }],
+    ask: ({ client }, given) =>
+      client.releases.canary(given.arg(0), { percent: Number(given.arg(1)) }),
+    said,
+  }),
+  showing({
+    name: 'releases evaluate',
+    summary:
+      'Judge the gates by the instances that have ended; a failing one rolls a canary back, and is 1.',
+    args: [ID],
+    ask: ({ client }, given) => client.releases.evaluate(given.arg()),
+    lines: evaluationLines,
+    exit: ({ auto_rolled_back, gates }) =>
+      auto_rolled_back || gates.some(({ verdict }) => verdict === 'fail') ? EXIT.failed : EXIT.ok,
+  }),
+  acting({
+    name: 'releases promote',
+    summary: 'Route all new instances of the baseline to the candidate, for good.',
+    args: [ID],
+    options: [
+      {
+        flags: '--force',
+        about: 'Noted in the decision; evidence that does not pass is refused all the same.',
+      },
+    ],
+    ask: ({ client }, given) =>
+      client.releases.promote(given.arg(), { force: given.flag('force') }),
+    said,
+  }),
+  acting({
+    name: 'releases pause',
+    summary: 'Route new instances to the baseline again, for the time being.',
+    args: [ID],
+    ask: ({ client }, given) => client.releases.pause(given.arg()),
+    said,
+  }),
+  acting({
+    name: 'releases rollback',
+    summary: 'Route new instances to the baseline again, for good.',
+    args: [ID],
+    ask: ({ client }, given) => client.releases.rollback(given.arg()),
+    said,
+  }),
+];

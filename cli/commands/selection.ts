@@ -1,0 +1,74 @@
+/** By what instances are selected: the options of lists and of changes of many, and what is sent for them. */
+
+import type { InstancesListQuery } from '../../client/src/index.js';
+import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
+import type { Given, Option } from '../command.js';
+import { usageError } from '../exit.js';
+
+/** Where none is named. */
+export const NAMESPACE_DEFAULT = 'default';
+
+export const STATE_OPTION: Option = {
+  flags: '--state <states>',
+  about: 'In one of these states.',
+  choices: INSTANCE_STATES,
+  isMany: true,
+};
+
+export const NAMESPACE_OPTION: Option = {
+  flags: '--namespace <name>',
+  about: 'Of this namespace.',
+};
+
+export const SELECTION_OPTIONS: readonly Option[] = [
+  { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
+  { flags: '--sequence-id <id>', about: 'Of this version of a sequence.' },
+  NAMESPACE_OPTION,
+  { flags: '--metadata <name=value>', about: 'With this metadata; may be repeated.', isMany: true },
+  { flags: '--failure <text>', about: 'With this in the message or code of its failure.' },
+  { flags: '--created-after <time>', about: 'RFC 3339, or how long ago, as 2h or 7d.' },
+  { flags: '--created-before <time>', about: 'The same.' },
+  { flags: '--updated-after <time>', about: 'The same.' },
+  { flags: '--updated-before <time>', about: 'The same.' },
+];
+
+/** What was selected, without the states. */
+export function selectionOf(
+  given: Given,
+  now: number,
+): Omit<InstancesListQuery, 'state' | 'offset' | 'limit' | 'cursor'> {
+  const times = ['created-after', 'created-before', 'updated-after', 'updated-before'].map(
+    (name) => [name.replace('-', '_'), timeOf(given.text(name), name, now)],
+  );
+  const all = {
+    sequence_name: given.text('sequence'),
+    sequence_id: given.text('sequence-id'),
+    namespace: given.text('namespace'),
+    metadata: given.pairs('metadata'),
+    failure: given.text('failure'),
+    ...Object.fromEntries(times),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
+export function statesOf(given: Given): InstanceState[] | undefined {
+  const states = given.texts('state') as readonly InstanceState[];
+  return states.length === 0 ? undefined : [...states];
+}
+
+const SPAN = /^(\d{1,9})([smhd])$/;
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** @throws CommandError when it is neither a length of time nor an instant */
+export function timeOf(text: string | undefined, name: string, now: number): string | undefined {
+  if (text === undefined) return undefined;
+  const [, count, unit] = SPAN.exec(text) ?? [];
+  if (count !== undefined) {
+    return new Date(now - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]).toISOString();
+  }
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) {
+    throw usageError(`--${name} takes a time, as 2026-01-31T12:00:00Z or 2h (ago), not ${text}`);
+  }
+  return new Date(at).toISOString();
+}

@@ -1,0 +1,231 @@
+/** Commands for definitions. */
+
+import type { SequenceDefinition } from '../../client/src/index.js';
+import type { Finding } from '../../schema/finding.js';
+import {
+  type Argument,
+  type Command,
+  type Given,
+  listing,
+  type Option,
+  showing,
+} from '../command.js';
+import {
+  type Applied,
+  applyDefinition,
+  DefinitionError,
+  definitionFiles,
+  findingLines,
+  type InFile,
+  readDefinitions,
+  stored,
+  validateDefinition,
+} from '../definitions.js';
+import { CommandError, EXIT, type ExitCode } from '../exit.js';
+import type { Output } from '../output.js';
+import type { Session } from '../session.js';
+import { ago, memberText } from '../table.js';
+import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
+
+const FILES: Argument = {
+  name: 'files',
+  about:
+    'JSON or YAML, each with one definition or a list of them; folders with all below; - for the standard input.',
+  isMany: true,
+  completes: 'files',
+};
+const STRICT: Option = { flags: '--strict', about: 'Warnings refuse a definition too.' };
+
+/** Each definition by itself: what is wrong with one does not hide what is wrong with others. */
+async function eachDefinition<T>(
+  session: Session,
+  given: Given,
+  act: (found: InFile) => Promise<T>,
+  told: (answer: T, found: InFile) => void,
+): Promise<ExitCode | undefined> {
+  const { out } = session;
+  const answers: unknown[] = [];
+  let exit: ExitCode | undefined;
+  for (const file of definitionFiles(given.rest())) {
+    for (const found of await readDefinitions(file)) {
+      const { name, namespace = NAMESPACE_DEFAULT } = found.definition;
+      try {
+        const answer = await act({ file, definition: { ...found.definition, namespace } });
+        answers.push({ file, ...answer });
+        if (!out.isJson) told(answer, found);
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        exit = error.exitCode;
+        const findings = error instanceof DefinitionError ? error : undefined;
+        answers.push({ file, name, error: error.message, errors: findings?.errors ?? [] });
+        out.failure(
+          `${file}: ${memberText(name)}${findings === undefined ? `: ${error.message}` : ' is not valid'}`,
+          error.hint,
+        );
+        if (findings !== undefined) tellFindings(out, findings.errors, findings.warnings);
+      }
+    }
+  }
+  if (out.isJson) out.json(answers);
+  return exit;
+}
+
+export function tellFindings(
+  out: Output,
+  errors: readonly Finding[],
+  warnings: readonly Finding[],
+): void {
+  for (const line of findingLines(errors)) out.note(`  ${line}`);
+  for (const line of findingLines(warnings)) out.note(`  warning: ${line}`);
+}
+
+const CHANGES: Readonly<Record<Applied['change'], string>> = {
+  created: 'created',
+  changed: 'a new version',
+  unchanged: 'unchanged',
+};
+
+/** `hello v2: a new version`, and what is different below. */
+export function appliedLines({ name, version, change, differences }: Applied): string[] {
+  return [
+    `${memberText(name)} v${version}: ${CHANGES[change]}`,
+    ...differences.map((difference) => `  ${memberText(difference)}`),
+  ];
+}
+
+const apply: Command = {
+  name: 'sequences apply',
+  summary:
+    'Store definitions: a changed one becomes the next version, one that means the same is left alone.',
+  args: [FILES],
+  options: [STRICT, { flags: '--dry-run', about: 'Say what would be stored only.' }],
+  run: (session, given) =>
+    eachDefinition(
+      session,
+      given,
+      (found) =>
+        applyDefinition(session.client, found, {
+          isStrict: given.flag('strict'),
+          isDryRun: given.flag('dry-run'),
+        }),
+      (applied) => {
+        for (const line of appliedLines(applied)) session.out.line(line);
+        tellFindings(session.out, [], applied.warnings);
+      },
+    ),
+};
+
+const validate: Command = {
+  name: 'sequences validate',
+  summary: 'Say whether definitions can be stored, with the place of every mistake; store nothing.',
+  args: [FILES],
+  options: [STRICT],
+  run: (session, given) =>
+    eachDefinition(
+      session,
+      given,
+      async ({ definition }) => ({
+        name: definition.name,
+        valid: true,
+        warnings: await validateDefinition(session.client, definition, given.flag('strict')),
+      }),
+      ({ name, warnings }) => {
+        session.out.line(`${memberText(name)}: valid`);
+        tellFindings(session.out, [], warnings);
+      },
+    ),
+};
+
+const diff: Command = {
+  name: 'sequences diff',
+  summary: 'Tell what changes from one stored version to another; 1 when anything does.',
+  args: [
+    { name: 'sequence', about: 'The name of a sequence.' },
+    { name: 'from', about: 'A version.' },
+    { name: 'to', about: 'Another one; without it the newest that is in force.', isOptional: true },
+  ],
+  options: [NAMESPACE_OPTION],
+  run: async (session, given) => {
+    const { client, out } = session;
+    const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
+    const version = async (number: number | undefined) => {
+      const name = given.arg(0);
+      const found = await stored(client, { name, namespace, tenant_id: session.tenant }, number);
+      if (found !== undefined) return found;
+      throw new CommandError('notFound', `there is no version ${number ?? 'in force'} of ${name}`);
+    };
+    const [from, to] = given.args.slice(1) as (string | undefined)[];
+    const [baseline, candidate] = await Promise.all([
+      version(Number(from)),
+      version(to === undefined ? undefined : Number(to)),
+    ]);
+    const told = await client.sequences.compare({
+      tenant_id: session.tenant,
+      baseline_sequence_id: baseline.id,
+      candidate_sequence_id: candidate.id,
+    });
+    if (out.isJson) out.json(told);
+    else {
+      out.note(`v${baseline.version} → v${candidate.version}`);
+      out.table(
+        [
+          { head: 'SEVERITY', text: ({ severity }) => severity, isWhole: true },
+          { head: 'CHANGE', text: ({ summary }) => summary },
+          { head: 'CATEGORY', text: ({ category }) => category },
+        ],
+        told.entries,
+      );
+    }
+    return told.entries.length === 0 ? EXIT.ok : EXIT.failed;
+  },
+};
+
+export const SEQUENCE_COMMANDS: readonly Command[] = [
+  apply,
+  validate,
+  diff,
+  listing<SequenceDefinition>({
+    name: 'sequences list',
+    summary: 'List definitions by namespace, name and descending version.',
+    options: [NAMESPACE_OPTION],
+    columns: [
+      { head: 'NAME', text: ({ name }) => name },
+      { head: 'VERSION', text: ({ version }) => String(version), isWhole: true },
+      {
+        head: 'STATUS',
+        text: ({ status, deprecated }) => (deprecated ? 'deprecated' : status),
+        tone: ({ deprecated }) => (deprecated ? 'quiet' : undefined),
+      },
+      { head: 'ID', text: ({ id }) => id, isWhole: true },
+      { head: 'NAMESPACE', text: ({ namespace }) => namespace },
+      { head: 'BLOCKS', text: ({ blocks }) => String(blocks.length) },
+      { head: 'CREATED', text: ({ created_at }, now) => ago(created_at, now) },
+    ],
+    ask: ({ client }, given, limit) =>
+      client.sequences.list({ namespace: given.text('namespace'), limit }),
+  }),
+  showing({
+    name: 'sequences get',
+    summary: 'Show a definition by its name, or by its id.',
+    args: [{ name: 'sequence', about: 'A name or an id.' }],
+    options: [
+      NAMESPACE_OPTION,
+      {
+        flags: '--sequence-version <n>',
+        about: 'This version; without it the newest that is in force.',
+      },
+    ],
+    ask: (session, given) => {
+      const { client } = session;
+      const name = given.arg();
+      if (UUID.test(name)) return client.sequences.get(name);
+      return client.sequences.byName({
+        name,
+        namespace: given.text('namespace') ?? NAMESPACE_DEFAULT,
+        version: given.count('sequence-version'),
+      });
+    },
+  }),
+];
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;

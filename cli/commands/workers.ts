@@ -1,0 +1,77 @@
+/** Commands for workers and their tasks. */
+
+import type { WorkerInfo, WorkerTask } from '../../client/src/index.js';
+import { TASK_STATES, type TaskState } from '../../src/core/states.js';
+import { type Command, listing } from '../command.js';
+import { ago } from '../table.js';
+import { toneOf } from '../tones.js';
+import { timeOf } from './selection.js';
+
+export const WORKER_COMMANDS: readonly Command[] = [
+  listing<WorkerTask>({
+    name: 'tasks list',
+    summary: 'List tasks of workers, newest first.',
+    options: [
+      {
+        flags: '--state <states>',
+        about: 'In one of these states.',
+        choices: TASK_STATES,
+        isMany: true,
+      },
+      { flags: '--handler <name>', about: 'Of this handler.' },
+      { flags: '--queue <name>', about: 'Of this queue.' },
+      { flags: '--worker <id>', about: 'Claimed by this worker.' },
+      { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
+      { flags: '--created-after <time>', about: 'RFC 3339, or how long ago, as 2h or 7d.' },
+      { flags: '--created-before <time>', about: 'The same.' },
+    ],
+    columns: [
+      { head: 'ID', text: ({ id }) => id, isWhole: true },
+      {
+        head: 'STATE',
+        text: ({ state }) => state,
+        tone: ({ state }) => toneOf(state),
+        isWhole: true,
+      },
+      { head: 'HANDLER', text: ({ handler_name }) => handler_name },
+      { head: 'BLOCK', text: ({ block_id }) => block_id },
+      { head: 'WORKER', text: ({ worker_id }) => worker_id ?? '-' },
+      { head: 'TRY', text: ({ attempt }) => String(attempt + 1) },
+      { head: 'CREATED', text: ({ created_at }, now) => ago(created_at, now) },
+      { head: 'HEARTBEAT', text: ({ heartbeat_at }, now) => ago(heartbeat_at, now) },
+      { head: 'INSTANCE', text: ({ instance_id }) => instance_id },
+    ],
+    ask: ({ client }, given, limit) => {
+      const states = given.texts('state') as TaskState[];
+      return client.workers.tasks({
+        state: states.length === 0 ? undefined : states,
+        handler_name: given.text('handler'),
+        queue_name: given.text('queue'),
+        worker_id: given.text('worker'),
+        sequence_name: given.text('sequence'),
+        created_after: timeOf(given.text('created-after'), 'created-after', Date.now()),
+        created_before: timeOf(given.text('created-before'), 'created-before', Date.now()),
+        limit,
+      });
+    },
+  }),
+  listing<WorkerInfo>({
+    name: 'workers list',
+    summary: 'List workers by when they were last seen, newest first.',
+    options: [{ flags: '--stale', about: 'Also those that were not seen for a minute.' }],
+    columns: [
+      { head: 'WORKER', text: ({ worker_id }) => worker_id },
+      {
+        head: 'ALIVE',
+        text: ({ alive }) => (alive ? 'yes' : 'no'),
+        tone: ({ alive }) => (alive ? 'good' : 'bad'),
+      },
+      { head: 'SEEN', text: ({ last_seen_at }, now) => ago(last_seen_at, now) },
+      { head: 'TASKS', text: ({ in_flight }) => String(in_flight) },
+      { head: 'HANDLERS', text: ({ handlers }) => handlers.join(', ') },
+      { head: 'QUEUES', text: ({ queues }) => queues.join(', ') },
+      { head: 'VERSION', text: ({ version }) => version ?? '-' },
+    ],
+    ask: async ({ client }, given) => client.workers.list({ include_stale: given.flag('stale') }),
+  }),
+];

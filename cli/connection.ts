@@ -1,0 +1,118 @@
+/**
+ * Which server is asked, for which tenant, with which key: from options, the environment and profiles. A key
+ * is never an option, since whoever lists processes sees those; and the key of a profile goes to the
+ * address of that profile and to no other.
+ */
+
+import { readFileSync } from 'node:fs';
+import { usageError } from './exit.js';
+import { type Profile, type Profiles, profileOf } from './profiles.js';
+
+export interface Connection {
+  readonly url: string;
+  readonly tenant: string | undefined;
+  readonly apiKey: string | undefined;
+  /** Where the key is from, for people. */
+  readonly keyFrom: string | undefined;
+  /** The name of the profile that address or key are from. */
+  readonly profile: string | undefined;
+}
+
+/** What may be given to every command. */
+export interface ConnectionOptions {
+  readonly url?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly profile?: string | undefined;
+  readonly keyFile?: string | undefined;
+}
+
+export const URL_DEFAULT = 'http://127.0.0.1:8080';
+
+/**
+ * In this order: options, a profile that is named by an option or ENGINE_PROFILE, the environment, the current
+ * profile, the server of this machine.
+ * @throws CommandError for a profile or file that is not there, or an address that is none
+ */
+export function connectionOf(
+  options: ConnectionOptions,
+  env: Readonly<Record<string, string | undefined>>,
+  readProfiles: () => Profiles,
+): Connection {
+  const named = options.profile ?? given(env.ENGINE_PROFILE);
+  // The file is looked at only where it counts: what is given in full needs none.
+  const isComplete = named === undefined && (options.url ?? given(env.ENGINE_URL)) !== undefined;
+  const profiles = isComplete ? { profiles: {} } : readProfiles();
+  const name = named ?? (isComplete ? undefined : profiles.current);
+  const profile = name === undefined ? undefined : profileOf(profiles, name);
+  const before = named === undefined ? undefined : profile;
+  const url = checkedUrl(
+    options.url ?? before?.url ?? given(env.ENGINE_URL) ?? profile?.url ?? URL_DEFAULT,
+  );
+  const isItsAddress = profile !== undefined && sameAddress(url, profile.url);
+  const tenant =
+    options.tenant ??
+    before?.tenant ??
+    given(env.ENGINE_TENANT) ??
+    (isItsAddress ? profile.tenant : undefined);
+  const own = isItsAddress ? keyOf(profile, name) : undefined;
+  const key =
+    keyInFile(options.keyFile, '--key-file') ??
+    (named === undefined ? (environmentKey(env) ?? own) : (own ?? environmentKey(env)));
+  return {
+    url,
+    tenant,
+    apiKey: key?.value,
+    keyFrom: key?.from,
+    profile: isItsAddress ? name : undefined,
+  };
+}
+
+interface Key {
+  readonly value: string;
+  readonly from: string;
+}
+
+const given = (text: string | undefined) => (text?.trim() ? text.trim() : undefined);
+
+function keyOf({ api_key: value }: Profile, name: string | undefined): Key | undefined {
+  return value === undefined ? undefined : { value, from: `the profile ${name}` };
+}
+
+function environmentKey(env: Readonly<Record<string, string | undefined>>): Key | undefined {
+  const value = given(env.ENGINE_API_KEY);
+  if (value !== undefined) return { value, from: 'ENGINE_API_KEY' };
+  return keyInFile(given(env.ENGINE_API_KEY_FILE), 'ENGINE_API_KEY_FILE');
+}
+
+/** @throws CommandError when the file cannot be read or is empty */
+export function keyInFile(file: string | undefined, named: string): Key | undefined {
+  if (file === undefined) return undefined;
+  let value: string;
+  try {
+    value = readFileSync(file === '-' ? 0 : file, 'utf8').trim();
+  } catch (error) {
+    throw usageError(`${named}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  if (value === '') throw usageError(`${named}: ${file} is empty`);
+  return { value, from: named };
+}
+
+/** @throws CommandError */
+export function checkedUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw usageError(`${text} is no address of a server: write it as http://host:8080`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw usageError('an address holds no key: give that in the environment, a file or a profile');
+  }
+  return text.replace(/\/+$/, '');
+}
+
+function sameAddress(one: string, other: string): boolean {
+  const place = (text: string) => {
+    const { origin, pathname } = new URL(text);
+    return origin + pathname.replace(/\/(?:api\/v1\/?)?$/, '');
+  };
+  return URL.canParse(other) && place(one) === place(other);
+}

@@ -1,0 +1,207 @@
+/** What the database itself tells, where it can be reached: version, settings, schema, rights, room. */
+
+import { statfsSync } from 'node:fs';
+import pg from 'pg';
+import { databaseRefusal } from '../../src/db/database-refusal.js';
+import { expectSchema, SchemaError } from '../../src/db/migrate.js';
+import { durationText } from '../table.js';
+import { type Check, check, ok } from './check.js';
+
+const VERSION_MIN = 15;
+const CONNECT_MS = 5_000;
+const LONG_TRANSACTION_MS = 5 * 60_000;
+const CONNECTIONS_SHARE_MAX = 0.8;
+const CLOCK_MS_MAX = 1_000;
+const DEAD_SHARE_MAX = 0.5;
+const DEAD_ROWS_MIN = 100_000;
+/** As docs/operate/sizing.md advises. */
+const WAL_BYTES_MIN = 2 ** 30;
+
+const FACTS = `
+select current_setting('server_version_num')::int / 10000 as version,
+  current_setting('server_version') as version_text,
+  current_setting('fsync') as fsync,
+  current_setting('full_page_writes') as full_page_writes,
+  pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as is_read_only,
+  (select setting::bigint * 1048576 from pg_settings where name = 'max_wal_size')::float8 as wal_bytes,
+  current_setting('max_connections')::int as connections_max,
+  (select count(*) from pg_stat_activity where backend_type = 'client backend')::int as connections,
+  pg_database_size(current_database())::float8 as bytes,
+  extract(epoch from clock_timestamp())::float8 * 1000 as now_ms,
+  coalesce((select max(extract(epoch from clock_timestamp() - xact_start))
+    from pg_stat_activity where backend_type = 'client backend' and xact_start is not null), 0)::float8 * 1000
+    as oldest_transaction_ms,
+  case when pg_has_role('pg_read_all_settings', 'member') then current_setting('data_directory') end as folder,
+  to_regclass('instances') is not null and has_table_privilege(to_regclass('instances'), 'select, insert, update, delete')
+    as may_write`;
+
+const DEAD_ROWS = `
+select relname as name, n_dead_tup::float8 as dead, n_live_tup::float8 as live
+from pg_stat_user_tables order by n_dead_tup desc limit 1`;
+
+interface Facts {
+  readonly version: number;
+  readonly version_text: string;
+  readonly fsync: string;
+  readonly full_page_writes: string;
+  readonly is_read_only: boolean;
+  readonly wal_bytes: number;
+  readonly connections_max: number;
+  readonly connections: number;
+  readonly bytes: number;
+  readonly now_ms: number;
+  readonly oldest_transaction_ms: number;
+  readonly folder: string | null;
+  readonly may_write: boolean;
+}
+
+interface DeadRows {
+  readonly name: string;
+  readonly dead: number;
+  readonly live: number;
+}
+
+/** Reads only. */
+export async function databaseChecks(connectionString: string): Promise<Check[]> {
+  const client = new pg.Client({
+    connectionString,
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: CONNECT_MS,
+    application_name: 'durable-workflow-engine doctor',
+  });
+  try {
+    await client.connect();
+    const { rows } = await client.query<Facts>(FACTS);
+    const dead = await client.query<DeadRows>(DEAD_ROWS);
+    const [facts] = rows as [Facts];
+    return [
+      ...databaseFindings(facts, Date.now(), dead.rows[0]),
+      await schemaCheck(connectionString),
+      ...roomChecks(facts),
+    ];
+  } catch (error) {
+    return [
+      check(
+        'bad',
+        'database',
+        databaseRefusal(connectionString, error as Error).message,
+        'docs/operate/troubleshooting.md.',
+      ),
+    ];
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** @param here unix milliseconds of this machine */
+export function databaseFindings(facts: Facts, here: number, dead: DeadRows | undefined): Check[] {
+  const found: Check[] = [];
+  const bad = (about: string, what: string, todo: string) =>
+    found.push(check('bad', about, what, todo));
+  const warn = (about: string, what: string, todo: string) =>
+    found.push(check('warn', about, what, todo));
+  if (facts.version < VERSION_MIN)
+    bad('database', `Postgres ${facts.version_text}`, `Use ${VERSION_MIN} or later.`);
+  else found.push(ok('database', `Postgres ${facts.version_text}, ${gibibytes(facts.bytes)}`));
+  if (facts.is_read_only)
+    bad('database', 'it only reads', 'Let DATABASE_URL name the primary server.');
+  for (const name of ['fsync', 'full_page_writes'] as const) {
+    if (facts[name] !== 'on')
+      bad(
+        'durability',
+        `${name} is ${facts[name]}`,
+        `Set ${name} = on: a crash loses what was acknowledged.`,
+      );
+  }
+  if (!facts.may_write && !facts.is_read_only) {
+    warn(
+      'rights',
+      'this role may not change rows of the engine',
+      'Give it the rights of docs/operate/roles.md, or use the role of the engine.',
+    );
+  }
+  const share = facts.connections / facts.connections_max;
+  const used = `${facts.connections} of ${facts.connections_max} connections`;
+  if (share > CONNECTIONS_SHARE_MAX)
+    warn('connections', used, 'Raise max_connections, or put fewer clients on this server.');
+  else found.push(ok('connections', used));
+  const clockMs = here - facts.now_ms;
+  if (Math.abs(clockMs) > CLOCK_MS_MAX) {
+    warn(
+      'clock',
+      `the database differs by ${durationText(Math.abs(clockMs))} from this machine`,
+      'Let NTP set both.',
+    );
+  }
+  if (facts.oldest_transaction_ms > LONG_TRANSACTION_MS) {
+    warn(
+      'sessions',
+      `a transaction is open for ${durationText(facts.oldest_transaction_ms)}`,
+      'End it (pg_stat_activity): dead rows stay while it sees them.',
+    );
+  }
+  if (dead !== undefined && dead.dead > DEAD_ROWS_MIN && dead.dead > dead.live * DEAD_SHARE_MAX) {
+    warn(
+      'vacuum',
+      `${Math.round(dead.dead)} dead rows in ${dead.name}`,
+      'Look for what keeps autovacuum away: long transactions, replication slots.',
+    );
+  }
+  if (facts.wal_bytes < WAL_BYTES_MIN) {
+    warn(
+      'settings',
+      `max_wal_size is ${gibibytes(facts.wal_bytes)}`,
+      'Set it to 4GB or more where there is much to do: docs/operate/sizing.md.',
+    );
+  }
+  return found;
+}
+
+async function schemaCheck(connectionString: string): Promise<Check> {
+  try {
+    await expectSchema(connectionString);
+    return ok('schema', 'is that of this version');
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    return check(
+      'warn',
+      'schema',
+      error.message,
+      'docs/operate/upgrade.md has the order of an upgrade.',
+    );
+  }
+}
+
+// ---------------------------------------------------------------- room
+
+const FREE_SHARE_MIN = 0.1;
+const FREE_BYTES_MIN = 2 * 2 ** 30;
+
+function roomChecks({ folder }: Facts): Check[] {
+  return folder === null ? [] : diskChecks(folder);
+}
+
+/** Of a folder of this machine; nothing where it is another one's. */
+export function diskChecks(folder: string): Check[] {
+  try {
+    const { bsize, bavail, blocks } = statfsSync(folder);
+    return [diskFinding(folder, bavail * bsize, blocks * bsize)];
+  } catch {
+    // The database is on another machine, or its folder is not ours to look into.
+    return [];
+  }
+}
+
+export function diskFinding(folder: string, freeBytes: number, bytes: number): Check {
+  const found = `${gibibytes(freeBytes)} of ${gibibytes(bytes)} free under ${folder}`;
+  if (freeBytes > FREE_BYTES_MIN && freeBytes > bytes * FREE_SHARE_MIN) return ok('disk', found);
+  return check(
+    'warn',
+    'disk',
+    found,
+    'Make room: the engine stops writing when the disk is full, and loses nothing.',
+  );
+}
+
+const gibibytes = (bytes: number) =>
+  bytes < 2 ** 30 ? `${Math.ceil(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;

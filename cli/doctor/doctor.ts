@@ -1,0 +1,82 @@
+/**
+ * `doctor`: looks at everything that can be reached from here, and says of each thing how it stands and what to
+ * do. It changes nothing. The database is asked where DATABASE_URL says how.
+ */
+
+import path from 'node:path';
+import { EngineError } from '../../client/src/index.js';
+import { isOwnMachine } from '../../src/http/insecure-guard.js';
+import { EXIT, type ExitCode } from '../exit.js';
+import type { Session } from '../session.js';
+import { memberText, type Tone, toned } from '../table.js';
+import { type Check, check, type Health } from './check.js';
+import { databaseChecks, diskChecks } from './database-checks.js';
+import { fleetChecks, loadCheck, permissionCheck, reachChecks } from './server-checks.js';
+
+const TONES: Readonly<Record<Health, Tone>> = {
+  ok: 'good',
+  warn: 'busy',
+  bad: 'bad',
+  unknown: 'quiet',
+};
+
+/** @returns 0 when nothing is bad, 5 when the server does not answer, else 1 */
+export async function doctor(session: Session): Promise<ExitCode> {
+  const { out } = session;
+  const checks: Check[] = [];
+  const add = (found: readonly Check[]) => {
+    checks.push(...found);
+    if (!out.isJson)
+      for (const line of found.flatMap((one) => linesOf(session, one))) out.line(line);
+  };
+  const reached = await reachChecks(session);
+  add(reached);
+  const isReached = reached.length > 1;
+  if (isReached) {
+    add([await permissionCheck(session)]);
+    for (const look of [fleetChecks, loadCheck]) add(await unlessRefused(session, look));
+  }
+  add(await storageChecks(session));
+  if (out.isJson) out.json(checks);
+  if (!isReached) return EXIT.unreachable;
+  return checks.some(({ health }) => health === 'bad') ? EXIT.failed : EXIT.ok;
+}
+
+/** What the key may not see is no finding of its own: the line on permissions has said so. */
+async function unlessRefused(
+  session: Session,
+  look: (session: Session) => Promise<Check[]>,
+): Promise<Check[]> {
+  if (session.connection.tenant === undefined) return [];
+  try {
+    return await look(session);
+  } catch (error) {
+    if (error instanceof EngineError) return [];
+    throw error;
+  }
+}
+
+async function storageChecks({ env, connection }: Session): Promise<Check[]> {
+  const { DATABASE_URL, ENGINE_DATA_DIR = 'data' } = env;
+  if (DATABASE_URL !== undefined) return databaseChecks(DATABASE_URL);
+  const unseen = check(
+    'unknown',
+    'database',
+    'not looked at',
+    'Set DATABASE_URL as the server has it, for its version, settings, schema and rights.',
+  );
+  const isHere = isOwnMachine(new URL(connection.url).hostname);
+  return [unseen, ...(isHere ? diskChecks(path.resolve(ENGINE_DATA_DIR)) : [])];
+}
+
+/** What to do stands below what was found. */
+function linesOf({ out }: Session, { health, about, found, todo }: Check): string[] {
+  const head = `${toned(health.padEnd(7), TONES[health], out.paint)} ${about.padEnd(12)}`;
+  const line = `${head} ${memberText(found)}`;
+  return todo === undefined || health === 'ok'
+    ? [line]
+    : [line, `${' '.repeat(HEAD_CELLS)}${out.paint.dim(todo)}`];
+}
+
+/** Of what stands before the finding. */
+const HEAD_CELLS = 21;

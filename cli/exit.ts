@@ -1,0 +1,63 @@
+/** How a command ends: the exit codes that scripts can rely on, and the error that carries one. */
+
+import { EngineError } from '../client/src/index.js';
+
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  forbidden: 4,
+  unreachable: 5,
+  refused: 6,
+  declined: 7,
+  timedOut: 8,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** What each one means; docs/cli.md shows them. */
+export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+  ok: 'It is done.',
+  failed:
+    'What was asked about failed: an instance that was waited for, a definition that is not valid, a bulk change with failures, something that `doctor` found broken.',
+  usage: 'The command was not understood, or something that it needs was not given.',
+  notFound: 'There is no such thing.',
+  forbidden: 'The key is missing or wrong, or may not do this.',
+  unreachable: 'The server cannot be reached, does not answer in time, or cannot serve at present.',
+  refused: 'The server refused what it was sent, or the state of things does not allow it.',
+  declined: 'The question whether to go on was not answered with yes.',
+  timedOut: 'What was waited for had not happened within `--timeout`.',
+  interrupted: 'Ctrl-C.',
+};
+
+/** Ends the command; the message is for the person, the hint says what to do. */
+export class CommandError extends Error {
+  readonly exitCode: ExitCode;
+  readonly hint: string | undefined;
+
+  constructor(exit: keyof typeof EXIT, message: string, hint?: string) {
+    super(message);
+    this.exitCode = EXIT[exit];
+    this.hint = hint;
+  }
+}
+
+export const usageError = (message: string, hint?: string) =>
+  new CommandError('usage', message, hint);
+
+/** @returns undefined for what is neither a refusal nor an error of the person: a defect */
+export function exitOf(error: unknown): ExitCode | undefined {
+  if (error instanceof CommandError) return error.exitCode;
+  if (error instanceof EngineError) return EXIT[ofStatus(error)];
+  return undefined;
+}
+
+function ofStatus({ status, code }: EngineError): keyof typeof EXIT {
+  if (code === 'CLIENT_NO_ENGINE') return 'unreachable';
+  if (status === 401 || status === 403) return 'forbidden';
+  if (status === 404 || status === 410) return 'notFound';
+  // None came, too many requests, or something before or behind the server is away.
+  if (status === 0 || status === 429 || status >= 500) return 'unreachable';
+  return 'refused';
+}

@@ -1,0 +1,93 @@
+/**
+ * Profiles: address, tenant and key of a server under a name, in one file that only its owner may read. A
+ * key that others could read is not used.
+ */
+
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { CommandError, usageError } from './exit.js';
+
+export interface Profile {
+  readonly url: string;
+  readonly tenant?: string | undefined;
+  readonly api_key?: string | undefined;
+}
+
+export interface Profiles {
+  /** The one that is used where none is named. */
+  readonly current?: string | undefined;
+  readonly profiles: Readonly<Record<string, Profile>>;
+}
+
+const NONE: Profiles = { profiles: {} };
+const OWNER_ONLY = 0o600;
+const OTHERS = 0o077;
+/** Names stand in commands and completions without quotes. */
+const NAME = /^[\w.-]{1,64}$/;
+
+/** Under the folder of settings, as the XDG base directory specification has it. */
+export function profilesFile(env: Readonly<Record<string, string | undefined>>): string {
+  const base = env.XDG_CONFIG_HOME;
+  const folder =
+    base !== undefined && path.isAbsolute(base) ? base : path.join(homedir(), '.config');
+  return path.join(folder, 'durable-workflow-engine', 'profiles.json');
+}
+
+/** @throws CommandError when others may read it, or when it is no such file */
+export function readProfiles(file: string): Profiles {
+  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined) return NONE;
+  if (process.platform !== 'win32' && (mode & OTHERS) !== 0) {
+    throw new CommandError(
+      'usage',
+      `${file} holds keys, and others may read it (mode ${(mode & 0o777).toString(8)})`,
+      `Say chmod 600 '${file}', and revoke the keys in it if others use this machine.`,
+    );
+  }
+  try {
+    return checked(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    throw usageError(`${file} is no file of profiles: ${(error as Error).message}`);
+  }
+}
+
+function checked(read: unknown): Profiles {
+  const { profiles, current } = read as Partial<Profiles>;
+  if (typeof profiles !== 'object' || profiles === null) throw new Error('profiles is missing');
+  for (const [name, profile] of Object.entries(profiles)) {
+    if (typeof profile?.url !== 'string') throw new Error(`profiles.${name}.url is missing`);
+  }
+  return { profiles, current };
+}
+
+/** Whole or not at all: a second command at the same time reads the old file or the new one. */
+export function writeProfiles(file: string, profiles: Profiles): void {
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  const beside = `${file}.${process.pid}`;
+  writeFileSync(beside, `${JSON.stringify(profiles, null, 2)}\n`, { mode: OWNER_ONLY });
+  // A mode is narrowed by the umask only where the file is new.
+  chmodSync(beside, OWNER_ONLY);
+  renameSync(beside, file);
+}
+
+/** @throws CommandError when there is none of that name */
+export function profileOf({ profiles }: Profiles, name: string): Profile {
+  const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (found !== undefined) return found;
+  const names = Object.keys(profiles).join(', ');
+  throw new CommandError(
+    'notFound',
+    `there is no profile ${name}`,
+    names === '' ? 'There is none at all: profiles add makes one.' : `There are: ${names}.`,
+  );
+}
+
+/** @throws CommandError */
+export function checkProfileName(name: string): void {
+  if (!NAME.test(name) || name === '__proto__') {
+    throw usageError(
+      'the name of a profile has letters, digits, dots, hyphens and underscores only',
+    );
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Storing a definition when it changed. What is stored never changes, and a name has versions: the newest one is
+ * compared, and another definition becomes the next version. Who is first wins the number; the others look again.
+ */
+
+import type { Client } from '../client/client.js';
+import { EngineError } from '../client/errors.js';
+import type { CallOptions } from '../client/operation.js';
+import type { CreateSequence, SequenceCreated, SequenceDefinition } from '../generated/types.js';
+
+/** What the server has under the name now. */
+export interface Applied {
+  /** Of the stored version. */
+  readonly id: string;
+  readonly version: number;
+  /** False: the newest version is the same already. */
+  readonly changed: boolean;
+  /** What the server remarked when it stored the definition. */
+  readonly warnings: NonNullable<SequenceCreated['warnings']>;
+}
+
+/** A definition without a number. */
+export type Unnumbered = Omit<CreateSequence, 'version'>;
+
+/**
+ * Looks and stores in turns, until the newest version is the definition. Processes that do so at the same time end
+ * with one version, whose number only one of them gets.
+ *
+ * @throws EngineError 400 for a definition that is refused, and what else a call may reject with
+ */
+export async function apply(
+  { sequences }: Pick<Client, 'sequences'>,
+  definition: Unnumbered,
+  options: CallOptions = {},
+): Promise<Applied> {
+  for (let version = 1; ; version += 1) {
+    const newest = await newestOf(sequences, definition, options);
+    if (newest !== undefined && isSame(newest, definition)) {
+      return { id: newest.id, version: newest.version, changed: false, warnings: [] };
+    }
+    // A number behind the newest may be taken by a version that is deprecated: then the next one is tried.
+    version = Math.max(version, (newest?.version ?? 0) + 1);
+    const stored = await store(sequences, { ...definition, version }, options);
+    if (stored !== undefined) {
+      return { id: stored.id, version, changed: true, warnings: stored.warnings ?? [] };
+    }
+  }
+}
+
+/** Undefined: none has the name, or all of them are deprecated. */
+async function newestOf(
+  sequences: Client['sequences'],
+  { name, namespace }: Unnumbered,
+  options: CallOptions,
+): Promise<SequenceDefinition | undefined> {
+  try {
+    return await sequences.byName({ name, namespace }, options);
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined: somebody else has the number. */
+async function store(
+  sequences: Client['sequences'],
+  definition: CreateSequence,
+  options: CallOptions,
+): Promise<SequenceCreated | undefined> {
+  try {
+    return await sequences.create(definition, options);
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 409) return undefined;
+    throw error;
+  }
+}
+
+/** What makes a definition; everything else is about the version. */
+const MEANING = ['blocks', 'input_schema', 'on_failure', 'on_cancel'] as const;
+
+function isSame(stored: SequenceDefinition, definition: Unnumbered): boolean {
+  return MEANING.every((member) => normal(stored[member]) === normal(definition[member]));
+}
+
+/** One text for all JSON that is equal, whatever the order of its members. */
+function normal(value: unknown): string {
+  return JSON.stringify(value ?? null, (_, inner: unknown) => {
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

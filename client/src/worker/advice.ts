@@ -1,0 +1,53 @@
+/** What is probably wrong with a worker that gets no tasks: names that nobody knows. */
+
+import type { Client } from '../client/client.js';
+
+/** Sequences that are looked through, the first of the list. */
+const SEQUENCES_MAX = 1_000;
+
+/**
+ * @param handlers those that had no task yet
+ * @param queues those that had none
+ * @returns a sentence for each that is worth a look
+ */
+export async function adviceFor(
+  client: Client,
+  handlers: readonly string[],
+  queues: readonly string[],
+): Promise<string[]> {
+  const [{ builtin }, { by_handler }] = await Promise.all([
+    client.handlers(),
+    client.workers.stats(),
+  ]);
+  const definitions = await namedInSequences(client);
+  const others = Object.entries(by_handler)
+    .filter(([name, counts]) => !handlers.includes(name) && (counts.pending ?? 0) > 0)
+    .map(([name, counts]) => `"${name}" (${counts.pending})`);
+  const waiting = others.length === 0 ? '' : `; tasks wait for ${others.join(', ')}`;
+  const sentences: string[] = [];
+  for (const name of handlers) {
+    if (builtin.includes(name)) {
+      sentences.push(`"${name}" is a handler of the server itself: no worker gets its tasks`);
+    } else if (by_handler[name] === undefined && !definitions?.includes(`"handler":"${name}"`)) {
+      const whose = definitions === undefined ? 'no task' : 'no sequence and no task';
+      sentences.push(`${whose} of the tenant names the handler "${name}"${waiting}`);
+    }
+  }
+  for (const queue_name of queues) {
+    const { items } = await client.workers.tasks({ queue_name, limit: 1 });
+    if (items.length > 0) continue;
+    sentences.push(`no task of the tenant was ever in the queue "${queue_name}"`);
+  }
+  return sentences;
+}
+
+/** The definitions as text; undefined where the key may not read them. */
+async function namedInSequences(client: Client): Promise<string | undefined> {
+  try {
+    const { items } = await client.sequences.list({ limit: SEQUENCES_MAX });
+    return JSON.stringify(items);
+  } catch {
+    // A worker's key usually may not: its tasks have to do.
+    return undefined;
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * One claimed task: its heartbeats, its checkpoints, the lines that its handler logs, and what ends it before its
+ * handler does. Every word about it goes through `say`, with the epoch of the claim.
+ */
+
+import type { TaskResult, WorkerTask } from '../generated/types.js';
+import { type AbortReason, TaskAbortedError } from './errors.js';
+import type { TaskContext } from './handlers.js';
+import { Lines, type LogLine } from './lines.js';
+import { type Outcome, type Report, reportOf } from './outbox.js';
+
+/** A result without what the claim adds to it. */
+export type Said =
+  | { readonly kind: 'complete'; readonly output: object; readonly logs?: readonly LogLine[] }
+  | {
+      readonly kind: 'fail';
+      readonly message: string;
+      readonly retryable: boolean;
+      readonly logs?: readonly LogLine[];
+    }
+  | {
+      readonly kind: 'heartbeat';
+      readonly checkpoint_seq?: number;
+      readonly checkpoint?: object;
+    };
+
+/** What timers wait at most, in milliseconds: some 24 days. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+export class Claim {
+  readonly task: WorkerTask;
+  readonly context: TaskContext;
+  readonly lines = new Lines();
+  readonly #send: (report: Report) => void;
+  readonly #onAbort: (reason: TaskAbortedError) => void;
+  readonly #ending = new AbortController();
+  readonly #timeLimit: ReturnType<typeof setTimeout> | undefined;
+  readonly #claimedAt: number;
+  #checkpointSeq: number;
+  #saving: Promise<void> = Promise.resolve();
+  /** When the last word was sent that the server took, and when the last heartbeat was sent. */
+  #heardAt: number;
+  #beatAt: number;
+
+  /** @param now of the same clock as that of `beat`, in milliseconds */
+  constructor(
+    task: WorkerTask,
+    now: number,
+    send: (report: Report) => void,
+    onAbort: (reason: TaskAbortedError) => void,
+  ) {
+    this.task = task;
+    this.#send = send;
+    this.#onAbort = onAbort;
+    this.#checkpointSeq = task.checkpoint_seq;
+    this.#claimedAt = now;
+    this.#heardAt = now;
+    this.#beatAt = now;
+    const { timeout_ms: timeoutMs } = task;
+    if (timeoutMs !== null && timeoutMs !== undefined) {
+      const end = () => this.abort('timeout', `the time limit of ${timeoutMs} ms has passed`);
+      this.#timeLimit = setTimeout(end, Math.min(timeoutMs, TIMER_MS_MAX));
+    }
+    this.context = {
+      signal: this.#ending.signal,
+      traceparent: task.traceparent,
+      log: this.lines.log,
+      checkpoint: (value) => this.#checkpoint(value),
+    };
+  }
+
+  /** Why its signal was aborted; undefined: it was not. */
+  get aborted(): AbortReason | undefined {
+    const { signal } = this.#ending;
+    return signal.aborted ? (signal.reason as TaskAbortedError).reason : undefined;
+  }
+
+  durationMs(now: number): number {
+    return now - this.#claimedAt;
+  }
+
+  /** The handler has ended: nobody looks at the clock any more. */
+  end(): void {
+    clearTimeout(this.#timeLimit);
+  }
+
+  abort(reason: AbortReason, message: string): void {
+    if (this.#ending.signal.aborted) return;
+    const error = new TaskAbortedError(reason, message);
+    this.#ending.abort(error);
+    this.#onAbort(error);
+  }
+
+  /** @throws TypeError when it has something that is no JSON */
+  say(said: Said, isFleeting = false): Promise<Outcome> {
+    const { id, claim_epoch } = this.task;
+    const result = { task_id: id, claim_epoch, ...said } as TaskResult;
+    const { report, outcome } = reportOf(result, isFleeting);
+    this.#send(report);
+    return outcome;
+  }
+
+  /** A heartbeat if it is time for one; and nobody works on a lease that nobody vouches for. */
+  async beat(now: number, heartbeatMs: number, leaseMs: number): Promise<void> {
+    if (now - this.#heardAt >= leaseMs) {
+      this.abort('silent', `no heartbeat was answered for ${leaseMs} ms`);
+    }
+    if (this.aborted === 'lost' || now - this.#beatAt < heartbeatMs) return;
+    this.#beatAt = now;
+    const { status } = await this.say({ kind: 'heartbeat' }, true);
+    if (status === 200) this.#heardAt = Math.max(this.#heardAt, now);
+    else if (isLoss(status)) this.#lose();
+  }
+
+  /** One behind the other, since each is numbered by the answer to the one before. */
+  #checkpoint(value: object): Promise<void> {
+    const saved = this.#saving.then(() => this.#save(value));
+    // Whoever does not wait for it learns of a lost claim by the signal.
+    this.#saving = saved.catch(() => undefined);
+    return saved;
+  }
+
+  async #save(checkpoint: object): Promise<void> {
+    for (;;) {
+      if (this.aborted === 'lost') throw this.#ending.signal.reason;
+      const checkpoint_seq = this.#checkpointSeq;
+      const said = await this.say({ kind: 'heartbeat', checkpoint_seq, checkpoint });
+      if (said.status === 200) {
+        this.#checkpointSeq = said.checkpoint_seq ?? checkpoint_seq + 1;
+        return;
+      }
+      if (!isLoss(said.status)) throw new Error(`the checkpoint was refused: ${said.error}`);
+      // Either the claim is lost, or an answer was, and the checkpoint is there: a plain heartbeat tells.
+      const { status, checkpoint_seq: stored = checkpoint_seq } = await this.say({
+        kind: 'heartbeat',
+      });
+      if (status !== 200 || stored === checkpoint_seq) this.#lose();
+      this.#checkpointSeq = stored;
+      if (said.isRepeated && stored === checkpoint_seq + 1) return;
+    }
+  }
+
+  #lose(): void {
+    this.abort(
+      'lost',
+      'the claim is lost: the instance was cancelled, or another worker has the task',
+    );
+  }
+}
+
+export const isLoss = (status: number) => status === 404 || status === 409;

@@ -1,0 +1,271 @@
+/**
+ * A worker: takes tasks of its handlers, as many at once as it has places, and sees to it that the server learns what
+ * came of each. docs/workers.md
+ */
+
+import type { Client } from '../client/client.js';
+import { EngineError } from '../client/errors.js';
+import type { WorkerTask } from '../generated/types.js';
+import { adviceFor } from './advice.js';
+import { complaintOf, isRefusal } from './complaints.js';
+import { Exchanges } from './exchanges.js';
+import type { Handler, HandlerFunction, HandlerWithSchemas, Named } from './handlers.js';
+import type { WorkerOptions } from './options.js';
+import { expectSchema } from './schemas.js';
+import { interrupted, newWorkerId } from './surroundings.js';
+import { Tasks } from './tasks.js';
+import { Telling } from './telling.js';
+import { sendExchangesBy } from './wire.js';
+
+const CONCURRENCY = 100;
+const LEASE_MS = 60_000;
+const POLL_WAIT_MS = 20_000;
+const STOP_TIMEOUT_MS = 20_000;
+const COMPLAIN_AFTER_MS = 60_000;
+/** How long handlers may take to end once a stopping worker has aborted their signals. */
+const ABORTED_MS = 1_000;
+/** How long a stopping worker tries to send its last results. */
+const LAST_WORDS_MS = 5_000;
+/** Pairs of a handler and a queue that a poll may name. */
+const PAIRS_MAX = 100;
+
+/**
+ * ```ts
+ * const worker = new Worker(client, { handlers: { charge: async (task) => ({ paid: task.params.amount }) } });
+ * await worker.run();
+ * ```
+ */
+export class Worker<P extends Named = Named, O = object> {
+  readonly id: string;
+  readonly #client: Client;
+  readonly #options: WorkerOptions<P, O>;
+  readonly #handlers: ReadonlyMap<string, Handler>;
+  readonly #telling: Telling;
+  readonly #tasks: Tasks;
+  readonly #exchanges: Exchanges;
+  readonly #heartbeatMs: number;
+  /** Handlers and queues that had a task. */
+  readonly #fed = { handlers: new Set<string>(), queues: new Set<string>() };
+  readonly #met = deferred();
+  readonly #end = deferred();
+  #isStarted = false;
+  #isMet = false;
+  #isReachable = true;
+  #stopping: Promise<void> | undefined;
+  #timers: ReturnType<typeof setTimeout>[] = [];
+
+  /** @throws TypeError when the options cannot be right */
+  constructor(client: Client, options: WorkerOptions<P, O>) {
+    const { concurrency = CONCURRENCY, leaseMs = LEASE_MS, heartbeatMs = leaseMs / 4 } = options;
+    this.#client = client;
+    this.#options = options;
+    this.#heartbeatMs = heartbeatMs;
+    this.#handlers = handlersOf(options.handlers);
+    expectSound(options, [...this.#handlers.keys()], { concurrency, leaseMs, heartbeatMs });
+    this.id = options.workerId ?? newWorkerId();
+    this.#telling = new Telling(this.id, options.hooks, options.logger);
+    this.#tasks = new Tasks(
+      { handlers: this.#handlers, concurrency, leaseMs, heartbeatMs },
+      this.#telling,
+      (report) => this.#exchanges.say(report),
+      () => this.#exchanges.schedule(),
+    );
+    this.#exchanges = this.#conversation();
+  }
+
+  #conversation(): Exchanges {
+    const telling = this.#telling;
+    const send = sendExchangesBy(this.#client, () =>
+      telling.info('the server has no exchange: every result is a request'),
+    );
+    const { version, queues, pollWaitMs = POLL_WAIT_MS } = this.#options;
+    const handlers = [...this.#handlers.keys()];
+    return new Exchanges(
+      send,
+      { workerId: this.id, version, handlers, queues, pollWaitMs },
+      {
+        freePlaces: () => this.#tasks.freePlaces,
+        onTasks: (tasks) => this.#begin(tasks),
+        onPoll: (limit, tasks, durationMs) => telling.tell('onPoll', { limit, tasks, durationMs }),
+        onReport: (results, refused, durationMs) =>
+          telling.tell('onReport', { results, refused, durationMs }),
+        onAnswer: () => this.#answered(),
+        onFailure: (error, failures) => this.#failed(error, failures),
+      },
+    );
+  }
+
+  /**
+   * Resolves when the server has answered the first poll. As long as it cannot be reached, it is tried again.
+   *
+   * @throws EngineError when it refuses the worker: the message says what may be wrong
+   */
+  start(): Promise<void> {
+    if (!this.#isStarted && this.#stopping === undefined) {
+      this.#isStarted = true;
+      const { handleSignals = false, complainAfterMs = COMPLAIN_AFTER_MS } = this.#options;
+      if (handleSignals) interrupted(this.#end.promise, () => void this.stop());
+      this.#timers.push(setInterval(() => this.#tasks.beat(), this.#heartbeatMs / 4));
+      if (complainAfterMs > 0) {
+        this.#timers.push(setTimeout(() => void this.#advise(), complainAfterMs));
+      }
+      this.#exchanges.startPolling();
+    }
+    return this.#met.promise;
+  }
+
+  /** Starts it unless it is started, and resolves when it has stopped. @throws EngineError as `start` */
+  async run(): Promise<void> {
+    await this.start();
+    await this.#end.promise;
+  }
+
+  /**
+   * Takes no more tasks, and resolves when all of those in hand are done and reported. What takes longer than
+   * `stopTimeoutMs` has its signal aborted; what then does not end within a second is given up, and is offered again
+   * when its lease is over.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    this.#exchanges.stopPolling();
+    const done = this.#finished();
+    if (!(await within(this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS, done))) {
+      this.#tasks.abortAll();
+      await within(ABORTED_MS, done);
+      this.#tasks.giveUpAll();
+    }
+    await within(LAST_WORDS_MS, this.#exchanges.quiet());
+    this.#close();
+    this.#met.resolve();
+    this.#end.resolve();
+  }
+
+  /** A poll that was under way may bring more. */
+  async #finished(): Promise<void> {
+    do {
+      await this.#tasks.done();
+      await this.#exchanges.quiet();
+    } while (!this.#tasks.isIdle);
+  }
+
+  #close(): void {
+    this.#exchanges.close();
+    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
+  }
+
+  #begin(tasks: readonly WorkerTask[]): void {
+    for (const task of tasks) {
+      this.#fed.handlers.add(task.handler_name);
+      if (task.queue_name !== undefined) this.#fed.queues.add(task.queue_name);
+      this.#tasks.begin(task);
+    }
+  }
+
+  #answered(): void {
+    this.#isMet = true;
+    this.#met.resolve();
+    if (!this.#isReachable) this.#telling.info('the server answers again');
+    this.#isReachable = true;
+  }
+
+  #failed(error: unknown, failures: number): void {
+    const sentence = complaintOf(error);
+    this.#telling.tell('onError', { error });
+    if (failures === 1) this.#telling.warn(sentence);
+    this.#isReachable = false;
+    if (this.#isMet || !isRefusal(error)) return;
+    const { status, code, field, requestId, body } = error;
+    const message = sentence;
+    const refusal = new EngineError({
+      status,
+      code,
+      message,
+      field,
+      requestId,
+      body,
+      cause: error,
+    });
+    this.#stopping ??= Promise.resolve();
+    this.#close();
+    this.#met.reject(refusal);
+    this.#end.reject(refusal);
+  }
+
+  async #advise(): Promise<void> {
+    const { handlers, queues } = this.#fed;
+    const idle = [...this.#handlers.keys()].filter((name) => !handlers.has(name));
+    const empty = (this.#options.queues ?? []).filter((name) => !queues.has(name));
+    if (idle.length + empty.length === 0) return;
+    try {
+      const sentences = await adviceFor(this.#client, idle, empty);
+      for (const sentence of sentences) this.#telling.warn(sentence);
+    } catch {
+      // Whatever is wrong with the server is told by the polls.
+    }
+  }
+}
+
+function handlersOf(given: object): ReadonlyMap<string, Handler> {
+  const handlers = new Map<string, Handler>();
+  for (const [name, one] of Object.entries<HandlerFunction | HandlerWithSchemas>(
+    given as Record<string, HandlerFunction | HandlerWithSchemas>,
+  )) {
+    const { params, output, run } = typeof one === 'function' ? { run: one } : one;
+    if (typeof run !== 'function')
+      throw new TypeError(`the handler ${name} has no function to run`);
+    if (params !== undefined) expectSchema(params, `params of the handler ${name}`);
+    if (output !== undefined) expectSchema(output, `output of the handler ${name}`);
+    handlers.set(name, { params, output, run: run as HandlerFunction });
+  }
+  return handlers;
+}
+
+interface Numbers {
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+}
+
+function expectSound(
+  { queues }: { readonly queues?: readonly string[] },
+  handlers: readonly string[],
+  { concurrency, leaseMs, heartbeatMs }: Numbers,
+): void {
+  if (handlers.length === 0) throw new TypeError('a worker needs a handler');
+  if (queues?.length === 0) throw new TypeError('queues is empty: leave it out for all queues');
+  if (handlers.length * (queues?.length ?? 1) > PAIRS_MAX) {
+    throw new TypeError(`more than ${PAIRS_MAX} pairs of a handler and a queue`);
+  }
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new TypeError(`concurrency must be a whole number from 1 on, not ${concurrency}`);
+  }
+  if (!(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2)) {
+    throw new TypeError('heartbeatMs must be at most half of leaseMs');
+  }
+}
+
+/** A promise to be settled from outside, which nobody has to wait for. */
+function deferred() {
+  let resolve!: () => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<void>((...settle) => {
+    [resolve, reject] = settle;
+  });
+  promise.catch(() => undefined);
+  return { promise, resolve, reject };
+}
+
+/** @returns whether it was settled in time */
+async function within(ms: number, what: Promise<void>): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  const isDone = await Promise.race([what.then(() => true), late]);
+  clearTimeout(timer);
+  return isDone;
+}

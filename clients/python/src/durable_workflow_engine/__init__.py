@@ -1,0 +1,30 @@
+"""Client and worker for the durable workflow engine. docs/python.md is the manual."""
+
+from .async_client import AsyncClient
+from .client import Client
+from .errors import EngineError, FatalError, InstanceEnded, RetryableError, RunTimeout
+from .events import Change, Done, InstanceEvent, Output, RunResult, StateChange
+from .pages import AsyncPage, AsyncPages, Page
+from .worker import Context, ThreadContext, Worker
+
+__all__ = [
+    "AsyncClient",
+    "AsyncPage",
+    "AsyncPages",
+    "Change",
+    "Client",
+    "Context",
+    "Done",
+    "EngineError",
+    "FatalError",
+    "InstanceEnded",
+    "InstanceEvent",
+    "Output",
+    "Page",
+    "RetryableError",
+    "RunResult",
+    "RunTimeout",
+    "StateChange",
+    "ThreadContext",
+    "Worker",
+]

@@ -1,0 +1,3968 @@
+"""The asynchronous form of every operation, by the name of its row in the table of operations.
+
+Written by `npm run generate` from docs/openapi.json.
+"""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from . import models
+from ._resource import AsyncCaller, AsyncResource, JsonObject, path
+from .pages import AsyncPages
+
+
+class AsyncHealthOperations(AsyncResource):
+    """The operations `health.*`."""
+
+    async def live(self) -> models.Health:
+        """Answers while the process runs.
+
+        Liveness. Open to everyone. Served at the root as well: /health/live.
+        """
+        return await self._call(
+            "GET",
+            "/health/live",
+            models.Health,
+            repeatable=True,
+        )
+
+    async def ready(self) -> models.Health:
+        """Answers 200 while this engine owns the database and can reach it.
+
+        Readiness. Open to everyone. Served at the root as well: /health/ready.
+        """
+        return await self._call(
+            "GET",
+            "/health/ready",
+            models.Health,
+            repeatable=True,
+        )
+
+
+class AsyncDocsOperations(AsyncResource):
+    """The operations `docs.*`."""
+
+    async def openapi(self) -> models.OpenApiDocument:
+        """This document.
+
+        Open, unless the deployment protects it by key and tenant. Served at the root as well:
+        /api-docs/openapi.json.
+        """
+        return await self._call(
+            "GET",
+            "/api-docs/openapi.json",
+            models.OpenApiDocument,
+            repeatable=True,
+        )
+
+    async def ui(self) -> str:
+        """A page to read this document and to try the operations.
+
+        Open to everyone. Served at the root as well: /swagger-ui.
+        """
+        return await self._call(
+            "GET",
+            "/swagger-ui",
+            str,
+            repeatable=True,
+        )
+
+    async def asset(self, file: str) -> str:
+        """Scripts and styles of that page.
+
+        Open to everyone. Served at the root as well: /swagger-ui/{file}.
+        """
+        return await self._call(
+            "GET",
+            path("/swagger-ui/{file}", file=file),
+            str,
+            repeatable=True,
+        )
+
+
+class AsyncSequencesOperations(AsyncResource):
+    """The operations `sequences.*`."""
+
+    async def create(
+        self,
+        *,
+        name: str,
+        version: int,
+        blocks: Sequence[models.Block | JsonObject],
+        id: str | None = None,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        deprecated: bool | None = None,
+        status: models.SequenceStatus | None = None,
+        input_schema: JsonObject | None = None,
+        created_at: datetime | str | None = None,
+        on_failure: Sequence[models.FailureHook | JsonObject] | None = None,
+        on_cancel: Sequence[models.CancelHook | JsonObject] | None = None,
+        interceptors: Literal[False] | None = None,
+        sla: Literal[False] | None = None,
+        strict: bool | None = None,
+    ) -> models.SequenceCreated:
+        """Store an immutable sequence definition.
+
+        Warnings are about what has no effect or never works as written: members that do not
+        exist, names of functions, filters, blocks or handlers that are nearly right. With
+        strict they are answered 400. For the root key and for keys with the capability
+        operator or publisher.
+
+        Args:
+            version: Unique together with tenant, namespace and name.
+            blocks: At most 5000 blocks in all, nested at most 64 levels deep.
+            id: Made by the server when absent.
+            tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
+                both must be the same.
+            deprecated: Default: False.
+            status: Default: "production".
+            input_schema: What context.data of a new instance must conform to, else 422. JSON
+                Schema 2020-12 without pattern, patternProperties and recursive references. At
+                most 65536 bytes, and with references followed 5000 values, 1000 schemas,
+                keywords and listed names, and 100 schemas within one another.
+            on_failure: What runs in the server after an instance has failed, one after the
+                other, whatever each comes to.
+            on_cancel: What runs in the server after an instance was cancelled, one after the
+                other, whatever each comes to.
+            interceptors: Not supported.
+            sla: Not supported.
+            strict: Warnings refuse the definition too. Default: False.
+        """
+        return await self._call(
+            "POST",
+            "/sequences",
+            models.SequenceCreated,
+            query={
+                "strict": strict,
+            },
+            body={
+                "id": id,
+                "tenant_id": tenant_id or self._tenant,
+                "namespace": namespace or self._namespace,
+                "name": name,
+                "version": version,
+                "blocks": blocks,
+                "deprecated": deprecated,
+                "status": status,
+                "input_schema": input_schema,
+                "created_at": created_at,
+                "on_failure": on_failure,
+                "on_cancel": on_cancel,
+                "interceptors": interceptors,
+                "sla": sla,
+            },
+        )
+
+    async def validate(
+        self,
+        *,
+        name: str,
+        version: int,
+        blocks: Sequence[models.Block | JsonObject],
+        id: str | None = None,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        deprecated: bool | None = None,
+        status: models.SequenceStatus | None = None,
+        input_schema: JsonObject | None = None,
+        created_at: datetime | str | None = None,
+        on_failure: Sequence[models.FailureHook | JsonObject] | None = None,
+        on_cancel: Sequence[models.CancelHook | JsonObject] | None = None,
+        interceptors: Literal[False] | None = None,
+        sla: Literal[False] | None = None,
+        strict: bool | None = None,
+    ) -> models.SequenceValidated:
+        """Say what storing the definition would answer, and store nothing.
+
+        The same answer but for what is stored already: whether the id or the version exists
+        is not asked. For the root key and for keys with the capability operator or publisher.
+
+        Args:
+            version: Unique together with tenant, namespace and name.
+            blocks: At most 5000 blocks in all, nested at most 64 levels deep.
+            id: Made by the server when absent.
+            tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
+                both must be the same.
+            deprecated: Default: False.
+            status: Default: "production".
+            input_schema: What context.data of a new instance must conform to, else 422. JSON
+                Schema 2020-12 without pattern, patternProperties and recursive references. At
+                most 65536 bytes, and with references followed 5000 values, 1000 schemas,
+                keywords and listed names, and 100 schemas within one another.
+            on_failure: What runs in the server after an instance has failed, one after the
+                other, whatever each comes to.
+            on_cancel: What runs in the server after an instance was cancelled, one after the
+                other, whatever each comes to.
+            interceptors: Not supported.
+            sla: Not supported.
+            strict: Warnings refuse the definition too. Default: False.
+        """
+        return await self._call(
+            "POST",
+            "/sequences/validate",
+            models.SequenceValidated,
+            query={
+                "strict": strict,
+            },
+            body={
+                "id": id,
+                "tenant_id": tenant_id or self._tenant,
+                "namespace": namespace or self._namespace,
+                "name": name,
+                "version": version,
+                "blocks": blocks,
+                "deprecated": deprecated,
+                "status": status,
+                "input_schema": input_schema,
+                "created_at": created_at,
+                "on_failure": on_failure,
+                "on_cancel": on_cancel,
+                "interceptors": interceptors,
+                "sla": sla,
+            },
+            repeatable=True,
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.SequenceDefinition]:
+        """List definitions by tenant, namespace, name and descending version.
+
+        For the root key and for keys with the capability operator or publisher or auditor or
+        starter. Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 200.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/sequences",
+            models.SequenceDefinition,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def by_name(
+        self,
+        *,
+        name: str,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        version: int | None = None,
+    ) -> models.SequenceDefinition:
+        """Get a version of a definition by name; the newest not deprecated when not given.
+
+        For the root key and for keys with the capability operator or publisher or auditor or
+        starter.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            version: The newest that is not deprecated when absent.
+        """
+        return await self._call(
+            "GET",
+            "/sequences/by-name",
+            models.SequenceDefinition,
+            query={
+                "tenant_id": tenant_id or self._tenant,
+                "namespace": namespace or self._namespace,
+                "name": name,
+                "version": version,
+            },
+            repeatable=True,
+        )
+
+    async def versions(
+        self,
+        *,
+        name: str,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+    ) -> builtins.list[models.SequenceDefinition]:
+        """List the versions of a name that are not deprecated, newest first.
+
+        For the root key and for keys with the capability operator or publisher or auditor or
+        starter. Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            "/sequences/versions",
+            builtins.list[models.SequenceDefinition],
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace or self._namespace,
+                "name": name,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.SequenceDefinition:
+        """Get a definition.
+
+        For the root key and for keys with the capability operator or publisher or auditor or
+        starter.
+        """
+        return await self._call(
+            "GET",
+            path("/sequences/{id}", id=id),
+            models.SequenceDefinition,
+            repeatable=True,
+        )
+
+    async def deprecate(self, id: str) -> None:
+        """Take a version out of the choice of the newest one.
+
+        For the root key and for keys with the capability operator or publisher.
+        """
+        return await self._call(
+            "POST",
+            path("/sequences/{id}/deprecate", id=id),
+            None,
+        )
+
+    async def delete(
+        self,
+        id: str,
+        *,
+        cascade: bool | None = None,
+        dry_run: bool | None = None,
+    ) -> models.SequenceDeletionPreview | None:
+        """Delete a definition that no live or failed instance uses; the others follow.
+
+        For the root key and for keys with the capability operator or publisher. Unknown
+        parameters are refused.
+
+        Args:
+            cascade: Failed instances go with the sequence; otherwise they refuse its
+                deletion. Default: False.
+            dry_run: Answers 200 with how many instances would go, or the refusal; deletes
+                nothing. Default: False.
+        """
+        return await self._call(
+            "DELETE",
+            path("/sequences/{id}", id=id),
+            models.SequenceDeletionPreview | None,
+            query={
+                "cascade": cascade,
+                "dry_run": dry_run,
+            },
+            repeatable=True,
+        )
+
+    async def migrate_instance(
+        self,
+        *,
+        instance_id: str,
+        target_sequence_id: str,
+    ) -> models.InstanceMigrated:
+        """Move an instance at rest to another version of its sequence.
+
+        For the root key and for keys with the capability operator or publisher.
+        """
+        return await self._call(
+            "POST",
+            "/sequences/migrate-instance",
+            models.InstanceMigrated,
+            body={
+                "instance_id": instance_id,
+                "target_sequence_id": target_sequence_id,
+            },
+        )
+
+    async def compare(
+        self,
+        *,
+        baseline_sequence_id: str,
+        candidate_sequence_id: str,
+        tenant_id: str | None = None,
+    ) -> models.SemanticDiff:
+        """Tell what changes from one stored definition to another.
+
+        For the root key and for keys with the capability operator or publisher.
+        """
+        return await self._call(
+            "POST",
+            "/sequences/releases/diff",
+            models.SemanticDiff,
+            body={
+                "tenant_id": tenant_id,
+                "baseline_sequence_id": baseline_sequence_id,
+                "candidate_sequence_id": candidate_sequence_id,
+            },
+            repeatable=True,
+        )
+
+    async def migrate_instances(
+        self,
+        id: str,
+        *,
+        version: int | None = None,
+        sequence_id: str | None = None,
+        to_sequence_id: str | None = None,
+        target_sequence_id: str | None = None,
+        filter: models.BatchActionFilter | JsonObject | None = None,
+        dry_run: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> models.InstancesMigrated:
+        """Have matching instances of a version go over to another one, where that is safe.
+
+        For the root key and for keys with the capability operator or publisher.
+
+        Args:
+            version: Of the same sequence.
+            sequence_id: The version that it goes over to.
+            to_sequence_id: The same as sequence_id.
+            target_sequence_id: The same as sequence_id.
+            dry_run: Only judges: nothing is changed. Default: False.
+            limit: Instances that one call looks at. Default: 200.
+            cursor: next_cursor of the call before. An empty text stands for none.
+        """
+        return await self._call(
+            "POST",
+            path("/sequences/{id}/migrate-instances", id=id),
+            models.InstancesMigrated,
+            body={
+                "version": version,
+                "sequence_id": sequence_id,
+                "to_sequence_id": to_sequence_id,
+                "target_sequence_id": target_sequence_id,
+                "filter": filter,
+                "dry_run": dry_run,
+                "limit": limit,
+                "cursor": cursor,
+            },
+        )
+
+
+class AsyncInstancesOperations(AsyncResource):
+    """The operations `instances.*`."""
+
+    async def create(
+        self,
+        *,
+        sequence_id: str | None = None,
+        sequence: str | None = None,
+        version: int | None = None,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        priority: models.Priority | None = None,
+        timezone: str | None = None,
+        metadata: JsonObject | None = None,
+        context: models.CreateInstanceContext | JsonObject | None = None,
+        next_fire_at: datetime | str | None = None,
+        timeout: int | None = None,
+        concurrency_key: str | None = None,
+        max_concurrency: int | None = None,
+        idempotency_key: str | None = None,
+        dry_run: bool | None = None,
+        dry_run_auto_approve: bool | None = None,
+        budget: Literal[False] | None = None,
+    ) -> models.InstanceCreated:
+        """Create an instance of a sequence.
+
+        When idempotency_key matches an instance of the tenant, its id is answered with
+        deduplicated true. Asking again without such a key may create a second instance. For
+        the root key and for keys with the capability operator or starter.
+
+        Args:
+            sequence_id: Pins this version. Exactly one of sequence_id and sequence must be
+                there.
+            sequence: The name of a sequence of the namespace, in place of sequence_id.
+            version: With sequence: pins this version of it. When absent: the newest that is
+                not deprecated, and that no release holds back.
+            tenant_id: The same as in the header x-tenant-id when that is sent.
+            priority: Any case is accepted. Default: "normal".
+            timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
+            context: At most 256 KiB as JSON, unless the deployment sets another limit.
+            next_fire_at: When to start; now when absent.
+            timeout: How long it may take from its first step on, pauses not counted; past it,
+                it fails. Milliseconds.
+            concurrency_key: Instances of the tenant with this key share their slots. An empty
+                text stands for none.
+            max_concurrency: How many of them run at once.
+            idempotency_key: When an instance of the tenant has it, the answer names that one
+                with deduplicated true. An empty text stands for none.
+            dry_run: Default: False.
+            dry_run_auto_approve: Of a dry run: whoever is asked gives the first choice, at
+                once. Default: False.
+            budget: Not supported.
+        """
+        return await self._call(
+            "POST",
+            "/instances",
+            models.InstanceCreated,
+            body={
+                "sequence_id": sequence_id,
+                "sequence": sequence,
+                "version": version,
+                "tenant_id": tenant_id or self._tenant,
+                "namespace": namespace or self._namespace,
+                "priority": priority,
+                "timezone": timezone,
+                "metadata": metadata,
+                "context": context,
+                "next_fire_at": next_fire_at,
+                "timeout": timeout,
+                "concurrency_key": concurrency_key,
+                "max_concurrency": max_concurrency,
+                "idempotency_key": idempotency_key,
+                "dry_run": dry_run,
+                "dry_run_auto_approve": dry_run_auto_approve,
+                "budget": budget,
+            },
+            keyed="body",
+            repeatable=True,
+        )
+
+    async def create_batch(
+        self,
+        *,
+        instances: Sequence[models.CreateInstance | JsonObject],
+    ) -> models.BatchCreated:
+        """Create up to 10,000 instances, all or none.
+
+        For the root key and for keys with the capability operator or starter. The header
+        x-tenant-id may be left out.
+        """
+        return await self._call(
+            "POST",
+            "/instances/batch",
+            models.BatchCreated,
+            body={
+                "instances": instances,
+            },
+            keyed="instances",
+            repeatable=True,
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_id: str | None = None,
+        sequence_name: str | None = None,
+        sequence: str | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        updated_after: datetime | str | None = None,
+        updated_before: datetime | str | None = None,
+        failure: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        state: Sequence[models.InstanceState] | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.TaskInstance]:
+        """List instances, newest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            sequence_name: Every version of the sequences with this name.
+            sequence: The same.
+            created_after: Exclusive.
+            created_before: Exclusive.
+            updated_after: Exclusive.
+            updated_before: Exclusive.
+            failure: A part of the message or code of its failure, in any case.
+            metadata: One parameter metadata.<key>=<value> for each equality on a top-level
+                text of the metadata; all must hold, and at most 16 are possible.
+            state: Separated by commas; none stands for all.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/instances",
+            models.TaskInstance,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_id": sequence_id,
+                "sequence_name": sequence_name,
+                "sequence": sequence,
+                "created_after": created_after,
+                "created_before": created_before,
+                "updated_after": updated_after,
+                "updated_before": updated_before,
+                "failure": failure,
+                "metadata": metadata,
+                "state": state,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    def dead_letters(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_id: str | None = None,
+        sequence_name: str | None = None,
+        sequence: str | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        updated_after: datetime | str | None = None,
+        updated_before: datetime | str | None = None,
+        failure: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        state: Sequence[models.InstanceState] | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.TaskInstance]:
+        """List failed instances, newest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            sequence_name: Every version of the sequences with this name.
+            sequence: The same.
+            created_after: Exclusive.
+            created_before: Exclusive.
+            updated_after: Exclusive.
+            updated_before: Exclusive.
+            failure: A part of the message or code of its failure, in any case.
+            metadata: One parameter metadata.<key>=<value> for each equality on a top-level
+                text of the metadata; all must hold, and at most 16 are possible.
+            state: Separated by commas; none stands for all.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/instances/dlq",
+            models.TaskInstance,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_id": sequence_id,
+                "sequence_name": sequence_name,
+                "sequence": sequence,
+                "created_after": created_after,
+                "created_before": created_before,
+                "updated_after": updated_after,
+                "updated_before": updated_before,
+                "failure": failure,
+                "metadata": metadata,
+                "state": state,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def bulk_state(
+        self,
+        *,
+        filter: models.BatchActionFilter | JsonObject,
+        state: models.InstanceState,
+        dry_run: bool | None = None,
+        async_: bool | None = None,
+    ) -> models.BulkUpdated | models.BulkJob:
+        """Set the state of every matching instance that is not completed or cancelled.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            dry_run: Only counts: nothing is changed. Default: False.
+            async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
+                Default: False.
+        """
+        return await self._call(
+            "PATCH",
+            "/instances/bulk/state",
+            models.BulkUpdated | models.BulkJob,
+            query={
+                "async": async_,
+            },
+            body={
+                "filter": filter,
+                "state": state,
+                "dry_run": dry_run,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.TaskInstance:
+        """Get an instance.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}", id=id),
+            models.TaskInstance,
+            repeatable=True,
+        )
+
+    async def patch_state(
+        self,
+        id: str,
+        *,
+        state: models.InstanceState,
+        next_fire_at: datetime | str | None = None,
+    ) -> models.TaskInstance:
+        """Move an instance to another state.
+
+        A move that the state of the instance does not allow is answered 400. For the root key
+        and for keys with the capability operator.
+
+        Args:
+            next_fire_at: For a move to scheduled. When absent: now, or of a paused one when
+                it would go on.
+        """
+        return await self._call(
+            "PATCH",
+            path("/instances/{id}/state", id=id),
+            models.TaskInstance,
+            body={
+                "state": state,
+                "next_fire_at": next_fire_at,
+            },
+            repeatable=True,
+        )
+
+    async def patch_context(
+        self,
+        id: str,
+        *,
+        context: models.PatchContextContext | JsonObject,
+    ) -> models.ContextPatched:
+        """Replace sections of the context.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "PATCH",
+            path("/instances/{id}/context", id=id),
+            models.ContextPatched,
+            body={
+                "context": context,
+            },
+            repeatable=True,
+        )
+
+    async def signal(
+        self,
+        id: str,
+        *,
+        signal_type: str | models.SendSignalSignalType | JsonObject,
+        payload: Any = None,
+    ) -> models.SignalAccepted:
+        """Send a signal.
+
+        pause pauses, resume resumes what is paused, cancel cancels, update_context merges the
+        payload into context.data, custom:<name> is the free for any use, but
+        custom:human_input:<block> answers the gate of that step. A key that has approver only
+        may send no other one. For the root key and for keys with the capability operator or
+        approver or starter.
+
+        Args:
+            signal_type: pause, resume, cancel, update_context or custom:<name>, whose name is
+                free. The form {"custom": name} is taken too.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/signals", id=id),
+            models.SignalAccepted,
+            body={
+                "signal_type": signal_type,
+                "payload": payload,
+            },
+        )
+
+    def signals(
+        self,
+        id: str,
+        *,
+        signal_type: str | None = None,
+        status: models.StoredSignalStatus | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.StoredSignal]:
+        """List the signals of an instance, oldest first, and which of them wait for a step.
+
+        For the root key and for keys with the capability operator or approver or auditor or
+        starter. Unknown parameters are refused.
+
+        Args:
+            status: kept: waits for a step that waits for it; taken, refused: by taken_by;
+                applied: it took effect when it came.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            path("/instances/{id}/signals", id=id),
+            models.StoredSignal,
+            query={
+                "signal_type": signal_type,
+                "status": status,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def retry(self, id: str) -> models.InstanceRetried:
+        """Run a failed instance again from where it failed.
+
+        Answers 400 unless the instance is failed. It is due at once. For the root key and for
+        keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/retry", id=id),
+            models.InstanceRetried,
+        )
+
+    async def tree(self, id: str) -> builtins.list[models.TreeNode]:
+        """Get the nodes of the execution tree.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}/tree", id=id),
+            builtins.list[models.TreeNode],
+            repeatable=True,
+        )
+
+    def outputs(
+        self,
+        id: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.BlockOutput]:
+        """List block outputs, oldest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            path("/instances/{id}/outputs", id=id),
+            models.BlockOutput,
+            query={
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    def children(
+        self,
+        id: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        state: Sequence[models.InstanceState] | None = None,
+    ) -> AsyncPages[models.TaskInstance]:
+        """List the instances that this one started, oldest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+            state: Separated by commas; none stands for all.
+        """
+        return self._pages(
+            "GET",
+            path("/instances/{id}/children", id=id),
+            models.TaskInstance,
+            query={
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+                "state": state,
+            },
+            repeatable=True,
+        )
+
+    async def audit(self, id: str) -> builtins.list[models.AuditEntry]:
+        """List the newest 200 audit entries, newest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}/audit", id=id),
+            builtins.list[models.AuditEntry],
+            repeatable=True,
+        )
+
+    async def timeline(
+        self,
+        id: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        include_outputs: bool | None = None,
+    ) -> models.Timeline:
+        """Get state transitions and outputs in the order in which they happened.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 200.
+            include_outputs: False leaves the values of outputs out. Default: True.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}/timeline", id=id),
+            models.Timeline,
+            query={
+                "offset": offset,
+                "limit": limit,
+                "include_outputs": include_outputs,
+            },
+            repeatable=True,
+        )
+
+    async def explain(self, id: str) -> models.InstanceExplanation:
+        """Say what an instance is doing, what it waits for, and what can be done.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}/explain", id=id),
+            models.InstanceExplanation,
+            repeatable=True,
+        )
+
+    async def bulk_reschedule(
+        self,
+        *,
+        filter: models.BatchActionFilter | JsonObject,
+        offset_secs: int,
+        dry_run: bool | None = None,
+        async_: bool | None = None,
+    ) -> models.BulkUpdated | models.BulkJob:
+        """Shift the start of every matching scheduled instance.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            dry_run: Only counts: nothing is changed. Default: False.
+            async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
+                Default: False.
+        """
+        return await self._call(
+            "PATCH",
+            "/instances/bulk/reschedule",
+            models.BulkUpdated | models.BulkJob,
+            query={
+                "async": async_,
+            },
+            body={
+                "filter": filter,
+                "offset_secs": offset_secs,
+                "dry_run": dry_run,
+            },
+        )
+
+    async def batch_action(
+        self,
+        *,
+        filter: models.BatchActionFilter | JsonObject,
+        action: models.BatchActionAction,
+        signal_type: str | None = None,
+        payload: Any = None,
+        dry_run: bool | None = None,
+        limit: int | None = None,
+        async_: bool | None = None,
+    ) -> models.BatchActionResult | models.BulkJob:
+        """Retry, pause, resume, cancel or signal matching instances.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            dry_run: Only counts: nothing is changed. Default: False.
+            limit: Default: 1000.
+            async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
+                Default: False.
+        """
+        return await self._call(
+            "POST",
+            "/instances/batch-action",
+            models.BatchActionResult | models.BulkJob,
+            query={
+                "async": async_,
+            },
+            body={
+                "filter": filter,
+                "action": action,
+                "signal_type": signal_type,
+                "payload": payload,
+                "dry_run": dry_run,
+                "limit": limit,
+            },
+        )
+
+    def logs(
+        self,
+        id: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> AsyncPages[models.StepLogLine]:
+        """List the lines that steps logged, oldest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+        """
+        return self._pages(
+            "GET",
+            path("/instances/{id}/logs", id=id),
+            models.StepLogLine,
+            query={
+                "offset": offset,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    async def inject_blocks(
+        self,
+        id: str,
+        *,
+        blocks: Sequence[models.Block | JsonObject],
+        position: int | None = None,
+    ) -> models.BlocksInjected:
+        """Let this instance run further blocks after those of its sequence.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            blocks: At most 1 MiB as JSON over all injections of an instance.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/inject-blocks", id=id),
+            models.BlocksInjected,
+            body={
+                "blocks": blocks,
+                "position": position,
+            },
+        )
+
+    async def resume_from(
+        self,
+        id: str,
+        block_id: str,
+        *,
+        context: JsonObject | None = None,
+        signals: Sequence[models.SendSignal | JsonObject] | None = None,
+    ) -> models.ResumedFrom:
+        """Run an instance again from one of its top-level blocks.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/resume-from/{block_id}", id=id, block_id=block_id),
+            models.ResumedFrom,
+            body={
+                "context": context,
+                "signals": signals,
+            },
+        )
+
+    async def fork(
+        self,
+        id: str,
+        *,
+        from_block_id: str,
+        context: JsonObject | None = None,
+        dry_run: bool | None = None,
+        signals: Sequence[models.SendSignal | JsonObject] | None = None,
+    ) -> models.InstanceForked:
+        """Create a copy of an instance that runs on from one of its top-level blocks.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            dry_run: Default: True.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/fork", id=id),
+            models.InstanceForked,
+            body={
+                "from_block_id": from_block_id,
+                "context": context,
+                "dry_run": dry_run,
+                "signals": signals,
+            },
+        )
+
+    async def save_checkpoint(self, id: str, *, checkpoint_data: Any) -> models.CheckpointSaved:
+        """Keep a value with the instance.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            checkpoint_data: At most 256 KiB as JSON.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/checkpoints", id=id),
+            models.CheckpointSaved,
+            body={
+                "checkpoint_data": checkpoint_data,
+            },
+        )
+
+    async def checkpoints(self, id: str) -> builtins.list[models.Checkpoint]:
+        """List the newest 100 checkpoints, newest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}/checkpoints", id=id),
+            builtins.list[models.Checkpoint],
+            repeatable=True,
+        )
+
+    async def latest_checkpoint(self, id: str) -> models.Checkpoint:
+        """Get the newest checkpoint.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}/checkpoints/latest", id=id),
+            models.Checkpoint,
+            repeatable=True,
+        )
+
+    async def prune_checkpoints(
+        self,
+        id: str,
+        *,
+        keep: int,
+        dry_run: bool | None = None,
+    ) -> models.CheckpointsPruned:
+        """Delete all but the newest checkpoints.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            dry_run: Only counts: nothing is changed. Default: False.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/checkpoints/prune", id=id),
+            models.CheckpointsPruned,
+            body={
+                "keep": keep,
+                "dry_run": dry_run,
+            },
+        )
+
+    async def effects(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+    ) -> builtins.list[models.EffectReceipt]:
+        """List the receipts of what an instance did outside.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/{id}/effects", id=id),
+            builtins.list[models.EffectReceipt],
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncApprovalsOperations(AsyncResource):
+    """The operations `approvals.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_id: str | None = None,
+        sequence_name: str | None = None,
+        sequence: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Approval]:
+        """List what people are asked, oldest first.
+
+        For the root key and for keys with the capability operator or approver or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            sequence_name: Every version of the sequences with this name.
+            sequence: The same.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/approvals",
+            models.Approval,
+            member="items",
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_id": sequence_id,
+                "sequence_name": sequence_name,
+                "sequence": sequence,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def answer(
+        self,
+        id: str,
+        *,
+        value: str,
+        comment: str | None = None,
+        answer_id: str | None = None,
+    ) -> models.ApprovalAnswered:
+        """Answer for a person. The first answer counts.
+
+        Refused with 409 when it was answered, has timed out or was withdrawn. With the
+        answer_id of the answer that was taken, that one is told. For the root key and for
+        keys with the capability operator or approver.
+
+        Args:
+            value: One of the values of its choices.
+            comment: Only where allow_comment says so. An empty text stands for none.
+            answer_id: A repetition with the same one is told of the first answer, and is no
+                conflict. An empty text stands for none.
+        """
+        return await self._call(
+            "POST",
+            path("/approvals/{id}", id=id),
+            models.ApprovalAnswered,
+            body={
+                "value": value,
+                "comment": comment,
+                "answer_id": answer_id,
+            },
+        )
+
+    async def link(
+        self,
+        id: str,
+        *,
+        expires_in_seconds: int | None = None,
+        value: str | None = None,
+        recipient: str | None = None,
+    ) -> models.ApprovalLink:
+        """Make a link by which one person can answer once, without a key.
+
+        Needs an encryption key, else 503. The link ends with the question. For the root key
+        and for keys with the capability operator.
+
+        Args:
+            expires_in_seconds: Default: 604800.
+            value: The link answers this and nothing else. One of the values of its choices.
+            recipient: Whom the link is for: noted as who answered.
+        """
+        return await self._call(
+            "POST",
+            path("/approvals/{id}/link", id=id),
+            models.ApprovalLink,
+            body={
+                "expires_in_seconds": expires_in_seconds,
+                "value": value,
+                "recipient": recipient,
+            },
+        )
+
+    async def page(self, token: str) -> str:
+        """The page of a link: the question and its choices. It answers nothing.
+
+        Open to everyone.
+        """
+        return await self._call(
+            "GET",
+            path("/approvals/by-link/{token}", token=token),
+            str,
+            repeatable=True,
+        )
+
+    async def answer_by_link(
+        self,
+        token: str,
+        *,
+        value: str | None = None,
+        comment: str | None = None,
+    ) -> str:
+        """Answer by a link, once.
+
+        Open to everyone.
+
+        Args:
+            value: One of the values of its choices.
+            comment: Only where allow_comment says so. An empty text stands for none.
+        """
+        return await self._call(
+            "POST",
+            path("/approvals/by-link/{token}", token=token),
+            str,
+            body={
+                "value": value,
+                "comment": comment,
+            },
+        )
+
+
+class AsyncBulkJobsOperations(AsyncResource):
+    """The operations `bulk_jobs.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        state: models.BulkJobState | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.BulkJob]:
+        """List the changes of many instances that went on as jobs, newest first.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            state: Separated by commas; none stands for all.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/instances/bulk/jobs",
+            models.BulkJob,
+            query={
+                "tenant_id": tenant_id,
+                "state": state,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.BulkJob:
+        """Get how far a change of many instances is.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        """
+        return await self._call(
+            "GET",
+            path("/instances/bulk/jobs/{id}", id=id),
+            models.BulkJob,
+            repeatable=True,
+        )
+
+    async def cancel(self, id: str) -> models.BulkJob:
+        """End a change of many instances; what is changed stays changed.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/bulk/jobs/{id}/cancel", id=id),
+            models.BulkJob,
+            repeatable=True,
+        )
+
+
+class AsyncRateLimitsOperations(AsyncResource):
+    """The operations `rate_limits.*`."""
+
+    async def put(self, key: str, *, max_count: int, window_seconds: int) -> models.RateLimit:
+        """Set the rate limit of a key.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "PUT",
+            path("/rate-limits/{key}", key=key),
+            models.RateLimit,
+            body={
+                "max_count": max_count,
+                "window_seconds": window_seconds,
+            },
+            repeatable=True,
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> AsyncPages[models.RateLimit]:
+        """List the rate limits of the tenant by key.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+        """
+        return self._pages(
+            "GET",
+            "/rate-limits",
+            models.RateLimit,
+            query={
+                "tenant_id": tenant_id,
+                "offset": offset,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    async def delete(self, key: str) -> None:
+        """Remove the rate limit of a key, which is unlimited then.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "DELETE",
+            path("/rate-limits/{key}", key=key),
+            None,
+            repeatable=True,
+        )
+
+
+class AsyncCredentialsOperations(AsyncResource):
+    """The operations `credentials.*`."""
+
+    async def create(
+        self,
+        *,
+        value: str,
+        tenant_id: str | None = None,
+        id: str | None = None,
+        name: str | None = None,
+        kind: models.CredentialKind | None = None,
+        description: str | None = None,
+        expires_at: datetime | str | None = None,
+        refresh_url: str | None = None,
+        refresh_token: str | None = None,
+    ) -> models.Credential:
+        """Keep a secret for the steps of the tenant, sealed. No answer ever shows it.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            value: The secret: a text, at most 262144 bytes. Of one that is a JSON object,
+                templates may name a member: {{secrets.id.member}}. No answer ever has it.
+            tenant_id: The same as in the header x-tenant-id when that is sent.
+            id: The name when absent. By which templates name it: {{secrets.id}}. Letters,
+                digits, dots, _ and -.
+            name: The id when absent.
+            kind: For people; nothing follows from it. Default: "api_key".
+            expires_at: From then on it is as if it did not exist.
+            refresh_url: Kept for those who renew it, with oauth2 only. A public address.
+            refresh_token: Kept like the value, and as secret.
+        """
+        return await self._call(
+            "POST",
+            "/credentials",
+            models.Credential,
+            body={
+                "tenant_id": tenant_id,
+                "id": id,
+                "name": name,
+                "value": value,
+                "kind": kind,
+                "description": description,
+                "expires_at": expires_at,
+                "refresh_url": refresh_url,
+                "refresh_token": refresh_token,
+            },
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        kind: models.CredentialKind | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Credential]:
+        """List the credentials of the tenant, oldest first, without their secrets.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/credentials",
+            models.Credential,
+            query={
+                "tenant_id": tenant_id,
+                "kind": kind,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.Credential:
+        """Get a credential without its secret.
+
+        For the root key and for keys with the capability operator or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/credentials/{id}", id=id),
+            models.Credential,
+            repeatable=True,
+        )
+
+    async def update(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        value: str | None = None,
+        kind: models.CredentialKind | None = None,
+        description: str | None = None,
+        expires_at: datetime | str | None = None,
+        refresh_url: str | None = None,
+        refresh_token: str | None = None,
+        enabled: bool | None = None,
+    ) -> models.Credential:
+        """Change a credential; the next call of a step has the new secret.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            value: The secret: a text, at most 262144 bytes. Of one that is a JSON object,
+                templates may name a member: {{secrets.id.member}}. No answer ever has it.
+            expires_at: From then on it is as if it did not exist.
+            refresh_url: Kept for those who renew it, with oauth2 only. A public address.
+            refresh_token: Kept like the value, and as secret.
+            enabled: While false it is as if the credential did not exist.
+        """
+        return await self._call(
+            "PATCH",
+            path("/credentials/{id}", id=id),
+            models.Credential,
+            body={
+                "name": name,
+                "value": value,
+                "kind": kind,
+                "description": description,
+                "expires_at": expires_at,
+                "refresh_url": refresh_url,
+                "refresh_token": refresh_token,
+                "enabled": enabled,
+            },
+            repeatable=True,
+        )
+
+    async def delete(self, id: str) -> None:
+        """Delete a credential; steps that name it fail from now on.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "DELETE",
+            path("/credentials/{id}", id=id),
+            None,
+            repeatable=True,
+        )
+
+
+class AsyncWorkersOperations(AsyncResource):
+    """The operations `workers.*`."""
+
+    async def poll(
+        self,
+        *,
+        handler_name: str,
+        worker_id: str,
+        limit: int | None = None,
+        wait_ms: int | None = None,
+        version: str | None = None,
+    ) -> builtins.list[models.WorkerTask]:
+        """Claim tasks of a handler.
+
+        Claims each task for one worker only, by priority of its instance, then age. The
+        answer is empty when there is none. For the root key and for keys with the capability
+        operator or worker.
+
+        Args:
+            limit: 0 gives none. Larger values are lowered to 1000. Default: 1.
+            wait_ms: How long to wait for a task when there is none. Larger values are lowered
+                to 60000. Default: 0.
+        """
+        return await self._call(
+            "POST",
+            "/workers/tasks/poll",
+            builtins.list[models.WorkerTask],
+            body={
+                "handler_name": handler_name,
+                "worker_id": worker_id,
+                "limit": limit,
+                "wait_ms": wait_ms,
+                "version": version,
+            },
+        )
+
+    async def poll_queue(
+        self,
+        *,
+        handler_name: str,
+        worker_id: str,
+        queue_name: str,
+        limit: int | None = None,
+        wait_ms: int | None = None,
+        version: str | None = None,
+    ) -> builtins.list[models.WorkerTask]:
+        """Claim tasks of a handler from a named queue.
+
+        For the root key and for keys with the capability operator or worker.
+
+        Args:
+            limit: 0 gives none. Larger values are lowered to 1000. Default: 1.
+            wait_ms: How long to wait for a task when there is none. Larger values are lowered
+                to 60000. Default: 0.
+        """
+        return await self._call(
+            "POST",
+            "/workers/tasks/poll/queue",
+            builtins.list[models.WorkerTask],
+            body={
+                "handler_name": handler_name,
+                "worker_id": worker_id,
+                "limit": limit,
+                "wait_ms": wait_ms,
+                "version": version,
+                "queue_name": queue_name,
+            },
+        )
+
+    async def exchange(
+        self,
+        *,
+        worker_id: str,
+        version: str | None = None,
+        results: Sequence[models.TaskResult | JsonObject] | None = None,
+        poll: models.ExchangeTasksPoll | JsonObject | None = None,
+    ) -> models.TasksExchanged:
+        """Report the results of many tasks, and claim new ones.
+
+        Each result is judged for itself and is durable before the answer, whatever becomes of
+        the others and of the poll. With results the answer does not wait for tasks. For the
+        root key and for keys with the capability operator or worker.
+
+        Args:
+            results: Each is judged for itself, in this order.
+            poll: Tasks of any of the handlers, by priority of their instances, then age. At
+                most 100 pairs of a handler and a queue.
+        """
+        return await self._call(
+            "POST",
+            "/workers/tasks/exchange",
+            models.TasksExchanged,
+            body={
+                "worker_id": worker_id,
+                "version": version,
+                "results": results,
+                "poll": poll,
+            },
+        )
+
+    def tasks(
+        self,
+        *,
+        tenant_id: str | None = None,
+        state: Sequence[models.TaskState] | None = None,
+        handler_name: str | None = None,
+        worker_id: str | None = None,
+        queue_name: str | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        sequence_name: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.WorkerTask]:
+        """List tasks, newest first.
+
+        For the root key and for keys with the capability operator or worker or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            state: Separated by commas; none stands for all.
+            created_after: Exclusive.
+            created_before: Exclusive.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 50.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/workers/tasks",
+            models.WorkerTask,
+            query={
+                "tenant_id": tenant_id,
+                "state": state,
+                "handler_name": handler_name,
+                "worker_id": worker_id,
+                "queue_name": queue_name,
+                "created_after": created_after,
+                "created_before": created_before,
+                "sequence_name": sequence_name,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def stats(self, *, tenant_id: str | None = None) -> models.TaskStats:
+        """Count tasks by state and handler.
+
+        For the root key and for keys with the capability operator or worker or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            "/workers/tasks/stats",
+            models.TaskStats,
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def complete(
+        self,
+        id: str,
+        *,
+        worker_id: str,
+        output: JsonObject,
+        claim_epoch: int | None = None,
+        logs: Sequence[models.CompleteTaskLog | JsonObject] | None = None,
+    ) -> models.WorkerTask:
+        """Complete a claimed task with its output.
+
+        The instance goes on at once. For the root key and for keys with the capability
+        operator or worker.
+
+        Args:
+            worker_id: That of the claim.
+            claim_epoch: That of the claim; asked for by some deployments.
+        """
+        return await self._call(
+            "POST",
+            path("/workers/tasks/{id}/complete", id=id),
+            models.WorkerTask,
+            body={
+                "worker_id": worker_id,
+                "output": output,
+                "claim_epoch": claim_epoch,
+                "logs": logs,
+            },
+            repeatable=True,
+        )
+
+    async def fail(
+        self,
+        id: str,
+        *,
+        worker_id: str,
+        message: str,
+        retryable: bool | None = None,
+        claim_epoch: int | None = None,
+        logs: Sequence[models.CompleteTaskLog | JsonObject] | None = None,
+    ) -> models.WorkerTask:
+        """Fail a claimed task.
+
+        With retryable true the step is tried again; else it fails, and with it an instance
+        that only has steps. For the root key and for keys with the capability operator or
+        worker.
+
+        Args:
+            worker_id: That of the claim.
+            retryable: Default: False.
+            claim_epoch: That of the claim; asked for by some deployments.
+        """
+        return await self._call(
+            "POST",
+            path("/workers/tasks/{id}/fail", id=id),
+            models.WorkerTask,
+            body={
+                "worker_id": worker_id,
+                "message": message,
+                "retryable": retryable,
+                "claim_epoch": claim_epoch,
+                "logs": logs,
+            },
+            repeatable=True,
+        )
+
+    async def heartbeat(
+        self,
+        id: str,
+        *,
+        worker_id: str,
+        claim_epoch: int | None = None,
+        checkpoint_seq: int | None = None,
+        checkpoint: JsonObject | None = None,
+    ) -> models.HeartbeatAccepted:
+        """Keep a claim alive and save a checkpoint.
+
+        Recommended every 15 to 30 seconds. A task without one for 60 seconds goes back to its
+        queue. For the root key and for keys with the capability operator or worker.
+
+        Args:
+            worker_id: That of the claim.
+            claim_epoch: That of the claim; asked for by some deployments.
+        """
+        return await self._call(
+            "POST",
+            path("/workers/tasks/{id}/heartbeat", id=id),
+            models.HeartbeatAccepted,
+            body={
+                "worker_id": worker_id,
+                "claim_epoch": claim_epoch,
+                "checkpoint_seq": checkpoint_seq,
+                "checkpoint": checkpoint,
+            },
+            repeatable=True,
+        )
+
+    def attempts(
+        self,
+        id: str,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> AsyncPages[models.WorkerAttempt]:
+        """List the claim history of a task, oldest first.
+
+        For the root key and for keys with the capability operator or worker or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+        """
+        return self._pages(
+            "GET",
+            path("/workers/tasks/{id}/attempts", id=id),
+            models.WorkerAttempt,
+            query={
+                "offset": offset,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    async def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        alive_within_secs: int | None = None,
+        include_stale: bool | None = None,
+    ) -> builtins.list[models.WorkerInfo]:
+        """List workers by when they were last seen, newest first.
+
+        For the root key and for keys with the capability operator or worker or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            alive_within_secs: Who was seen within this time counts as alive. Default: 60.
+            include_stale: Lists the others as well. Default: False.
+        """
+        return await self._call(
+            "GET",
+            "/workers",
+            builtins.list[models.WorkerInfo],
+            query={
+                "tenant_id": tenant_id,
+                "alive_within_secs": alive_within_secs,
+                "include_stale": include_stale,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncCronOperations(AsyncResource):
+    """The operations `cron.*`."""
+
+    async def create(
+        self,
+        *,
+        cron_expr: str,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_id: str | None = None,
+        sequence: str | None = None,
+        version: int | None = None,
+        timezone: str | None = None,
+        metadata: JsonObject | None = None,
+        context: models.CreateInstanceContext | JsonObject | None = None,
+        timeout: int | None = None,
+        priority: models.Priority | None = None,
+        enabled: bool | None = None,
+        overlap_policy: models.OverlapPolicy | None = None,
+    ) -> models.ScheduleCreated:
+        """Create a schedule that creates instances.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            cron_expr: Seven fields: second minute hour day month day_of_week year. Six
+                (without year), five (without second and year), ? and @hourly, @daily,
+                @weekly, @monthly, @yearly are taken too.
+            sequence_id: Pins this version. Exactly one of sequence_id and sequence must be
+                there.
+            sequence: The name of a sequence of the namespace, in place of sequence_id.
+            version: With sequence: pins this version of it. When absent: the newest that is
+                not deprecated, and that no release holds back.
+            timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
+            metadata: Copied to the instances that it creates.
+            context: What its instances begin with; the input_schema must accept its data.
+            timeout: How long it may take from its first step on, pauses not counted; past it,
+                it fails. Milliseconds.
+            priority: Any case is accepted. Default: "normal".
+            enabled: Default: True.
+            overlap_policy: What a fire does while an earlier run has not ended. Default:
+                "allow".
+        """
+        return await self._call(
+            "POST",
+            "/cron",
+            models.ScheduleCreated,
+            body={
+                "tenant_id": tenant_id or self._tenant,
+                "namespace": namespace or self._namespace,
+                "sequence_id": sequence_id,
+                "sequence": sequence,
+                "version": version,
+                "cron_expr": cron_expr,
+                "timezone": timezone,
+                "metadata": metadata,
+                "context": context,
+                "timeout": timeout,
+                "priority": priority,
+                "enabled": enabled,
+                "overlap_policy": overlap_policy,
+            },
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.CronSchedule]:
+        """List schedules, oldest first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/cron",
+            models.CronSchedule,
+            query={
+                "tenant_id": tenant_id,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.CronSchedule:
+        """Get a schedule.
+
+        For the root key and for keys with the capability operator or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/cron/{id}", id=id),
+            models.CronSchedule,
+            repeatable=True,
+        )
+
+    async def update(
+        self,
+        id: str,
+        *,
+        cron_expr: str | None = None,
+        timezone: str | None = None,
+        enabled: bool | None = None,
+        metadata: JsonObject | None = None,
+        context: models.CreateInstanceContext | JsonObject | None = None,
+        timeout: int | None = None,
+        priority: models.Priority | None = None,
+        overlap_policy: models.OverlapPolicy | None = None,
+    ) -> models.CronSchedule:
+        """Change a schedule.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            cron_expr: Seven fields: second minute hour day month day_of_week year. Six
+                (without year), five (without second and year), ? and @hourly, @daily,
+                @weekly, @monthly, @yearly are taken too.
+            timezone: IANA time zone, such as Europe/Berlin.
+            metadata: Copied to the instances that it creates.
+            context: What its instances begin with; the input_schema must accept its data.
+            timeout: How long it may take from its first step on, pauses not counted; past it,
+                it fails. Milliseconds.
+            priority: Any case is accepted.
+            overlap_policy: What a fire does while an earlier run has not ended.
+        """
+        return await self._call(
+            "PUT",
+            path("/cron/{id}", id=id),
+            models.CronSchedule,
+            body={
+                "cron_expr": cron_expr,
+                "timezone": timezone,
+                "enabled": enabled,
+                "metadata": metadata,
+                "context": context,
+                "timeout": timeout,
+                "priority": priority,
+                "overlap_policy": overlap_policy,
+            },
+            repeatable=True,
+        )
+
+    async def delete(self, id: str) -> None:
+        """Delete a schedule; the instances that it created go on.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "DELETE",
+            path("/cron/{id}", id=id),
+            None,
+            repeatable=True,
+        )
+
+    async def run(self, id: str, *, idempotency_key: str | None = None) -> models.ScheduleRun:
+        """Fire a schedule now; its next fire stays as it is.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            idempotency_key: A repeated request of the same key is answered by the instance of
+                the first one. An empty text stands for none.
+        """
+        return await self._call(
+            "POST",
+            path("/cron/{id}/run", id=id),
+            models.ScheduleRun,
+            body={
+                "idempotency_key": idempotency_key,
+            },
+            keyed="body",
+            repeatable=True,
+        )
+
+    async def next_fires(self, id: str, *, n: int | None = None) -> models.NextFires:
+        """List the next instants at which a schedule fires.
+
+        For the root key and for keys with the capability operator or auditor.
+
+        Args:
+            n: How many. At least 1 and at most 50. Default: 5.
+        """
+        return await self._call(
+            "GET",
+            path("/cron/{id}/next-fires", id=id),
+            models.NextFires,
+            query={
+                "n": n,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncReleasesOperations(AsyncResource):
+    """The operations `releases.*`."""
+
+    async def create(
+        self,
+        *,
+        baseline_sequence_id: str,
+        candidate_sequence_id: str,
+        tenant_id: str | None = None,
+        gates: Sequence[models.Gate | JsonObject] | None = None,
+        in_flight_policy: models.CreateReleaseInFlightPolicy | None = None,
+    ) -> models.Release:
+        """Draft a release that leads from one version of a sequence to another.
+
+        Refused with 409 while another release of the baseline routes instances. For the root
+        key and for keys with the capability operator or publisher.
+
+        Args:
+            tenant_id: The same as in the header x-tenant-id when that is sent.
+            gates: Default: [].
+            in_flight_policy: Neither moves a running instance: with operator_decision an
+                operator migrates them explicitly. Default: "pin".
+        """
+        return await self._call(
+            "POST",
+            "/releases",
+            models.Release,
+            body={
+                "tenant_id": tenant_id,
+                "baseline_sequence_id": baseline_sequence_id,
+                "candidate_sequence_id": candidate_sequence_id,
+                "gates": gates,
+                "in_flight_policy": in_flight_policy,
+            },
+        )
+
+    async def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[models.Release]:
+        """List releases, newest first.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            limit: How many at most. At least 1 and at most 1000. Default: 100.
+        """
+        return await self._call(
+            "GET",
+            "/releases",
+            builtins.list[models.Release],
+            query={
+                "tenant_id": tenant_id,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.Release:
+        """Get a release.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/releases/{id}", id=id),
+            models.Release,
+            repeatable=True,
+        )
+
+    async def diff(self, id: str) -> models.SemanticDiff:
+        """Tell what changes from the baseline to the candidate.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/releases/{id}/diff", id=id),
+            models.SemanticDiff,
+            repeatable=True,
+        )
+
+    async def decisions(self, id: str) -> builtins.list[models.ReleaseDecision]:
+        """List the decisions about a release, oldest first.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/releases/{id}/decisions", id=id),
+            builtins.list[models.ReleaseDecision],
+            repeatable=True,
+        )
+
+    async def validate(
+        self,
+        id: str,
+        *,
+        sample: int | None = None,
+        skip: bool | None = None,
+    ) -> models.ValidationReport:
+        """Replay ended runs of the baseline through the candidate, without any side effect.
+
+        Only a draft. It becomes ready whatever the replays find, and failed when the
+        candidate cannot run at all. For the root key and for keys with the capability
+        operator or publisher.
+
+        Args:
+            sample: How many of the newest ended runs are replayed: at least 1, at most 50.
+                Default: 10.
+            skip: Makes the release ready without a replay. Default: False.
+        """
+        return await self._call(
+            "POST",
+            path("/releases/{id}/validate", id=id),
+            models.ValidationReport,
+            body={
+                "sample": sample,
+                "skip": skip,
+            },
+        )
+
+    async def canary(self, id: str, *, percent: int) -> models.Release:
+        """Route a share of the new instances of the baseline to the candidate.
+
+        Only what is ready or paused. Answered once all of the server routes so. For the root
+        key and for keys with the capability operator or publisher.
+
+        Args:
+            percent: Of new instances of the baseline, those that the candidate gets.
+        """
+        return await self._call(
+            "POST",
+            path("/releases/{id}/canary", id=id),
+            models.Release,
+            body={
+                "percent": percent,
+            },
+        )
+
+    async def evaluate(self, id: str) -> models.EvaluationReport:
+        """Judge the gates by the instances that have ended; a failing one rolls a canary back.
+
+        The gates are also evaluated without being asked, while instances end. For the root
+        key and for keys with the capability operator or publisher.
+        """
+        return await self._call(
+            "POST",
+            path("/releases/{id}/evaluate", id=id),
+            models.EvaluationReport,
+        )
+
+    async def promote(self, id: str, *, force: bool | None = None) -> models.Release:
+        """Route all new instances of the baseline to the candidate, for good.
+
+        Only a canary. Refused with 409 unless every gate passes; one that fails rolls it
+        back. For the root key and for keys with the capability operator or publisher.
+
+        Args:
+            force: Noted in the decision; evidence that does not pass is refused all the same.
+                Default: False.
+        """
+        return await self._call(
+            "POST",
+            path("/releases/{id}/promote", id=id),
+            models.Release,
+            body={
+                "force": force,
+            },
+        )
+
+    async def pause(self, id: str) -> models.Release:
+        """Route new instances to the baseline again, for the time being.
+
+        Only a canary; canary, with any percentage, goes on from there. For the root key and
+        for keys with the capability operator or publisher.
+        """
+        return await self._call(
+            "POST",
+            path("/releases/{id}/pause", id=id),
+            models.Release,
+        )
+
+    async def rollback(self, id: str) -> models.Release:
+        """Route new instances to the baseline again, for good.
+
+        A canary or what is paused; again is no error. For the root key and for keys with the
+        capability operator or publisher.
+        """
+        return await self._call(
+            "POST",
+            path("/releases/{id}/rollback", id=id),
+            models.Release,
+        )
+
+
+class AsyncContinuityOperations(AsyncResource):
+    """The operations `continuity.*`."""
+
+    async def create(
+        self,
+        *,
+        instance_id: str,
+        runtime_id: str,
+        tenant_id: str | None = None,
+    ) -> models.ContinuityExecution:
+        """Give an instance a portable identity with an owner and an epoch.
+
+        In any state of the instance. The id is that of the instance. For the root key and for
+        keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            "/continuity/executions",
+            models.ContinuityExecution,
+            body={
+                "tenant_id": tenant_id,
+                "instance_id": instance_id,
+                "runtime_id": runtime_id,
+            },
+        )
+
+    async def claim(
+        self,
+        *,
+        ownership_grant: models.OwnershipGrant | JsonObject,
+        tenant_id: str | None = None,
+    ) -> models.ContinuityExecution:
+        """Take over an imported execution that its source has granted to this server.
+
+        The instance stays paused; PATCH its state, or a signal resume, runs it. For the root
+        key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            "/continuity/executions/claim",
+            models.ContinuityExecution,
+            body={
+                "tenant_id": tenant_id,
+                "ownership_grant": ownership_grant,
+            },
+        )
+
+    async def get(self, id: str, *, tenant_id: str | None = None) -> models.ContinuityExecution:
+        """Get an execution.
+
+        For the root key and for keys with the capability operator or auditor.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/executions/{id}", id=id),
+            models.ContinuityExecution,
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def locations(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+    ) -> builtins.list[models.ContinuityLocation]:
+        """List where an execution has been, by epoch.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/executions/{id}/locations", id=id),
+            builtins.list[models.ContinuityLocation],
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def effects(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+    ) -> builtins.list[models.EffectReceipt]:
+        """List the receipts of what an execution did outside; none of an unknown one.
+
+        Those of all its instances that are here. For the root key and for keys with the
+        capability operator or auditor. Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/executions/{id}/effects", id=id),
+            builtins.list[models.EffectReceipt],
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def checkpoints(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[models.CheckpointBoundary]:
+        """List the boundaries at which checkpoints of an execution were saved.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            limit: How many at most. Larger values are lowered to 10000. Default: 1000.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/executions/{id}/checkpoints", id=id),
+            builtins.list[models.CheckpointBoundary],
+            query={
+                "tenant_id": tenant_id,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    async def checkpoint(
+        self,
+        id: str,
+        checkpoint_id: str,
+        *,
+        tenant_id: str | None = None,
+    ) -> models.CheckpointBoundaryDetail:
+        """Get one of them, with what changed since the one before.
+
+        For the root key and for keys with the capability operator or auditor.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path(
+                "/continuity/executions/{id}/checkpoints/{checkpoint_id}",
+                id=id,
+                checkpoint_id=checkpoint_id,
+            ),
+            models.CheckpointBoundaryDetail,
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def provenance(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+    ) -> builtins.list[models.ProvenanceEntry]:
+        """List the chain of what was decided about an execution; empty of an unknown one.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/executions/{id}/provenance", id=id),
+            builtins.list[models.ProvenanceEntry],
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def append_provenance(
+        self,
+        id: str,
+        *,
+        kind: models.AppendProvenanceKind,
+        payload_sha256: str,
+        tenant_id: str | None = None,
+    ) -> models.ProvenanceEntry:
+        """Append an entry of your own to the chain.
+
+        The server writes the other kinds itself. Refused with 409 once the chain has 10,000
+        entries. For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/executions/{id}/provenance", id=id),
+            models.ProvenanceEntry,
+            body={
+                "tenant_id": tenant_id,
+                "kind": kind,
+                "payload_sha256": payload_sha256,
+            },
+        )
+
+    async def verify_provenance(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+        expected_head: str | None = None,
+    ) -> models.ProvenanceVerdict:
+        """Check every link, hash and signature of the chain.
+
+        An empty chain is valid. Keys that are trusted are set by the deployment. For the root
+        key and for keys with the capability operator or auditor.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/executions/{id}/provenance/verify", id=id),
+            models.ProvenanceVerdict,
+            query={
+                "tenant_id": tenant_id,
+                "expected_head": expected_head,
+            },
+            repeatable=True,
+        )
+
+    async def place(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+        requirements: models.Requirements | JsonObject | None = None,
+        policy: models.LocalityPolicy | JsonObject | None = None,
+        locality_policy: models.LocalityPolicy | JsonObject | None = None,
+        classification: models.CreateHandoffClassification | None = None,
+        data_classification: models.CreateHandoffClassification | None = None,
+    ) -> models.PlacementDecision:
+        """Judge every live runtime as a place for an execution.
+
+        Stored, and shown to nobody else. Nothing is moved by it. For the root key and for
+        keys with the capability operator.
+
+        Args:
+            data_classification: Default: "internal".
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/executions/{id}/placement", id=id),
+            models.PlacementDecision,
+            body={
+                "tenant_id": tenant_id,
+                "requirements": requirements,
+                "policy": policy,
+                "locality_policy": locality_policy,
+                "classification": classification,
+                "data_classification": data_classification,
+            },
+        )
+
+    async def preview(
+        self,
+        id: str,
+        *,
+        destination_runtime_id: str,
+        tenant_id: str | None = None,
+        requirements: models.Requirements | JsonObject | None = None,
+        policy: models.LocalityPolicy | JsonObject | None = None,
+        locality_policy: models.LocalityPolicy | JsonObject | None = None,
+        classification: models.CreateHandoffClassification | None = None,
+        data_classification: models.CreateHandoffClassification | None = None,
+    ) -> models.HandoffPreview:
+        """Judge one runtime as the destination of a handoff.
+
+        Answered with compatible false too. 404 when the runtime is not live. For the root key
+        and for keys with the capability operator.
+
+        Args:
+            data_classification: Default: "internal".
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/executions/{id}/handoff-preview", id=id),
+            models.HandoffPreview,
+            body={
+                "tenant_id": tenant_id,
+                "requirements": requirements,
+                "policy": policy,
+                "locality_policy": locality_policy,
+                "classification": classification,
+                "data_classification": data_classification,
+                "destination_runtime_id": destination_runtime_id,
+            },
+        )
+
+    async def resolve_effect(
+        self,
+        id: str,
+        *,
+        state: models.EffectReceiptState,
+        tenant_id: str | None = None,
+        provider_receipt_id: str | None = None,
+    ) -> models.EffectReceipt:
+        """Say what became of an effect.
+
+        unknown becomes verified, committed, compensated or abandoned; committed and verified
+        become compensated. Anything else is 409. For the root key and for keys with the
+        capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/effects/{id}/resolve", id=id),
+            models.EffectReceipt,
+            body={
+                "tenant_id": tenant_id,
+                "state": state,
+                "provider_receipt_id": provider_receipt_id,
+            },
+        )
+
+
+class AsyncMigrationsOperations(AsyncResource):
+    """The operations `migrations.*`."""
+
+    async def migrate(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+        version: int | None = None,
+        sequence_id: str | None = None,
+        to_sequence_id: str | None = None,
+        target_sequence_id: str | None = None,
+        transforms: Sequence[models.Transform | JsonObject] | None = None,
+        approved: bool | None = None,
+        rollback_retention_seconds: int | None = None,
+        dry_run: bool | None = None,
+    ) -> models.MigratedInstance:
+        """Have an instance go over to another version, where that is safe.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            version: Of the same sequence.
+            sequence_id: The version that it goes over to.
+            to_sequence_id: The same as sequence_id.
+            target_sequence_id: The same as sequence_id.
+            transforms: Default: [].
+            approved: Also where the verdict is approval_required. Default: False.
+            rollback_retention_seconds: At least 60 and at most 2,592,000; 86,400 by default.
+                Default: 86400.
+            dry_run: Only judges: nothing is changed. Default: False.
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/migrate", id=id),
+            models.MigratedInstance,
+            body={
+                "tenant_id": tenant_id,
+                "version": version,
+                "sequence_id": sequence_id,
+                "to_sequence_id": to_sequence_id,
+                "target_sequence_id": target_sequence_id,
+                "transforms": transforms,
+                "approved": approved,
+                "rollback_retention_seconds": rollback_retention_seconds,
+                "dry_run": dry_run,
+            },
+        )
+
+    async def plan(
+        self,
+        *,
+        continuity_id: str,
+        to_sequence_id: str,
+        to_version: int,
+        tenant_id: str | None = None,
+        transforms: Sequence[models.Transform | JsonObject] | None = None,
+        rollback_retention_seconds: int | None = None,
+        capture_checkpoint: bool | None = None,
+    ) -> models.MigrationPlan:
+        """Judge whether a live execution can go over to another version.
+
+        Only of an instance that is waiting or paused. Nothing of it is changed. For the root
+        key and for keys with the capability operator.
+
+        Args:
+            to_version: That of to_sequence_id, else 404.
+            transforms: Default: [].
+            rollback_retention_seconds: At least 60 and at most 2,592,000; 86,400 by default.
+                Default: 86400.
+            capture_checkpoint: First save a checkpoint of the live state. Without one, and
+                with none saved, 409. First save a checkpoint of the live state. Default:
+                False.
+        """
+        return await self._call(
+            "POST",
+            "/continuity/migrations/plan",
+            models.MigrationPlan,
+            body={
+                "tenant_id": tenant_id,
+                "continuity_id": continuity_id,
+                "to_sequence_id": to_sequence_id,
+                "to_version": to_version,
+                "transforms": transforms,
+                "rollback_retention_seconds": rollback_retention_seconds,
+                "capture_checkpoint": capture_checkpoint,
+            },
+        )
+
+    async def get(self, id: str, *, tenant_id: str | None = None) -> models.MigrationRecord:
+        """Get a migration.
+
+        For the root key and for keys with the capability operator or auditor.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/migrations/{id}", id=id),
+            models.MigrationRecord,
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def apply(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+        approved: bool | None = None,
+    ) -> models.MigrationRecord:
+        """Go over to the other version, and stay paused there.
+
+        Refused with 409 unless everything is as it was planned. Needs an encryption key, else
+        503. The instance is left paused, one epoch on. For the root key and for keys with the
+        capability operator.
+
+        Args:
+            approved: Default: False.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/migrations/{id}/apply", id=id),
+            models.MigrationRecord,
+            body={
+                "tenant_id": tenant_id,
+                "approved": approved,
+            },
+        )
+
+    async def rollback(self, id: str, *, tenant_id: str | None = None) -> models.MigrationRecord:
+        """Go back to what the sealed capsule of the migration holds.
+
+        Refused with 409 once the target has run: when an effect of its epoch was dispatched,
+        committed or verified, or is unknown. For the root key and for keys with the
+        capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/migrations/{id}/rollback", id=id),
+            models.MigrationRecord,
+            body={
+                "tenant_id": tenant_id,
+            },
+        )
+
+
+class AsyncRuntimesOperations(AsyncResource):
+    """The operations `runtimes.*`."""
+
+    async def register(
+        self,
+        *,
+        capabilities: models.RegisterRuntimeCapabilities | JsonObject,
+        tenant_id: str | None = None,
+    ) -> models.RuntimeCapabilities:
+        """Tell what a runtime offers, for some minutes.
+
+        Again and again while it lives. What was observed earlier changes nothing. For the
+        root key and for keys with the capability operator.
+
+        Args:
+            capabilities: observed_at at most 30 s ahead, expires_at at most 5 min after it.
+                trust is unverified or registered. Of each list at most 256 entries of at most
+                256 bytes.
+        """
+        return await self._call(
+            "POST",
+            "/runtimes/register",
+            models.RuntimeCapabilities,
+            body={
+                "tenant_id": tenant_id,
+                "capabilities": capabilities,
+            },
+            repeatable=True,
+        )
+
+    async def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+    ) -> builtins.list[models.RuntimeCapabilities]:
+        """List the runtimes that are live, those seen last first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            "/runtimes",
+            builtins.list[models.RuntimeCapabilities],
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncHandoffsOperations(AsyncResource):
+    """The operations `handoffs.*`."""
+
+    async def create(
+        self,
+        *,
+        placement_decision_id: str,
+        preview_sha256: str,
+        destination_runtime_id: str,
+        tenant_id: str | None = None,
+        requirements: models.Requirements | JsonObject | None = None,
+        policy: models.LocalityPolicy | JsonObject | None = None,
+        locality_policy: models.LocalityPolicy | JsonObject | None = None,
+        classification: models.CreateHandoffClassification | None = None,
+        data_classification: models.CreateHandoffClassification | None = None,
+        continuity_id: str | None = None,
+    ) -> models.Handoff:
+        """Begin to hand an execution to the runtime of a fresh preview.
+
+        Refused with 409 when anything is not as it was previewed. For the root key and for
+        keys with the capability operator.
+
+        Args:
+            data_classification: Default: "internal".
+        """
+        return await self._call(
+            "POST",
+            "/continuity/handoffs",
+            models.Handoff,
+            body={
+                "tenant_id": tenant_id,
+                "requirements": requirements,
+                "policy": policy,
+                "locality_policy": locality_policy,
+                "classification": classification,
+                "data_classification": data_classification,
+                "continuity_id": continuity_id,
+                "placement_decision_id": placement_decision_id,
+                "preview_sha256": preview_sha256,
+                "destination_runtime_id": destination_runtime_id,
+            },
+        )
+
+    async def get(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
+        """Get a handoff.
+
+        For the root key and for keys with the capability operator or auditor.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            path("/continuity/handoffs/{id}", id=id),
+            models.Handoff,
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    async def export(
+        self,
+        id: str,
+        *,
+        tenant_id: str | None = None,
+        requirements: models.Requirements | JsonObject | None = None,
+        expires_in_seconds: int | None = None,
+        payload_key_base64: str | None = None,
+        capture_checkpoint: bool | None = None,
+    ) -> models.HandoffExported:
+        """Seal the execution into a capsule for its destination.
+
+        The instance is not run here from then on. Needs an encryption key, else 503. Given
+        once: after an answer that was lost, revoke the handoff and make another one. For the
+        root key and for keys with the capability operator.
+
+        Args:
+            requirements: Those of the placement decision.
+            expires_in_seconds: Default: 300.
+            payload_key_base64: 32 bytes that the destination made for this once; without it
+                only a server with the same encryption key opens the capsule.
+            capture_checkpoint: First save a checkpoint of the live state. Default: False.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/handoffs/{id}/export", id=id),
+            models.HandoffExported,
+            body={
+                "tenant_id": tenant_id,
+                "requirements": requirements,
+                "expires_in_seconds": expires_in_seconds,
+                "payload_key_base64": payload_key_base64,
+                "capture_checkpoint": capture_checkpoint,
+            },
+        )
+
+    async def attach(
+        self,
+        id: str,
+        *,
+        destination_instance_id: str,
+        capsule: models.Capsule | JsonObject,
+        payload_base64: str,
+        payload_key_base64: str,
+        tenant_id: str | None = None,
+    ) -> models.CapsuleAttached:
+        """Import a capsule that an isolated device sealed, as the export of its handoff.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/handoffs/{id}/attach-device-capsule", id=id),
+            models.CapsuleAttached,
+            body={
+                "tenant_id": tenant_id,
+                "destination_instance_id": destination_instance_id,
+                "capsule": capsule,
+                "payload_base64": payload_base64,
+                "payload_key_base64": payload_key_base64,
+            },
+        )
+
+    async def accept(
+        self,
+        id: str,
+        *,
+        destination_instance_id: str,
+        tenant_id: str | None = None,
+        import_receipt: models.ImportReceipt | JsonObject | None = None,
+    ) -> models.HandoffAccepted:
+        """Make the destination the owner.
+
+        The epoch grows by 1. From then on the source never runs it again. For the root key
+        and for keys with the capability operator.
+
+        Args:
+            import_receipt: Of an instance on another server: what its import answered.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/handoffs/{id}/accept", id=id),
+            models.HandoffAccepted,
+            body={
+                "tenant_id": tenant_id,
+                "destination_instance_id": destination_instance_id,
+                "import_receipt": import_receipt,
+            },
+        )
+
+    async def resume(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
+        """Let the destination run.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/handoffs/{id}/resume", id=id),
+            models.Handoff,
+            body={
+                "tenant_id": tenant_id,
+            },
+        )
+
+    async def reject(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
+        """Refuse a handoff before its export.
+
+        Owner and epoch stay. For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/handoffs/{id}/reject", id=id),
+            models.Handoff,
+            body={
+                "tenant_id": tenant_id,
+            },
+        )
+
+    async def revoke(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
+        """Take an exported capsule back before it is accepted.
+
+        Owner and epoch stay; the next handoff or migration takes the execution back. For the
+        root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/continuity/handoffs/{id}/revoke", id=id),
+            models.Handoff,
+            body={
+                "tenant_id": tenant_id,
+            },
+        )
+
+
+class AsyncCapsulesOperations(AsyncResource):
+    """The operations `capsules.*`."""
+
+    async def import_(
+        self,
+        *,
+        destination_runtime_id: str,
+        expected_epoch: int,
+        capsule: models.Capsule | JsonObject,
+        tenant_id: str | None = None,
+        destination_instance_id: str | None = None,
+        payload_base64: str | None = None,
+        payload_key_base64: str | None = None,
+    ) -> models.CapsuleImported:
+        """Create the paused instance that a capsule holds.
+
+        A repetition gives the same instance. Needs an encryption key, else 503. For the root
+        key and for keys with the capability operator.
+
+        Args:
+            destination_instance_id: Made by the server when absent.
+            payload_base64: When absent, what this server sealed itself is taken.
+        """
+        return await self._call(
+            "POST",
+            "/continuity/capsules/import",
+            models.CapsuleImported,
+            body={
+                "tenant_id": tenant_id,
+                "destination_runtime_id": destination_runtime_id,
+                "expected_epoch": expected_epoch,
+                "destination_instance_id": destination_instance_id,
+                "capsule": capsule,
+                "payload_base64": payload_base64,
+                "payload_key_base64": payload_key_base64,
+            },
+        )
+
+
+class AsyncApiKeysOperations(AsyncResource):
+    """The operations `api_keys.*`."""
+
+    async def mint(
+        self,
+        *,
+        capabilities: Sequence[models.Capability],
+        tenant_id: str | None = None,
+        name: str | None = None,
+        expires_at: datetime | str | None = None,
+    ) -> models.KeyMinted:
+        """Make a key for a tenant. Its secret is shown in this answer only.
+
+        For the root key only.
+
+        Args:
+            name: Default: "".
+        """
+        return await self._call(
+            "POST",
+            "/api-keys",
+            models.KeyMinted,
+            body={
+                "tenant_id": tenant_id or self._tenant,
+                "name": name,
+                "capabilities": capabilities,
+                "expires_at": expires_at,
+            },
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.ApiKey]:
+        """List the keys of a tenant, oldest first.
+
+        For the root key only. Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/api-keys",
+            models.ApiKey,
+            query={
+                "tenant_id": tenant_id or self._tenant,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def revoke(self, id: str) -> None:
+        """Revoke a key, at once and for good.
+
+        For the root key only.
+        """
+        return await self._call(
+            "DELETE",
+            path("/api-keys/{id}", id=id),
+            None,
+            repeatable=True,
+        )
+
+
+class AsyncTenantLimitsOperations(AsyncResource):
+    """The operations `tenant_limits.*`."""
+
+    async def put(
+        self,
+        id: str,
+        *,
+        bytes_per_second: int | None = None,
+        bytes_burst: int | None = None,
+        rows_per_second: int | None = None,
+        rows_burst: int | None = None,
+        blocks_per_second: int | None = None,
+        blocks_burst: int | None = None,
+        schedules_per_second: int | None = None,
+        schedules_burst: int | None = None,
+        schedules_max: int | None = None,
+        queue_depth_max: int | None = None,
+    ) -> models.TenantLimits:
+        """Set the limits of a tenant; what is left out is the default.
+
+        For the root key only.
+        """
+        return await self._call(
+            "PUT",
+            path("/tenants/{id}/limits", id=id),
+            models.TenantLimits,
+            body={
+                "bytes_per_second": bytes_per_second,
+                "bytes_burst": bytes_burst,
+                "rows_per_second": rows_per_second,
+                "rows_burst": rows_burst,
+                "blocks_per_second": blocks_per_second,
+                "blocks_burst": blocks_burst,
+                "schedules_per_second": schedules_per_second,
+                "schedules_burst": schedules_burst,
+                "schedules_max": schedules_max,
+                "queue_depth_max": queue_depth_max,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.TenantLimits:
+        """Get the limits that were set for a tenant.
+
+        For the root key only.
+        """
+        return await self._call(
+            "GET",
+            path("/tenants/{id}/limits", id=id),
+            models.TenantLimits,
+            repeatable=True,
+        )
+
+    async def delete(self, id: str) -> None:
+        """Give a tenant the default limits again.
+
+        For the root key only.
+        """
+        return await self._call(
+            "DELETE",
+            path("/tenants/{id}/limits", id=id),
+            None,
+            repeatable=True,
+        )
+
+
+class AsyncWebhooksOperations(AsyncResource):
+    """The operations `webhooks.*`."""
+
+    async def subscribe(
+        self,
+        *,
+        url: str,
+        tenant_id: str | None = None,
+        events: Sequence[models.WebhookEvent] | None = None,
+        secret: str | None = None,
+    ) -> models.SubscriptionCreated:
+        """Be told of ended instances of the tenant. The secret is shown in this answer only.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            url: http or https, without credentials; a public address unless the deployment
+                says else.
+            tenant_id: The same as in the header x-tenant-id when that is sent.
+            events: All that there are when absent.
+            secret: Made by the server when absent. What its webhooks are signed with.
+        """
+        return await self._call(
+            "POST",
+            "/webhooks",
+            models.SubscriptionCreated,
+            body={
+                "tenant_id": tenant_id,
+                "url": url,
+                "events": events,
+                "secret": secret,
+            },
+        )
+
+    def subscriptions(
+        self,
+        *,
+        tenant_id: str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> AsyncPages[models.WebhookSubscription]:
+        """List the webhook subscriptions of the tenant, oldest first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+        """
+        return self._pages(
+            "GET",
+            "/webhooks",
+            models.WebhookSubscription,
+            query={
+                "tenant_id": tenant_id,
+                "offset": offset,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    async def subscription(self, id: str) -> models.WebhookSubscription:
+        """Get a webhook subscription.
+
+        For the root key and for keys with the capability operator or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/webhooks/{id}", id=id),
+            models.WebhookSubscription,
+            repeatable=True,
+        )
+
+    async def update(
+        self,
+        id: str,
+        *,
+        url: str | None = None,
+        events: Sequence[models.WebhookEvent] | None = None,
+        secret: str | None = None,
+    ) -> models.WebhookSubscription:
+        """Change a webhook subscription; a new secret signs from the next attempt on.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            url: http or https, without credentials; a public address unless the deployment
+                says else.
+            secret: What its webhooks are signed with.
+        """
+        return await self._call(
+            "PATCH",
+            path("/webhooks/{id}", id=id),
+            models.WebhookSubscription,
+            body={
+                "url": url,
+                "events": events,
+                "secret": secret,
+            },
+            repeatable=True,
+        )
+
+    async def unsubscribe(self, id: str) -> None:
+        """Delete a webhook subscription; what is not delivered yet is given up.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "DELETE",
+            path("/webhooks/{id}", id=id),
+            None,
+            repeatable=True,
+        )
+
+    def subscription_deliveries(
+        self,
+        id: str,
+        *,
+        event_type: models.WebhookEvent | None = None,
+        delivered: bool | None = None,
+        error_class: models.DeliveryAttemptErrorClass | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.DeliverySummary]:
+        """List deliveries to a webhook subscription, newest first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            path("/webhooks/{id}/deliveries", id=id),
+            models.DeliverySummary,
+            query={
+                "event_type": event_type,
+                "delivered": delivered,
+                "error_class": error_class,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def outbox(self, *, limit: int | None = None) -> builtins.list[models.OutboxEntry]:
+        """List webhooks that are not delivered yet, oldest first.
+
+        For the root key only. Unknown parameters are refused.
+
+        Args:
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+        """
+        return await self._call(
+            "GET",
+            "/webhooks/outbox",
+            builtins.list[models.OutboxEntry],
+            query={
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+    async def redeliver(self, id: str) -> models.Redelivered:
+        """Try to deliver a webhook now; the answer says whether it was delivered.
+
+        For the root key only.
+        """
+        return await self._call(
+            "POST",
+            path("/webhooks/outbox/{id}/redeliver", id=id),
+            models.Redelivered,
+        )
+
+    async def redeliver_preview(self, id: str) -> models.RedeliverPreview:
+        """What a redelivery would send.
+
+        For the root key only.
+        """
+        return await self._call(
+            "GET",
+            path("/webhooks/outbox/{id}/redeliver-preview", id=id),
+            models.RedeliverPreview,
+            repeatable=True,
+        )
+
+    async def discard(self, id: str) -> None:
+        """Give a webhook up that is not delivered yet.
+
+        For the root key only.
+        """
+        return await self._call(
+            "DELETE",
+            path("/webhooks/outbox/{id}", id=id),
+            None,
+            repeatable=True,
+        )
+
+    def deliveries(
+        self,
+        *,
+        url: str | None = None,
+        event_type: models.WebhookEvent | None = None,
+        delivered: bool | None = None,
+        error_class: models.DeliveryAttemptErrorClass | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.DeliverySummary]:
+        """List deliveries, newest first.
+
+        For the root key only. Unknown parameters are refused.
+
+        Args:
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/webhooks/deliveries",
+            models.DeliverySummary,
+            query={
+                "url": url,
+                "event_type": event_type,
+                "delivered": delivered,
+                "error_class": error_class,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def delivery(self, delivery_id: str) -> builtins.list[models.DeliveryAttempt]:
+        """List the attempts of one delivery, oldest first.
+
+        For the root key only.
+        """
+        return await self._call(
+            "GET",
+            path("/webhooks/deliveries/{delivery_id}", delivery_id=delivery_id),
+            builtins.list[models.DeliveryAttempt],
+            repeatable=True,
+        )
+
+
+class AsyncTriggersOperations(AsyncResource):
+    """The operations `triggers.*`."""
+
+    async def create(
+        self,
+        *,
+        slug: str,
+        sequence_name: str,
+        tenant_id: str | None = None,
+        version: int | None = None,
+        namespace: str | None = None,
+        trigger_type: models.TriggerType | None = None,
+        secret: str | None = None,
+        config: JsonObject | None = None,
+        enabled: bool | None = None,
+    ) -> models.Trigger:
+        """Let something outside start instances of a sequence.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            slug: Part of the address, unique on the server: letters, digits, dots, _, ~ and
+                -.
+            sequence_name: Looked up at each fire.
+            tenant_id: The same as in the header x-tenant-id when that is sent.
+            version: Pins this version. When absent: as a creation by name chooses one.
+            namespace: Default: "default".
+            trigger_type: webhook: by a signed request to /webhooks/{slug}. event: by every
+                event with a name. Default: "webhook".
+            secret: What callers prove themselves with. No answer ever has it.
+            config: Of an event trigger: event_name, and correlation_key if only events with
+                that key start it.
+            enabled: Default: True.
+        """
+        return await self._call(
+            "POST",
+            "/triggers",
+            models.Trigger,
+            body={
+                "slug": slug,
+                "tenant_id": tenant_id or self._tenant,
+                "sequence_name": sequence_name,
+                "version": version,
+                "namespace": namespace,
+                "trigger_type": trigger_type,
+                "secret": secret,
+                "config": config,
+                "enabled": enabled,
+            },
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_name: str | None = None,
+        trigger_type: models.TriggerType | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Trigger]:
+        """List the triggers of the tenant, oldest first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            trigger_type: webhook: by a signed request to /webhooks/{slug}. event: by every
+                event with a name.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/triggers",
+            models.Trigger,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_name": sequence_name,
+                "trigger_type": trigger_type,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, slug: str) -> models.Trigger:
+        """Get a trigger.
+
+        For the root key and for keys with the capability operator or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/triggers/{slug}", slug=slug),
+            models.Trigger,
+            repeatable=True,
+        )
+
+    async def update(
+        self,
+        slug: str,
+        *,
+        sequence_name: str | None = None,
+        version: int | None = None,
+        secret: str | None = None,
+        config: JsonObject | None = None,
+        enabled: bool | None = None,
+    ) -> models.Trigger:
+        """Change a trigger, or switch it on and off.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            secret: What callers prove themselves with. No answer ever has it.
+            config: Of an event trigger: event_name, and correlation_key if only events with
+                that key start it.
+        """
+        return await self._call(
+            "PATCH",
+            path("/triggers/{slug}", slug=slug),
+            models.Trigger,
+            body={
+                "sequence_name": sequence_name,
+                "version": version,
+                "secret": secret,
+                "config": config,
+                "enabled": enabled,
+            },
+            repeatable=True,
+        )
+
+    async def delete(self, slug: str) -> None:
+        """Delete a trigger; what it has started goes on.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "DELETE",
+            path("/triggers/{slug}", slug=slug),
+            None,
+            repeatable=True,
+        )
+
+    async def fire(self, slug: str, body: JsonObject | None = None) -> models.TriggerFired:
+        """Start an instance now; the body is its context.data.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            path("/triggers/{slug}/fire", slug=slug),
+            models.TriggerFired,
+            body=body,
+        )
+
+    async def receive(self, id: str, body: JsonObject) -> models.WebhookTaken:
+        """Start an instance by a signed request; the body is its context.data.
+
+        Open to everyone.
+        """
+        return await self._call(
+            "POST",
+            path("/webhooks/{id}", id=id),
+            models.WebhookTaken,
+            body=body,
+        )
+
+
+class AsyncEventsOperations(AsyncResource):
+    """The operations `events.*`."""
+
+    async def send(
+        self,
+        *,
+        event_name: str,
+        producer_event_id: str,
+        tenant_id: str | None = None,
+        correlation_key: str | None = None,
+        payload: Any = None,
+        ttl_seconds: int | None = None,
+    ) -> models.EventReceipt:
+        """Send an event to every step that waits for it, or else keep it for the first that
+        does.
+
+        For the root key and for keys with the capability operator.
+
+        Args:
+            producer_event_id: What the producer calls it: sent again, it is the same event.
+            tenant_id: The same as in the header x-tenant-id when that is sent.
+            correlation_key: Whom it is for: steps that wait for the name and this key.
+            payload: What the steps give as their output.
+            ttl_seconds: How long it is kept for a step that has yet to wait for it. Default:
+                86400.
+        """
+        return await self._call(
+            "POST",
+            "/events",
+            models.EventReceipt,
+            body={
+                "tenant_id": tenant_id,
+                "event_name": event_name,
+                "producer_event_id": producer_event_id,
+                "correlation_key": correlation_key,
+                "payload": payload,
+                "ttl_seconds": ttl_seconds,
+            },
+            repeatable=True,
+        )
+
+    async def send_batch(
+        self,
+        *,
+        events: Sequence[models.SendEvent | JsonObject],
+    ) -> models.EventReceipts:
+        """Send up to 100 events; none is sent unless all are valid.
+
+        For the root key and for keys with the capability operator.
+        """
+        return await self._call(
+            "POST",
+            "/events/batch",
+            models.EventReceipts,
+            body={
+                "events": events,
+            },
+            repeatable=True,
+        )
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        status: models.EventDetailsStatus | None = None,
+        event_name: str | None = None,
+        correlation_key: str | None = None,
+        producer_event_id: str | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.StoredEvent]:
+        """List events, newest first.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            created_after: Exclusive.
+            created_before: Exclusive.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/events",
+            models.StoredEvent,
+            query={
+                "tenant_id": tenant_id,
+                "status": status,
+                "event_name": event_name,
+                "correlation_key": correlation_key,
+                "producer_event_id": producer_event_id,
+                "created_after": created_after,
+                "created_before": created_before,
+                "offset": offset,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+    async def get(self, id: str) -> models.EventDetails:
+        """Get an event, with those that took it.
+
+        For the root key and for keys with the capability operator or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/events/{id}", id=id),
+            models.EventDetails,
+            repeatable=True,
+        )
+
+
+class AsyncChangesOperations(AsyncResource):
+    """The operations `changes.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> AsyncPages[models.AuditEntry]:
+        """Read what happened to the instances of the tenant, oldest first.
+
+        For the root key and for keys with the capability operator or auditor. The header
+        x-tenant-id may be left out. Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            cursor: Where to go on. From an earlier answer; exclusive. Without one the list
+                begins with the oldest.
+            limit: How many at most. Larger values are lowered to 500. Default: 100.
+        """
+        return self._pages(
+            "GET",
+            "/changes",
+            models.AuditEntry,
+            member="changes",
+            query={
+                "tenant_id": tenant_id,
+                "cursor": cursor,
+                "limit": limit,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncOperations(AsyncResource):
+    """All operations: `client.<resource>.<operation>(...)`."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        super().__init__(caller)
+        self.api_keys = AsyncApiKeysOperations(caller)
+        self.approvals = AsyncApprovalsOperations(caller)
+        self.bulk_jobs = AsyncBulkJobsOperations(caller)
+        self.capsules = AsyncCapsulesOperations(caller)
+        self.changes = AsyncChangesOperations(caller)
+        self.continuity = AsyncContinuityOperations(caller)
+        self.credentials = AsyncCredentialsOperations(caller)
+        self.cron = AsyncCronOperations(caller)
+        self.docs = AsyncDocsOperations(caller)
+        self.events = AsyncEventsOperations(caller)
+        self.handoffs = AsyncHandoffsOperations(caller)
+        self.health = AsyncHealthOperations(caller)
+        self.instances = AsyncInstancesOperations(caller)
+        self.migrations = AsyncMigrationsOperations(caller)
+        self.rate_limits = AsyncRateLimitsOperations(caller)
+        self.releases = AsyncReleasesOperations(caller)
+        self.runtimes = AsyncRuntimesOperations(caller)
+        self.sequences = AsyncSequencesOperations(caller)
+        self.tenant_limits = AsyncTenantLimitsOperations(caller)
+        self.triggers = AsyncTriggersOperations(caller)
+        self.webhooks = AsyncWebhooksOperations(caller)
+        self.workers = AsyncWorkersOperations(caller)
+
+    async def info(self) -> models.Info:
+        """Versions of the server and of its schemas.
+
+        Open to everyone. Served at the root as well: /info.
+        """
+        return await self._call(
+            "GET",
+            "/info",
+            models.Info,
+            repeatable=True,
+        )
+
+    async def metrics(self) -> str:
+        """Counters, histograms and gauges in the text format of Prometheus.
+
+        Text format version 0.0.4. For the root key and for keys with the capability operator
+        or auditor. Served at the root as well: /metrics.
+        """
+        return await self._call(
+            "GET",
+            "/metrics",
+            str,
+            repeatable=True,
+        )
+
+    async def handlers(self, *, tenant_id: str | None = None) -> models.HandlerNames:
+        """Names of built-in handlers and of those that workers serve.
+
+        For the root key and for keys with the capability operator or worker or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+        """
+        return await self._call(
+            "GET",
+            "/handlers",
+            models.HandlerNames,
+            query={
+                "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )

@@ -1,0 +1,302 @@
+"""What requests and answers are, without sending any: both clients use it."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from ._model import encode
+from .errors import NETWORK, NO_ENGINE, TIMEOUT, EngineError
+
+PREFIX = "/api/v1"
+
+#: Of waits between tries, in seconds, where the server does not tell.
+WAIT_MIN, WAIT_MAX = 0.1, 5.0
+#: A server that says more is not waited for.
+RETRY_AFTER_MAX = 60.0
+
+#: Refusals that another try does not change.
+_LASTING = frozenset({"ENG_NO_KEYS", "ENG_SLOW_READ"})
+#: What a proxy answers that got no answer itself.
+_GATEWAY = frozenset({502, 503, 504})
+#: A 503 that says so may have happened; any other one has not.
+_UNKNOWN = re.compile(r"unknown outcome|outcome (?:is|may be) unknown")
+
+#: How the message of a refusal begins that is about one field.
+_FIELD = re.compile(r"^invalid argument: (?!the\b)([a-z_]\w*(?:\.\w+|\[\d+\])*):? (?!it\b)")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the requests of a client have in common."""
+
+    url: str
+    api_key: str | None = field(repr=False)
+    tenant: str | None
+    namespace: str
+    #: Seconds without a word of the server.
+    timeout: float
+    #: How often a request is repeated that may be.
+    retries: int
+
+    def headers(self) -> dict[str, str]:
+        """Of every request."""
+        headers = {"accept": "application/json"}
+        if self.api_key is not None:
+            headers["x-api-key"] = self.api_key
+        if self.tenant is not None:
+            headers["x-tenant-id"] = self.tenant
+        return headers
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `path` is without the prefix."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    #: None: without a body.
+    body: Any = None
+    #: A repetition does nothing more than the first.
+    repeatable: bool = False
+
+    @property
+    def wait(self) -> float:
+        """Seconds for which the server was asked to wait."""
+        poll = self.body.get("poll", self.body) if isinstance(self.body, Mapping) else {}
+        return (poll.get("wait_ms") or 0) / 1000 if isinstance(poll, Mapping) else 0
+
+    def with_query(self, query: Mapping[str, Any]) -> Request:
+        return replace(self, query=query)
+
+    def arguments(self, settings: Settings) -> dict[str, Any]:
+        """Of `httpx.Client.request`."""
+        headers = settings.headers()
+        if self.body is not None:
+            headers["content-type"] = "application/json"
+        return {
+            "method": self.method,
+            "url": settings.url + self.path,
+            "params": self.params(),
+            "headers": headers,
+            "content": self.content(),
+            "timeout": settings.timeout + self.wait,
+        }
+
+    def params(self) -> list[tuple[str, str]]:
+        """The query as it is sent, without what is None."""
+        return [pair for name, value in self.query.items() for pair in _pairs(name, value)]
+
+    def content(self) -> bytes | None:
+        if self.body is None:
+            return None
+        text = json.dumps(encode(self.body), allow_nan=False, separators=(",", ":"))
+        return text.encode()
+
+
+def _pairs(name: str, value: Any) -> list[tuple[str, str]]:
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        return [(f"{name}.{key}", str(inner)) for key, inner in value.items()]
+    if isinstance(value, bool):
+        return [(name, "true" if value else "false")]
+    if isinstance(value, datetime):
+        return [(name, str(encode(value)))]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [(name, ",".join(map(str, value)))] if value else []
+    return [(name, str(value))]
+
+
+def path(template: str, **names: str) -> str:
+    """The path with its parameters filled in.
+
+    Raises:
+        ValueError: one of them is empty, which would lead to another operation.
+    """
+    for name, value in names.items():
+        if not value:
+            raise ValueError(f"{name} is empty")
+    return template.format_map({name: quote(value, safe="") for name, value in names.items()})
+
+
+def with_keys(body: Mapping[str, Any], place: str, filled: Mapping[str, Any]) -> dict[str, Any]:
+    """The creation with an idempotency key where it has none, so that it may be repeated.
+
+    Args:
+        place: `body`, or the member whose items are creations.
+        filled: What the client knows of each item.
+    """
+    if place != "body":
+        items = [{**filled, **encode(item)} for item in body[place]]
+        return {**body, place: [with_keys(item, "body", filled) for item in items]}
+    return {**body, "idempotency_key": body.get("idempotency_key") or str(uuid.uuid4())}
+
+
+def base_url(url: str) -> str:
+    """With the prefix, which may be left out.
+
+    Raises:
+        ValueError: it is no address of HTTP.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise ValueError(f"{url!r} is no address that begins with http:// or https://")
+    return url.rstrip("/").removesuffix(PREFIX) + PREFIX
+
+
+# ---------------------------------------------------------------- answers
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def read(kind: Any, response: httpx.Response) -> Any:
+    """The body of a success.
+
+    Raises:
+        EngineError: it is none that this client understands.
+    """
+    if "x-request-id" not in response.headers:
+        raise _foreign(response)
+    if kind is None or response.status_code == 204:
+        return None
+    if kind is str:
+        return response.text
+    if kind is bytes:
+        return response.content
+    try:
+        return _adapter(kind).validate_json(response.content)
+    except ValidationError as error:
+        raise EngineError(
+            f"the answer is none that this client understands: {error}",
+            status=response.status_code,
+            code=NO_ENGINE,
+            request_id=response.headers.get("x-request-id"),
+        ) from error
+
+
+def refusal(response: httpx.Response) -> EngineError:
+    """What an answer says that is not a success; its body has been read."""
+    headers = response.headers
+    if "x-error-code" not in headers and "x-request-id" not in headers:
+        return _foreign(response)
+    try:
+        body = response.json()
+    except ValueError:
+        body = None
+    told = body if isinstance(body, dict) else {}
+    message = str(told.get("error") or f"the server answered {response.status_code}")
+    return EngineError(
+        message,
+        status=response.status_code,
+        code=headers.get("x-error-code", f"HTTP_{response.status_code}"),
+        field=_field_of(told, message),
+        request_id=headers.get("x-request-id"),
+        retry_after=_retry_after(response),
+        body=body,
+    )
+
+
+def _foreign(response: httpx.Response) -> EngineError:
+    status = response.status_code
+    kind = response.headers.get("content-type", "nothing").split(";")[0]
+    if status == 429 or status in _GATEWAY:
+        message, code = f"what stands before the engine answered {status}", f"HTTP_{status}"
+    else:
+        message = f"{response.url} answers, but is no engine: {status} with {kind}"
+        code = NO_ENGINE
+    return EngineError(message, status=status, code=code, retry_after=_retry_after(response))
+
+
+def _field_of(body: Mapping[str, Any], message: str) -> str | None:
+    errors = body.get("errors")
+    if isinstance(errors, list) and errors and isinstance(errors[0], dict):
+        return str(errors[0].get("path"))
+    found = _FIELD.match(message)
+    return found[1] if found else None
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    text = response.headers.get("retry-after", "")
+    return float(text) if text.isdecimal() else None
+
+
+def next_query(response: httpx.Response) -> dict[str, str] | None:
+    """The query of the page after this one, from the header `link`."""
+    link = response.links.get("next", {}).get("url")
+    return None if link is None else dict(parse_qsl(urlsplit(link).query))
+
+
+# ---------------------------------------------------------------- tries
+
+
+class Tries:
+    """How often one request has been tried, and whether it is tried again."""
+
+    def __init__(self, request: Request, retries: int) -> None:
+        self._repeatable = request.repeatable
+        self._left = retries
+        self._wait = WAIT_MIN
+
+    def after_answer(self, response: httpx.Response) -> float:
+        """Seconds to wait before the next try.
+
+        Raises:
+            EngineError: there is none.
+        """
+        error = refusal(response)
+        if not self._may_help(error):
+            raise error
+        return self._next(error)
+
+    def after_silence(self, error: httpx.TransportError) -> float:
+        """As `after_answer`, when there was none."""
+        told = no_answer(error)
+        if not (self._repeatable or isinstance(error, _NEVER_SENT)):
+            raise told from error
+        return self._next(told)
+
+    def _may_help(self, error: EngineError) -> bool:
+        if error.status == 429:
+            return True
+        if error.status not in _GATEWAY or error.code in _LASTING:
+            return False
+        # A proxy may have passed the request on.
+        is_known = error.status == 503 and error.code.startswith("ENG_")
+        return self._repeatable or (is_known and not _UNKNOWN.search(error.message))
+
+    def _next(self, error: EngineError) -> float:
+        if self._left == 0 or (error.retry_after or 0) > RETRY_AFTER_MAX:
+            raise error
+        self._left -= 1
+        wait, self._wait = self._wait, min(self._wait * 2, WAIT_MAX)
+        # Clients that were refused together do not come back together.
+        return max(error.retry_after or 0, wait) * random.uniform(1, 1.25)
+
+
+#: Errors of a request that the server has not seen.
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+def no_answer(error: httpx.TransportError) -> EngineError:
+    """The same as our own error."""
+    is_late = isinstance(error, httpx.TimeoutException)
+    words = "did not answer in time" if is_late else f"gave no answer: {error}"
+    told = EngineError(f"the server {words}", code=TIMEOUT if is_late else NETWORK)
+    told.__cause__ = error
+    return told

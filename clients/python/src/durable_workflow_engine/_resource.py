@@ -1,0 +1,101 @@
+"""What the generated operations stand on: they name what is sent, and the client sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeAlias
+
+from ._request import Request, Settings, path, with_keys
+from .pages import AsyncPages, Page
+
+__all__ = ["AsyncCaller", "AsyncResource", "Caller", "JsonObject", "Resource", "path"]
+
+#: An object of JSON, in place of a model.
+JsonObject: TypeAlias = Mapping[str, Any]
+
+
+class Caller(Protocol):
+    """Whoever sends requests and waits."""
+
+    @property
+    def settings(self) -> Settings: ...
+    def call(self, request: Request, reply: Any) -> Any: ...
+    def page(self, request: Request, item: Any, member: str | None) -> Page[Any]: ...
+
+
+class AsyncCaller(Protocol):
+    """Whoever sends requests and lets others work meanwhile."""
+
+    @property
+    def settings(self) -> Settings: ...
+    async def call(self, request: Request, reply: Any) -> Any: ...
+    def pages(self, request: Request, item: Any, member: str | None) -> AsyncPages[Any]: ...
+
+
+class Resource:
+    """Operations of one kind of thing."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    @property
+    def _tenant(self) -> str | None:
+        return self._caller.settings.tenant
+
+    @property
+    def _namespace(self) -> str:
+        return self._caller.settings.namespace
+
+    def _call(self, method: str, path: str, reply: Any, **parts: Any) -> Any:
+        return self._caller.call(_request(self._caller.settings, method, path, **parts), reply)
+
+    def _pages(
+        self, method: str, path: str, item: Any, *, member: str | None = None, **parts: Any
+    ) -> Page[Any]:
+        return self._caller.page(
+            _request(self._caller.settings, method, path, **parts), item, member
+        )
+
+
+class AsyncResource:
+    """Operations of one kind of thing."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    @property
+    def _tenant(self) -> str | None:
+        return self._caller.settings.tenant
+
+    @property
+    def _namespace(self) -> str:
+        return self._caller.settings.namespace
+
+    async def _call(self, method: str, path: str, reply: Any, **parts: Any) -> Any:
+        return await self._caller.call(
+            _request(self._caller.settings, method, path, **parts), reply
+        )
+
+    def _pages(
+        self, method: str, path: str, item: Any, *, member: str | None = None, **parts: Any
+    ) -> AsyncPages[Any]:
+        return self._caller.pages(
+            _request(self._caller.settings, method, path, **parts), item, member
+        )
+
+
+def _request(
+    settings: Settings,
+    method: str,
+    path: str,
+    *,
+    query: Mapping[str, Any] | None = None,
+    body: Mapping[str, Any] | None = None,
+    keyed: str | None = None,
+    repeatable: bool = False,
+) -> Request:
+    sent = None if body is None else {name: it for name, it in body.items() if it is not None}
+    if sent is not None and keyed is not None:
+        filled = {"tenant_id": settings.tenant, "namespace": settings.namespace}
+        sent = with_keys(sent, keyed, filled)
+    return Request(method, path, query or {}, sent, repeatable)

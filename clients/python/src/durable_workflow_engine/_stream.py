@@ -1,0 +1,164 @@
+"""What streams of events say, without reading any: both clients follow them by this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from pydantic import TypeAdapter
+
+from ._request import Request, Settings, no_answer, path, refusal
+from .errors import EngineError
+from .events import Change, Done, InstanceEvent, Output, StateChange
+from .models import AuditEntry, BlockOutput
+
+#: A comment comes every 15 s: after so many seconds of silence the connection is dead.
+SILENCE_MAX = 45.0
+#: Of waits before a stream is opened again, in seconds.
+WAIT_MIN, WAIT_MAX = 0.2, 10.0
+
+
+@dataclass
+class ServerSentEvent:
+    """One event as it came."""
+
+    name: str = ""
+    data: list[str] = field(default_factory=list)
+    id: str | None = None
+
+
+class Lines:
+    """From bytes to events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+    Lines end where the bytes say so: data may hold what Unicode takes for the end of a line.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._event = ServerSentEvent()
+
+    def feed(self, chunk: bytes) -> Iterator[ServerSentEvent]:
+        """The events that end in this chunk; one may have an id alone."""
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            self._take(line.removesuffix(b"\r").decode())
+            if line in (b"", b"\r"):
+                event, self._event = self._event, ServerSentEvent()
+                if event.data or event.id is not None:
+                    yield event
+
+    def _take(self, line: str) -> None:
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "event":
+            self._event.name = value
+        elif name == "data":
+            self._event.data.append(value)
+        elif name == "id":
+            self._event.id = value
+
+
+class Following:
+    """One stream that is opened again when it breaks: what to ask for, and what was told."""
+
+    def __init__(self) -> None:
+        self.is_done = False
+        self._wait = WAIT_MIN
+
+    def request(self) -> Request:
+        """What to ask for now."""
+        raise NotImplementedError
+
+    def take(self, event: ServerSentEvent) -> Iterator[Any]:
+        """What is new in an event."""
+        raise NotImplementedError
+
+    def heard(self) -> None:
+        """The server is there."""
+        self._wait = WAIT_MIN
+
+    def after_break(self, error: httpx.TransportError | EngineError | None) -> float:
+        """Seconds to wait before the stream is opened again.
+
+        Raises:
+            EngineError: it would be refused again.
+        """
+        told = no_answer(error) if isinstance(error, httpx.TransportError) else error
+        if told is not None and told.status not in (0, 429, 502, 503, 504):
+            raise told
+        wait, self._wait = self._wait, min(self._wait * 2, WAIT_MAX)
+        return max(wait, (told.retry_after or 0) if told else 0)
+
+
+def stream_arguments(following: Following, settings: Settings, timeout: float) -> dict[str, Any]:
+    """Of `httpx.Client.stream`."""
+    request = following.request()
+    return {
+        "method": request.method,
+        "url": settings.url + request.path,
+        "params": request.params(),
+        "headers": {**settings.headers(), "accept": "text/event-stream"},
+        "timeout": httpx.Timeout(settings.timeout, read=min(timeout, SILENCE_MAX)),
+    }
+
+
+def check_stream(response: httpx.Response) -> None:
+    """Raises:
+    EngineError: the stream was refused; its body has been read.
+    """
+    if response.status_code != 200:
+        raise refusal(response)
+
+
+class InstanceFollowing(Following):
+    """States and outputs of an instance until it ends. Opened again, the stream tells all anew."""
+
+    def __init__(self, instance_id: str) -> None:
+        super().__init__()
+        self._id = instance_id
+        self._state: str | None = None
+        self._outputs: set[str] = set()
+
+    def request(self) -> Request:
+        return Request("GET", path("/instances/{id}/stream", id=self._id), {"poll_ms": 100})
+
+    def take(self, event: ServerSentEvent) -> Iterator[InstanceEvent]:
+        data = "\n".join(event.data)
+        if event.name == "state":
+            change = _STATE.validate_json(data)
+            if change.state != self._state:
+                self._state = change.state
+                yield change
+        elif event.name == "output":
+            output = BlockOutput.model_validate_json(data)
+            if output.id not in self._outputs:
+                self._outputs.add(output.id)
+                yield Output(output)
+        elif event.name == "done":
+            self.is_done = True
+            yield _DONE.validate_json(data)
+        elif event.name == "error":
+            raise EngineError(f"instance {self._id} is gone", status=404, code="ENG_NOT_FOUND")
+
+
+_STATE = TypeAdapter(StateChange)
+_DONE = TypeAdapter(Done)
+
+
+class ChangeFollowing(Following):
+    """Everything that happens to the instances of the tenant, from a cursor or from now on."""
+
+    def __init__(self, since: str | None) -> None:
+        super().__init__()
+        self._cursor = since
+
+    def request(self) -> Request:
+        return Request("GET", "/changes/stream", {"cursor": self._cursor})
+
+    def take(self, event: ServerSentEvent) -> Iterator[Change]:
+        self._cursor = event.id or self._cursor
+        if event.name == "change" and self._cursor is not None:
+            entry = AuditEntry.model_validate_json("\n".join(event.data))
+            yield Change(self._cursor, entry)

@@ -1,0 +1,265 @@
+"""The asynchronous client: the same as the blocking one, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from . import models
+from ._async_operations import (
+    AsyncChangesOperations,
+    AsyncInstancesOperations,
+    AsyncOperations,
+)
+from ._request import Request, Settings, Tries, read
+from ._resource import JsonObject
+from ._settings import settings_from
+from ._stream import (
+    SILENCE_MAX,
+    ChangeFollowing,
+    Following,
+    InstanceFollowing,
+    Lines,
+    ServerSentEvent,
+    check_stream,
+    stream_arguments,
+)
+from .client import Client
+from .errors import EngineError, InstanceEnded, RunTimeout
+from .events import Change, InstanceEvent, Output, RunResult
+from .pages import AsyncPages, slice_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class AsyncClient(AsyncOperations):
+    """The API of one server for one tenant. For one event loop.
+
+        async with AsyncClient(url="http://localhost:8080", api_key=key, tenant="demo") as client:
+            created = await client.instances.create(sequence="order", context={"data": {"id": 7}})
+            print((await client.instances.get(created.id)).state)
+
+    Args:
+        url: Of the server; the prefix `/api/v1` may be left out. Default: that of the environment,
+            ENGINE_URL, or else http://127.0.0.1:8080.
+        api_key: Default: ENGINE_API_KEY. None where the server asks for none.
+        tenant: Sent with every request. Default: ENGINE_TENANT.
+        namespace: For bodies that leave it out.
+        timeout: Seconds without a word of the server, after which a try is given up.
+        retries: How often a request is repeated where that is harmless (docs/python.md).
+        transport: In place of httpx's own one, such as for certificates and proxies.
+
+    Raises:
+        ValueError: the address is none.
+    """
+
+    instances: AsyncInstances
+    changes: AsyncChanges
+
+    def __init__(
+        self,
+        *,
+        url: str | None = None,
+        api_key: str | None = None,
+        tenant: str | None = None,
+        namespace: str = "default",
+        timeout: float = 30.0,
+        retries: int = 4,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._use(
+            settings_from(url, api_key, tenant, namespace, timeout, retries),
+            httpx.AsyncClient(transport=transport, timeout=timeout),
+        )
+
+    def _use(self, settings: Settings, http: httpx.AsyncClient) -> None:
+        self._settings = settings
+        self._http = http
+        super().__init__(self)
+        self.instances = AsyncInstances(self)
+        self.changes = AsyncChanges(self)
+
+    @classmethod
+    def like(cls, client: Client) -> Self:
+        """One for the same server, key and tenant as a blocking client."""
+        one = object.__new__(cls)
+        one._use(client.settings, httpx.AsyncClient(timeout=client.settings.timeout))
+        return one
+
+    @property
+    def settings(self) -> Settings:
+        """What every request is sent with."""
+        return self._settings
+
+    def with_options(self, **changes: Any) -> Self:
+        """The same client with another `tenant`, `namespace`, `timeout`, `retries` or `api_key`.
+
+        It shares the connections, and is closed with this one.
+        """
+        other = object.__new__(type(self))
+        other._use(replace(self._settings, **changes), self._http)
+        return other
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # ------------------------------------------------------------ for operations
+
+    async def call(self, request: Request, reply: Any) -> Any:
+        """Sends a request until it is answered, and reads the answer as `reply`.
+
+        Raises:
+            EngineError: it was refused, or not answered.
+        """
+        return read(reply, await self._send(request))
+
+    def pages(self, request: Request, item: Any, member: str | None) -> AsyncPages[Any]:
+        """A list, of which nothing has been read."""
+
+        async def fetch(asked: Request) -> Any:
+            return slice_of(asked, await self._send(asked), item, member)
+
+        return AsyncPages(request, fetch)
+
+    async def _send(self, request: Request) -> httpx.Response:
+        tries = Tries(request, self._settings.retries)
+        arguments = request.arguments(self._settings)
+        while True:
+            try:
+                response = await self._http.request(**arguments)
+            except httpx.TransportError as error:
+                wait = tries.after_silence(error)
+            else:
+                if response.is_success:
+                    return response
+                wait = tries.after_answer(response)
+            await asyncio.sleep(wait)
+
+    async def follow(self, following: Following) -> AsyncIterator[Any]:
+        """Tells what a stream tells, and opens it again when it breaks.
+
+        Raises:
+            EngineError: it is refused.
+        """
+        while not following.is_done:
+            try:
+                async for event in self._events(following):
+                    for told in following.take(event):
+                        yield told
+                    if following.is_done:
+                        return
+                wait = following.after_break(None)
+            except (httpx.TransportError, EngineError) as error:
+                wait = following.after_break(error)
+            await asyncio.sleep(wait)
+
+    async def _events(self, following: Following) -> AsyncIterator[ServerSentEvent]:
+        lines = Lines()
+        arguments = stream_arguments(following, self._settings, SILENCE_MAX)
+        async with self._http.stream(**arguments) as response:
+            if not response.is_success:
+                await response.aread()
+            check_stream(response)
+            async for chunk in response.aiter_bytes():
+                following.heard()
+                for event in lines.feed(chunk):
+                    yield event
+
+
+class AsyncInstances(AsyncInstancesOperations):
+    """The operations `instances.*`, and what waits for an instance."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        super().__init__(client)
+        self._client = client
+
+    def follow(self, id: str) -> AsyncIterator[InstanceEvent]:
+        """States and outputs of an instance until it ends, each once.
+
+        Raises:
+            EngineError: there is no such instance.
+        """
+        return self._client.follow(InstanceFollowing(id))
+
+    async def run(
+        self,
+        sequence: str,
+        data: JsonObject | None = None,
+        *,
+        timeout: float | None = None,
+        namespace: str | None = None,
+        version: int | None = None,
+        idempotency_key: str | None = None,
+        priority: models.Priority | None = None,
+        metadata: JsonObject | None = None,
+    ) -> RunResult:
+        """Starts an instance of a sequence and waits for its end.
+
+        Args:
+            data: What becomes `context.data`.
+            timeout: Seconds to wait; None: as long as it takes.
+
+        Raises:
+            InstanceEnded: it failed, or was cancelled.
+            RunTimeout: it has not ended in time, and goes on.
+            EngineError: it could not be created.
+        """
+        created = await self.create(
+            sequence=sequence,
+            namespace=namespace,
+            version=version,
+            idempotency_key=idempotency_key,
+            priority=priority,
+            metadata=metadata,
+            context={"data": data or {}},
+        )
+        try:
+            outputs = await asyncio.wait_for(self._outputs_of(created.id), timeout)
+        except asyncio.TimeoutError as error:
+            raise RunTimeout(created.id, timeout or 0) from error
+        instance = await self.get(created.id)
+        if instance.state != "completed":
+            raise InstanceEnded(instance)
+        return RunResult(instance, outputs)
+
+    async def _outputs_of(self, id: str) -> dict[str, Any]:
+        """Of all blocks, once the instance has ended."""
+        outputs: dict[str, Any] = {}
+        async for event in self.follow(id):
+            if isinstance(event, Output):
+                outputs[event.output.block_id] = event.output.output
+        return outputs
+
+
+class AsyncChanges(AsyncChangesOperations):
+    """The operations `changes.*`, and the stream of changes."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        super().__init__(client)
+        self._client = client
+
+    def follow(self, *, since: str | None = None) -> AsyncIterator[Change]:
+        """Everything that happens to the instances of the tenant, each once, for ever.
+
+        Args:
+            since: The cursor of the last one that is known; None: from now on.
+        """
+        return self._client.follow(ChangeFollowing(since))

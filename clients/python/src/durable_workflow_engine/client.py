@@ -1,0 +1,259 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from . import models
+from ._operations import ChangesOperations, InstancesOperations, Operations
+from ._request import Request, Settings, Tries, read
+from ._resource import JsonObject
+from ._settings import settings_from
+from ._stream import (
+    SILENCE_MAX,
+    ChangeFollowing,
+    Following,
+    InstanceFollowing,
+    Lines,
+    ServerSentEvent,
+    check_stream,
+    stream_arguments,
+)
+from .errors import EngineError, InstanceEnded, RunTimeout
+from .events import Change, InstanceEvent, Output, RunResult
+from .pages import Page, slice_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Client(Operations):
+    """The API of one server for one tenant. May be used by several threads at once.
+
+        with Client(url="http://localhost:8080", api_key=key, tenant="demo") as client:
+            created = client.instances.create(sequence="order", context={"data": {"id": 7}})
+            print(client.instances.get(created.id).state)
+
+    Args:
+        url: Of the server; the prefix `/api/v1` may be left out. Default: that of the environment,
+            ENGINE_URL, or else http://127.0.0.1:8080.
+        api_key: Default: ENGINE_API_KEY. None where the server asks for none.
+        tenant: Sent with every request. Default: ENGINE_TENANT.
+        namespace: For bodies that leave it out.
+        timeout: Seconds without a word of the server, after which a try is given up.
+        retries: How often a request is repeated where that is harmless (docs/python.md).
+        transport: In place of httpx's own one, such as for certificates and proxies.
+
+    Raises:
+        ValueError: the address is none.
+    """
+
+    instances: Instances
+    changes: Changes
+
+    def __init__(
+        self,
+        *,
+        url: str | None = None,
+        api_key: str | None = None,
+        tenant: str | None = None,
+        namespace: str = "default",
+        timeout: float = 30.0,
+        retries: int = 4,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._use(
+            settings_from(url, api_key, tenant, namespace, timeout, retries),
+            httpx.Client(transport=transport, timeout=timeout),
+        )
+
+    def _use(self, settings: Settings, http: httpx.Client) -> None:
+        self._settings = settings
+        self._http = http
+        super().__init__(self)
+        self.instances = Instances(self)
+        self.changes = Changes(self)
+
+    @property
+    def settings(self) -> Settings:
+        """What every request is sent with."""
+        return self._settings
+
+    def with_options(self, **changes: Any) -> Self:
+        """The same client with another `tenant`, `namespace`, `timeout`, `retries` or `api_key`.
+
+        It shares the connections, and is closed with this one.
+        """
+        other = object.__new__(type(self))
+        other._use(replace(self._settings, **changes), self._http)
+        return other
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------ for operations
+
+    def call(self, request: Request, reply: Any) -> Any:
+        """Sends a request until it is answered, and reads the answer as `reply`.
+
+        Raises:
+            EngineError: it was refused, or not answered.
+        """
+        return read(reply, self._send(request))
+
+    def page(self, request: Request, item: Any, member: str | None) -> Page[Any]:
+        """The first page of a list."""
+
+        def fetch(asked: Request) -> Any:
+            return slice_of(asked, self._send(asked), item, member)
+
+        return Page(request, fetch)
+
+    def _send(self, request: Request) -> httpx.Response:
+        tries = Tries(request, self._settings.retries)
+        arguments = request.arguments(self._settings)
+        while True:
+            try:
+                response = self._http.request(**arguments)
+            except httpx.TransportError as error:
+                wait = tries.after_silence(error)
+            else:
+                if response.is_success:
+                    return response
+                wait = tries.after_answer(response)
+            time.sleep(wait)
+
+    def follow(self, following: Following, deadline: float | None = None) -> Iterator[Any]:
+        """Tells what a stream tells, and opens it again when it breaks.
+
+        Args:
+            deadline: Of `time.monotonic`.
+
+        Raises:
+            EngineError: it is refused.
+            TimeoutError: the deadline is over.
+        """
+        while not following.is_done:
+            left = SILENCE_MAX if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            try:
+                for event in self._events(following, left, deadline):
+                    yield from following.take(event)
+                    if following.is_done:
+                        return
+                wait = following.after_break(None)
+            except (httpx.TransportError, EngineError) as error:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise TimeoutError from error
+                wait = following.after_break(error)
+            time.sleep(wait if deadline is None else min(wait, max(0, deadline - time.monotonic())))
+
+    def _events(
+        self, following: Following, left: float, deadline: float | None
+    ) -> Iterator[ServerSentEvent]:
+        lines = Lines()
+        with self._http.stream(**stream_arguments(following, self._settings, left)) as response:
+            if not response.is_success:
+                response.read()
+            check_stream(response)
+            for chunk in response.iter_bytes():
+                following.heard()
+                yield from lines.feed(chunk)
+                if deadline is not None and time.monotonic() >= deadline:
+                    return
+
+
+class Instances(InstancesOperations):
+    """The operations `instances.*`, and what waits for an instance."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self._client = client
+
+    def follow(self, id: str) -> Iterator[InstanceEvent]:
+        """States and outputs of an instance until it ends, each once.
+
+        Raises:
+            EngineError: there is no such instance.
+        """
+        return self._client.follow(InstanceFollowing(id))
+
+    def run(
+        self,
+        sequence: str,
+        data: JsonObject | None = None,
+        *,
+        timeout: float | None = None,
+        namespace: str | None = None,
+        version: int | None = None,
+        idempotency_key: str | None = None,
+        priority: models.Priority | None = None,
+        metadata: JsonObject | None = None,
+    ) -> RunResult:
+        """Starts an instance of a sequence and waits for its end.
+
+        Args:
+            data: What becomes `context.data`.
+            timeout: Seconds to wait; None: as long as it takes.
+
+        Raises:
+            InstanceEnded: it failed, or was cancelled.
+            RunTimeout: it has not ended in time, and goes on.
+            EngineError: it could not be created.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        created = self.create(
+            sequence=sequence,
+            namespace=namespace,
+            version=version,
+            idempotency_key=idempotency_key,
+            priority=priority,
+            metadata=metadata,
+            context={"data": data or {}},
+        )
+        outputs: dict[str, Any] = {}
+        try:
+            for event in self._client.follow(InstanceFollowing(created.id), deadline):
+                if isinstance(event, Output):
+                    outputs[event.output.block_id] = event.output.output
+        except TimeoutError as error:
+            raise RunTimeout(created.id, timeout or 0) from error
+        instance = self.get(created.id)
+        if instance.state != "completed":
+            raise InstanceEnded(instance)
+        return RunResult(instance, outputs)
+
+
+class Changes(ChangesOperations):
+    """The operations `changes.*`, and the stream of changes."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self._client = client
+
+    def follow(self, *, since: str | None = None) -> Iterator[Change]:
+        """Everything that happens to the instances of the tenant, each once, for ever.
+
+        Args:
+            since: The cursor of the last one that is known; None: from now on.
+        """
+        return self._client.follow(ChangeFollowing(since))

@@ -1,0 +1,137 @@
+"""From functions to handlers: what they take, and how they are run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from .._model import encode
+from ..errors import FatalError
+from ..models import WorkerTask
+from .context import Context, ThreadContext
+
+#: Of an annotation that says nothing.
+_OPEN = (inspect.Parameter.empty, Any, None, dict, Mapping)
+
+
+@dataclass(frozen=True)
+class Handler:
+    """A function under its name, with what its annotations say."""
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+    takes_context: bool
+    #: What params are read as; None: as they came.
+    params: TypeAdapter[Any] | None
+    #: What the result is; None: anything that is an object.
+    output: TypeAdapter[Any] | None
+    takes_task: bool
+
+    async def run(
+        self, task: WorkerTask, context: Context | ThreadContext, threads: Executor
+    ) -> dict[str, Any]:
+        """The output, ready to be sent.
+
+        Raises:
+            FatalError: params or output do not conform to the annotations.
+            Exception: whatever the function raises.
+        """
+        arguments = [self._argument(task), *([context] if self.takes_context else [])]
+        if self.is_async:
+            return self._checked(await self.function(*arguments))
+        run = contextvars.copy_context().run
+        loop = asyncio.get_running_loop()
+        return self._checked(await loop.run_in_executor(threads, run, self.function, *arguments))
+
+    def _argument(self, task: WorkerTask) -> Any:
+        if self.takes_task:
+            return task
+        params = {} if task.params is None else task.params
+        if self.params is None:
+            return params
+        try:
+            return self.params.validate_python(params)
+        except ValidationError as error:
+            why = _told(error)
+            raise FatalError(f"the params do not fit the handler {self.name}: {why}") from error
+
+    def _checked(self, result: Any) -> dict[str, Any]:
+        if result is None:
+            return {}
+        try:
+            output = self._dumped(result)
+        except (ValidationError, TypeError, ValueError, RecursionError) as error:
+            why = _told(error) if isinstance(error, ValidationError) else str(error)
+            raise FatalError(f"the handler {self.name} gave no valid output: {why}") from error
+        if not isinstance(output, dict):
+            kind = type(result).__name__
+            raise FatalError(f"the handler {self.name} gave a {kind}; an output is an object")
+        return output
+
+    def _dumped(self, result: Any) -> Any:
+        if self.output is None:
+            return encode(result)
+        valid = self.output.validate_python(result)
+        return encode(self.output.dump_python(valid, mode="json", by_alias=True))
+
+
+def bind(name: str, function: Callable[..., Any]) -> Handler:
+    """
+    Raises:
+        TypeError: it cannot be called with the params, or with these and a context.
+    """
+    if not callable(function):
+        raise TypeError(f"the handler {name} is no function: {function!r}")
+    try:
+        signature = inspect.signature(function, eval_str=True)
+    except NameError as error:
+        raise TypeError(f"the annotations of the handler {name} cannot be read: {error}") from error
+    taken = _positional(name, signature)
+    first = taken[0].annotation
+    output = signature.return_annotation
+    return Handler(
+        name=name,
+        function=function,
+        is_async=_is_async(function),
+        takes_context=len(taken) > 1,
+        params=None if first in _OPEN or first is WorkerTask else TypeAdapter(first),
+        output=None if output in _OPEN else TypeAdapter(output),
+        takes_task=first is WorkerTask,
+    )
+
+
+def _positional(name: str, signature: inspect.Signature) -> list[inspect.Parameter]:
+    parameters = list(signature.parameters.values())
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [one for one in parameters if one.kind in kinds]
+    required = [one for one in parameters if one.default is inspect.Parameter.empty]
+    too_many = [one for one in required if one.kind in kinds][2:]
+    keywords = [one for one in required if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    if not positional or too_many or keywords:
+        raise TypeError(
+            f"the handler {name} is called with its params, or with its params and a context; "
+            f"it takes {signature}"
+        )
+    given = [one for one in positional if one.default is inspect.Parameter.empty]
+    return given or positional[:1]
+
+
+def _told(error: ValidationError) -> str:
+    """Without the values, which may be nobody's business."""
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}"
+        for one in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    call = getattr(function, "__call__", None)  # noqa: B004  (its code, not whether it is there)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

@@ -1,0 +1,295 @@
+"""The blocking and the asynchronous client against the real server."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import uuid
+from datetime import datetime, timezone
+from typing import Any
+
+import httpx
+import pytest
+from networks import CutsStreams, LosesAnswers, Refuses
+
+from durable_workflow_engine import (
+    AsyncClient,
+    Client,
+    Done,
+    EngineError,
+    InstanceEnded,
+    Output,
+    RunTimeout,
+    models,
+)
+from durable_workflow_engine._model import encode
+
+GREET = models.StepBlock(id="greet", handler="transform", params={"hello": "{{data.name}}"})
+WAIT = models.StepBlock(id="wait", handler="nobody-serves-this")
+
+
+def stored(client: Client, *blocks: models.StepBlock, name: str = "test") -> str:
+    return client.sequences.create(name=name, version=1, blocks=blocks).id
+
+
+def through(client: Client, transport: httpx.BaseTransport, retries: int = 4) -> Client:
+    """The same tenant on another way to the server."""
+    return Client(tenant=client.settings.tenant, transport=transport, retries=retries)
+
+
+# ---------------------------------------------------------------- operations
+
+
+def test_what_is_stored_is_read_as_models(client: Client) -> None:
+    nested = models.ParallelBlock(id="both", branches=[[GREET], [WAIT]])
+    created = client.sequences.create(name="nested", version=1, blocks=[nested])
+    stored = client.sequences.get(created.id)
+    assert isinstance(stored.blocks[0], models.ParallelBlock)
+    assert [branch[0].id for branch in stored.blocks[0].branches] == ["greet", "wait"]
+    assert stored.namespace == "default"
+    assert stored.created_at.tzinfo is not None
+    assert client.sequences.by_name(name="nested").id == created.id
+
+
+def test_the_client_fills_in_tenant_and_namespace(client: Client) -> None:
+    stored(client, GREET)
+    elsewhere = client.with_options(namespace="elsewhere")
+    with pytest.raises(EngineError, match="not found"):
+        elsewhere.instances.create(sequence="test")
+    batch = client.instances.create_batch(
+        instances=[{"sequence": "test"}, {"sequence": "test", "namespace": "default"}]
+    )
+    assert batch.count == 2
+
+
+def test_every_creation_has_an_idempotency_key(client: Client) -> None:
+    stored(client, WAIT)
+    one = client.instances.create(sequence="test")
+    assert client.instances.get(one.id).idempotency_key
+    given = [client.instances.create(sequence="test", idempotency_key="mine") for _ in range(2)]
+    assert [it.deduplicated for it in given] == [False, True]
+
+
+def test_a_list_goes_over_all_pages(client: Client) -> None:
+    stored(client, WAIT)
+    client.instances.create_batch(instances=[{"sequence": "test"}] * 7)
+    page = client.instances.list(limit=3)
+    assert len(page.items) == 3
+    assert page.next_cursor
+    assert len({instance.id for instance in page}) == 7
+    following = page.next()
+    assert following is not None
+    assert not {it.id for it in page.items} & {it.id for it in following.items}
+    changes = client.changes.list(limit=2)
+    assert len({entry.id for entry in changes}) >= 14
+
+    async def asynchronously() -> tuple[int, int]:
+        async with AsyncClient(tenant=client.settings.tenant) as other:
+            first = await other.instances.list(limit=3)
+            return len(first.items), len([it async for it in other.instances.list(limit=3)])
+
+    assert asyncio.run(asynchronously()) == (3, 7)
+
+
+def test_filters_are_sent_as_the_server_reads_them(client: Client) -> None:
+    stored(client, WAIT)
+    client.instances.create(sequence="test", metadata={"color": "red"})
+    client.instances.create(sequence="test", metadata={"color": "blue"})
+    now = datetime.now(timezone.utc)
+    for found, count in [
+        (client.instances.list(metadata={"color": "red"}), 1),
+        (client.instances.list(state=["waiting", "scheduled", "running"]), 2),
+        (client.instances.list(created_before=now.replace(year=now.year - 1)), 0),
+    ]:
+        assert len(found.items) == count
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_a_refusal_says_what_is_wrong(client: Client) -> None:
+    with pytest.raises(EngineError) as raised:
+        client.sequences.create(name="bad", version=1, blocks=[{"type": "nope", "id": "x"}])
+    error = raised.value
+    assert (error.status, error.code) == (400, "ENG_VALIDATION")
+    assert error.field == "blocks[0].type"
+    assert error.request_id
+    assert error.request_id in str(error)
+    with pytest.raises(EngineError) as raised:
+        client.instances.get(str(uuid.uuid4()))
+    assert (raised.value.status, raised.value.field) == (404, None)
+
+
+def test_what_is_no_engine_is_told() -> None:
+    foreign = httpx.MockTransport(lambda _: httpx.Response(200, html="<p>hello"))
+    with pytest.raises(EngineError, match="is no engine") as raised:
+        Client(transport=foreign).info()
+    assert raised.value.code == "CLIENT_NO_ENGINE"
+    with pytest.raises(EngineError) as raised:
+        Client(url="http://127.0.0.1:1", retries=0).info()
+    assert (raised.value.status, raised.value.code) == (0, "CLIENT_NETWORK")
+    with pytest.raises(ValueError, match="no address"):
+        Client(url="localhost:8080")
+
+
+def test_an_empty_id_asks_for_nothing_else(client: Client) -> None:
+    with pytest.raises(ValueError, match="id is empty"):
+        client.instances.get("")
+
+
+# ---------------------------------------------------------------- tries
+
+
+def test_a_creation_whose_answer_is_lost_is_made_once(client: Client) -> None:
+    stored(client, WAIT)
+    network = LosesAnswers("POST", times=2)
+    made = through(client, network).instances.create(sequence="test")
+    assert made.deduplicated
+    assert network.asked == 3
+    assert [it.id for it in client.instances.list()] == [made.id]
+
+
+def test_what_may_have_happened_is_not_repeated(client: Client) -> None:
+    stored(client, WAIT)
+    id = client.instances.create(sequence="test").id
+    network = LosesAnswers("POST", times=1)
+    with pytest.raises(EngineError) as raised:
+        through(client, network).instances.signal(id, signal_type="custom:ping")
+    assert raised.value.status == 0
+    assert network.asked == 1
+    assert len(client.instances.signals(id).items) == 1
+
+
+def test_a_refusal_is_waited_out(client: Client) -> None:
+    network = Refuses(429, times=1, headers={"retry-after": "0"})
+    assert through(client, network).instances.list().items == []
+    assert network.asked == 2
+    lasting = Refuses(429, times=9, headers={"retry-after": "3600"})
+    with pytest.raises(EngineError) as raised:
+        through(client, lasting).instances.list()
+    assert raised.value.retry_after == 3600
+    assert lasting.asked == 1
+
+
+def test_tries_are_bounded(client: Client) -> None:
+    network = Refuses(503, times=9, headers={})
+    with pytest.raises(EngineError, match="answered 503"):
+        through(client, network, retries=1).instances.list()
+    assert network.asked == 2
+
+
+# ---------------------------------------------------------------- waiting for an end
+
+
+def test_run_gives_the_outputs(client: Client) -> None:
+    stored(client, GREET)
+    result = client.instances.run("test", {"name": "Ada"}, timeout=60)
+    assert result.instance.state == "completed"
+    assert result.outputs == {"greet": {"hello": "Ada"}}
+
+    async def asynchronously() -> dict[str, Any]:
+        async with AsyncClient(tenant=client.settings.tenant) as other:
+            return (await other.instances.run("test", {"name": "Bob"}, timeout=60)).outputs
+
+    assert asyncio.run(asynchronously()) == {"greet": {"hello": "Bob"}}
+
+
+def test_outputs_may_hold_what_ends_a_line_elsewhere(client: Client) -> None:
+    stored(client, GREET)
+    name = "one\u2028two\u0085three\nfour\r"
+    result = client.instances.run("test", {"name": name}, timeout=60)
+    assert result.outputs == {"greet": {"hello": name}}
+
+
+def test_run_raises_what_an_instance_failed_of(client: Client) -> None:
+    stored(client, models.StepBlock(id="no", handler="fail", params={"message": "no way"}))
+    with pytest.raises(InstanceEnded, match="no way") as raised:
+        client.instances.run("test", timeout=60)
+    failure = raised.value.instance.failure
+    assert failure is not None
+    assert (failure.block_id, failure.code) == ("no", "handler_failed")
+
+
+def test_run_waits_no_longer_than_it_is_told(client: Client) -> None:
+    stored(client, WAIT)
+    with pytest.raises(RunTimeout) as raised:
+        client.instances.run("test", timeout=0.3)
+    assert client.instances.get(raised.value.instance_id).state == "waiting"
+
+    async def asynchronously() -> None:
+        async with AsyncClient(tenant=client.settings.tenant) as other:
+            await other.instances.run("test", timeout=0.3)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(asynchronously())
+
+
+def test_a_stream_that_breaks_tells_nothing_twice(client: Client) -> None:
+    steps = [GREET.model_copy(update={"id": f"step-{n}"}) for n in range(4)]
+    id = client.instances.create(sequence_id=stored(client, *steps)).id
+    network = CutsStreams(events=2, times=3)
+    events = list(through(client, network).instances.follow(id))
+    told = [it.output.block_id for it in events if isinstance(it, Output)]
+    assert told == ["step-0", "step-1", "step-2", "step-3"]
+    assert isinstance(events[-1], Done)
+    assert events[-1].state == "completed"
+    assert network.opened == 4
+
+
+def test_following_an_instance_that_is_not_there_ends(client: Client) -> None:
+    with pytest.raises(EngineError) as raised:
+        list(client.instances.follow(str(uuid.uuid4())))
+    assert raised.value.status == 404
+
+
+def test_changes_are_followed_from_a_cursor_and_across_breaks(client: Client) -> None:
+    stored(client, GREET)
+    client.instances.create(sequence="test")
+    listed = list(client.changes.list())
+    beginning = client.changes.list(limit=1).next_cursor
+    network = CutsStreams(events=1, times=2)
+    follower = through(client, network).changes.follow(since=beginning)
+    told = list(itertools.islice(follower, len(listed) - 1))
+    assert [it.entry.id for it in told] == [it.id for it in listed[1:]]
+    assert network.opened > 1
+
+
+def test_changes_without_a_cursor_begin_with_the_present(client: Client) -> None:
+    stored(client, GREET)
+    client.instances.create(sequence="test")
+    until = threading.Event()
+
+    def go_on() -> None:
+        while not until.wait(0.1):
+            client.instances.create(sequence="test", idempotency_key="later")
+
+    later = threading.Thread(target=go_on)
+    later.start()
+    try:
+        change = next(client.changes.follow())
+    finally:
+        until.set()
+        later.join()
+    assert client.instances.get(change.entry.instance_id).idempotency_key == "later"
+
+
+# ---------------------------------------------------------------- reading and writing
+
+
+def test_what_a_newer_server_says_is_kept() -> None:
+    told = {"kind": "dream", "summary": "It dreams.", "deepness": 3}
+    wait = models.Wait.model_validate(
+        {**told, "block_id": None, "path": None, "since": None, "until": None}
+    )
+    assert str(wait.kind) == "dream"
+    assert wait.model_extra == {"deepness": 3}
+
+
+def test_models_are_sent_as_they_were_given() -> None:
+    step = models.StepBlock(id="a", handler="log", params={"none": None})
+    assert encode(step) == {"type": "step", "id": "a", "handler": "log", "params": {"none": None}}
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
+    assert encode([moment, ("a", 1.5, True)]) == ["2026-01-02T03:04:05+00:00", ["a", 1.5, True]]
+    with pytest.raises(TypeError, match="object has no form in JSON"):
+        encode({"what": object()})

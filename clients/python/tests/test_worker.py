@@ -1,0 +1,490 @@
+"""The worker against the real server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from networks import Between
+from pydantic import BaseModel
+
+from durable_workflow_engine import (
+    AsyncClient,
+    Client,
+    Context,
+    EngineError,
+    FatalError,
+    InstanceEnded,
+    RetryableError,
+    ThreadContext,
+    Worker,
+    models,
+)
+from durable_workflow_engine.worker import Exchanged, TaskEnded, TaskStarted, WorkerEvent
+
+#: Only a hang takes so many seconds.
+LONG = 120
+
+
+class Charge(BaseModel):
+    order: str
+    amount: int
+
+
+class Charged(BaseModel):
+    charge: str
+
+
+def step(handler: str, **more: Any) -> models.StepBlock:
+    return models.StepBlock(id=handler, handler=handler, **more)
+
+
+@contextlib.contextmanager
+def serving(
+    client: Client | AsyncClient, handlers: dict[str, Callable[..., Any]], **options: Any
+) -> Iterator[Worker]:
+    """A worker in a thread of its own."""
+    worker = Worker(client, handlers=handlers, **options)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(LONG)
+    assert not thread.is_alive()
+
+
+def run(client: Client, *blocks: models.StepBlock, **data: Any) -> dict[str, Any]:
+    """The outputs of an instance of these steps."""
+    client.sequences.create(name="test", version=1, blocks=blocks)
+    return client.instances.run("test", data, timeout=LONG).outputs
+
+
+def until_ended(client: Client) -> None:
+    """Returns when no instance of the tenant is under way."""
+    while client.instances.list(state=["running", "scheduled", "waiting"], limit=1).items:
+        time.sleep(0.05)
+
+
+# ---------------------------------------------------------------- handlers
+
+
+def test_handlers_are_given_and_give_what_their_annotations_name(client: Client) -> None:
+    async def charge(params: Charge, ctx: Context) -> Charged:
+        ctx.log(f"charging {params.amount}")
+        return Charged(charge=f"ch-{params.order}-{params.amount + 1}")
+
+    def pick(params: dict[str, Any], ctx: ThreadContext) -> dict[str, Any]:
+        ctx.log("picking", level="warn")
+        return {"picked": params["item"], "thread": threading.current_thread().name}
+
+    async def whole(task: models.WorkerTask) -> None:
+        assert task.context.data["order"] == "A-1"
+
+    params = {"order": "{{data.order}}", "amount": "{{data.amount}}"}
+    steps = [step("charge", params=params), step("pick", params={"item": "lamp"}), step("whole")]
+    with serving(client, {"charge": charge, "pick": pick, "whole": whole}):
+        outputs = run(client, *steps, order="A-1", amount=41)
+    assert outputs["charge"] == {"charge": "ch-A-1-42"}
+    assert outputs["pick"]["picked"] == "lamp"
+    assert outputs["pick"]["thread"].startswith("handler")
+    assert outputs["whole"] == {}
+    [instance] = client.instances.list()
+    lines = [(line.level, line.message) for line in client.instances.logs(instance.id)]
+    assert lines == [("info", "charging 41"), ("warn", "picking")]
+
+
+async def _charge(params: Charge) -> Charged:
+    return Charged(charge=params.order)
+
+
+async def _list(_: Any) -> Any:
+    return [1]
+
+
+async def _other(_: Any) -> Charged:
+    return {"carge": 1}  # type: ignore[return-value]
+
+
+async def _object(_: Any) -> Any:
+    return {"what": object()}
+
+
+async def _nan(_: Any) -> Any:
+    return {"number": float("nan")}
+
+
+async def _large(_: Any) -> Any:
+    return {"text": "x" * 2_000_000}
+
+
+@pytest.mark.parametrize(
+    ("handler", "why"),
+    [
+        (_charge, "the params do not fit the handler it: order: Field required; amount: Field"),
+        (_list, "the handler it gave a list; an output is an object"),
+        (_other, "the handler it gave no valid output: charge: Field required"),
+        (_object, "object has no form in JSON"),
+        (_nan, "nan has no form in JSON"),
+        (_large, "the output was refused"),
+    ],
+)
+def test_a_step_fails_for_good_by_what_no_other_try_would_mend(
+    client: Client, handler: Callable[..., Any], why: str
+) -> None:
+    with serving(client, {"it": handler}), pytest.raises(InstanceEnded) as raised:
+        run(client, step("it", retry={"max_attempts": 3, "initial_backoff": 1}))
+    failure = raised.value.instance.failure
+    assert failure is not None
+    assert why in failure.message
+    assert failure.attempt == 0
+
+
+def test_a_retryable_error_is_tried_again_from_the_checkpoint(client: Client) -> None:
+    seen = []
+
+    async def count(_: Any, ctx: Context) -> dict[str, Any]:
+        seen.append((ctx.attempt, ctx.resume))
+        await ctx.checkpoint({"at": 1})
+        await ctx.checkpoint({"at": 2})
+        if ctx.attempt == 0:
+            raise RetryableError("not yet")
+        return {"tries": ctx.attempt + 1}
+
+    def in_thread(_: Any, ctx: ThreadContext) -> dict[str, Any]:
+        ctx.checkpoint({"at": 3})
+        if ctx.attempt == 0:
+            raise RetryableError("not yet")
+        return {"resumed": ctx.resume}
+
+    retry = {"max_attempts": 2, "initial_backoff": 1}
+    with serving(client, {"count": count, "thread": in_thread}):
+        outputs = run(client, step("count", retry=retry), step("thread", retry=retry))
+    assert seen == [(0, None), (1, {"at": 2})]
+    assert outputs == {"count": {"tries": 2}, "thread": {"resumed": {"at": 3}}}
+
+
+def test_any_exception_but_a_fatal_one_is_tried_again_and_leaves_its_trace_in_the_logs(
+    client: Client,
+) -> None:
+    tries = []
+
+    async def pick(params: dict[str, Any], ctx: Context) -> None:
+        tries.append((params["kind"], ctx.attempt))
+        if params["kind"] == "fatal":
+            raise FatalError("sold out")
+        if params["kind"] == "checkpoint":
+            await ctx.checkpoint({"what": object()})
+        raise KeyError("nowhere")
+
+    kinds = {
+        "fatal": "sold out",
+        "checkpoint": "TypeError: object has no form in JSON",
+        "other": "KeyError: 'nowhere'",
+    }
+    retry = {"max_attempts": 2, "initial_backoff": 1}
+    with serving(client, {"pick": pick}):
+        for kind, message in kinds.items():
+            block = step("pick", params={"kind": kind}, retry=retry)
+            client.sequences.create(name=kind, version=1, blocks=[block])
+            with pytest.raises(InstanceEnded, match=message):
+                client.instances.run(kind, timeout=LONG)
+    assert tries == [("fatal", 0), *itertools.product(["checkpoint", "other"], [0, 1])]
+    [newest, *_] = client.instances.list()
+    for line in client.instances.logs(newest.id):
+        assert line.level == "error"
+        assert 'raise KeyError("nowhere")' in line.message
+
+
+def test_a_failure_is_held_back_for_as_long_as_it_says_or_until_the_worker_stops(
+    client: Client,
+) -> None:
+    failed: list[float] = []
+
+    async def later(_: Any, ctx: Context) -> dict[str, Any]:
+        if ctx.attempt == 2:
+            return {"waited": time.monotonic() - failed[0]}
+        failed.append(time.monotonic())
+        raise RetryableError("later", retry_after=[0.3, LONG * 10][ctx.attempt])
+
+    retry = {"max_attempts": 3, "initial_backoff": 1}
+    client.sequences.create(name="test", version=1, blocks=[step("later", retry=retry)])
+    instance = client.instances.create(sequence="test").id
+    with serving(client, {"later": later}):
+        while len(failed) < 2:
+            time.sleep(0.05)
+    assert failed[1] - failed[0] >= 0.3
+    with serving(client, {"later": later}):
+        until_ended(client)
+    assert client.instances.get(instance).state == "completed"
+
+
+# ---------------------------------------------------------------- claims
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_handler_hears_that_its_instance_is_cancelled(client: Client, is_async: bool) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def in_loop(_: Any, ctx: Context) -> None:
+        began.set()
+        try:
+            await asyncio.sleep(LONG)
+        except asyncio.CancelledError:
+            if ctx.cancelled:
+                ended.set()
+            raise
+
+    def in_thread(_: Any, ctx: ThreadContext) -> None:
+        began.set()
+        if ctx.wait_cancelled(LONG):
+            ended.set()
+
+    client.sequences.create(name="test", version=1, blocks=[step("slow")])
+    events: list[WorkerEvent] = []
+    handlers = {"slow": in_loop if is_async else in_thread}
+    with serving(client, handlers, heartbeat=0.1, on_event=events.append):
+        id = client.instances.create(sequence="test").id
+        assert began.wait(LONG)
+        client.instances.signal(id, signal_type="cancel")
+        assert ended.wait(LONG)
+    assert [it.ending for it in events if isinstance(it, TaskEnded)] == ["lost"]
+
+
+def test_many_tasks_are_done_at_once_and_each_once(client: Client) -> None:
+    atonce, most, done = 0, 0, []
+
+    async def count(params: dict[str, Any]) -> None:
+        nonlocal atonce, most
+        atonce += 1
+        most = max(most, atonce)
+        await asyncio.sleep(0.01)
+        atonce -= 1
+        done.append(params["n"])
+
+    client.sequences.create(
+        name="test", version=1, blocks=[step("count", params={"n": "{{data.n}}"})]
+    )
+    client.instances.create_batch(
+        instances=[{"sequence": "test", "context": {"data": {"n": n}}} for n in range(300)]
+    )
+    events: list[WorkerEvent] = []
+    with serving(client, {"count": count}, concurrency=20, on_event=events.append):
+        client.sequences.create(name="last", version=1, blocks=[step("count", params={"n": -1})])
+        client.instances.run("last", timeout=LONG)
+        until_ended(client)
+    assert sorted(done) == list(range(-1, 300))
+    assert 1 < most <= 20
+    exchanges = [it for it in events if isinstance(it, Exchanged)]
+    assert max(it.results for it in exchanges) > 1
+    assert any(it.results > 0 and it.tasks > 0 for it in exchanges)
+
+
+def test_a_result_is_reported_until_the_server_has_decided(client: Client) -> None:
+    lost = 0
+
+    def refuse(request: httpx.Request) -> httpx.Response | None:
+        nonlocal lost
+        if b'"complete"' not in request.content or lost == 3:
+            return None
+        lost += 1
+        return httpx.Response(502)
+
+    async def greet(_: Any) -> dict[str, Any]:
+        return {"hello": "world"}
+
+    way = AsyncClient(tenant=client.settings.tenant, transport=Between(refuse))
+    with serving(way, {"greet": greet}):
+        assert run(client, step("greet")) == {"greet": {"hello": "world"}}
+    assert lost == 3
+
+
+def test_a_worker_serves_a_server_without_exchanges(client: Client) -> None:
+    def no_exchange(request: httpx.Request) -> httpx.Response | None:
+        if not request.url.path.endswith("/exchange"):
+            return None
+        headers = {"x-error-code": "ENG_NOT_FOUND", "x-request-id": "1"}
+        return httpx.Response(404, headers=headers, json={"error": "no such path"})
+
+    async def first(_: Any, ctx: Context) -> dict[str, Any]:
+        await ctx.checkpoint({"at": 1})
+        if ctx.attempt == 0:
+            raise RetryableError("not yet")
+        return {"resumed": ctx.resume}
+
+    def second(_: Any) -> dict[str, Any]:
+        return {"done": True}
+
+    retry = {"max_attempts": 2, "initial_backoff": 1}
+    way = AsyncClient(tenant=client.settings.tenant, transport=Between(no_exchange))
+    with serving(way, {"first": first, "second": second}, poll_wait=1):
+        outputs = run(client, step("first", retry=retry), step("second"))
+    assert outputs == {"first": {"resumed": {"at": 1}}, "second": {"done": True}}
+
+
+def test_results_that_are_too_much_for_one_request_are_said_apart(client: Client) -> None:
+    waiting = 0
+    are_all_there = asyncio.Event()
+
+    async def large(_: Any) -> dict[str, Any]:
+        nonlocal waiting
+        waiting += 1
+        if waiting == 12:
+            are_all_there.set()
+        # All of them end in the same turn.
+        await are_all_there.wait()
+        return {"text": "x" * 1_000_000}
+
+    client.sequences.create(name="test", version=1, blocks=[step("large", merge_output=False)])
+    client.instances.create_batch(instances=[{"sequence": "test"}] * 12)
+    events: list[WorkerEvent] = []
+    with serving(client, {"large": large}, concurrency=12, on_event=events.append):
+        until_ended(client)
+    assert [it.state for it in client.instances.list()] == ["completed"] * 12
+    endings = [it.ending for it in events if isinstance(it, TaskEnded)]
+    assert endings == ["completed"] * 12
+
+
+def test_a_poll_that_is_refused_ends_the_worker_with_the_reason(client: Client) -> None:
+    with pytest.raises(EngineError, match="pairs of a handler and a queue"):
+        Worker(
+            client,
+            handlers={f"handler-{n}": _nothing for n in range(11)},
+            queues=[f"queue-{n}" for n in range(11)],
+        ).run()
+
+
+def test_only_the_queues_that_are_named_are_served(client: Client) -> None:
+    async def greet(_: Any, ctx: Context) -> dict[str, Any]:
+        return {"queue": ctx.task.queue_name}
+
+    client.sequences.create(name="other", version=1, blocks=[step("greet", queue_name="slow")])
+    other = client.instances.create(sequence="other").id
+    with serving(client, {"greet": greet}, queues=["fast"]):
+        assert run(client, step("greet", queue_name="fast")) == {"greet": {"queue": "fast"}}
+    assert client.instances.get(other).state == "waiting"
+
+
+# ---------------------------------------------------------------- life
+
+
+SCRIPT = """
+import asyncio, os, sys
+from durable_workflow_engine import Client, Worker
+
+async def slow(params):
+    print("began", flush=True)
+    await asyncio.sleep(1)
+    return {"finished": True}
+
+Worker(Client(), handlers={"slow": slow}).run()
+print("stopped", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_a_worker_that_is_told_to_stop_finishes_what_it_has_in_hand(
+    client: Client, tmp_path: Path
+) -> None:
+    client.sequences.create(name="test", version=1, blocks=[step("slow")])
+    instance = client.instances.create(sequence="test").id
+    script = tmp_path / "serve.py"
+    script.write_text(SCRIPT)
+    env = {**os.environ, "ENGINE_TENANT": client.settings.tenant or ""}
+    worker = subprocess.Popen([sys.executable, script], env=env, stdout=subprocess.PIPE, text=True)
+    try:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "began\n"
+        worker.send_signal(signal.SIGTERM)
+        assert worker.communicate(timeout=LONG)[0] == "stopped\n"
+        assert worker.returncode == 0
+    finally:
+        worker.kill()
+    assert client.instances.get(instance).state == "completed"
+
+
+async def _nothing(_: Any) -> None:
+    return None
+
+
+def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> None:
+    wrong = Worker(client.with_options(api_key="wrong"), handlers={"a": _nothing})
+    with pytest.raises(EngineError, match="give the client an api_key that the server knows"):
+        wrong.run()
+    reader = client.api_keys.mint(
+        tenant_id=client.settings.tenant, name="reader", capabilities=["auditor"]
+    )
+    with pytest.raises(EngineError, match="the key needs the capability worker"):
+        Worker(client.with_options(api_key=reader.secret), handlers={"a": _nothing}).run()
+    with pytest.raises(EngineError, match="give the client a tenant"):
+        Worker(client.with_options(tenant=None), handlers={"a": _nothing}).run()
+    with pytest.raises(ValueError, match="the server serves log by itself"):
+        Worker(client, handlers={"log": _nothing}).run()
+    with pytest.raises(ValueError, match="without handlers"):
+        Worker(client, handlers={})
+    for wrong_handler in (lambda: None, lambda a, b, c: None, "charge"):
+        with pytest.raises(TypeError, match="the handler a"):
+            Worker(client, handlers={"a": wrong_handler})  # type: ignore[dict-item]
+
+
+def test_a_worker_whose_key_is_revoked_says_so_and_ends(client: Client) -> None:
+    key = client.api_keys.mint(
+        tenant_id=client.settings.tenant, name="worker", capabilities=["worker"]
+    )
+    seen = threading.Event()
+    worker = Worker(
+        client.with_options(api_key=key.secret),
+        handlers={"a": _nothing},
+        poll_wait=0.1,
+        on_event=lambda event: seen.set(),
+    )
+    failures: list[EngineError] = []
+
+    def serve() -> None:
+        try:
+            worker.run()
+        except EngineError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert seen.wait(LONG)
+    client.api_keys.revoke(key.id)
+    thread.join(LONG)
+    assert [error.status for error in failures] == [401]
+
+
+def test_hooks_see_each_task_and_surround_its_handler(client: Client) -> None:
+    spans: list[str] = []
+    events: list[WorkerEvent] = []
+
+    @contextlib.contextmanager
+    def span(context: Context | ThreadContext) -> Iterator[None]:
+        spans.append(f"begin {context.task.handler_name}")
+        yield
+        spans.append("end")
+
+    def greet(_: Any) -> dict[str, Any]:
+        spans.append("handler")
+        return {}
+
+    with serving(client, {"greet": greet}, trace=span, on_event=events.append):
+        run(client, step("greet"))
+    assert spans == ["begin greet", "handler", "end"]
+    [started] = [it for it in events if isinstance(it, TaskStarted)]
+    [ended] = [it for it in events if isinstance(it, TaskEnded)]
+    assert started.task.id == ended.task.id
+    assert (ended.ending, ended.error) == ("completed", None)

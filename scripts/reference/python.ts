@@ -1,0 +1,21 @@
+/** The files of `clients/python` that are generated, so that it knows every shape and every operation. */
+
+import { openApiDocument } from '../../schema/openapi.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { modelsText } from './python-models.js';
+import { operationsText } from './python-operations.js';
+import { PythonTypes, type Shape } from './python-types.js';
+
+const FOLDER = 'clients/python/src/durable_workflow_engine';
+
+/** Their texts by their paths from the root of the repository. */
+export function pythonFiles(): Readonly<Record<string, string>> {
+  const document = openApiDocument('0.0.0');
+  const { schemas } = document.components as JsonObject;
+  const types = new PythonTypes(schemas as Record<string, Shape>);
+  return {
+    [`${FOLDER}/models.py`]: modelsText(types),
+    [`${FOLDER}/_operations.py`]: operationsText(document, types, { isAsync: false }),
+    [`${FOLDER}/_async_operations.py`]: operationsText(document, types, { isAsync: true }),
+  };
+}

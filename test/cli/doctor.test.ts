@@ -1,0 +1,132 @@
+/** What the doctor finds, and what it says of what it finds. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Check } from '../../cli/doctor/check.js';
+import { databaseFindings, diskFinding } from '../../cli/doctor/database-checks.js';
+import { clockCheck, fleetFindings, loadFindings } from '../../cli/doctor/server-checks.js';
+import type { WorkerInfo } from '../../client/src/index.js';
+import { beforeWith, step, useSharedApi } from '../helpers/api.js';
+import { cliWorld } from '../helpers/cli.js';
+
+const api = useSharedApi();
+const tenant = api.tenant();
+const cli = cliWorld(() => ({ url: api.url, tenant: tenant.name }));
+
+beforeWith(api, async () => {
+  await tenant.run([step('a', 'nobody-serves-this')]);
+});
+
+const about = (checks: readonly Check[], name: string) => checks.find((one) => one.about === name);
+
+test('a server is examined through its API, and its database where that can be reached', async () => {
+  const DATABASE_URL = api.database.connectionString;
+  const { code, out } = await cli.run(['doctor', '--json'], { env: { DATABASE_URL } });
+  const checks = JSON.parse(out) as Check[];
+  for (const name of ['server', 'clock', 'ready', 'version', 'schema', 'connections']) {
+    assert.equal(about(checks, name)?.health, 'ok', name);
+  }
+  assert.match(about(checks, 'database')?.found ?? '', /^Postgres \d/);
+  assert.match(about(checks, 'permissions')?.found ?? '', /manage keys/);
+  assert.equal(about(checks, 'workers')?.health, 'bad');
+  assert.match(about(checks, 'workers')?.found ?? '', /nobody-serves-this \(1\)/);
+  assert.equal(code, 1);
+});
+
+test('each finding says what to do', async () => {
+  const { code, out } = await cli.run(['doctor']);
+  assert.equal(code, 1);
+  assert.match(out, /^bad +workers +.*nobody-serves-this \(1\)\n +Start a worker for them/m);
+  assert.match(out, /^unknown +database +not looked at\n +Set DATABASE_URL/m);
+});
+
+test('a key that is wrong, and one that may little, are told apart', async () => {
+  const wrong = await cli.run(['doctor'], { env: { ENGINE_API_KEY: 'wrong' } });
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.out, /^bad +permissions +the key of ENGINE_API_KEY is not known/m);
+  const secret = (await cli.ok(['keys', 'create', 'poor', '--can', 'starter'])).trim();
+  const poor = await cli.run(['doctor'], { env: { ENGINE_API_KEY: secret } });
+  assert.match(poor.out, /^ok +permissions +may read instances; not see workers, .*manage keys/m);
+});
+
+test('a server that does not answer is the one finding about it', async () => {
+  const { code, out } = await cli.run(['doctor'], { env: { ENGINE_URL: 'http://127.0.0.1:9' } });
+  assert.equal(code, 5);
+  assert.match(out, /^bad +server +http:\/\/127\.0\.0\.1:9 does not answer/m);
+});
+
+test('a database that does not answer is named without its password', async () => {
+  const DATABASE_URL = 'postgres://me:hidden@127.0.0.1:9/orders';
+  const { code, out } = await cli.run(['doctor'], { env: { DATABASE_URL } });
+  assert.equal(code, 1);
+  assert.match(out, /the database orders on 127\.0\.0\.1:9 cannot be used/);
+  assert.ok(!out.includes('hidden'));
+});
+
+const FACTS = {
+  version: 18,
+  version_text: '18.4',
+  fsync: 'on',
+  full_page_writes: 'on',
+  is_read_only: false,
+  wal_bytes: 2 ** 32,
+  connections_max: 100,
+  connections: 5,
+  bytes: 10,
+  now_ms: 1_000_000,
+  oldest_transaction_ms: 0,
+  folder: null,
+  may_write: true,
+};
+
+test('settings of the database that lose or slow things are found', () => {
+  const healthOf = (changes: Partial<typeof FACTS>) =>
+    databaseFindings({ ...FACTS, ...changes }, 1_000_000, undefined)
+      .filter(({ health }) => health !== 'ok')
+      .map(({ about: name, health }) => `${name} ${health}`);
+  assert.deepEqual(healthOf({}), []);
+  assert.deepEqual(healthOf({ fsync: 'off' }), ['durability bad']);
+  assert.deepEqual(healthOf({ version: 14 }), ['database bad']);
+  assert.deepEqual(healthOf({ is_read_only: true, may_write: false }), ['database bad']);
+  assert.deepEqual(healthOf({ connections: 95 }), ['connections warn']);
+  assert.deepEqual(healthOf({ now_ms: 0 }), ['clock warn']);
+  assert.deepEqual(healthOf({ oldest_transaction_ms: 3_600_000 }), ['sessions warn']);
+  assert.deepEqual(healthOf({ may_write: false }), ['rights warn']);
+  assert.deepEqual(healthOf({ wal_bytes: 2 ** 29 }), ['settings warn']);
+  const vacuum = databaseFindings(FACTS, 1_000_000, { name: 'instances', dead: 2e6, live: 1e6 });
+  assert.match(about(vacuum, 'vacuum')?.found ?? '', /2000000 dead rows in instances/);
+});
+
+test('a clock that differs, a disk that is full and a server that does not keep up are found', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z');
+  assert.equal(clockCheck('Thu, 01 Jan 2026 00:00:00 GMT', now).health, 'ok');
+  assert.match(clockCheck('Thu, 01 Jan 2026 00:01:00 GMT', now).found, /1m ahead of this machine/);
+  assert.equal(clockCheck(null, now).health, 'unknown');
+  assert.equal(diskFinding('/x', 100 * 2 ** 30, 200 * 2 ** 30).health, 'ok');
+  assert.equal(diskFinding('/x', 2 ** 30, 200 * 2 ** 30).health, 'warn');
+  assert.equal(loadFindings('engine_oldest_pending_seconds 1\n')[0]?.health, 'ok');
+  assert.equal(loadFindings('engine_oldest_pending_seconds 90\n')[0]?.health, 'warn');
+});
+
+test('tasks that nobody takes and workers that are silent are found', () => {
+  const worker = (alive: boolean, in_flight: number): WorkerInfo => ({
+    worker_id: 'w',
+    handlers: ['charge'],
+    queues: [],
+    version: null,
+    last_seen_at: '2026-01-01T00:00:00Z',
+    alive,
+    in_flight,
+  });
+  const stats = {
+    by_state: { pending: 2 },
+    by_handler: { charge: { pending: 2 } },
+    active_workers: [],
+  };
+  assert.equal(fleetFindings(stats, [worker(true, 0)])[0]?.health, 'ok');
+  assert.equal(fleetFindings(stats, [])[0]?.health, 'bad');
+  assert.deepEqual(
+    fleetFindings(stats, [worker(false, 1)]).map(({ health }) => health),
+    ['bad', 'warn'],
+  );
+});

@@ -1,0 +1,419 @@
+/** A worker of the library against a real server: what handlers are given, and what becomes of what they give back. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Type } from '@sinclair/typebox';
+import { TypeCompiler } from '@sinclair/typebox/compiler';
+import { FatalError, RetryableError, type Task } from '../../client/src/index.js';
+import type { WorkerAttempt } from '../../schema/worker.js';
+import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { reportsOf, runWorker, signalled } from '../helpers/workers.js';
+
+const api = useSharedApi();
+
+function world() {
+  const tenant = api.tenant();
+  return { tenant, place: { url: api.url, tenant: tenant.name } };
+}
+
+test('one worker serves several handlers, and what they return are the outputs', async (t) => {
+  const { tenant, place } = world();
+  const [charge, ship] = [newHandler(), newHandler()];
+  await runWorker(t, place, {
+    handlers: {
+      [charge]: async (task) => ({ paid: task.params.amount }),
+      [ship]: () => undefined,
+    },
+  });
+  const id = await tenant.run(
+    [step('pay', charge, { params: { amount: '{{ data.amount }}' } }), step('send', ship)],
+    { context: { data: { amount: 12 } } },
+  );
+  await tenant.until(id, 'completed');
+  assert.deepEqual(await tenant.outputsOf(id), { pay: { paid: 12 }, send: {} });
+});
+
+test('a worker of queues takes tasks of these and no others', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  await runWorker(t, place, { handlers: { [handler]: () => ({}) }, queues: ['north', 'south'] });
+  const east = await tenant.run([step('a', handler, { queue_name: 'east' })]);
+  for (const queue_name of ['north', 'south']) {
+    await tenant.until(await tenant.run([step('a', handler, { queue_name })]), 'completed');
+  }
+  assert.equal((await tenant.instance(east)).state, 'waiting');
+});
+
+test('an error is tried again, a FatalError is not, and both say why', async (t) => {
+  const { tenant, place } = world();
+  const [flaky, broken] = [newHandler(), newHandler()];
+  await runWorker(t, place, {
+    handlers: {
+      [flaky]: (task) => {
+        if (task.attempt === 0) throw new Error('no connection');
+        return { tries: task.attempt + 1 };
+      },
+      [broken]: () => {
+        throw new FatalError('the card is blocked', { details: { code: 51 } });
+      },
+    },
+  });
+  const retry = { retry: { max_attempts: 3, initial_backoff: 1 } };
+  const id = await tenant.run([step('a', flaky, retry), step('b', broken, retry)]);
+  await tenant.until(id, 'failed');
+  assert.deepEqual(await tenant.outputsOf(id), { a: { tries: 2 } });
+  const [task] = await tenant.tasks(broken);
+  assert.deepEqual(
+    [task?.attempt, task?.error_message, task?.error_retryable],
+    [0, 'the card is blocked', false],
+  );
+  const logs = expectStatus(await tenant.get<{ message: string }[]>(`/instances/${id}/logs`), 200);
+  assert.deepEqual(
+    logs.map(({ message }) => message),
+    ['{"code":51}'],
+  );
+});
+
+test('what is thrown need not be an error', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  const circle: Record<string, unknown> = {};
+  circle.self = circle;
+  const thrown: unknown[] = ['out of stock', undefined, { code: 7 }, null, circle];
+  await runWorker(t, place, {
+    handlers: {
+      [handler]: ({ params }) => {
+        throw thrown[Number(params.which)];
+      },
+    },
+  });
+  const told = await Promise.all(
+    thrown.map(async (_, which) => {
+      const retry = { max_attempts: 1 };
+      const id = await tenant.run([step('a', handler, { params: { which }, retry })]);
+      await tenant.until(id, 'failed');
+      const tasks = await tenant.tasks(handler);
+      return tasks.find(({ instance_id }) => instance_id === id)?.error_message;
+    }),
+  );
+  assert.deepEqual(told, [
+    'out of stock',
+    'the handler threw undefined',
+    'the handler threw {"code":7}',
+    'the handler threw null',
+    'the handler threw [object Object]',
+  ]);
+});
+
+test('retryAfterMs holds the failure back, with its claim, and without its place', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  const retryAfterMs = 700;
+  const tries: number[] = [];
+  const { exchanges } = await runWorker(t, place, {
+    concurrency: 1,
+    heartbeatMs: 100,
+    handlers: {
+      [handler]: ({ attempt, params }) => {
+        if (params.slow !== true) return {};
+        tries.push(performance.now());
+        if (attempt === 0) throw new RetryableError('too many requests', { retryAfterMs });
+        return {};
+      },
+    },
+  });
+  const params = { slow: true };
+  const slow = await tenant.run([step('a', handler, { params })]);
+  await eventually(() => assert.equal(tries.length, 1));
+  const quick = await tenant.run([step('a', handler)]);
+  await tenant.until(quick, 'completed');
+  assert.equal(tries.length, 1, 'the place was free meanwhile');
+  await tenant.until(slow, 'completed');
+  const [first = 0, second = 0] = tries;
+  assert.ok(second - first >= retryAfterMs, `${second - first} ms`);
+  const beats = exchanges.flatMap(({ sent }) => sent.results ?? []);
+  assert.ok(beats.some(({ kind }) => kind === 'heartbeat'));
+});
+
+test('lines that a handler logs are kept with the instance, cut to what the server takes', async (t) => {
+  const { tenant, place } = world();
+  const [chatty, brief] = [newHandler(), newHandler()];
+  await runWorker(t, place, {
+    handlers: {
+      [chatty]: (_, { log }) => {
+        for (let n = 0; n < 1_500; n += 1) log.debug(`line ${n}`);
+      },
+      [brief]: (_, { log }) => {
+        log.info('began');
+        log.error('x'.repeat(20_000));
+        throw new FatalError('no');
+      },
+    },
+  });
+  interface Line {
+    readonly level: string;
+    readonly message: string;
+  }
+  const logsOf = async (handler: string, state: string) => {
+    const id = await tenant.runUntil(state, [step('a', handler)]);
+    return expectStatus(await tenant.get<Line[]>(`/instances/${id}/logs?limit=1000`), 200);
+  };
+  const many = await logsOf(chatty, 'completed');
+  assert.equal(many.length, 1_000);
+  assert.equal(many[0]?.message, '501 earlier lines were left out');
+  assert.equal(many.at(-1)?.message, 'line 1499');
+  const few = await logsOf(brief, 'failed');
+  assert.deepEqual(
+    few.map(({ level, message }) => [level, message.length]),
+    [
+      ['info', 5],
+      ['error', 8_192],
+    ],
+  );
+});
+
+test('a checkpoint is there for the next try', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  const found: unknown[] = [];
+  await runWorker(t, place, {
+    handlers: {
+      [handler]: async (task, ctx) => {
+        found.push(task.checkpoint);
+        if (task.attempt > 0) return {};
+        // Not waited for: they are stored one behind the other all the same.
+        void ctx.checkpoint({ page: 1 });
+        void ctx.checkpoint({ page: 2 });
+        await ctx.checkpoint({ page: 3 });
+        throw new Error('fell over');
+      },
+    },
+  });
+  await tenant.runUntil('completed', [step('a', handler)]);
+  assert.deepEqual(found, [undefined, { page: 3 }]);
+});
+
+test('a checkpoint whose answer was lost is stored once, and the next one follows it', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  let lost = 0;
+  const { warnings } = await runWorker(
+    t,
+    {
+      ...place,
+      between: async ({ sent }, forward) => {
+        const response = await forward();
+        const hasCheckpoint = sent.results?.some((result) => 'checkpoint' in result);
+        if (!hasCheckpoint || lost > 0) return response;
+        lost += 1;
+        await response.arrayBuffer();
+        throw new TypeError('the connection broke');
+      },
+    },
+    {
+      handlers: {
+        [handler]: async (_, ctx) => {
+          await ctx.checkpoint({ page: 1 });
+          await ctx.checkpoint({ page: 2 });
+        },
+      },
+    },
+  );
+  const id = await tenant.runUntil('completed', [step('a', handler)]);
+  assert.equal(lost, 1);
+  const [task] = await tenant.tasks(handler);
+  assert.deepEqual([task?.instance_id, task?.checkpoint_seq], [id, 2]);
+  assert.ok(!warnings.some((line) => line.includes('claim is lost')), warnings.join('\n'));
+});
+
+test('a refused checkpoint is the handler to deal with', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  await runWorker(t, place, {
+    handlers: {
+      [handler]: async (_, ctx) => {
+        await assert.rejects(
+          ctx.checkpoint({ text: 'x'.repeat(300_000) }),
+          /refused: .*checkpoint/,
+        );
+        await ctx.checkpoint({ text: 'short' });
+        return { isStored: true };
+      },
+    },
+  });
+  const id = await tenant.runUntil('completed', [step('a', handler)]);
+  assert.deepEqual(await tenant.outputsOf(id), { a: { isStored: true } });
+});
+
+test('an output that cannot be taken fails the step for good, and no other result of its batch', async (t) => {
+  const { tenant, place } = world();
+  const [fine, ...bad] = [newHandler(), newHandler(), newHandler(), newHandler(), newHandler()];
+  const [large = '', bigint = '', list = '', late = ''] = bad;
+  const ready = signalled();
+  let begun = 0;
+  const together = async <T>(output: T): Promise<T> => {
+    begun += 1;
+    if (begun === 5) ready.resolve();
+    await ready.promise;
+    return output;
+  };
+  await runWorker(t, place, {
+    handlers: {
+      [fine ?? '']: () => together({ ok: true }),
+      [large]: () => together({ text: 'x'.repeat(1_100_000) }),
+      [bigint]: () => together({ id: 1n }),
+      [list]: () => together([1, 2]),
+      [late]: () => together({ '\u0000': 1, text: 'a\u0000b' }),
+    },
+  });
+  const ids = await Promise.all([fine, ...bad].map((name) => tenant.run([step('a', name ?? '')])));
+  const [first = '', ...others] = ids;
+  await tenant.until(first, 'completed');
+  for (const id of others) await tenant.until(id, 'failed');
+  const messages = await Promise.all(
+    bad.map(async (name) => (await tenant.tasks(name))[0]?.error_message ?? ''),
+  );
+  assert.match(messages[0] ?? '', /output was refused: .*1048576/);
+  assert.match(messages[1] ?? '', /output was refused: .*BigInt/);
+  assert.match(messages[2] ?? '', /output must be an object, not \[1,2\]/);
+  assert.match(messages[3] ?? '', /output was refused/);
+});
+
+test('params and outputs are held against schemas: of a standard, with parse(), and of TypeBox', async (t) => {
+  const { tenant, place } = world();
+  const names = [newHandler(), newHandler(), newHandler()] as const;
+  const amounts = {
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: (value: unknown) => {
+        const { amount } = value as { amount?: unknown };
+        return typeof amount === 'number'
+          ? { value: { amount, isChecked: true } }
+          : { issues: [{ message: 'Expected a number', path: ['amount'] }] };
+      },
+      types: undefined as
+        | { input: unknown; output: { amount: number; isChecked: boolean } }
+        | undefined,
+    },
+  } as const;
+  const parcel = {
+    parse(value: unknown): { parcel: string } {
+      const { parcel: name } = value as { parcel?: unknown };
+      if (typeof name !== 'string') throw new Error('parcel: expected a text');
+      return { parcel: name.toUpperCase() };
+    },
+  };
+  const typed = TypeCompiler.Compile(Type.Object({ amount: Type.Number() }));
+  await runWorker(t, place, {
+    handlers: {
+      [names[0]]: { params: amounts, run: ({ params }) => ({ paid: params.amount, ...params }) },
+      [names[1]]: { output: parcel, run: ({ params }) => params as unknown as { parcel: string } },
+      [names[2]]: { params: typed, run: ({ params }) => ({ twice: params.amount * 2 }) },
+    },
+  });
+  const outputOf = async (handler: string, params: object) => {
+    const id = await tenant.run([step('a', handler, { params })]);
+    await eventually(async () =>
+      assert.match((await tenant.instance(id)).state, /completed|failed/),
+    );
+    const tasks = await tenant.tasks(handler);
+    const task = tasks.find(({ instance_id }) => instance_id === id);
+    return task?.error_message ?? (await tenant.outputsOf(id)).a;
+  };
+  assert.deepEqual(await outputOf(names[0], { amount: 3 }), {
+    paid: 3,
+    amount: 3,
+    isChecked: true,
+  });
+  assert.match(
+    String(await outputOf(names[0], { amount: 'x' })),
+    /params .*\/amount: Expected a n/,
+  );
+  assert.deepEqual(await outputOf(names[1], { parcel: 'p-1' }), { parcel: 'P-1' });
+  assert.match(String(await outputOf(names[1], {})), /output .*expected a text/);
+  assert.deepEqual(await outputOf(names[2], { amount: 3 }), { twice: 6 });
+  assert.match(String(await outputOf(names[2], { amount: 'x' })), /params .*\/amount: Expected/);
+});
+
+test('the trace of the instance is given to the handler', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  const given = signalled<string | undefined>();
+  await runWorker(t, place, {
+    handlers: { [handler]: (_, { traceparent }) => given.resolve(traceparent) },
+  });
+  const trace = '0af7651916cd43dd8448eb211c80319c';
+  const sequence = await tenant.sequence([step('a', handler)]);
+  await tenant.request('POST', '/instances', {
+    body: tenant.creation(sequence),
+    headers: { traceparent: `00-${trace}-b7ad6b7169203331-01` },
+  });
+  assert.match((await given.promise) ?? '', new RegExp(`^00-${trace}-`));
+});
+
+test('hooks are told of tasks, polls, reports and errors, and one that throws harms nothing', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  const told: string[] = [];
+  const { warnings } = await runWorker(t, place, {
+    handlers: {
+      [handler]: ({ attempt }: Task) => {
+        if (attempt === 0) throw new Error('no');
+      },
+    },
+    hooks: {
+      onTaskStart: ({ task }) => told.push(`start ${task.attempt}`),
+      onTaskEnd: ({ task, ending, retryable, durationMs }) => {
+        assert.ok(durationMs >= 0);
+        told.push(`end ${task.attempt} ${ending} ${retryable}`);
+      },
+      onPoll: ({ limit, tasks }) => {
+        assert.ok(limit >= tasks);
+        if (tasks > 0) told.push(`poll ${tasks}`);
+        throw new Error('a bad hook');
+      },
+      onReport: ({ results, refused }) => told.push(`report ${results} ${refused}`),
+    },
+  });
+  const retry = { max_attempts: 2, initial_backoff: 1 };
+  await tenant.runUntil('completed', [step('a', handler, { retry })]);
+  await eventually(() => assert.equal(told.filter((line) => line.startsWith('report')).length, 2));
+  for (const line of ['start 0', 'end 0 failed true', 'start 1', 'end 1 completed undefined']) {
+    assert.ok(told.includes(line), told.join('\n'));
+  }
+  assert.equal(told.filter((line) => line === 'poll 1').length, 2);
+  assert.ok(warnings.some((line) => line.includes('onPoll threw: Error: a bad hook')));
+});
+
+test('a worker is listed with its id, version, handlers and queues, and sends its epochs', async (t) => {
+  const { tenant, place } = world();
+  const handler = newHandler();
+  const { worker, exchanges } = await runWorker(t, place, {
+    handlers: { [handler]: () => ({}) },
+    queues: ['north'],
+    version: '4.2.0',
+  });
+  const id = await tenant.run([step('a', handler, { queue_name: 'north' })]);
+  await tenant.until(id, 'completed');
+  const [task] = await tenant.tasks(handler);
+  const [report] = reportsOf(exchanges);
+  assert.deepEqual(
+    report?.sent.results?.map(({ task_id, claim_epoch }) => [task_id, claim_epoch]),
+    [[task?.id, 1]],
+  );
+  const attempts = await tenant.get<WorkerAttempt[]>(`/workers/tasks/${task?.id}/attempts`);
+  assert.deepEqual(
+    expectStatus(attempts, 200).map(({ worker_id }) => worker_id),
+    [worker.id, worker.id],
+  );
+  await eventually(async () => {
+    const listed = await tenant.get<{ worker_id: string; [field: string]: unknown }[]>('/workers');
+    const [found] = expectStatus(listed, 200).filter(({ worker_id }) => worker_id === worker.id);
+    assert.deepEqual(
+      [found?.version, found?.handlers, found?.queues],
+      ['4.2.0', [handler], ['north']],
+    );
+  });
+});

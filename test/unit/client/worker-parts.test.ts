@@ -1,0 +1,105 @@
+/** The parts of the library's worker that are pure: batches, failures, lines, schemas. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { FatalError, RetryableError } from '../../../client/src/index.js';
+import { failureOf } from '../../../client/src/worker/failure.js';
+import { Lines } from '../../../client/src/worker/lines.js';
+import { Outbox, type Report, reportOf } from '../../../client/src/worker/outbox.js';
+import { conforming } from '../../../client/src/worker/schemas.js';
+
+describe('what waits to be said', () => {
+  const report = (text: string): Report => ({
+    text,
+    isFleeting: false,
+    isRepeated: false,
+    settle: () => undefined,
+  });
+
+  test('a request takes a thousand results at most, in their order', () => {
+    const outbox = new Outbox();
+    for (let n = 0; n < 1_500; n += 1) outbox.add(report(String(n)));
+    const first = outbox.take();
+    assert.deepEqual([first.length, first[0]?.text, outbox.isEmpty], [1_000, '0', false]);
+    assert.deepEqual([outbox.take().length, outbox.isEmpty, outbox.take().length], [500, true, 0]);
+  });
+
+  test('a large result goes alone, and what was not answered goes first', () => {
+    const outbox = new Outbox();
+    const texts = ['a', 'b'.repeat(1_999_999), 'c', 'd'.repeat(3_000_000), 'e'];
+    for (const text of texts) outbox.add(report(text));
+    const batches = [outbox.take(), outbox.take()];
+    assert.deepEqual(
+      batches.map((batch) => batch.map(({ text }) => text[0])),
+      [['a', 'b'], ['c']],
+    );
+    outbox.putBack(batches[0] ?? []);
+    assert.deepEqual(
+      outbox.take().map(({ text }) => text[0]),
+      ['a', 'b'],
+    );
+    assert.deepEqual(
+      outbox.take().map(({ text }) => text[0]),
+      ['d'],
+    );
+  });
+
+  test('a report is a text from the beginning', () => {
+    const output = { n: 1 };
+    const result = { kind: 'complete', task_id: 't', claim_epoch: 1, output } as const;
+    const { report: made } = reportOf(result);
+    output.n = 2;
+    assert.deepEqual(JSON.parse(made.text).output, { n: 1 });
+    const circle = { output: {} as Record<string, unknown> };
+    circle.output.self = circle;
+    assert.throws(() => reportOf({ ...result, ...circle }), TypeError);
+  });
+});
+
+test('an error is retryable unless it says that it is not', () => {
+  const failure = { retryable: true, retryAfterMs: 0, details: undefined };
+  assert.deepEqual(failureOf(new Error('no')), { ...failure, message: 'no' });
+  assert.deepEqual(failureOf(new RangeError()), { ...failure, message: 'RangeError' });
+  assert.deepEqual(failureOf(new FatalError('no')), {
+    ...failure,
+    message: 'no',
+    retryable: false,
+  });
+  const later = new RetryableError('later', { retryAfterMs: 50, details: { n: 1 } });
+  assert.deepEqual(failureOf(later), {
+    ...failure,
+    message: 'later',
+    retryAfterMs: 50,
+    details: '{"n":1}',
+  });
+  class Declined extends Error {
+    readonly retryable = false;
+  }
+  assert.equal(failureOf(new Declined('no')).retryable, false);
+});
+
+test('of many lines the last are kept, and it is said that there were more', () => {
+  const lines = new Lines();
+  assert.deepEqual(lines.said, {});
+  for (let n = 0; n < 999; n += 1) lines.log.info(`${n}`);
+  assert.equal(lines.said.logs?.length, 999);
+  lines.log.info('999');
+  assert.equal(lines.said.logs?.length, 1_000);
+  assert.equal(lines.said.logs?.[0]?.message, '1 earlier lines were left out');
+  assert.equal(lines.said.logs?.[1]?.message, '1');
+});
+
+test('a schema says what does not conform, not more than five of it', async () => {
+  const issues = Array.from({ length: 7 }, (_, n) => ({ message: 'no', path: ['a', { key: n }] }));
+  const schema = {
+    '~standard': { version: 1, vendor: 'test', validate: () => ({ issues }) },
+  } as const;
+  await assert.rejects(
+    conforming(schema, {}),
+    /^Error: \/a\/0: no; \/a\/1: no; .*\/a\/4: no; and 2 more$/,
+  );
+  const later = {
+    '~standard': { version: 1, vendor: 'test', validate: async () => ({ value: 2 }) },
+  } as const;
+  assert.equal(await conforming(later, 1), 2);
+});
