@@ -36,6 +36,8 @@ export class Claim {
   readonly #ending = new AbortController();
   readonly #timeLimit: ReturnType<typeof setTimeout> | undefined;
   readonly #claimedAt: number;
+  /** The server has said so; the signal may have been aborted before, for another reason. */
+  #isLost = false;
   #checkpointSeq: number;
   #saving: Promise<void> = Promise.resolve();
   /** When the last word was sent that the server took, and when the last heartbeat was sent. */
@@ -75,6 +77,11 @@ export class Claim {
     return signal.aborted ? (signal.reason as TaskAbortedError).reason : undefined;
   }
 
+  /** Somebody else's by now: nothing that is said of it counts. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
   durationMs(now: number): number {
     return now - this.#claimedAt;
   }
@@ -105,7 +112,7 @@ export class Claim {
     if (now - this.#heardAt >= leaseMs) {
       this.abort('silent', `no heartbeat was answered for ${leaseMs} ms`);
     }
-    if (this.aborted === 'lost' || now - this.#beatAt < heartbeatMs) return;
+    if (this.#isLost || now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
     const { status } = await this.say({ kind: 'heartbeat' }, true);
     if (status === 200) this.#heardAt = Math.max(this.#heardAt, now);
@@ -122,7 +129,7 @@ export class Claim {
 
   async #save(checkpoint: object): Promise<void> {
     for (;;) {
-      if (this.aborted === 'lost') throw this.#ending.signal.reason;
+      if (this.#isLost) throw this.#ending.signal.reason;
       const checkpoint_seq = this.#checkpointSeq;
       const said = await this.say({ kind: 'heartbeat', checkpoint_seq, checkpoint });
       if (said.status === 200) {
@@ -141,6 +148,7 @@ export class Claim {
   }
 
   #lose(): void {
+    this.#isLost = true;
     this.abort(
       'lost',
       'the claim is lost: the instance was cancelled, or another worker has the task',

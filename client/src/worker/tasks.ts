@@ -115,12 +115,12 @@ export class Tasks {
   async #handle(claim: Claim, task: Task): Promise<Ended> {
     try {
       const output = await run(this.#settings.handlers.get(task.handler_name), task, claim);
-      if (claim.aborted === 'lost') return { ending: 'dropped', said: undefined };
+      if (claim.isLost) return { ending: 'dropped', said: undefined };
       return { ending: 'completed', said: { kind: 'complete', output, ...claim.lines.said } };
     } catch (error) {
-      const { aborted } = claim;
+      const { aborted, isLost } = claim;
       if (aborted === 'stopping') return { ending: 'given_up', said: undefined, error };
-      if (aborted === 'lost' || aborted === 'silent') {
+      if (isLost || aborted === 'silent') {
         return { ending: 'dropped', said: undefined, error };
       }
       const { message, retryable, retryAfterMs, details } = failureOf(error);
@@ -160,7 +160,7 @@ export class Tasks {
 
   /** What is refused for its claim is somebody else's by now; what is refused for what it says is a failure. */
   async #report(claim: Claim, said: Said): Promise<void> {
-    if (claim.aborted === 'lost') return;
+    if (claim.isLost) return;
     const { status, error = '', isRepeated } = await outcomeOf(claim, said);
     if (status === 200 || status === 0) return;
     const name = nameOf(claim.task);

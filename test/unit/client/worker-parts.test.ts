@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FatalError, RetryableError } from '../../../client/src/index.js';
+import { FatalError, RetryableError, type WorkerTask } from '../../../client/src/index.js';
+import { Claim } from '../../../client/src/worker/claim.js';
 import { failureOf } from '../../../client/src/worker/failure.js';
 import { Lines } from '../../../client/src/worker/lines.js';
 import { Outbox, type Report, reportOf } from '../../../client/src/worker/outbox.js';
@@ -54,6 +55,22 @@ describe('what waits to be said', () => {
     circle.output.self = circle;
     assert.throws(() => reportOf({ ...result, ...circle }), TypeError);
   });
+});
+
+test('a checkpoint is not said again and again of a claim that was given up before it was lost', async () => {
+  let said = 0;
+  const refuse = ({ settle, isRepeated }: Report) => {
+    said += 1;
+    assert.ok(said < 10, 'it is said again and again');
+    settle({ status: 409, isRepeated });
+  };
+  const task = { id: 't', claim_epoch: 1, checkpoint_seq: 0 } as WorkerTask;
+  const claim = new Claim(task, 0, refuse, () => undefined);
+  claim.abort('timeout', 'its time is over');
+  await assert.rejects(claim.context.checkpoint({ n: 1 }), /its time is over/);
+  assert.deepEqual([said, claim.aborted, claim.isLost], [2, 'timeout', true]);
+  await claim.beat(60_000, 1, 10);
+  assert.equal(said, 2, 'nor is it kept alive');
 });
 
 test('an error is retryable unless it says that it is not', () => {
