@@ -257,14 +257,16 @@ test('an idempotency key names one instance per tenant, and keys cannot be shift
   assert.match(keyedInstanceId('a', 'bc'), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab]/);
 });
 
+/** Of units, with what it was told of them. */
+function newOwner() {
+  const outcomes: Settlement[] = [];
+  const settled = (_unit: unknown, outcome: Settlement) => void outcomes.push(outcome);
+  return { owner: { key: 'a', incarnation: 0, settled }, outcomes };
+}
+
 test('a barrier passes when every unit made before it is settled, not later ones', () => {
   const log = new CommitLog();
-  const outcomes: Settlement[] = [];
-  const owner = {
-    key: 'a',
-    incarnation: 0,
-    settled: (_unit: unknown, outcome: Settlement) => outcomes.push(outcome),
-  };
+  const { owner, outcomes } = newOwner();
   log.append(owner, new Turn());
   log.append(owner, new Turn());
   let passed = false;
@@ -278,4 +280,15 @@ test('a barrier passes when every unit made before it is settled, not later ones
   assert.equal(passed, true);
   log.lose();
   assert.deepEqual(outcomes.at(-1), { seq: 3, outcome: 'lost' });
+});
+
+test('a unit is settled once, however often it is acknowledged or lost', () => {
+  const log = new CommitLog();
+  const { owner, outcomes } = newOwner();
+  log.append(owner, new Turn());
+  const ack = { seq: 1, outcome: 'committed' } as const;
+  log.settle([ack, ack]);
+  log.lose();
+  log.settle([ack]);
+  assert.deepEqual(outcomes, [ack]);
 });
