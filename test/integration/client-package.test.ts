@@ -84,7 +84,7 @@ test('only what starts servers for tests uses anything of Node', () => {
     .filter((name) => name.endsWith('.js') && !name.startsWith('testing/'))
     .filter((name) => {
       const text = readFileSync(path.join(installed, 'dist', name), 'utf8');
-      const imports = [...text.matchAll(/\b(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)];
+      const imports = [...text.matchAll(/(?<![.\w'/])(?:from|import)\s*\(?\s*['"]([^'"]+)['"]/g)];
       const foreign = imports.some(([, from = '']) => !from.startsWith('.'));
       return foreign || /\b(?:process|Buffer|require|__dirname)\b[.(]/.test(text);
     });
