@@ -177,8 +177,11 @@ export const LIMITS = {
    */
   dueLoadsMax: 512,
   dueUnitsMax: 256,
-  /** The same while another tenant asks: its requests are committed behind few of them. */
-  dueUnitsSharedMax: 24,
+  /**
+   * The same while another tenant asks: its requests are committed behind few of them. With 24 a herd of 10,000 was
+   * late by 1.2 s instead of 0.3 s, and the other tenant waited a few milliseconds less.
+   */
+  dueUnitsSharedMax: 64,
   /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */

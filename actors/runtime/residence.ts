@@ -108,7 +108,7 @@ export function valuesOf(unitCharacters: number): number {
 }
 
 /** Of what all actors may take those may take so much that are loaded before they are needed. */
-const AHEAD_SHARE = 1 / 8;
+const AHEAD_SHARE = 1 / 12;
 
 /** How many may be loaded ahead, by what those in memory take. @param bytesMax what all actors of a kind may take */
 export function aheadMaxOf(bytesMax: number, actors: number, bytes: number): number {

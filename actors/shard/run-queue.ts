@@ -50,11 +50,9 @@ export class RunQueue {
     this.#askedAt = now;
   }
 
-  /** What of a turn is theirs, which others need as well. @returns milliseconds; it also says `unitsMax` */
-  share(now: number): number {
-    const isShared = this.#isShared(now);
-    this.unitsMax = isShared ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
-    return LIMITS.turnMs / (isShared ? 4 : 2);
+  /** Looks whether they share the shard: `unitsMax` follows from that. */
+  look(now: number): void {
+    this.unitsMax = this.#isShared(now) ? LIMITS.dueUnitsSharedMax : LIMITS.dueUnitsMax;
   }
 
   /** Whether instances of another tenant wait than the one that asked last, which was lately. */

@@ -376,8 +376,8 @@ export class Shard {
     if (this.#spare.size === 0 && this.#run.size === 0) return;
     const { clock } = this.#deps;
     const { commits } = this.#parts;
-    const ms = this.#run.share(began);
-    const hasTime = () => clock.monotonic() - began < ms;
+    const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 2;
+    this.#run.look(began);
     commits.isUnasked = true;
     while (this.#spare.size > 0 && hasTime()) {
       this.#guard(this.#spare.shift() as () => void);

@@ -64,20 +64,21 @@ test('of one tenant as many leave as came, in their order, while others come and
   assert.deepEqual(ofA, [...ofA].sort());
 });
 
-const ALONE_MS = LIMITS.turnMs / 2;
-
 test('it knows whether anybody else waits than the tenant that asked last, for a while', () => {
   const queue = new RunQueue();
+  const unitsMax = (now: number) => {
+    queue.look(now);
+    return queue.unitsMax;
+  };
   queue.asked('a', 0);
-  assert.equal(queue.share(0), ALONE_MS);
+  assert.equal(unitsMax(0), LIMITS.dueUnitsMax);
   queue.push({ instance: 'a1', rank: NORMAL, tenant: 'a' });
-  assert.equal(queue.share(0), ALONE_MS);
+  assert.equal(unitsMax(0), LIMITS.dueUnitsMax);
   queue.asked('b', 0);
   queue.asked('', 1);
-  assert.ok(queue.share(1) < ALONE_MS);
-  assert.equal(queue.share(LIMITS.crowdMs), ALONE_MS);
+  assert.equal(unitsMax(1), LIMITS.dueUnitsSharedMax);
+  assert.equal(unitsMax(LIMITS.crowdMs), LIMITS.dueUnitsMax);
   queue.push({ instance: 'b1', rank: LOW, tenant: 'b' });
   queue.asked('a', LIMITS.crowdMs);
-  assert.ok(queue.share(LIMITS.crowdMs) < ALONE_MS);
-  assert.ok(queue.unitsMax < LIMITS.dueUnitsMax);
+  assert.equal(unitsMax(LIMITS.crowdMs), LIMITS.dueUnitsSharedMax);
 });
