@@ -1,11 +1,13 @@
 /** Pages by cursor, of every list that has them: the same rows in the same order as without. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import type { BulkJob } from '../../../schema/bulk-job.js';
 import { ROUTES, type RouteId } from '../../../schema/routes.js';
+import type { SubscriptionCreated } from '../../../schema/webhook.js';
 import { beforeWith, eventually, newHandler, step, useSharedApi } from '../../helpers/api.js';
-import type { Client, Reply } from '../../helpers/client.js';
+import { type Client, expectStatus, type Reply } from '../../helpers/client.js';
+import { type Receiver, startReceiver } from '../../helpers/receiver.js';
 import { makeCredential, makeSchedule, makeTrigger } from '../../helpers/route-requests.js';
 
 const api = useSharedApi();
@@ -13,6 +15,12 @@ const tenant = api.tenant();
 /** Where each list of five rows is. */
 const paths: Partial<Record<RouteId, string>> = {};
 const ROWS = 5;
+
+let receiver: Receiver;
+before(async () => {
+  receiver = await startReceiver();
+});
+after(() => receiver.stop());
 
 beforeWith(api, async () => {
   // Names and versions, so that the order has to look at more than the first key.
@@ -42,6 +50,12 @@ beforeWith(api, async () => {
     [{ type: 'loop', id: 'l', condition: 'go', body: [step('x', 'noop')], max_iterations: ROWS }],
     { go: true },
   );
+  const url = receiver.url('/ends');
+  const made = await tenant.post<SubscriptionCreated>('/webhooks', {
+    url,
+    events: ['instance.completed'],
+  });
+  const hook = expectStatus(made, 201).id;
   await tenant.sequence([step('x', 'noop')], { name: 'child' });
   const children = Array.from({ length: ROWS }, (_, n) => [
     { type: 'sub_sequence', id: `child-${n}`, sequence_name: 'child' },
@@ -63,7 +77,14 @@ beforeWith(api, async () => {
     const jobs = await tenant.get<BulkJob[]>('/instances/bulk/jobs?');
     assert.ok(jobs.body.every(({ ended_at }) => ended_at !== null));
   });
+  const deliveries = `/webhooks/${hook}/deliveries?`;
+  await eventually(async () => {
+    const found = await tenant.get<unknown[]>(deliveries);
+    assert.ok(found.body.length > ROWS, 'each child is told, and their parent');
+  });
   Object.assign(paths, {
+    'webhooks.subscriptionDeliveries': deliveries,
+    'webhooks.deliveries': `/webhooks/deliveries?url=${encodeURIComponent(url)}`,
     'instances.list': '/instances?state=failed',
     'instances.deadLetters': '/instances/dlq?',
     'instances.children': `/instances/${parent}/children?`,
@@ -79,6 +100,8 @@ beforeWith(api, async () => {
     'apiKeys.list': `/api-keys?tenant_id=${tenant.name}`,
   });
 });
+
+const ROOT_ONLY: ReadonlySet<RouteId> = new Set(['apiKeys.list', 'webhooks.deliveries']);
 
 async function walk(client: Client, path: string): Promise<unknown[]> {
   const rows: unknown[] = [];
@@ -97,7 +120,7 @@ for (const { id, query, replies } of Object.values(ROUTES)) {
   test(`pages of ${id} by cursor are the whole list in its order`, async () => {
     const path = paths[id];
     assert.ok(path !== undefined, `no rows of ${id}`);
-    const client = id === 'apiKeys.list' ? api.root : tenant;
+    const client = ROOT_ONLY.has(id) ? api.root : tenant;
     const whole = await client.get<unknown[]>(path);
     assert.ok(whole.body.length >= ROWS, whole.text);
     assert.deepEqual(await walk(client, path), whole.body);
