@@ -151,10 +151,14 @@ const NO_WAIT_HELPS: ReadonlySet<string> = new Set([
 const isUnknown = ({ code, message }: EngineError) =>
   code === 'ENG_SHARD_RESTARTING' || message.includes('outcome is unknown');
 
-/** Callers that were refused together do not come back together. */
-export function backoffMs(tries: number, atLeastMs = 0): number {
-  const longest = Math.min(BACKOFF_MS * 2 ** tries, BACKOFF_MS_MAX);
-  return atLeastMs + Math.random() * longest;
+/**
+ * With chance in it: callers that were refused together do not come back together.
+ *
+ * @param tries that have failed before this one
+ */
+export function backoffMs(tries: number, atLeastMs = 0, longestMs = BACKOFF_MS_MAX): number {
+  const growing = Math.min(BACKOFF_MS * 2 ** tries, longestMs);
+  return atLeastMs + growing * (0.5 + Math.random() / 2);
 }
 
 /** Rejects with the reason of the signal once that is aborted. */

@@ -10,6 +10,7 @@
  */
 
 import type { EngineError } from '../client/errors.js';
+import { backoffMs } from '../client/transport.js';
 import type { TasksExchanged, WorkerTask } from '../generated/types.js';
 import { Outbox, type Report } from './outbox.js';
 
@@ -50,7 +51,6 @@ interface Poll {
 const SENDING_MAX = 2;
 /** How long an answer may take, beside the wait of a poll. */
 const ANSWER_MS = 30_000;
-const BACKOFF_MS = 100;
 const BACKOFF_MS_MAX = 5_000;
 /** Where asking again soon does not help, since somebody has to act. */
 const DENIED_MS_MAX = 30_000;
@@ -202,7 +202,7 @@ export class Exchanges {
       report.settle({ status, checkpoint_seq, error, isRepeated: report.isRepeated });
     });
     if (reports.length > 0) this.#owner.onReport(reports.length, refused, durationMs);
-    if (unknown.length > 0) this.#again(unknown, true, backoffMs(1, BACKOFF_MS_MAX));
+    if (unknown.length > 0) this.#again(unknown, true, backoffMs(0));
     if (poll === undefined) return;
     this.#isBusy = tasks.length >= poll.limit;
     this.#owner.onPoll(poll.limit, tasks.length, durationMs);
@@ -210,7 +210,7 @@ export class Exchanges {
   }
 
   #failed(error: unknown, reports: readonly Report[]): void {
-    const { status = 0, retryAfterMs, message } = error as Partial<EngineError>;
+    const { status = 0, retryAfterMs = 0, message } = error as Partial<EngineError>;
     if (REFUSED.has(status) && reports.length > 0) {
       void this.#refused(reports, status, message);
       return;
@@ -218,7 +218,8 @@ export class Exchanges {
     this.#failures += 1;
     this.#owner.onFailure(error, this.#failures);
     const longestMs = DENIED.has(status) ? DENIED_MS_MAX : BACKOFF_MS_MAX;
-    this.#again(reports, !UNDONE.has(status), backoffMs(this.#failures, longestMs, retryAfterMs));
+    const waitMs = backoffMs(this.#failures - 1, retryAfterMs, longestMs);
+    this.#again(reports, !UNDONE.has(status), waitMs);
   }
 
   /** One of them is to blame for the whole: each half is sent by itself. */
@@ -254,12 +255,6 @@ export class Exchanges {
   #giveUp(reports: readonly Report[]): void {
     for (const { settle, isRepeated } of reports) settle({ status: 0, isRepeated });
   }
-}
-
-/** With chance in it: workers that a restart cut off together do not come back together. */
-function backoffMs(failures: number, longestMs: number, leastMs = 0): number {
-  const growing = Math.min(BACKOFF_MS * 2 ** failures, longestMs);
-  return Math.max(leastMs, growing * (0.5 + Math.random() / 2));
 }
 
 /** Behind the promises that are settled now. Not every runtime has the one that does not wait a millisecond. */
