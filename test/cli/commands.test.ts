@@ -247,6 +247,7 @@ test('the instances of a version go over to another one, once it was said how ma
   const total = await cli.json<{ migrated: number; migrations: unknown[] }>([...move, '--yes']);
   assert.deepEqual([total.migrated, total.migrations.length], [3, 3]);
   assert.match(await cli.ok([...move, '--yes']), /^0 instances would be migrated/);
+  await cli.ok(['instances', 'cancel', '--sequence', 'gates', '--yes']);
   assert.equal((await cli.run(['sequences', 'migrate', 'gates', '--from', '9'])).code, 3);
   assert.equal((await cli.run(['sequences', 'migrate', 'gates'])).code, 2);
 });
@@ -415,7 +416,7 @@ test('what cannot be meant is said before anybody is asked', async () => {
     assert.equal(code, 2, err);
     assert.match(err, said);
   }
-  const env = { ENGINE_URL: 'http://127.0.0.1:1' };
+  const env = { ENGINE_URL: 'http://127.0.0.1:2' };
   const { code, err } = await cli.run(['instances', 'list'], { env });
   assert.equal(code, 5);
   assert.match(err, /reached nobody[\s\S]*Is this the right address\?/);
