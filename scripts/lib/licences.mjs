@@ -1,10 +1,12 @@
 /**
  * The licences of what is shipped beside our own code: every production package of the lock file, as it
- * lies in the image and is loaded by an installed server. Optional packages are not in the image.
+ * lies in the image and is loaded by an installed server, and what the built dashboard has taken in. Optional
+ * packages are not in the image.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { bundledFolders } from './ui.mjs';
 
 /** Files that hold a licence or a notice, in the order in which they are shown. */
 const LEGAL_FILES = [
@@ -21,13 +23,14 @@ const NOTICES_IN = { '@btc-vision/uwebsockets.js': 'uws.js' };
 
 const RULE = '='.repeat(80);
 
-/** `{ name, version, licence, folder }` of each, by name. */
+/** `{ name, version, licence, folder }` of each, by name. The dashboard must have been built. */
 export function shippedPackages(root) {
   const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
+  const bundled = new Set(bundledFolders());
   return Object.entries(packages)
     .filter(
       ([folder, { dev, optional, devOptional }]) =>
-        folder !== '' && !dev && !optional && !devOptional,
+        bundled.has(folder) || (folder !== '' && !dev && !optional && !devOptional),
     )
     .map(([folder, { name, version, license }]) => ({
       name: name ?? folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length),
@@ -56,7 +59,7 @@ export function thirdPartyText(root) {
     return `${RULE}\n${name} ${version} (${licence})\n${RULE}\n\n${texts.join('\n\n')}\n`;
   });
   return [
-    'The server is shipped with these packages. `npm run generate` writes this file.\n',
+    'The server and its dashboard are shipped with these packages. `npm run generate` writes this file.\n',
     ...parts,
   ].join('\n');
 }
