@@ -17,8 +17,6 @@ const CHROME = [
   '/usr/bin/google-chrome',
 ].find((file) => file !== '' && existsSync(file));
 
-export const NO_CHROMIUM = 'no Chromium; set CHROME_PATH';
-
 /** Starts it for the tests of the file. @returns what gives a new page; undefined: there is no browser */
 export function useChromium(): () => Promise<Page> | undefined {
   let browser: Browser | undefined;

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { type Api, startApi } from '../helpers/api.js';
-import { NO_CHROMIUM, useChromium, watch } from '../helpers/chromium.js';
+import { useChromium, watch } from '../helpers/chromium.js';
 import { type Client, createClient, type Reply } from '../helpers/client.js';
 import { DEFAULT_API_KEY, type Engine, startEngine } from '../helpers/engine.js';
 
@@ -174,7 +174,7 @@ describe('ENGINE_PROTECT_DOCS', () => {
 
   test('the page asks for key and tenant, and then shows the document', async (t) => {
     const page = await newPage();
-    if (page === undefined) return t.skip(NO_CHROMIUM);
+    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
     try {
       await page.goto(`${engine.url}/swagger-ui`);
       await page.fill('#key', 'wrong');
@@ -222,7 +222,7 @@ async function openList(page: Page): Promise<void> {
 for (const prefix of PREFIXES) {
   test(`a person authorises at ${prefix}/swagger-ui and lists instances`, async (t) => {
     const page = await newPage();
-    if (page === undefined) return t.skip(NO_CHROMIUM);
+    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
     const seen = watch(page);
     try {
       await page.goto(`${api.engine.url}${prefix}/swagger-ui`);
