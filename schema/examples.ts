@@ -495,6 +495,14 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   MintKey: key,
   KeyMinted: { id: KEY_ID, ...key, secret: `sk_${'0123456789abcdef'.repeat(4)}` },
   ApiKey: { id: KEY_ID, ...key, revoked: false },
+  WhoAmI: {
+    is_root: false,
+    is_insecure: false,
+    tenant_id: key.tenant_id,
+    requires_tenant: true,
+    capabilities: key.capabilities,
+    key: { id: KEY_ID, name: key.name, expires_at: null },
+  },
 
   Changes: { changes: [audit], next_cursor: 'MTczMDUzNDQwMDAwMA' },
   WebhookBody: webhook,
