@@ -39,15 +39,19 @@ const SOURCE_FOLDERS = [
 /** What the dashboard is made of. */
 const UI_FOLDERS = ['ui', 'client/src'];
 
-/** Installs and builds what is missing or out of date; two calls at once do the work once. */
-export async function bootstrap() {
+/**
+ * Installs and builds what is missing or out of date; two calls at once do the work once.
+ * @param options.withUi false where the dashboard may not compile yet: its types are being written
+ */
+export async function bootstrap({ withUi = true } = {}) {
+  const isBuilt = () => isServerBuilt() && (!withUi || isUiBuilt());
   if (isInstalled() && isBuilt()) return;
   try {
     await withLock(
       path.join(dist, '.bootstrap-lock'),
       async () => {
         if (!isInstalled()) await install();
-        if (!isBuilt()) await build();
+        if (!isBuilt()) await build(withUi);
       },
       (pid) => say(`waiting for process ${pid}, which is installing or building`),
     );
@@ -107,18 +111,19 @@ async function install() {
   writeFileSync(installStamp, lockHash());
 }
 
-const isBuilt = () => isCurrent(buildStamp, sourceHash()) && isCurrent(uiStamp, uiHash());
+const isServerBuilt = () => isCurrent(buildStamp, sourceHash());
+const isUiBuilt = () => isCurrent(uiStamp, uiHash());
 
 const isCurrent = (stamp, hash) => existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
 
-async function build() {
+async function build(withUi) {
   const startedAt = Date.now();
   // Taken before compiling: a file saved meanwhile makes the next start build again.
   const hash = sourceHash();
   const ui = uiHash();
   say('building');
   if (!isCurrent(buildStamp, hash)) await buildServer(hash);
-  if (!isCurrent(uiStamp, ui)) await buildUi(ui);
+  if (withUi && !isCurrent(uiStamp, ui)) await buildUi(ui);
   say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
 }
 

@@ -2,11 +2,15 @@
 
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { App } from './app/app.tsx';
+import { applyStoredTheme } from './app/theme.ts';
+import './styles/base.css';
 
+applyStoredTheme();
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no place for the dashboard');
 createRoot(root).render(
   <StrictMode>
-    <main>Durable workflow engine</main>
+    <App />
   </StrictMode>,
 );
