@@ -455,10 +455,12 @@ test('files are named in lower case with hyphens', () => {
   );
 });
 
+const BEGINNING = { ts: /^(?:#!.*\n)?\/\*\*\s/, css: /^\/\*\s/ };
+
 test('every module begins with a comment that says what it is for', () => {
   nothing([
     ...[...EVERYTHING, ...UI]
-      .filter(({ text }) => !/^(?:#!.*\n)?\/\*\*\s/.test(text))
+      .filter(({ text, name }) => !BEGINNING[name.endsWith('.css') ? 'css' : 'ts'].test(text))
       .map(({ name }) => name),
     ...MIGRATIONS.filter((name) => !read(name).startsWith('-- ')),
   ]);
