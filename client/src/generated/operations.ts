@@ -177,8 +177,10 @@ import type {
   TaskInstance,
   TaskStats,
   TasksExchanged,
+  Tenant,
   TenantBody,
   TenantLimits,
+  TenantsListQuery,
   Timeline,
   TreeNode,
   Trigger,
@@ -196,6 +198,7 @@ import type {
   WebhooksSubscriptionDeliveriesQuery,
   WebhooksSubscriptionsQuery,
   WebhookTaken,
+  WhoAmI,
   WorkerAttempt,
   WorkerInfo,
   WorkersAttemptsQuery,
@@ -235,6 +238,12 @@ export interface Operations {
    * with the capability operator or worker or auditor. Unknown parameters are refused.
    */
   handlers(query?: HandlersQuery, options?: CallOptions): Promise<HandlerNames>;
+  /**
+   * What the key of the request may do, and for whom. For the root key and for keys with the
+   * capability operator or worker or device or publisher or approver or auditor or starter or
+   * secrets.
+   */
+  whoami(options?: CallOptions): Promise<WhoAmI>;
   readonly docs: {
     /**
      * This document. Open, unless the deployment protects it by key and tenant. Served at the
@@ -930,6 +939,13 @@ export interface Operations {
     /** Revoke a key, at once and for good. For the root key only. */
     revoke(id: string, options?: CallOptions): Promise<void>;
   };
+  readonly tenants: {
+    /**
+     * List the tenants that have sequences, instances, keys or limits, by their names. For the
+     * root key only. Unknown parameters are refused.
+     */
+    list(query?: TenantsListQuery, options?: CallOptions): List<Tenant>;
+  };
   readonly tenantLimits: {
     /** Set the limits of a tenant; what is left out is the default. For the root key only. */
     put(id: string, body: PutTenantLimits, options?: CallOptions): Promise<TenantLimits>;
@@ -1411,9 +1427,11 @@ export const OPERATIONS = {
     takes: 'body',
     isRepeatable: true,
   },
+  whoami: { method: 'GET', path: '/whoami' },
   'apiKeys.mint': { method: 'POST', path: '/api-keys', takes: 'body' },
   'apiKeys.list': { method: 'GET', path: '/api-keys', takes: 'query', pages: 'cursor' },
   'apiKeys.revoke': { method: 'DELETE', path: '/api-keys/{id}' },
+  'tenants.list': { method: 'GET', path: '/tenants', takes: 'query', pages: 'cursor' },
   'tenantLimits.put': { method: 'PUT', path: '/tenants/{id}/limits', takes: 'body' },
   'tenantLimits.get': { method: 'GET', path: '/tenants/{id}/limits' },
   'tenantLimits.delete': { method: 'DELETE', path: '/tenants/{id}/limits' },

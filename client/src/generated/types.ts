@@ -2987,6 +2987,10 @@ export interface TasksExchanged {
   readonly tasks: readonly WorkerTask[];
 }
 
+export interface Tenant {
+  readonly tenant_id: string;
+}
+
 export interface TenantBody {
   readonly tenant_id?: string | null | undefined;
 }
@@ -3344,6 +3348,26 @@ export interface WebhookSubscription {
 export interface WebhookTaken {
   readonly instance_id: string;
   readonly trigger: string;
+}
+
+export interface WhoAmI {
+  /** The root key, or nobody is asked for a key. */
+  readonly is_root: boolean;
+  /** The server asks for no keys (--insecure-auth). */
+  readonly is_insecure: boolean;
+  /** Of the key; null: any, named by x-tenant-id. */
+  readonly tenant_id: string | null;
+  /** Requests must name a tenant, by x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER). */
+  readonly requires_tenant: boolean;
+  /** Of root: all of them. */
+  readonly capabilities: readonly Capability[];
+  readonly key: {
+    /** ak_ and 32 hexadecimal digits. */
+    readonly id: string;
+    readonly name: string;
+    /** ISO 8601. */
+    readonly expires_at: string | null;
+  } | null;
 }
 
 export interface WorkerAttempt {
@@ -3817,6 +3841,14 @@ export interface ApiKeysListQuery {
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+}
+
+/** What `tenants.list` can be asked. */
+export interface TenantsListQuery {
+  /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
   readonly cursor?: string | undefined;

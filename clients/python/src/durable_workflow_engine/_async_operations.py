@@ -3250,6 +3250,36 @@ class AsyncApiKeysOperations(AsyncResource):
         )
 
 
+class AsyncTenantsOperations(AsyncResource):
+    """The operations `tenants.*`."""
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Tenant]:
+        """List the tenants that have sequences, instances, keys or limits, by their names.
+
+        For the root key only. Unknown parameters are refused.
+
+        Args:
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/tenants",
+            models.Tenant,
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+
 class AsyncTenantLimitsOperations(AsyncResource):
     """The operations `tenant_limits.*`."""
 
@@ -3919,6 +3949,7 @@ class AsyncOperations(AsyncResource):
         self.runtimes = AsyncRuntimesOperations(caller)
         self.sequences = AsyncSequencesOperations(caller)
         self.tenant_limits = AsyncTenantLimitsOperations(caller)
+        self.tenants = AsyncTenantsOperations(caller)
         self.triggers = AsyncTriggersOperations(caller)
         self.webhooks = AsyncWebhooksOperations(caller)
         self.workers = AsyncWorkersOperations(caller)
@@ -3964,5 +3995,18 @@ class AsyncOperations(AsyncResource):
             query={
                 "tenant_id": tenant_id,
             },
+            repeatable=True,
+        )
+
+    async def whoami(self) -> models.WhoAmI:
+        """What the key of the request may do, and for whom.
+
+        For the root key and for keys with the capability operator or worker or device or
+        publisher or approver or auditor or starter or secrets.
+        """
+        return await self._call(
+            "GET",
+            "/whoami",
+            models.WhoAmI,
             repeatable=True,
         )

@@ -3246,6 +3246,31 @@ class ApiKeysOperations(Resource):
         )
 
 
+class TenantsOperations(Resource):
+    """The operations `tenants.*`."""
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[models.Tenant]:
+        """List the tenants that have sequences, instances, keys or limits, by their names.
+
+        For the root key only. Unknown parameters are refused.
+
+        Args:
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/tenants",
+            models.Tenant,
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+
 class TenantLimitsOperations(Resource):
     """The operations `tenant_limits.*`."""
 
@@ -3915,6 +3940,7 @@ class Operations(Resource):
         self.runtimes = RuntimesOperations(caller)
         self.sequences = SequencesOperations(caller)
         self.tenant_limits = TenantLimitsOperations(caller)
+        self.tenants = TenantsOperations(caller)
         self.triggers = TriggersOperations(caller)
         self.webhooks = WebhooksOperations(caller)
         self.workers = WorkersOperations(caller)
@@ -3960,5 +3986,18 @@ class Operations(Resource):
             query={
                 "tenant_id": tenant_id,
             },
+            repeatable=True,
+        )
+
+    def whoami(self) -> models.WhoAmI:
+        """What the key of the request may do, and for whom.
+
+        For the root key and for keys with the capability operator or worker or device or
+        publisher or approver or auditor or starter or secrets.
+        """
+        return self._call(
+            "GET",
+            "/whoami",
+            models.WhoAmI,
             repeatable=True,
         )

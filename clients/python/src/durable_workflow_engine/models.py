@@ -3012,6 +3012,10 @@ class TasksExchanged(Model):
     """As a poll answers them."""
 
 
+class Tenant(Model):
+    tenant_id: str
+
+
 class TenantBody(Model):
     tenant_id: str | None = None
 
@@ -3346,6 +3350,27 @@ class WebhookSubscription(Model):
 class WebhookTaken(Model):
     instance_id: str
     trigger: str
+
+
+class WhoAmI(Model):
+    is_root: bool
+    """The root key, or nobody is asked for a key."""
+    is_insecure: bool
+    """The server asks for no keys (--insecure-auth)."""
+    tenant_id: str | None
+    """Of the key; null: any, named by x-tenant-id."""
+    requires_tenant: bool
+    """Requests must name a tenant, by x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER)."""
+    capabilities: list[Capability]
+    """Of root: all of them."""
+    key: WhoAmIKey | None
+
+
+class WhoAmIKey(Model):
+    id: str
+    """ak_ and 32 hexadecimal digits."""
+    name: str
+    expires_at: datetime | None
 
 
 class WorkerAttempt(Model):
