@@ -150,7 +150,11 @@ class Client(Operations):
                 wait = tries.after_answer(response)
             time.sleep(wait)
 
-    def follow(self, following: Following, deadline: Deadline | None = None) -> Iterator[Any]:
+    def follow(
+        self,
+        following: Following,
+        deadline: Deadline | None = None,
+    ) -> Iterator[Any]:
         """Tells what a stream tells, and opens it again when it breaks.
 
         Raises:
@@ -172,7 +176,11 @@ class Client(Operations):
                 wait = following.after_break(error)
             time.sleep(max(0, min(wait, deadline.left)))
 
-    def _events(self, following: Following, deadline: Deadline) -> Iterator[ServerSentEvent]:
+    def _events(
+        self,
+        following: Following,
+        deadline: Deadline,
+    ) -> Iterator[ServerSentEvent]:
         lines = Lines()
         silence = min(deadline.left, SILENCE_MAX)
         arguments = stream_arguments(following, self._settings, silence)
