@@ -500,15 +500,16 @@ def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> Non
         Worker(client.with_options(api_key=reader.secret), handlers={"a": _nothing}).run()
     with pytest.raises(EngineError, match="give the client a tenant"):
         Worker(client.with_options(tenant=None), handlers={"a": _nothing}).run()
-    for match, options in [
-        ("without handlers", {"handlers": {}}),
-        ("queues is empty", {"queues": []}),
-        ("pairs of a handler and a queue", {"queues": [f"queue-{n}" for n in range(101)]}),
-        ("concurrency", {"concurrency": 0}),
-        ("at most half of lease", {"heartbeat": 6, "lease": 10}),
-    ]:
+    wrong_options: dict[str, dict[str, Any]] = {
+        "without handlers": {"handlers": {}},
+        "queues is empty": {"queues": []},
+        "pairs of a handler and a queue": {"queues": [f"queue-{n}" for n in range(101)]},
+        "concurrency": {"concurrency": 0},
+        "at most half of lease": {"heartbeat": 6, "lease": 10},
+    }
+    for match, options in wrong_options.items():
         with pytest.raises(ValueError, match=match):
-            Worker(client, **{"handlers": {"a": _nothing}, **options})  # type: ignore[arg-type]
+            Worker(client, **{"handlers": {"a": _nothing}, **options})
     for wrong_handler in (lambda: None, lambda a, b, c: None, "charge"):
         with pytest.raises(TypeError, match="the handler a"):
             Worker(client, handlers={"a": wrong_handler})  # type: ignore[dict-item]
