@@ -30,6 +30,7 @@ const HAS_ALL = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10
 const folder = mkdtempSync(path.join(tmpdir(), 'python-'));
 const python = path.join(folder, 'venv/bin/python');
 const pip = ['-m', 'pip', '--disable-pip-version-check', '--quiet'];
+const toInstall = [...pip, 'install', '--no-compile'];
 const tests = path.join(folder, 'tests');
 let wheel = '';
 /** Why nothing can be tried; undefined: it can. */
@@ -55,7 +56,7 @@ async function install(): Promise<string | undefined> {
   const wheels = path.join(folder, 'wheels');
   await succeed(python, [...pip, 'wheel', '--no-deps', '-w', wheels, source]);
   wheel = path.join(wheels, readdirSync(wheels)[0] ?? '');
-  await succeed(python, [...pip, 'install', wheel]);
+  await succeed(python, [...toInstall, wheel]);
   return undefined;
 }
 
@@ -116,7 +117,7 @@ describe('the wheel of the Python client, alone in a new environment', () => {
 describe('the Python client with the packages of its tests', () => {
   const api = useSharedApi();
   before(async () => {
-    if (missing === undefined) await succeed(python, [...pip, 'install', `${wheel}[test]`]);
+    if (missing === undefined) await succeed(python, [...toInstall, `${wheel}[test]`]);
   });
 
   tried('does what its tests say', () => succeed(python, pytest(), serverOf(api)));

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-
-from typing_extensions import TypedDict
+from typing import TypedDict
 
 from ._request import Settings, base_url
 
