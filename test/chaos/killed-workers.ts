@@ -103,16 +103,20 @@ class Fleet {
   readonly #kills: Kills;
   readonly #plan: Omit<WorkerPlan, 'workerId' | 'seed'>;
   readonly #processes: ChildProcess[];
+  /** Of the processes, in their order. */
+  readonly #names: string[] = [];
 
   constructor(kills: Kills, plan: Omit<WorkerPlan, 'workerId' | 'seed'>) {
     this.#kills = kills;
     this.#plan = plan;
-    this.#processes = Array.from({ length: WORKERS }, () => this.#start());
+    this.#processes = Array.from({ length: WORKERS }, (_, at) => this.#start(at));
   }
 
-  #start(): ChildProcess {
+  #start(at: number): ChildProcess {
     this.started += 1;
-    const own = { workerId: `w${this.started}`, seed: this.#kills.seed + this.started };
+    const workerId = `w${this.started}`;
+    this.#names[at] = workerId;
+    const own = { workerId, seed: this.#kills.seed + this.started };
     return this.#kills.start(JSON.stringify({ ...this.#plan, ...own }));
   }
 
@@ -121,11 +125,16 @@ class Fleet {
     const exited = once(process, 'exit');
     process.kill('SIGKILL');
     await exited;
-    this.#processes[at] = this.#start();
+    this.#processes[at] = this.#start(at);
   }
 
   /** @returns their exit codes */
-  stop(): Promise<(number | null)[]> {
+  async stop(): Promise<(number | null)[]> {
+    // The last one that was started may not listen yet.
+    await eventually(() => {
+      const ready = linesOf(this.#plan.ledger).filter(({ kind }) => kind === 'ready');
+      for (const name of this.#names) assert.ok(ready.some(({ mark }) => mark === name));
+    });
     return Promise.all(
       this.#processes.map(async (process) => {
         const exited = once(process, 'exit');

@@ -142,7 +142,8 @@ describe('Python workers and their server', () => {
       seed,
       workerKills: byDepth(2, 60),
       serverKills: byDepth(1, 15),
-      start: (plan) => spawn(python, [path.join(tests, 'killed_worker.py'), plan]),
+      start: (plan) =>
+        spawn(python, [path.join(tests, 'killed_worker.py'), plan], { stdio: 'inherit' }),
     }),
   );
 });

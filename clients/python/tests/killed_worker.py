@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from durable_workflow_engine import AsyncClient, Context, Worker
+from durable_workflow_engine.worker import Polled, WorkerEvent
 
 CONCURRENCY = 6
 WORK_MAX = 0.06
@@ -25,6 +26,18 @@ plan = json.loads(sys.argv[1])
 chance = random.Random(plan["seed"])
 ledger = os.open(plan["ledger"], os.O_WRONLY | os.O_APPEND)
 count = 0
+ready: list[str] = []
+
+
+def write(line: dict[str, Any]) -> None:
+    os.write(ledger, f"{json.dumps(line)}\n".encode())
+
+
+def is_ready(event: WorkerEvent) -> None:
+    """Signals are heard from before the first poll."""
+    if isinstance(event, Polled) and not ready:
+        ready.append(plan["workerId"])
+        write({"kind": "ready", "task": "", "epoch": 0, "mark": plan["workerId"]})
 
 
 async def act(_: Any, ctx: Context) -> dict[str, Any]:
@@ -33,8 +46,7 @@ async def act(_: Any, ctx: Context) -> dict[str, Any]:
     mark = f"{plan['workerId']}-{count}"
 
     def enter(kind: str) -> None:
-        line = {"kind": kind, "task": ctx.task.id, "epoch": ctx.task.claim_epoch, "mark": mark}
-        os.write(ledger, f"{json.dumps(line)}\n".encode())
+        write({"kind": kind, "task": ctx.task.id, "epoch": ctx.task.claim_epoch, "mark": mark})
 
     enter("began")
     if chance.random() < CHECKPOINT_CHANCE:
@@ -55,4 +67,5 @@ Worker(
     concurrency=CONCURRENCY,
     lease=plan["leaseMs"] / 1000,
     poll_wait=1,
+    on_event=is_ready,
 ).run()
