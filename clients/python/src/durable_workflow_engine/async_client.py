@@ -43,7 +43,8 @@ class AsyncClient(AsyncOperations):
 
         async with AsyncClient(url="http://localhost:8080", api_key=key, tenant="demo") as client:
             created = await client.instances.create(sequence="order", context={"data": {"id": 7}})
-            print((await client.instances.get(created.id)).state)
+            instance = await client.instances.get(created.id)
+            print(instance.state)
 
     Args:
         url: Of the server; the prefix `/api/v1` may be left out. Default: that of the environment,
