@@ -17,9 +17,17 @@ import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
 import { RATE_ROWS } from './rate.js';
 import { RELEASE_ROWS } from './release.js';
-import type { Capability, FrontOwner, Method, Owner, RouteRow } from './route-row.js';
+import {
+  CAPABILITIES,
+  type Capability,
+  type FrontOwner,
+  type Method,
+  type Owner,
+  type RouteRow,
+} from './route-row.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
+import { STATISTIC_ROWS } from './statistics.js';
 import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
 import { TENANT_ROWS } from './tenant-limits.js';
@@ -50,6 +58,7 @@ const ROWS = {
   ...TRIGGER_ROWS,
   ...EVENT_ROWS,
   ...CHANGE_ROWS,
+  ...STATISTIC_ROWS,
 };
 
 type Rows = typeof ROWS;
@@ -135,6 +144,8 @@ function tenantFor(row: RouteRow): Route['tenant'] {
 export function capabilitiesFor(method: Method, path: string): readonly Capability[] {
   const isUnder = (...starts: readonly string[]) => starts.some((start) => path.startsWith(start));
   if (isUnder(...ROOT_ONLY)) return [];
+  // What a key may do is no secret from who has it.
+  if (path === '/whoami') return CAPABILITIES;
   const granted: Capability[] = ['operator'];
   if (isUnder('/workers') || path === '/handlers') granted.push('worker');
   if (isUnder('/mobile')) granted.push('device');

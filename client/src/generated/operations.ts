@@ -78,6 +78,7 @@ import type {
   ExchangeTasks,
   ExportHandoff,
   FailTask,
+  FailureGroups,
   ForkInstance,
   HandlerNames,
   HandlersQuery,
@@ -103,6 +104,7 @@ import type {
   InstancesChildrenQuery,
   InstancesDeadLettersQuery,
   InstancesEffectsQuery,
+  InstancesFailuresQuery,
   InstancesListQuery,
   InstancesLogsQuery,
   InstancesMigrated,
@@ -137,6 +139,8 @@ import type {
   PruneCheckpoints,
   PutRateLimit,
   PutTenantLimits,
+  Queues,
+  QueuesListQuery,
   RateLimit,
   RateLimitsListQuery,
   Redelivered,
@@ -144,7 +148,9 @@ import type {
   RegisterRuntime,
   Release,
   ReleaseDecision,
+  ReleaseSeries,
   ReleasesListQuery,
+  ReleasesSeriesQuery,
   ResolveEffect,
   ResumedFrom,
   ResumeFrom,
@@ -177,8 +183,10 @@ import type {
   TaskInstance,
   TaskStats,
   TasksExchanged,
+  Tenant,
   TenantBody,
   TenantLimits,
+  TenantsListQuery,
   Timeline,
   TreeNode,
   Trigger,
@@ -196,6 +204,7 @@ import type {
   WebhooksSubscriptionDeliveriesQuery,
   WebhooksSubscriptionsQuery,
   WebhookTaken,
+  WhoAmI,
   WorkerAttempt,
   WorkerInfo,
   WorkersAttemptsQuery,
@@ -235,6 +244,12 @@ export interface Operations {
    * with the capability operator or worker or auditor. Unknown parameters are refused.
    */
   handlers(query?: HandlersQuery, options?: CallOptions): Promise<HandlerNames>;
+  /**
+   * What the key of the request may do, and for whom. For the root key and for keys with the
+   * capability operator or worker or device or publisher or approver or auditor or starter or
+   * secrets.
+   */
+  whoami(options?: CallOptions): Promise<WhoAmI>;
   readonly docs: {
     /**
      * This document. Open, unless the deployment protects it by key and tenant. Served at the
@@ -497,6 +512,11 @@ export interface Operations {
       query?: InstancesEffectsQuery,
       options?: CallOptions,
     ): Promise<readonly EffectReceipt[]>;
+    /**
+     * Failed instances by sequence and reason. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    failures(query?: InstancesFailuresQuery, options?: CallOptions): Promise<FailureGroups>;
   };
   readonly approvals: {
     /**
@@ -640,8 +660,8 @@ export interface Operations {
      */
     create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
     /**
-     * List schedules, oldest first. For the root key and for keys with the capability operator or
-     * auditor. Unknown parameters are refused.
+     * List schedules, oldest first or by when they fire next. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
@@ -726,6 +746,11 @@ export interface Operations {
      * no error. For the root key and for keys with the capability operator or publisher.
      */
     rollback(id: string, options?: CallOptions): Promise<Release>;
+    /**
+     * Both versions of a release over time. For the root key and for keys with the capability
+     * operator or publisher or auditor. Unknown parameters are refused.
+     */
+    series(id: string, query?: ReleasesSeriesQuery, options?: CallOptions): Promise<ReleaseSeries>;
   };
   readonly continuity: {
     /**
@@ -930,6 +955,13 @@ export interface Operations {
     /** Revoke a key, at once and for good. For the root key only. */
     revoke(id: string, options?: CallOptions): Promise<void>;
   };
+  readonly tenants: {
+    /**
+     * List the tenants that have sequences, instances, keys or limits, by their names. For the
+     * root key only. Unknown parameters are refused.
+     */
+    list(query?: TenantsListQuery, options?: CallOptions): List<Tenant>;
+  };
   readonly tenantLimits: {
     /** Set the limits of a tenant; what is left out is the default. For the root key only. */
     put(id: string, body: PutTenantLimits, options?: CallOptions): Promise<TenantLimits>;
@@ -1069,6 +1101,13 @@ export interface Operations {
      * out. Unknown parameters are refused.
      */
     stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
+  };
+  readonly queues: {
+    /**
+     * Open tasks and workers by handler and queue. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
   };
 }
 
@@ -1411,9 +1450,11 @@ export const OPERATIONS = {
     takes: 'body',
     isRepeatable: true,
   },
+  whoami: { method: 'GET', path: '/whoami' },
   'apiKeys.mint': { method: 'POST', path: '/api-keys', takes: 'body' },
   'apiKeys.list': { method: 'GET', path: '/api-keys', takes: 'query', pages: 'cursor' },
   'apiKeys.revoke': { method: 'DELETE', path: '/api-keys/{id}' },
+  'tenants.list': { method: 'GET', path: '/tenants', takes: 'query', pages: 'cursor' },
   'tenantLimits.put': { method: 'PUT', path: '/tenants/{id}/limits', takes: 'body' },
   'tenantLimits.get': { method: 'GET', path: '/tenants/{id}/limits' },
   'tenantLimits.delete': { method: 'DELETE', path: '/tenants/{id}/limits' },
@@ -1458,4 +1499,7 @@ export const OPERATIONS = {
   'events.get': { method: 'GET', path: '/events/{id}' },
   'changes.list': { method: 'GET', path: '/changes', takes: 'query', pages: 'changes' },
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
+  'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
+  'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

@@ -46,7 +46,8 @@ class Client(Operations):
 
         with Client(url="http://localhost:8080", api_key=key, tenant="demo") as client:
             created = client.instances.create(sequence="order", context={"data": {"id": 7}})
-            print((client.instances.get(created.id)).state)
+            instance = client.instances.get(created.id)
+            print(instance.state)
 
     Args:
         url: Of the server; the prefix `/api/v1` may be left out. Default: that of the environment,
