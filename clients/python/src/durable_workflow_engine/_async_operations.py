@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from . import models
-from ._resource import AsyncCaller, AsyncResource, JsonObject, path
+from ._resource import Caller, JsonObject, Resource, path
 from .pages import AsyncPages
 
 
-class AsyncHealthOperations(AsyncResource):
+class AsyncHealthOperations(Resource):
     """The operations `health.*`."""
 
     async def live(self) -> models.Health:
@@ -44,7 +44,7 @@ class AsyncHealthOperations(AsyncResource):
         )
 
 
-class AsyncDocsOperations(AsyncResource):
+class AsyncDocsOperations(Resource):
     """The operations `docs.*`."""
 
     async def openapi(self) -> models.OpenApiDocument:
@@ -85,7 +85,7 @@ class AsyncDocsOperations(AsyncResource):
         )
 
 
-class AsyncSequencesOperations(AsyncResource):
+class AsyncSequencesOperations(Resource):
     """The operations `sequences.*`."""
 
     async def create(
@@ -460,7 +460,7 @@ class AsyncSequencesOperations(AsyncResource):
         )
 
 
-class AsyncInstancesOperations(AsyncResource):
+class AsyncInstancesOperations(Resource):
     """The operations `instances.*`."""
 
     async def create(
@@ -1462,7 +1462,7 @@ class AsyncInstancesOperations(AsyncResource):
         )
 
 
-class AsyncApprovalsOperations(AsyncResource):
+class AsyncApprovalsOperations(Resource):
     """The operations `approvals.*`."""
 
     def list(
@@ -1607,7 +1607,7 @@ class AsyncApprovalsOperations(AsyncResource):
         )
 
 
-class AsyncBulkJobsOperations(AsyncResource):
+class AsyncBulkJobsOperations(Resource):
     """The operations `bulk_jobs.*`."""
 
     def list(
@@ -1671,7 +1671,7 @@ class AsyncBulkJobsOperations(AsyncResource):
         )
 
 
-class AsyncRateLimitsOperations(AsyncResource):
+class AsyncRateLimitsOperations(Resource):
     """The operations `rate_limits.*`."""
 
     async def put(self, key: str, *, max_count: int, window_seconds: int) -> models.RateLimit:
@@ -1732,7 +1732,7 @@ class AsyncRateLimitsOperations(AsyncResource):
         )
 
 
-class AsyncCredentialsOperations(AsyncResource):
+class AsyncCredentialsOperations(Resource):
     """The operations `credentials.*`."""
 
     async def create(
@@ -1883,7 +1883,7 @@ class AsyncCredentialsOperations(AsyncResource):
         )
 
 
-class AsyncWorkersOperations(AsyncResource):
+class AsyncWorkersOperations(Resource):
     """The operations `workers.*`."""
 
     async def poll(
@@ -2206,7 +2206,7 @@ class AsyncWorkersOperations(AsyncResource):
         )
 
 
-class AsyncCronOperations(AsyncResource):
+class AsyncCronOperations(Resource):
     """The operations `cron.*`."""
 
     async def create(
@@ -2416,7 +2416,7 @@ class AsyncCronOperations(AsyncResource):
         )
 
 
-class AsyncReleasesOperations(AsyncResource):
+class AsyncReleasesOperations(Resource):
     """The operations `releases.*`."""
 
     async def create(
@@ -2635,7 +2635,7 @@ class AsyncReleasesOperations(AsyncResource):
         )
 
 
-class AsyncContinuityOperations(AsyncResource):
+class AsyncContinuityOperations(Resource):
     """The operations `continuity.*`."""
 
     async def create(
@@ -2971,7 +2971,7 @@ class AsyncContinuityOperations(AsyncResource):
         )
 
 
-class AsyncMigrationsOperations(AsyncResource):
+class AsyncMigrationsOperations(Resource):
     """The operations `migrations.*`."""
 
     async def migrate(
@@ -3121,7 +3121,7 @@ class AsyncMigrationsOperations(AsyncResource):
         )
 
 
-class AsyncRuntimesOperations(AsyncResource):
+class AsyncRuntimesOperations(Resource):
     """The operations `runtimes.*`."""
 
     async def register(
@@ -3175,7 +3175,7 @@ class AsyncRuntimesOperations(AsyncResource):
         )
 
 
-class AsyncHandoffsOperations(AsyncResource):
+class AsyncHandoffsOperations(Resource):
     """The operations `handoffs.*`."""
 
     async def create(
@@ -3370,7 +3370,7 @@ class AsyncHandoffsOperations(AsyncResource):
         )
 
 
-class AsyncCapsulesOperations(AsyncResource):
+class AsyncCapsulesOperations(Resource):
     """The operations `capsules.*`."""
 
     async def import_(
@@ -3409,7 +3409,7 @@ class AsyncCapsulesOperations(AsyncResource):
         )
 
 
-class AsyncApiKeysOperations(AsyncResource):
+class AsyncApiKeysOperations(Resource):
     """The operations `api_keys.*`."""
 
     async def mint(
@@ -3484,7 +3484,7 @@ class AsyncApiKeysOperations(AsyncResource):
         )
 
 
-class AsyncTenantsOperations(AsyncResource):
+class AsyncTenantsOperations(Resource):
     """The operations `tenants.*`."""
 
     def list(
@@ -3514,7 +3514,7 @@ class AsyncTenantsOperations(AsyncResource):
         )
 
 
-class AsyncTenantLimitsOperations(AsyncResource):
+class AsyncTenantLimitsOperations(Resource):
     """The operations `tenant_limits.*`."""
 
     async def put(
@@ -3580,7 +3580,7 @@ class AsyncTenantLimitsOperations(AsyncResource):
         )
 
 
-class AsyncWebhooksOperations(AsyncResource):
+class AsyncWebhooksOperations(Resource):
     """The operations `webhooks.*`."""
 
     async def subscribe(
@@ -3830,7 +3830,7 @@ class AsyncWebhooksOperations(AsyncResource):
         )
 
 
-class AsyncTriggersOperations(AsyncResource):
+class AsyncTriggersOperations(Resource):
     """The operations `triggers.*`."""
 
     async def create(
@@ -4004,7 +4004,7 @@ class AsyncTriggersOperations(AsyncResource):
         )
 
 
-class AsyncEventsOperations(AsyncResource):
+class AsyncEventsOperations(Resource):
     """The operations `events.*`."""
 
     async def send(
@@ -4124,7 +4124,7 @@ class AsyncEventsOperations(AsyncResource):
         )
 
 
-class AsyncChangesOperations(AsyncResource):
+class AsyncChangesOperations(Resource):
     """The operations `changes.*`."""
 
     def list(
@@ -4159,7 +4159,7 @@ class AsyncChangesOperations(AsyncResource):
         )
 
 
-class AsyncQueuesOperations(AsyncResource):
+class AsyncQueuesOperations(Resource):
     """The operations `queues.*`."""
 
     async def list(
@@ -4189,10 +4189,10 @@ class AsyncQueuesOperations(AsyncResource):
         )
 
 
-class AsyncOperations(AsyncResource):
+class AsyncOperations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
-    def __init__(self, caller: AsyncCaller) -> None:
+    def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
         self.api_keys = AsyncApiKeysOperations(caller)
         self.approvals = AsyncApprovalsOperations(caller)
