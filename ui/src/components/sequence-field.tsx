@@ -2,7 +2,7 @@
 
 import { useId } from 'react';
 import { useSequences } from '../api/sequences.ts';
-import { TextField } from './field.tsx';
+import { FilterField, TextField } from './field.tsx';
 
 export function SequenceField(props: {
   readonly value: string;
@@ -14,15 +14,10 @@ export function SequenceField(props: {
   const listId = useId();
   const names = new Set(useSequences()?.map(({ name }) => name));
   const { isFilter = false, ...rest } = props;
+  const Control = isFilter ? FilterField : TextField;
   return (
     <>
-      <TextField
-        label="Sequence"
-        list={listId}
-        required={!isFilter}
-        placeholder={isFilter ? 'All' : undefined}
-        {...rest}
-      />
+      <Control label="Sequence" list={listId} required={!isFilter} {...rest} />
       <datalist id={listId}>
         {[...names].map((name) => (
           <option key={name} value={name} />

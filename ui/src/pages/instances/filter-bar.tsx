@@ -1,9 +1,8 @@
 /** What the list of instances is narrowed to: fields for what is asked often, chips for what a link has brought. */
 
 import { X } from 'lucide-react';
-import { useEffect, useState } from 'react';
 import { StateBadge } from '../../components/badge.tsx';
-import { FieldRow, Select, TextField } from '../../components/field.tsx';
+import { FieldRow, FilterField, Select } from '../../components/field.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { wordsOf } from '../../lib/format.ts';
@@ -40,22 +39,22 @@ export function FilterBar() {
           onChange={(sequence) => change({ sequence, version: undefined })}
         />
         {filters.sequence && (
-          <TypedField
+          <FilterField
             label="Version"
-            value={filters.version}
+            value={filters.version ?? ''}
             onChange={(version) => change({ version })}
           />
         )}
-        <TypedField
+        <FilterField
           label="Failure"
           placeholder="Text of the message"
-          value={filters.failure}
+          value={filters.failure ?? ''}
           onChange={(failure) => change({ failure })}
         />
-        <TypedField
+        <FilterField
           label="Metadata"
           placeholder="customer=4711"
-          value={filters.metadata}
+          value={filters.metadata ?? ''}
           onChange={(metadata) => change({ metadata })}
         />
         <Select
@@ -90,25 +89,4 @@ export function FilterBar() {
       )}
     </search>
   );
-}
-
-/** What is typed counts a moment later, so that not every letter is asked for. */
-const TYPING_MS = 300;
-
-function TypedField(props: {
-  label: string;
-  placeholder?: string;
-  value: string | undefined;
-  onChange: (value: string) => void;
-}) {
-  const { label, placeholder, value = '', onChange } = props;
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the wait
-  useEffect(() => {
-    if (text === value) return undefined;
-    const timer = setTimeout(() => onChange(text), TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return <TextField label={label} placeholder={placeholder} value={text} onChange={setText} />;
 }
