@@ -18,6 +18,8 @@ export const FAILURE_GROUPS_MAX = 200;
 export const QUEUED_TASKS_LOOKED_AT_MAX = 20_000;
 /** Ended instances of a release that one answer looks at. */
 export const OUTCOMES_LOOKED_AT_MAX = 10_000;
+/** Minutes of tenants, as they are stored, that one answer is made of. */
+export const ACTIVITY_ROWS_MAX = 20_000;
 /** Intervals of a release, or of the activity, in one answer. */
 export const INTERVALS_MAX = 1_500;
 
@@ -94,6 +96,43 @@ export const Queues = named('Queues', {
 });
 export type Queues = Static<typeof Queues>;
 
+// ---------------------------------------------------------------- activity
+
+export const ActivityQuery = strict(
+  Type.Object({
+    tenant_id: Type.Optional(Type.String()),
+    since: Type.Optional(noted(Timestamp, 'Default: an hour ago. At most seven days ago.')),
+    step: Type.Integer({
+      minimum: 60,
+      multipleOf: 60,
+      default: 60,
+      description: 'In seconds.',
+    }),
+  }),
+);
+
+export const ActivityInterval = named('ActivityInterval', {
+  at: noted(Timestamp, 'When it begins.'),
+  created: Count,
+  completed: Count,
+  failed: Count,
+  cancelled: Count,
+  duration_p50_ms: noted(
+    orNull(Milliseconds),
+    'From creation to completion or failure, within a tenth; null when none of these ended.',
+  ),
+  duration_p95_ms: orNull(Milliseconds),
+});
+export type ActivityInterval = Static<typeof ActivityInterval>;
+
+export const Activity = named('Activity', 'Instances created and ended in each interval.', {
+  since: Timestamp,
+  step_secs: Type.Integer({ minimum: 60 }),
+  intervals: noted(listOf(ActivityInterval), 'Oldest first, also those in which nothing happened.'),
+  complete: Complete('False: so much was noted that the oldest intervals lack some of it.'),
+});
+export type Activity = Static<typeof Activity>;
+
 // ---------------------------------------------------------------- releases
 
 export const ReleaseSeriesQuery = strict(
@@ -153,6 +192,13 @@ export const STATISTIC_ROWS = {
     summary: 'Open tasks and workers by handler and queue.',
     query: QueuesQuery,
     replies: { 200: Queues, ...refusals(400) },
+  },
+  'activity.get': {
+    ...read,
+    path: '/activity',
+    summary: 'Instances created and ended over time.',
+    query: ActivityQuery,
+    replies: { 200: Activity, ...refusals(400) },
   },
   'releases.series': {
     ...readById,

@@ -180,6 +180,16 @@ export const TABLES = {
     checkpoint_seq: 'integer?',
     history: 'json?',
   }),
+  activity: table(['tenant_id', 'at', 'shard'], {
+    tenant_id: 'text',
+    at: 'timestamptz',
+    shard: 'smallint',
+    created: 'integer',
+    completed: 'integer',
+    failed: 'integer',
+    cancelled: 'integer',
+    durations: 'json',
+  }),
   workers: table(['tenant_id', 'worker_id', 'handler_name', 'queue_name'], {
     tenant_id: 'text',
     worker_id: 'text',
