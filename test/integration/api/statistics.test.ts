@@ -165,7 +165,7 @@ test('schedules are listed by when they fire next', async () => {
   const yearsOf = (body: readonly { next_fire_at: string }[]) =>
     body.map((it) => it.next_fire_at.slice(0, 4));
   assert.deepEqual(yearsOf(first.body), ['2089', '2090']);
-  const cursor = first.headers.get('x-next-cursor');
+  const cursor = first.headers['x-next-cursor'];
   assert.deepEqual(yearsOf((await page(`&cursor=${cursor}`)).body), ['2091']);
 });
 
