@@ -6,8 +6,9 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
-import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, KEY_ID, LATER, UNTIL } from './example-ids.js';
+import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
+import { KEY_EXAMPLES } from './examples-keys.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
 
 const charge = {
@@ -82,8 +83,6 @@ const schedule = {
 };
 
 const NEXT_FIRE = '2026-11-03T07:30:00.000Z';
-
-const key = { tenant_id: EXAMPLE_TENANT, name: 'billing workers', capabilities: ['worker'] };
 
 /** A delivery whose address was not there. */
 const refused = {
@@ -215,6 +214,49 @@ const split = {
 };
 
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
+const failureGroup = {
+  namespace: 'default',
+  sequence_id: EXAMPLE_IDS.sequence,
+  sequence_name: 'order',
+  version: 1,
+  block_id: 'charge',
+  handler: 'charge-card',
+  code: 'worker_failed',
+  reason: 'order # refused',
+  count: 17,
+  first_at: AT,
+  last_at: AT,
+  example_instance_id: EXAMPLE_IDS.instance,
+  example_message: 'order 123 refused',
+};
+const queueInfo = {
+  handler: 'charge-card',
+  queue: null,
+  waiting: 3,
+  claimed: 1,
+  oldest_waiting_since: AT,
+  workers: 1,
+};
+const activityInterval = {
+  at: AT,
+  created: 120,
+  completed: 117,
+  failed: 2,
+  cancelled: 1,
+  duration_p50_ms: 420,
+  duration_p95_ms: 1_900,
+};
+const releasePoint = {
+  at: AT,
+  variant: 'candidate',
+  ended: 20,
+  failed: 1,
+  error_rate: 0.05,
+  duration_p50_ms: 420,
+  duration_p95_ms: 1_900,
+  share: 0.1,
+};
+
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   StepBlock: charge,
   ParallelBlock: { type: 'parallel', id: 'both', branches: [[thank], [archive]] },
@@ -450,6 +492,14 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     by_handler: { 'charge-card': byHandler },
     active_workers: ['worker-1'],
   },
+  FailureGroups: { groups: [failureGroup], looked_at: 17, complete: true },
+  FailureGroup: failureGroup,
+  Queues: { queues: [queueInfo], complete: true },
+  QueueInfo: queueInfo,
+  Activity: { since: AT, step_secs: 60, intervals: [activityInterval], complete: true },
+  ActivityInterval: activityInterval,
+  ReleaseSeries: { since: AT, step_secs: 60, points: [releasePoint], complete: true },
+  ReleasePoint: releasePoint,
   WorkerInfo: {
     handlers: ['charge-card'],
     queues: [],
@@ -490,11 +540,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   ...CONTINUITY_EXAMPLES,
 
-  PutTenantLimits: { rows_per_second: 200, queue_depth_max: 10_000 },
-
-  MintKey: key,
-  KeyMinted: { id: KEY_ID, ...key, secret: `sk_${'0123456789abcdef'.repeat(4)}` },
-  ApiKey: { id: KEY_ID, ...key, revoked: false },
+  ...KEY_EXAMPLES,
 
   Changes: { changes: [audit], next_cursor: 'MTczMDUzNDQwMDAwMA' },
   WebhookBody: webhook,

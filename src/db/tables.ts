@@ -4,6 +4,7 @@
  * follow from it; a test holds it against a migrated database. Pure.
  */
 
+import { ACTIVITY_TABLES } from './activity-tables.js';
 import { BULK_TABLES } from './bulk-tables.js';
 import { type BaseType, belonging, type ColumnType, type Table, table } from './table.js';
 
@@ -180,16 +181,6 @@ export const TABLES = {
     checkpoint_seq: 'integer?',
     history: 'json?',
   }),
-  activity: table(['tenant_id', 'at', 'shard'], {
-    tenant_id: 'text',
-    at: 'timestamptz',
-    shard: 'smallint',
-    created: 'integer',
-    completed: 'integer',
-    failed: 'integer',
-    cancelled: 'integer',
-    durations: 'json',
-  }),
   workers: table(['tenant_id', 'worker_id', 'handler_name', 'queue_name'], {
     tenant_id: 'text',
     worker_id: 'text',
@@ -307,6 +298,7 @@ export const TABLES = {
     { unique: { api_keys_by_secret: ['secret_hash'] } },
   ),
   tenant_limits: table(['tenant_id'], { tenant_id: 'text', limits: 'json', set_at: 'timestamptz' }),
+  ...ACTIVITY_TABLES,
   ...BULK_TABLES,
   credentials: table(['tenant_id', 'id'], {
     tenant_id: 'text',
