@@ -1450,7 +1450,8 @@ export interface FailureGroup {
   readonly version: number;
   readonly block_id: string | null;
   readonly handler: string | null;
-  readonly code: FailureCode;
+  /** As in the failure of an instance. */
+  readonly code: string;
   /** The message, with # for numbers and ids, and "…" for what is quoted. */
   readonly reason: string;
   readonly count: number;
@@ -4368,5 +4369,5 @@ export interface ActivityGetQuery {
 /** What `releases.series` can be asked. */
 export interface ReleasesSeriesQuery {
   /** In seconds. Default: a sixtieth of the time since the canary began. */
-  readonly step?: number | null | undefined;
+  readonly step?: number | undefined;
 }

@@ -1682,7 +1682,8 @@ class FailureGroup(Model):
     version: int
     block_id: str | None
     handler: str | None
-    code: FailureCode
+    code: str
+    """As in the failure of an instance."""
     reason: str
     """The message, with # for numbers and ids, and "…" for what is quoted."""
     count: int
