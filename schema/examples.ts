@@ -10,6 +10,7 @@ import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js'
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
 import { KEY_EXAMPLES } from './examples-keys.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
+import { STATISTIC_EXAMPLES } from './examples-statistics.js';
 
 const charge = {
   type: 'step',
@@ -214,49 +215,6 @@ const split = {
 };
 
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
-const failureGroup = {
-  namespace: 'default',
-  sequence_id: EXAMPLE_IDS.sequence,
-  sequence_name: 'order',
-  version: 1,
-  block_id: 'charge',
-  handler: 'charge-card',
-  code: 'worker_failed',
-  reason: 'order # refused',
-  count: 17,
-  first_at: AT,
-  last_at: AT,
-  example_instance_id: EXAMPLE_IDS.instance,
-  example_message: 'order 123 refused',
-};
-const queueInfo = {
-  handler: 'charge-card',
-  queue: null,
-  waiting: 3,
-  claimed: 1,
-  oldest_waiting_since: AT,
-  workers: 1,
-};
-const activityInterval = {
-  at: AT,
-  created: 120,
-  completed: 117,
-  failed: 2,
-  cancelled: 1,
-  duration_p50_ms: 420,
-  duration_p95_ms: 1_900,
-};
-const releasePoint = {
-  at: AT,
-  variant: 'candidate',
-  ended: 20,
-  failed: 1,
-  error_rate: 0.05,
-  duration_p50_ms: 420,
-  duration_p95_ms: 1_900,
-  share: 0.1,
-};
-
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   StepBlock: charge,
   ParallelBlock: { type: 'parallel', id: 'both', branches: [[thank], [archive]] },
@@ -492,14 +450,6 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     by_handler: { 'charge-card': byHandler },
     active_workers: ['worker-1'],
   },
-  FailureGroups: { groups: [failureGroup], looked_at: 17, complete: true },
-  FailureGroup: failureGroup,
-  Queues: { queues: [queueInfo], complete: true },
-  QueueInfo: queueInfo,
-  Activity: { since: AT, step_secs: 60, intervals: [activityInterval], complete: true },
-  ActivityInterval: activityInterval,
-  ReleaseSeries: { since: AT, step_secs: 60, points: [releasePoint], complete: true },
-  ReleasePoint: releasePoint,
   WorkerInfo: {
     handlers: ['charge-card'],
     queues: [],
@@ -537,6 +487,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   NextFires: { fires: [NEXT_FIRE] },
 
   ...RELEASE_EXAMPLES,
+  ...STATISTIC_EXAMPLES,
 
   ...CONTINUITY_EXAMPLES,
 

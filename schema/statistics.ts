@@ -5,7 +5,7 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { named, noted, oneOfWords, orNull, Timestamp, Uuid } from './common.js';
+import { named, noted, orNull, Timestamp, Uuid } from './common.js';
 import type { FailureCode } from './failure.js';
 import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
@@ -150,7 +150,9 @@ export const ReleaseSeriesQuery = strict(
 
 export const ReleasePoint = named('ReleasePoint', {
   at: noted(Timestamp, 'When the interval begins in which the instances were created.'),
-  variant: oneOfWords(['baseline', 'candidate']),
+  variant: Type.Unsafe<'baseline' | 'candidate'>(
+    Type.String({ description: 'baseline or candidate.' }),
+  ),
   ended: Count,
   failed: Count,
   error_rate: Type.Number({ minimum: 0, maximum: 1 }),
