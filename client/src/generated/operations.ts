@@ -78,6 +78,7 @@ import type {
   ExchangeTasks,
   ExportHandoff,
   FailTask,
+  FailureGroups,
   ForkInstance,
   HandlerNames,
   HandlersQuery,
@@ -104,6 +105,7 @@ import type {
   InstancesChildrenQuery,
   InstancesDeadLettersQuery,
   InstancesEffectsQuery,
+  InstancesFailuresQuery,
   InstancesListQuery,
   InstancesLogsQuery,
   InstancesMigrated,
@@ -139,6 +141,8 @@ import type {
   PruneCheckpoints,
   PutRateLimit,
   PutTenantLimits,
+  Queues,
+  QueuesListQuery,
   RateLimit,
   RateLimitsListQuery,
   Redelivered,
@@ -146,7 +150,9 @@ import type {
   RegisterRuntime,
   Release,
   ReleaseDecision,
+  ReleaseSeries,
   ReleasesListQuery,
+  ReleasesSeriesQuery,
   ResolveEffect,
   ResumedFrom,
   ResumeFrom,
@@ -521,6 +527,11 @@ export interface Operations {
       query?: InstancesEffectsQuery,
       options?: CallOptions,
     ): Promise<readonly EffectReceipt[]>;
+    /**
+     * Failed instances by sequence and reason. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    failures(query?: InstancesFailuresQuery, options?: CallOptions): Promise<FailureGroups>;
   };
   readonly approvals: {
     /**
@@ -664,8 +675,8 @@ export interface Operations {
      */
     create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
     /**
-     * List schedules, oldest first. For the root key and for keys with the capability operator or
-     * auditor. Unknown parameters are refused.
+     * List schedules, oldest first or by when they fire next. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
@@ -750,6 +761,11 @@ export interface Operations {
      * no error. For the root key and for keys with the capability operator or publisher.
      */
     rollback(id: string, options?: CallOptions): Promise<Release>;
+    /**
+     * Both versions of a release over time. For the root key and for keys with the capability
+     * operator or publisher or auditor. Unknown parameters are refused.
+     */
+    series(id: string, query?: ReleasesSeriesQuery, options?: CallOptions): Promise<ReleaseSeries>;
   };
   readonly continuity: {
     /**
@@ -1100,6 +1116,13 @@ export interface Operations {
      * out. Unknown parameters are refused.
      */
     stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
+  };
+  readonly queues: {
+    /**
+     * Open tasks and workers by handler and queue. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
   };
 }
 
@@ -1497,4 +1520,7 @@ export const OPERATIONS = {
   'events.get': { method: 'GET', path: '/events/{id}' },
   'changes.list': { method: 'GET', path: '/changes', takes: 'query', pages: 'changes' },
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
+  'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
+  'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;
