@@ -21,8 +21,9 @@ import {
   withDefault,
 } from './common.js';
 import { Warnings } from './finding.js';
-import { BulkUpdated, InstanceFilter, InstanceRetried, PageQuery, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceRetried, PageQuery, SendSignal } from './instance.js';
 import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
+import { InstanceFilter } from './selection.js';
 import { strict } from './strict.js';
 
 /** Offsets of a bulk reschedule: a year either way. */

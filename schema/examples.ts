@@ -10,6 +10,7 @@ import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js'
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
 import { KEY_EXAMPLES } from './examples-keys.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
+import { STATISTIC_EXAMPLES } from './examples-statistics.js';
 
 const charge = {
   type: 'step',
@@ -486,6 +487,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   NextFires: { fires: [NEXT_FIRE] },
 
   ...RELEASE_EXAMPLES,
+  ...STATISTIC_EXAMPLES,
 
   ...CONTINUITY_EXAMPLES,
 

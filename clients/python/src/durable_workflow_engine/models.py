@@ -596,6 +596,29 @@ class AcceptHandoff(Model):
     """Of an instance on another server: what its import answered."""
 
 
+class Activity(Model):
+    """Instances created and ended in each interval."""
+
+    since: datetime
+    step_secs: int
+    intervals: list[ActivityInterval]
+    """Oldest first, also those in which nothing happened."""
+    complete: bool
+    """False: so much was noted that the oldest intervals lack some of it."""
+
+
+class ActivityInterval(Model):
+    at: datetime
+    """When it begins."""
+    created: int
+    completed: int
+    failed: int
+    cancelled: int
+    duration_p50_ms: float | None
+    """From creation to completion or failure, within a tenth; null when none of these ended."""
+    duration_p95_ms: float | None
+
+
 class AnswerApproval(Model):
     value: str
     """One of the values of its choices."""
@@ -1659,7 +1682,8 @@ class FailureGroup(Model):
     version: int
     block_id: str | None
     handler: str | None
-    code: FailureCode
+    code: str
+    """As in the failure of an instance."""
     reason: str
     """The message, with # for numbers and ids, and "…" for what is quoted."""
     count: int
