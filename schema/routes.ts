@@ -7,6 +7,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
 import { APPROVAL_ROWS } from './approval.js';
+import { ATTEMPT_ROWS } from './attempt.js';
 import { BULK_JOB_ROWS } from './bulk-job.js';
 import { CHANGE_ROWS } from './change.js';
 import { CREDENTIAL_ROWS } from './credential.js';
@@ -27,6 +28,7 @@ import {
 } from './route-row.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
+import { STATISTIC_ROWS } from './statistics.js';
 import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
 import { TENANT_ROWS } from './tenant-limits.js';
@@ -40,6 +42,7 @@ const ROWS = {
   ...SYSTEM_ROWS,
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
+  ...ATTEMPT_ROWS,
   ...EXPLANATION_ROWS,
   ...APPROVAL_ROWS,
   ...EDIT_ROWS,
@@ -57,6 +60,7 @@ const ROWS = {
   ...TRIGGER_ROWS,
   ...EVENT_ROWS,
   ...CHANGE_ROWS,
+  ...STATISTIC_ROWS,
 };
 
 type Rows = typeof ROWS;

@@ -45,6 +45,7 @@ import {
   scheduleCount,
   tenantLimitRows,
 } from '../../src/db/reads/tenant-limit-reads.js';
+import { TENANTS_TEXT } from '../../src/db/reads/tenant-reads.js';
 import {
   deliveryAttempts,
   deliveryList,
@@ -202,6 +203,9 @@ const FILL = [
      id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
    select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
    from generate_series(1, 10000) g`,
+  `insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
+   select 'tenant-' || g % ${TENANTS}, ${AT}, 0, 1, 1, 0, 0, '[]' from generate_series(1, 20000) g
+   on conflict do nothing`,
   `insert into bulk_jobs (
      id, tenant_id, operation, request, state, matched, applied, skipped, failed, created_at,
      updated_at, ended_at)
@@ -733,6 +737,7 @@ describe('what the front thread reads', () => {
     ['an instance', { text: instanceById.text, values: [BUSY] }],
     ['the history of a task', { text: taskHistory.text, values: [uuid(9)] }],
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
+    ['the tenants', { text: TENANTS_TEXT, values: ['', 100] }],
     ['limits of tenants', { text: tenantLimitRows.text, values: ['t', 5_000] }],
     ['schedules of a tenant', { text: scheduleCount.text, values: ['t', 10_000] }],
     ['instances by their ids', { text: instancesThere.text, values: [[A_SEQUENCE], 't'] }],
