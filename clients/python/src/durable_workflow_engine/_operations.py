@@ -2120,7 +2120,7 @@ class CronOperations(Resource):
         self,
         *,
         tenant_id: str | None = None,
-        order: models.Literal["created", "next_fire"] | None = None,
+        order: Literal["created", "next_fire"] | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
