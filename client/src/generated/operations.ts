@@ -98,6 +98,7 @@ import type {
   InstanceForked,
   InstanceMigrated,
   InstanceRetried,
+  InstancesAttemptsQuery,
   InstancesBatchActionQuery,
   InstancesBulkRescheduleQuery,
   InstancesBulkStateQuery,
@@ -112,6 +113,7 @@ import type {
   InstancesSignalsQuery,
   InstancesStreamQuery,
   InstancesTimelineQuery,
+  InstancesTreeQuery,
   KeyMinted,
   MakeApprovalLink,
   MigratedInstance,
@@ -154,6 +156,7 @@ import type {
   ResolveEffect,
   ResumedFrom,
   ResumeFrom,
+  RetryInstance,
   RunSchedule,
   RuntimeCapabilities,
   RuntimesListQuery,
@@ -176,6 +179,7 @@ import type {
   SequenceValidated,
   SignalAccepted,
   StartCanary,
+  StepAttempt,
   StepLogLine,
   StoredEvent,
   StoredSignal,
@@ -396,15 +400,10 @@ export interface Operations {
      */
     signals(id: string, query?: InstancesSignalsQuery, options?: CallOptions): List<StoredSignal>;
     /**
-     * Run a failed instance again from where it failed. Answers 400 unless the instance is
-     * failed. It is due at once. For the root key and for keys with the capability operator.
-     */
-    retry(id: string, options?: CallOptions): Promise<InstanceRetried>;
-    /**
      * Get the nodes of the execution tree. For the root key and for keys with the capability
-     * operator or auditor or starter.
+     * operator or auditor or starter. Unknown parameters are refused.
      */
-    tree(id: string, options?: CallOptions): Promise<readonly TreeNode[]>;
+    tree(id: string, query?: InstancesTreeQuery, options?: CallOptions): List<TreeNode>;
     /**
      * List block outputs, oldest first. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -426,6 +425,12 @@ export interface Operations {
      * refused.
      */
     timeline(id: string, query?: InstancesTimelineQuery, options?: CallOptions): Promise<Timeline>;
+    /**
+     * List the tries of the steps of an instance, those that began first before the others. For
+     * the root key and for keys with the capability operator or auditor or starter. Unknown
+     * parameters are refused.
+     */
+    attempts(id: string, query?: InstancesAttemptsQuery, options?: CallOptions): List<StepAttempt>;
     /**
      * Say what an instance is doing, what it waits for, and what can be done. For the root key
      * and for keys with the capability operator or auditor or starter.
@@ -463,6 +468,12 @@ export interface Operations {
      * keys with the capability operator.
      */
     injectBlocks(id: string, body: InjectBlocks, options?: CallOptions): Promise<BlocksInjected>;
+    /**
+     * Run a failed instance again from where it failed, with other data if it is given. Answers
+     * 400 unless the instance is failed. It is due at once. For the root key and for keys with
+     * the capability operator.
+     */
+    retry(id: string, body?: RetryInstance, options?: CallOptions): Promise<InstanceRetried>;
     /**
      * Run an instance again from one of its top-level blocks. For the root key and for keys with
      * the capability operator.
@@ -1189,8 +1200,12 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.retry': { method: 'POST', path: '/instances/{id}/retry' },
-  'instances.tree': { method: 'GET', path: '/instances/{id}/tree' },
+  'instances.tree': {
+    method: 'GET',
+    path: '/instances/{id}/tree',
+    takes: 'query',
+    pages: 'offset',
+  },
   'instances.outputs': {
     method: 'GET',
     path: '/instances/{id}/outputs',
@@ -1205,6 +1220,12 @@ export const OPERATIONS = {
   },
   'instances.audit': { method: 'GET', path: '/instances/{id}/audit' },
   'instances.timeline': { method: 'GET', path: '/instances/{id}/timeline', takes: 'query' },
+  'instances.attempts': {
+    method: 'GET',
+    path: '/instances/{id}/attempts',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'instances.explain': { method: 'GET', path: '/instances/{id}/explain' },
   'approvals.list': { method: 'GET', path: '/approvals', takes: 'query', pages: 'page' },
   'approvals.answer': { method: 'POST', path: '/approvals/{id}', takes: 'body', key: 'answer_id' },
@@ -1241,6 +1262,7 @@ export const OPERATIONS = {
     path: '/instances/{id}/inject-blocks',
     takes: 'body',
   },
+  'instances.retry': { method: 'POST', path: '/instances/{id}/retry', takes: 'body' },
   'instances.resumeFrom': {
     method: 'POST',
     path: '/instances/{id}/resume-from/{block_id}',
