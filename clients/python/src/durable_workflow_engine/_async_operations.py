@@ -1079,7 +1079,7 @@ class AsyncInstancesOperations(Resource):
         iteration_from: int | None = None,
         iteration_to: int | None = None,
         state: Sequence[models.StepAttemptState] | None = None,
-        order: models.Literal["oldest", "newest"] | None = None,
+        order: Literal["oldest", "newest"] | None = None,
         include_payloads: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
