@@ -23,7 +23,7 @@ import {
 } from 'playwright-core';
 
 /** Rendering takes seconds on a busy machine; a page that does not come fails the test all the same. */
-export const PAGE_PATIENCE_MS = 120_000;
+export const PAGE_PATIENCE_MS = 60_000;
 
 const USUAL_PLACES = [
   '/usr/bin/chromium',
