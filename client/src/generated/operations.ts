@@ -78,6 +78,7 @@ import type {
   ExchangeTasks,
   ExportHandoff,
   FailTask,
+  FailureGroups,
   ForkInstance,
   HandlerNames,
   HandlersQuery,
@@ -103,6 +104,7 @@ import type {
   InstancesChildrenQuery,
   InstancesDeadLettersQuery,
   InstancesEffectsQuery,
+  InstancesFailuresQuery,
   InstancesListQuery,
   InstancesLogsQuery,
   InstancesMigrated,
@@ -137,6 +139,8 @@ import type {
   PruneCheckpoints,
   PutRateLimit,
   PutTenantLimits,
+  Queues,
+  QueuesListQuery,
   RateLimit,
   RateLimitsListQuery,
   Redelivered,
@@ -144,7 +148,9 @@ import type {
   RegisterRuntime,
   Release,
   ReleaseDecision,
+  ReleaseSeries,
   ReleasesListQuery,
+  ReleasesSeriesQuery,
   ResolveEffect,
   ResumedFrom,
   ResumeFrom,
@@ -506,6 +512,11 @@ export interface Operations {
       query?: InstancesEffectsQuery,
       options?: CallOptions,
     ): Promise<readonly EffectReceipt[]>;
+    /**
+     * Failed instances by sequence and reason. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    failures(query?: InstancesFailuresQuery, options?: CallOptions): Promise<FailureGroups>;
   };
   readonly approvals: {
     /**
@@ -649,8 +660,8 @@ export interface Operations {
      */
     create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
     /**
-     * List schedules, oldest first. For the root key and for keys with the capability operator or
-     * auditor. Unknown parameters are refused.
+     * List schedules, oldest first or by when they fire next. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
@@ -735,6 +746,11 @@ export interface Operations {
      * no error. For the root key and for keys with the capability operator or publisher.
      */
     rollback(id: string, options?: CallOptions): Promise<Release>;
+    /**
+     * Both versions of a release over time. For the root key and for keys with the capability
+     * operator or publisher or auditor. Unknown parameters are refused.
+     */
+    series(id: string, query?: ReleasesSeriesQuery, options?: CallOptions): Promise<ReleaseSeries>;
   };
   readonly continuity: {
     /**
@@ -1085,6 +1101,13 @@ export interface Operations {
      * out. Unknown parameters are refused.
      */
     stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
+  };
+  readonly queues: {
+    /**
+     * Open tasks and workers by handler and queue. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
   };
 }
 
@@ -1476,4 +1499,7 @@ export const OPERATIONS = {
   'events.get': { method: 'GET', path: '/events/{id}' },
   'changes.list': { method: 'GET', path: '/changes', takes: 'query', pages: 'changes' },
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
+  'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
+  'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

@@ -174,6 +174,14 @@ export interface BatchAction {
     readonly updated_before?: string | null | undefined;
     /** A part of the message or code of its failure, in any case. */
     readonly failure?: string | null | undefined;
+    /** The code of its failure. */
+    readonly failure_code?: string | null | undefined;
+    /** The block_id of its failure. */
+    readonly failure_block?: string | null | undefined;
+    /** The handler of its failure. */
+    readonly failure_handler?: string | null | undefined;
+    /** The reason as /instances/failures tells it. */
+    readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
   };
@@ -301,6 +309,14 @@ export interface BulkReschedule {
     readonly updated_before?: string | null | undefined;
     /** A part of the message or code of its failure, in any case. */
     readonly failure?: string | null | undefined;
+    /** The code of its failure. */
+    readonly failure_code?: string | null | undefined;
+    /** The block_id of its failure. */
+    readonly failure_block?: string | null | undefined;
+    /** The handler of its failure. */
+    readonly failure_handler?: string | null | undefined;
+    /** The reason as /instances/failures tells it. */
+    readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
   };
@@ -328,6 +344,14 @@ export interface BulkState {
     readonly updated_before?: string | null | undefined;
     /** A part of the message or code of its failure, in any case. */
     readonly failure?: string | null | undefined;
+    /** The code of its failure. */
+    readonly failure_code?: string | null | undefined;
+    /** The block_id of its failure. */
+    readonly failure_block?: string | null | undefined;
+    /** The handler of its failure. */
+    readonly failure_handler?: string | null | undefined;
+    /** The reason as /instances/failures tells it. */
+    readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
   };
@@ -1330,6 +1354,39 @@ export type FailureCode =
   | 'failed_by_request'
   | 'unrecorded';
 
+/**
+ * Instances that failed for the same reason. Lists and changes of many select just these by
+ * sequence_id, failure_code, failure_block, failure_handler and failure_reason.
+ */
+export interface FailureGroup {
+  readonly namespace: string;
+  readonly sequence_id: string;
+  readonly sequence_name: string;
+  readonly version: number;
+  readonly block_id: string | null;
+  readonly handler: string | null;
+  readonly code: FailureCode;
+  /** The message, with # for numbers and ids, and "…" for what is quoted. */
+  readonly reason: string;
+  readonly count: number;
+  /** ISO 8601. */
+  readonly first_at: string;
+  /** ISO 8601. */
+  readonly last_at: string;
+  /** The newest. */
+  readonly example_instance_id: string;
+  readonly example_message: string;
+}
+
+export interface FailureGroups {
+  /** The largest first, at most 200. */
+  readonly groups: readonly FailureGroup[];
+  /** The newest failed instances, at most 10000. */
+  readonly looked_at: number;
+  /** Whether there are no more failed instances, and no more groups. */
+  readonly complete: boolean;
+}
+
 /** A step that runs in the server after an instance has failed. */
 export interface FailureHook {
   /** The kind of the block. */
@@ -1796,6 +1853,14 @@ export interface MigrateInstances {
         readonly updated_before?: string | null | undefined;
         /** A part of the message or code of its failure, in any case. */
         readonly failure?: string | null | undefined;
+        /** The code of its failure. */
+        readonly failure_code?: string | null | undefined;
+        /** The block_id of its failure. */
+        readonly failure_block?: string | null | undefined;
+        /** The handler of its failure. */
+        readonly failure_handler?: string | null | undefined;
+        /** The reason as /instances/failures tells it. */
+        readonly failure_reason?: string | null | undefined;
         readonly metadata?: { readonly [name: string]: string } | null | undefined;
         readonly states?: readonly InstanceState[] | null | undefined;
       }
@@ -2314,6 +2379,26 @@ export interface PutTenantLimits {
   readonly queue_depth_max?: number | null | undefined;
 }
 
+/** The open tasks of a handler and a queue. */
+export interface QueueInfo {
+  readonly handler: string;
+  /** Null: tasks without a queue. */
+  readonly queue: string | null;
+  readonly waiting: number;
+  readonly claimed: number;
+  /** ISO 8601. */
+  readonly oldest_waiting_since: string | null;
+  /** Those alive that poll for such tasks; with 0 of them nobody serves it. */
+  readonly workers: number;
+}
+
+export interface Queues {
+  /** By handler and queue. */
+  readonly queues: readonly QueueInfo[];
+  /** Whether there are no more open tasks than the oldest 20000, which are counted. */
+  readonly complete: boolean;
+}
+
 /**
  * first_to_resolve: the first branch that ends wins, whether it succeeds or fails;
  * first_to_succeed: the first that succeeds, failures count once all failed. The other branches
@@ -2430,6 +2515,34 @@ export interface ReleaseDecision {
   readonly reason: string;
   /** ISO 8601. */
   readonly decided_at: string;
+}
+
+export interface ReleasePoint {
+  /** When the interval begins in which the instances were created. */
+  readonly at: string;
+  readonly variant: 'baseline' | 'candidate';
+  readonly ended: number;
+  readonly failed: number;
+  readonly error_rate: number;
+  /** From creation to the end. */
+  readonly duration_p50_ms: number;
+  readonly duration_p95_ms: number;
+  /** Of what has ended of both versions. */
+  readonly share: number;
+}
+
+/**
+ * Both versions since the canary began, in each interval in which instances were created that
+ * have ended.
+ */
+export interface ReleaseSeries {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly step_secs: number;
+  /** Oldest first. */
+  readonly points: readonly ReleasePoint[];
+  /** Whether there are no more ended instances than the newest 10000, which are counted. */
+  readonly complete: boolean;
 }
 
 export type ReleaseState =
@@ -3508,6 +3621,14 @@ export interface InstancesListQuery {
   readonly updated_before?: string | undefined;
   /** A part of the message or code of its failure, in any case. */
   readonly failure?: string | undefined;
+  /** The code of its failure. */
+  readonly failure_code?: string | undefined;
+  /** The block_id of its failure. */
+  readonly failure_block?: string | undefined;
+  /** The handler of its failure. */
+  readonly failure_handler?: string | undefined;
+  /** The reason as /instances/failures tells it. */
+  readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
   /** Separated by commas; none stands for all. */
@@ -3540,6 +3661,14 @@ export interface InstancesDeadLettersQuery {
   readonly updated_before?: string | undefined;
   /** A part of the message or code of its failure, in any case. */
   readonly failure?: string | undefined;
+  /** The code of its failure. */
+  readonly failure_code?: string | undefined;
+  /** The block_id of its failure. */
+  readonly failure_block?: string | undefined;
+  /** The handler of its failure. */
+  readonly failure_handler?: string | undefined;
+  /** The reason as /instances/failures tells it. */
+  readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
   /** Separated by commas; none stands for all. */
@@ -3743,6 +3872,8 @@ export interface HandlersQuery {
 export interface CronListQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
+  /** next_fire: those that are enabled, by when they fire next. Default: created, oldest first. */
+  readonly order?: 'created' | 'next_fire' | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
@@ -3951,4 +4082,30 @@ export interface ChangesStreamQuery {
    * present.
    */
   readonly cursor?: string | undefined;
+}
+
+/** What `instances.failures` can be asked. */
+export interface InstancesFailuresQuery {
+  /** The header x-tenant-id wins. */
+  readonly tenant_id?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly sequence_name?: string | undefined;
+  /** Exclusive. */
+  readonly failed_after?: string | undefined;
+  /** Exclusive. */
+  readonly failed_before?: string | undefined;
+}
+
+/** What `queues.list` can be asked. */
+export interface QueuesListQuery {
+  /** The header x-tenant-id wins. */
+  readonly tenant_id?: string | undefined;
+  /** Who was seen within this time counts as alive. Default: 60. */
+  readonly alive_within_secs?: number | undefined;
+}
+
+/** What `releases.series` can be asked. */
+export interface ReleasesSeriesQuery {
+  /** In seconds. Default: a sixtieth of the time since the canary began. */
+  readonly step?: number | null | undefined;
 }

@@ -574,6 +574,10 @@ class InstancesOperations(Resource):
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
         failure: str | None = None,
+        failure_code: str | None = None,
+        failure_block: str | None = None,
+        failure_handler: str | None = None,
+        failure_reason: str | None = None,
         metadata: Mapping[str, str] | None = None,
         state: Sequence[models.InstanceState] | None = None,
         offset: int | None = None,
@@ -594,6 +598,10 @@ class InstancesOperations(Resource):
             updated_after: Exclusive.
             updated_before: Exclusive.
             failure: A part of the message or code of its failure, in any case.
+            failure_code: The code of its failure.
+            failure_block: The block_id of its failure.
+            failure_handler: The handler of its failure.
+            failure_reason: The reason as /instances/failures tells it.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
@@ -617,6 +625,10 @@ class InstancesOperations(Resource):
                 "updated_after": updated_after,
                 "updated_before": updated_before,
                 "failure": failure,
+                "failure_code": failure_code,
+                "failure_block": failure_block,
+                "failure_handler": failure_handler,
+                "failure_reason": failure_reason,
                 "metadata": metadata,
                 "state": state,
                 "offset": offset,
@@ -639,6 +651,10 @@ class InstancesOperations(Resource):
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
         failure: str | None = None,
+        failure_code: str | None = None,
+        failure_block: str | None = None,
+        failure_handler: str | None = None,
+        failure_reason: str | None = None,
         metadata: Mapping[str, str] | None = None,
         state: Sequence[models.InstanceState] | None = None,
         offset: int | None = None,
@@ -659,6 +675,10 @@ class InstancesOperations(Resource):
             updated_after: Exclusive.
             updated_before: Exclusive.
             failure: A part of the message or code of its failure, in any case.
+            failure_code: The code of its failure.
+            failure_block: The block_id of its failure.
+            failure_handler: The handler of its failure.
+            failure_reason: The reason as /instances/failures tells it.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
@@ -682,6 +702,10 @@ class InstancesOperations(Resource):
                 "updated_after": updated_after,
                 "updated_before": updated_before,
                 "failure": failure,
+                "failure_code": failure_code,
+                "failure_block": failure_block,
+                "failure_handler": failure_handler,
+                "failure_reason": failure_reason,
                 "metadata": metadata,
                 "state": state,
                 "offset": offset,
@@ -1246,6 +1270,39 @@ class InstancesOperations(Resource):
             builtins.list[models.EffectReceipt],
             query={
                 "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    def failures(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_name: str | None = None,
+        failed_after: datetime | str | None = None,
+        failed_before: datetime | str | None = None,
+    ) -> models.FailureGroups:
+        """Failed instances by sequence and reason.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            failed_after: Exclusive.
+            failed_before: Exclusive.
+        """
+        return self._call(
+            "GET",
+            "/instances/failures",
+            models.FailureGroups,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_name": sequence_name,
+                "failed_after": failed_after,
+                "failed_before": failed_before,
             },
             repeatable=True,
         )
@@ -2063,17 +2120,20 @@ class CronOperations(Resource):
         self,
         *,
         tenant_id: str | None = None,
+        order: models.Literal["created", "next_fire"] | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[models.CronSchedule]:
-        """List schedules, oldest first.
+        """List schedules, oldest first or by when they fire next.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            order: next_fire: those that are enabled, by when they fire next. Default:
+                created, oldest first.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
@@ -2085,6 +2145,7 @@ class CronOperations(Resource):
             models.CronSchedule,
             query={
                 "tenant_id": tenant_id,
+                "order": order,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
@@ -2398,6 +2459,25 @@ class ReleasesOperations(Resource):
             "POST",
             path("/releases/{id}/rollback", id=id),
             models.Release,
+        )
+
+    def series(self, id: str, *, step: int | None = None) -> models.ReleaseSeries:
+        """Both versions of a release over time.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            step: In seconds. Default: a sixtieth of the time since the canary began.
+        """
+        return self._call(
+            "GET",
+            path("/releases/{id}/series", id=id),
+            models.ReleaseSeries,
+            query={
+                "step": step,
+            },
+            repeatable=True,
         )
 
 
@@ -3916,6 +3996,36 @@ class ChangesOperations(Resource):
         )
 
 
+class QueuesOperations(Resource):
+    """The operations `queues.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        alive_within_secs: int | None = None,
+    ) -> models.Queues:
+        """Open tasks and workers by handler and queue.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            alive_within_secs: Who was seen within this time counts as alive. Default: 60.
+        """
+        return self._call(
+            "GET",
+            "/queues",
+            models.Queues,
+            query={
+                "tenant_id": tenant_id,
+                "alive_within_secs": alive_within_secs,
+            },
+            repeatable=True,
+        )
+
+
 class Operations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
@@ -3935,6 +4045,7 @@ class Operations(Resource):
         self.health = HealthOperations(caller)
         self.instances = InstancesOperations(caller)
         self.migrations = MigrationsOperations(caller)
+        self.queues = QueuesOperations(caller)
         self.rate_limits = RateLimitsOperations(caller)
         self.releases = ReleasesOperations(caller)
         self.runtimes = RuntimesOperations(caller)

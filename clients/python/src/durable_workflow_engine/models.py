@@ -379,6 +379,13 @@ RegisterRuntimeCapabilitiesTrust = Annotated[
     ],
     Open,
 ]
+ReleasePointVariant = Annotated[
+    Literal[
+        "baseline",
+        "candidate",
+    ],
+    Open,
+]
 ReleaseState = Annotated[
     Literal[
         "draft",
@@ -700,6 +707,14 @@ class BatchActionFilter(Model):
     """Exclusive."""
     failure: str | None = None
     """A part of the message or code of its failure, in any case."""
+    failure_code: str | None = None
+    """The code of its failure."""
+    failure_block: str | None = None
+    """The block_id of its failure."""
+    failure_handler: str | None = None
+    """The handler of its failure."""
+    failure_reason: str | None = None
+    """The reason as /instances/failures tells it."""
     metadata: dict[str, str] | None = None
     states: list[InstanceState] | None = None
 
@@ -1583,6 +1598,37 @@ class Failure(Model):
     at: datetime
 
 
+class FailureGroup(Model):
+    """Instances that failed for the same reason. Lists and changes of many select just these by
+    sequence_id, failure_code, failure_block, failure_handler and failure_reason.
+    """
+
+    namespace: str
+    sequence_id: str
+    sequence_name: str
+    version: int
+    block_id: str | None
+    handler: str | None
+    code: FailureCode
+    reason: str
+    """The message, with # for numbers and ids, and "…" for what is quoted."""
+    count: int
+    first_at: datetime
+    last_at: datetime
+    example_instance_id: str
+    """The newest."""
+    example_message: str
+
+
+class FailureGroups(Model):
+    groups: list[FailureGroup]
+    """The largest first, at most 200."""
+    looked_at: int
+    """The newest failed instances, at most 10000."""
+    complete: bool
+    """Whether there are no more failed instances, and no more groups."""
+
+
 class FailureHook(Model):
     """A step that runs in the server after an instance has failed."""
 
@@ -2399,6 +2445,26 @@ class PutTenantLimits(Model):
     queue_depth_max: int | None = None
 
 
+class QueueInfo(Model):
+    """The open tasks of a handler and a queue."""
+
+    handler: str
+    queue: str | None
+    """Null: tasks without a queue."""
+    waiting: int
+    claimed: int
+    oldest_waiting_since: datetime | None
+    workers: int
+    """Those alive that poll for such tasks; with 0 of them nobody serves it."""
+
+
+class Queues(Model):
+    queues: list[QueueInfo]
+    """By handler and queue."""
+    complete: bool
+    """Whether there are no more open tasks than the oldest 20000, which are counted."""
+
+
 class RaceBlock(Model):
     """first_to_resolve: the first branch that ends wins, whether it succeeds or fails;
     first_to_succeed: the first that succeeds, failures count once all failed. The other
@@ -2516,6 +2582,33 @@ class ReleaseDecision(Model):
     """operator, validation, deprecation, or gate:<metric>."""
     reason: str
     decided_at: datetime
+
+
+class ReleasePoint(Model):
+    at: datetime
+    """When the interval begins in which the instances were created."""
+    variant: ReleasePointVariant
+    ended: int
+    failed: int
+    error_rate: float
+    duration_p50_ms: float
+    """From creation to the end."""
+    duration_p95_ms: float
+    share: float
+    """Of what has ended of both versions."""
+
+
+class ReleaseSeries(Model):
+    """Both versions since the canary began, in each interval in which instances were created
+    that have ended.
+    """
+
+    since: datetime
+    step_secs: int
+    points: list[ReleasePoint]
+    """Oldest first."""
+    complete: bool
+    """Whether there are no more ended instances than the newest 10000, which are counted."""
 
 
 class Requirements(Model):

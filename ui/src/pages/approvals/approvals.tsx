@@ -1,15 +1,14 @@
 /** What people are asked: each question with its choices, oldest first. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
 import { UserCheck } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { TextField } from '../../components/field.tsx';
 import { useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
+import { SequenceField } from '../../components/sequence-field.tsx';
 import { Pager } from '../../components/table.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { ApprovalCard } from './approval-card.tsx';
@@ -29,7 +28,13 @@ export default function Approvals() {
       title="Approvals"
       about="Instances that wait for the answer of a person, the longest wait first."
     >
-      <SequenceFilter value={sequence ?? ''} onChange={(name) => change({ sequence: name })} />
+      <div className={styles.filter}>
+        <SequenceField
+          isFilter
+          value={sequence ?? ''}
+          onChange={(name) => change({ sequence: name })}
+        />
+      </div>
       <Panel title="Open questions" isFlush>
         <Loaded query={list.query} height={320}>
           {({ items, nextCursor }) =>
@@ -53,34 +58,6 @@ export default function Approvals() {
     </Page>
   );
 }
-
-/** With the names that there are to choose from. */
-function SequenceFilter(props: { value: string; onChange: (name: string) => void }) {
-  const { client } = useEngine();
-  const names = useQuery({
-    queryKey: ['sequences.names'],
-    queryFn: async ({ signal }) => client.sequences.list({ limit: NAMES_MAX }, { signal }),
-  });
-  const known = new Set(names.data?.items.map(({ name }) => name));
-  return (
-    <div className={styles.filter}>
-      <TextField
-        label="Sequence"
-        list="sequence-names"
-        placeholder="All"
-        value={props.value}
-        onChange={props.onChange}
-      />
-      <datalist id="sequence-names">
-        {[...known].map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-    </div>
-  );
-}
-
-const NAMES_MAX = 200;
 
 function NoApprovals() {
   return (

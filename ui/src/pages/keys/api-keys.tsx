@@ -6,13 +6,13 @@ import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { CopyButton } from '../../components/copy.tsx';
+import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, TextField, wrongOf } from '../../components/field.tsx';
+import { Checkbox, Form, TextField, wrongOf } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
+import { SecretOnce } from '../../components/secret-once.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import styles from './keys.module.css';
@@ -22,11 +22,11 @@ const COLUMNS: readonly Column<ApiKey>[] = [
   {
     name: 'May',
     cell: ({ capabilities }) => (
-      <span className={styles.words}>
+      <ButtonRow>
         {capabilities.map((word) => (
           <Badge key={word}>{word}</Badge>
         ))}
-      </span>
+      </ButtonRow>
     ),
   },
   { name: 'State', cell: (key) => <KeyState apiKey={key} /> },
@@ -124,16 +124,19 @@ function NewKey({ onClose }: { onClose: () => void }) {
       }),
     { onDone: setMade },
   );
-  if (made) return <MadeKey made={made} onClose={onClose} />;
+  if (made) {
+    return (
+      <SecretOnce
+        title="The key is made"
+        about="The server keeps only its hash."
+        secret={made.secret}
+        onClose={onClose}
+      />
+    );
+  }
   return (
     <Dialog title="New API key" onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          mint.run(undefined);
-        }}
-      >
+      <Form onSubmit={() => mint.run(undefined)}>
         <TextField
           label="Name"
           value={name}
@@ -173,22 +176,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
           isDisabled={chosen.length === 0}
           onClose={onClose}
         />
-      </form>
-    </Dialog>
-  );
-}
-
-function MadeKey({ made, onClose }: { made: KeyMinted; onClose: () => void }) {
-  return (
-    <Dialog title="The key is made" onClose={onClose}>
-      <p>Copy it now: it is shown this once, and the server keeps only its hash.</p>
-      <p className={styles.secret}>
-        <code>{made.secret}</code>
-        <CopyButton text={made.secret} label="Copy the key" />
-      </p>
-      <Button kind="primary" onClick={onClose}>
-        I have it
-      </Button>
+      </Form>
     </Dialog>
   );
 }

@@ -6,15 +6,14 @@ import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { TextArea, TextField, wrongOf } from '../../components/field.tsx';
+import { Form, TextArea, TextField, wrongOf } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import styles from './keys.module.css';
 
 const COLUMNS: readonly Column<Credential>[] = [
   { name: 'Name', cell: ({ id }) => <code>{`{{secrets.${id}}}`}</code> },
@@ -48,13 +47,13 @@ export function Credentials() {
   const actions: Column<Credential> = {
     name: 'Action',
     cell: (credential) => (
-      <span className={styles.words}>
+      <ButtonRow>
         <Button onClick={() => setOpen({ kind: 'replace', id: credential.id })}>Replace</Button>
         <Button isBusy={toggle.isBusy} onClick={() => toggle.run(credential)}>
           {credential.enabled ? 'Switch off' : 'Switch on'}
         </Button>
         <Button onClick={() => setOpen({ kind: 'delete', id: credential.id })}>Delete</Button>
-      </span>
+      </ButtonRow>
     ),
   };
   return (
@@ -119,13 +118,7 @@ function SecretForm({ id, onClose }: { id: string | undefined; onClose: () => vo
   );
   return (
     <Dialog title={id === undefined ? 'New secret' : `Replace ${id}`} onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.run(undefined);
-        }}
-      >
+      <Form onSubmit={() => save.run(undefined)}>
         {id === undefined && (
           <>
             <TextField
@@ -153,7 +146,7 @@ function SecretForm({ id, onClose }: { id: string | undefined; onClose: () => vo
           isDisabled={value === '' || (id === undefined && name === '')}
           onClose={onClose}
         />
-      </form>
+      </Form>
     </Dialog>
   );
 }

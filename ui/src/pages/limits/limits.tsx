@@ -6,10 +6,10 @@ import { Gauge, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
-import { Button } from '../../components/button.tsx';
+import { Button, ButtonRow } from '../../components/button.tsx';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { TextField, wrongOf } from '../../components/field.tsx';
+import { Form, TextField, wrongOf } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
@@ -47,12 +47,12 @@ function RateLimits() {
   const actions: Column<RateLimit> = {
     name: 'Action',
     cell: (limit) => (
-      <span className={styles.buttons}>
+      <ButtonRow>
         <Button onClick={() => setEdited(limit)}>Change</Button>
         <Button isBusy={remove.isBusy} onClick={() => remove.run(limit.key)}>
           Remove
         </Button>
-      </span>
+      </ButtonRow>
     ),
   };
   return (
@@ -103,13 +103,7 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
   );
   return (
     <Dialog title={limit ? `Limit of ${limit.key}` : 'New rate limit'} onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.run(undefined);
-        }}
-      >
+      <Form onSubmit={() => save.run(undefined)}>
         {!limit && (
           <TextField label="Key" required value={key} onChange={setKey} hint="As steps name it" />
         )}
@@ -133,7 +127,7 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
         />
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions label="Set the limit" isBusy={save.isBusy} onClose={onClose} />
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -166,12 +160,12 @@ function LimitsOfTenant() {
     <Panel
       title={`What ${tenant} may take of the server`}
       actions={
-        <span className={styles.buttons}>
+        <ButtonRow>
           <Button isBusy={reset.isBusy} onClick={() => reset.run(undefined)}>
             Use the defaults
           </Button>
           <Button onClick={() => setEdited(true)}>Change</Button>
-        </span>
+        </ButtonRow>
       }
     >
       <Loaded query={limits} height={120}>
@@ -206,13 +200,7 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
   );
   return (
     <Dialog title={`Limits of ${tenant}`} onClose={onClose}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.run(undefined);
-        }}
-      >
+      <Form onSubmit={() => save.run(undefined)}>
         <p className="dim">An empty field stands for the default.</p>
         <div className={styles.fields}>
           {TENANT_LIMITS.map((name) => (
@@ -229,7 +217,7 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
         </div>
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions label="Set the limits" isBusy={save.isBusy} onClose={onClose} />
-      </form>
+      </Form>
     </Dialog>
   );
 }
