@@ -9,6 +9,8 @@ import type {
 } from '../client/operation.js';
 import type {
   AcceptHandoff,
+  Activity,
+  ActivityGetQuery,
   AnswerApproval,
   ApiKey,
   ApiKeysListQuery,
@@ -98,6 +100,7 @@ import type {
   InstanceForked,
   InstanceMigrated,
   InstanceRetried,
+  InstancesAttemptsQuery,
   InstancesBatchActionQuery,
   InstancesBulkRescheduleQuery,
   InstancesBulkStateQuery,
@@ -112,6 +115,7 @@ import type {
   InstancesSignalsQuery,
   InstancesStreamQuery,
   InstancesTimelineQuery,
+  InstancesTreeQuery,
   KeyMinted,
   MakeApprovalLink,
   MigratedInstance,
@@ -154,6 +158,7 @@ import type {
   ResolveEffect,
   ResumedFrom,
   ResumeFrom,
+  RetryInstance,
   RunSchedule,
   RuntimeCapabilities,
   RuntimesListQuery,
@@ -176,6 +181,7 @@ import type {
   SequenceValidated,
   SignalAccepted,
   StartCanary,
+  StepAttempt,
   StepLogLine,
   StoredEvent,
   StoredSignal,
@@ -396,15 +402,14 @@ export interface Operations {
      */
     signals(id: string, query?: InstancesSignalsQuery, options?: CallOptions): List<StoredSignal>;
     /**
-     * Run a failed instance again from where it failed. Answers 400 unless the instance is
-     * failed. It is due at once. For the root key and for keys with the capability operator.
-     */
-    retry(id: string, options?: CallOptions): Promise<InstanceRetried>;
-    /**
      * Get the nodes of the execution tree. For the root key and for keys with the capability
-     * operator or auditor or starter.
+     * operator or auditor or starter. Unknown parameters are refused.
      */
-    tree(id: string, options?: CallOptions): Promise<readonly TreeNode[]>;
+    tree(
+      id: string,
+      query?: InstancesTreeQuery,
+      options?: CallOptions,
+    ): Promise<readonly TreeNode[]>;
     /**
      * List block outputs, oldest first. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -426,6 +431,12 @@ export interface Operations {
      * refused.
      */
     timeline(id: string, query?: InstancesTimelineQuery, options?: CallOptions): Promise<Timeline>;
+    /**
+     * List the tries of the steps of an instance, those that began first before the others. For
+     * the root key and for keys with the capability operator or auditor or starter. Unknown
+     * parameters are refused.
+     */
+    attempts(id: string, query?: InstancesAttemptsQuery, options?: CallOptions): List<StepAttempt>;
     /**
      * Say what an instance is doing, what it waits for, and what can be done. For the root key
      * and for keys with the capability operator or auditor or starter.
@@ -463,6 +474,12 @@ export interface Operations {
      * keys with the capability operator.
      */
     injectBlocks(id: string, body: InjectBlocks, options?: CallOptions): Promise<BlocksInjected>;
+    /**
+     * Run a failed instance again from where it failed, with other data if it is given. Answers
+     * 400 unless the instance is failed. It is due at once. For the root key and for keys with
+     * the capability operator.
+     */
+    retry(id: string, body?: RetryInstance, options?: CallOptions): Promise<InstanceRetried>;
     /**
      * Run an instance again from one of its top-level blocks. For the root key and for keys with
      * the capability operator.
@@ -1109,6 +1126,13 @@ export interface Operations {
      */
     list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
   };
+  readonly activity: {
+    /**
+     * Instances created and ended over time. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
+     */
+    get(query?: ActivityGetQuery, options?: CallOptions): Promise<Activity>;
+  };
 }
 
 /** How each operation is sent. */
@@ -1189,8 +1213,7 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.retry': { method: 'POST', path: '/instances/{id}/retry' },
-  'instances.tree': { method: 'GET', path: '/instances/{id}/tree' },
+  'instances.tree': { method: 'GET', path: '/instances/{id}/tree', takes: 'query' },
   'instances.outputs': {
     method: 'GET',
     path: '/instances/{id}/outputs',
@@ -1205,6 +1228,12 @@ export const OPERATIONS = {
   },
   'instances.audit': { method: 'GET', path: '/instances/{id}/audit' },
   'instances.timeline': { method: 'GET', path: '/instances/{id}/timeline', takes: 'query' },
+  'instances.attempts': {
+    method: 'GET',
+    path: '/instances/{id}/attempts',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'instances.explain': { method: 'GET', path: '/instances/{id}/explain' },
   'approvals.list': { method: 'GET', path: '/approvals', takes: 'query', pages: 'page' },
   'approvals.answer': { method: 'POST', path: '/approvals/{id}', takes: 'body', key: 'answer_id' },
@@ -1241,6 +1270,7 @@ export const OPERATIONS = {
     path: '/instances/{id}/inject-blocks',
     takes: 'body',
   },
+  'instances.retry': { method: 'POST', path: '/instances/{id}/retry', takes: 'body' },
   'instances.resumeFrom': {
     method: 'POST',
     path: '/instances/{id}/resume-from/{block_id}',
@@ -1501,5 +1531,6 @@ export const OPERATIONS = {
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
   'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
   'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'activity.get': { method: 'GET', path: '/activity', takes: 'query' },
   'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

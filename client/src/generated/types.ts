@@ -34,6 +34,29 @@ export interface AcceptHandoff {
   readonly import_receipt?: ImportReceipt | null | undefined;
 }
 
+/** Instances created and ended in each interval. */
+export interface Activity {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly step_secs: number;
+  /** Oldest first, also those in which nothing happened. */
+  readonly intervals: readonly ActivityInterval[];
+  /** False: so much was noted that the oldest intervals lack some of it. */
+  readonly complete: boolean;
+}
+
+export interface ActivityInterval {
+  /** When it begins. */
+  readonly at: string;
+  readonly created: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** From creation to completion or failure, within a tenth; null when none of these ended. */
+  readonly duration_p50_ms: number | null;
+  readonly duration_p95_ms: number | null;
+}
+
 export interface AnswerApproval {
   /** One of the values of its choices. */
   readonly value: string;
@@ -164,6 +187,26 @@ export interface BatchAction {
     readonly sequence_name?: string | null | undefined;
     /** The same. */
     readonly sequence?: string | null | undefined;
+    /** Of its sequence. */
+    readonly sequence_version?: number | null | undefined;
+    /** Those that this instance started. */
+    readonly parent_instance_id?: string | null | undefined;
+    /** These and no others, at most 1000. */
+    readonly ids?: readonly string[] | null | undefined;
+    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    readonly waiting_for?:
+      | 'task'
+      | 'handler'
+      | 'approval'
+      | 'sleep'
+      | 'delay'
+      | 'retry'
+      | 'child'
+      | 'rate_limit'
+      | 'event'
+      | 'slot'
+      | null
+      | undefined;
     /** Exclusive. */
     readonly created_after?: string | null | undefined;
     /** Exclusive. */
@@ -235,6 +278,8 @@ export interface BlockOutput {
   readonly output_ref: string | null;
   readonly output_size: number;
   readonly attempt: number;
+  /** The counters of the loops around it, as in 2.0. */
+  readonly iteration?: string;
   /** ISO 8601. */
   readonly created_at: string;
 }
@@ -299,6 +344,26 @@ export interface BulkReschedule {
     readonly sequence_name?: string | null | undefined;
     /** The same. */
     readonly sequence?: string | null | undefined;
+    /** Of its sequence. */
+    readonly sequence_version?: number | null | undefined;
+    /** Those that this instance started. */
+    readonly parent_instance_id?: string | null | undefined;
+    /** These and no others, at most 1000. */
+    readonly ids?: readonly string[] | null | undefined;
+    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    readonly waiting_for?:
+      | 'task'
+      | 'handler'
+      | 'approval'
+      | 'sleep'
+      | 'delay'
+      | 'retry'
+      | 'child'
+      | 'rate_limit'
+      | 'event'
+      | 'slot'
+      | null
+      | undefined;
     /** Exclusive. */
     readonly created_after?: string | null | undefined;
     /** Exclusive. */
@@ -334,6 +399,26 @@ export interface BulkState {
     readonly sequence_name?: string | null | undefined;
     /** The same. */
     readonly sequence?: string | null | undefined;
+    /** Of its sequence. */
+    readonly sequence_version?: number | null | undefined;
+    /** Those that this instance started. */
+    readonly parent_instance_id?: string | null | undefined;
+    /** These and no others, at most 1000. */
+    readonly ids?: readonly string[] | null | undefined;
+    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    readonly waiting_for?:
+      | 'task'
+      | 'handler'
+      | 'approval'
+      | 'sleep'
+      | 'delay'
+      | 'retry'
+      | 'child'
+      | 'rate_limit'
+      | 'event'
+      | 'slot'
+      | null
+      | undefined;
     /** Exclusive. */
     readonly created_after?: string | null | undefined;
     /** Exclusive. */
@@ -1365,7 +1450,8 @@ export interface FailureGroup {
   readonly version: number;
   readonly block_id: string | null;
   readonly handler: string | null;
-  readonly code: FailureCode;
+  /** As in the failure of an instance. */
+  readonly code: string;
   /** The message, with # for numbers and ids, and "…" for what is quoted. */
   readonly reason: string;
   readonly count: number;
@@ -1474,7 +1560,10 @@ export interface ForEachBlock {
 
 export interface ForkInstance {
   readonly from_block_id: string;
+  /** For context.data, before anything runs. */
   readonly context?: object | null | undefined;
+  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  readonly context_mode?: 'merge' | 'replace' | null | undefined;
   /** Default: true. */
   readonly dry_run?: boolean | null | undefined;
   readonly signals?: readonly SendSignal[] | null | undefined;
@@ -1843,6 +1932,26 @@ export interface MigrateInstances {
         readonly sequence_name?: string | null | undefined;
         /** The same. */
         readonly sequence?: string | null | undefined;
+        /** Of its sequence. */
+        readonly sequence_version?: number | null | undefined;
+        /** Those that this instance started. */
+        readonly parent_instance_id?: string | null | undefined;
+        /** These and no others, at most 1000. */
+        readonly ids?: readonly string[] | null | undefined;
+        /** Those with a step that waits for it: see /instances/{id}/explain. */
+        readonly waiting_for?:
+          | 'task'
+          | 'handler'
+          | 'approval'
+          | 'sleep'
+          | 'delay'
+          | 'retry'
+          | 'child'
+          | 'rate_limit'
+          | 'event'
+          | 'slot'
+          | null
+          | undefined;
         /** Exclusive. */
         readonly created_after?: string | null | undefined;
         /** Exclusive. */
@@ -2520,7 +2629,8 @@ export interface ReleaseDecision {
 export interface ReleasePoint {
   /** When the interval begins in which the instances were created. */
   readonly at: string;
-  readonly variant: 'baseline' | 'candidate';
+  /** baseline or candidate. */
+  readonly variant: string;
   readonly ended: number;
   readonly failed: number;
   readonly error_rate: number;
@@ -2574,7 +2684,10 @@ export interface ResolveEffect {
 }
 
 export interface ResumeFrom {
+  /** For context.data, before anything runs. */
   readonly context?: object | null | undefined;
+  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  readonly context_mode?: 'merge' | 'replace' | null | undefined;
   readonly signals?: readonly SendSignal[] | null | undefined;
 }
 
@@ -2600,6 +2713,13 @@ export interface Retry {
   readonly retry_if?: string | null | undefined;
   /** An error with one of these codes is not tried again. */
   readonly non_retryable_codes?: readonly string[] | null | undefined;
+}
+
+export interface RetryInstance {
+  /** For context.data, before anything runs. */
+  readonly context?: object | null | undefined;
+  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  readonly context_mode?: 'merge' | 'replace' | null | undefined;
 }
 
 export interface RollbackCapsule {
@@ -2864,6 +2984,40 @@ export interface SplitVariant {
 export interface StartCanary {
   /** Of new instances of the baseline, those that the candidate gets. */
   readonly percent: number;
+}
+
+/** A try of a step: of a worker from its dispatch on, of the process once it has ended. */
+export interface StepAttempt {
+  readonly id: string;
+  readonly source: 'task' | 'process';
+  readonly block_id: string;
+  /** The counters of the loops around it; '' outside of loops. */
+  readonly iteration: string;
+  /** Counted from 0 in each iteration. */
+  readonly attempt: number;
+  readonly state: 'pending' | 'claimed' | 'completed' | 'failed' | 'timed_out' | 'cancelled';
+  /** Null of a sub_sequence, or when it is not known. */
+  readonly handler_name: string | null;
+  readonly queue_name: string | null;
+  readonly task_id: string | null;
+  /** Who had it last. */
+  readonly worker_id: string | null;
+  /** The dispatch to workers. */
+  readonly queued_at: string | null;
+  /** The last claim, or when a request left the process; null: not yet, or not kept. */
+  readonly started_at: string | null;
+  /** ISO 8601. */
+  readonly ended_at: string | null;
+  readonly timeout_ms: number | null;
+  /** As they were rendered for the worker. */
+  readonly params?: JsonValue;
+  /** What a for_each adds to context.data for it. */
+  readonly overlay?: JsonValue;
+  readonly output?: JsonValue;
+  readonly error: {
+    readonly message: string;
+    readonly retryable: boolean | null;
+  } | null;
 }
 
 /**
@@ -3144,6 +3298,8 @@ export interface Timeline {
   readonly entries: readonly {
     readonly block_id: string;
     readonly attempt: number;
+    /** The counters of the loops around it, as in 2.0. */
+    readonly iteration?: string;
     /** ISO 8601. */
     readonly completed_at: string;
     readonly output?: JsonValue;
@@ -3183,6 +3339,10 @@ export interface TreeNode {
   /** ISO 8601. */
   readonly completed_at: string | null;
   readonly items?: ItemCounts;
+  /** Of a loop that is open: the pass that it is at, from 0. */
+  readonly iteration?: number;
+  /** Of a block in loops: the rows that it has left, over all passes. */
+  readonly output_count?: number;
 }
 
 export interface Trigger {
@@ -3611,6 +3771,25 @@ export interface InstancesListQuery {
   readonly sequence_name?: string | undefined;
   /** The same. */
   readonly sequence?: string | undefined;
+  /** Of its sequence. */
+  readonly sequence_version?: number | undefined;
+  /** Those that this instance started. */
+  readonly parent_instance_id?: string | undefined;
+  /** These and no others, at most 1000. */
+  readonly ids?: readonly string[] | undefined;
+  /** Those with a step that waits for it: see /instances/{id}/explain. */
+  readonly waiting_for?:
+    | 'task'
+    | 'handler'
+    | 'approval'
+    | 'sleep'
+    | 'delay'
+    | 'retry'
+    | 'child'
+    | 'rate_limit'
+    | 'event'
+    | 'slot'
+    | undefined;
   /** Exclusive. */
   readonly created_after?: string | undefined;
   /** Exclusive. */
@@ -3651,6 +3830,25 @@ export interface InstancesDeadLettersQuery {
   readonly sequence_name?: string | undefined;
   /** The same. */
   readonly sequence?: string | undefined;
+  /** Of its sequence. */
+  readonly sequence_version?: number | undefined;
+  /** Those that this instance started. */
+  readonly parent_instance_id?: string | undefined;
+  /** These and no others, at most 1000. */
+  readonly ids?: readonly string[] | undefined;
+  /** Those with a step that waits for it: see /instances/{id}/explain. */
+  readonly waiting_for?:
+    | 'task'
+    | 'handler'
+    | 'approval'
+    | 'sleep'
+    | 'delay'
+    | 'retry'
+    | 'child'
+    | 'rate_limit'
+    | 'event'
+    | 'slot'
+    | undefined;
   /** Exclusive. */
   readonly created_after?: string | undefined;
   /** Exclusive. */
@@ -3703,14 +3901,27 @@ export interface InstancesSignalsQuery {
   readonly cursor?: string | undefined;
 }
 
+/** What `instances.tree` can be asked. */
+export interface InstancesTreeQuery {
+  /** This block and those inside of it. */
+  readonly block_id?: string | undefined;
+  /** How many levels below those that come first. */
+  readonly depth?: number | undefined;
+}
+
 /** What `instances.outputs` can be asked. */
 export interface InstancesOutputsQuery {
+  readonly block_id?: string | undefined;
+  /** The counters of the loops around the block, as in 2.0. */
+  readonly iteration?: string | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
   readonly cursor?: string | undefined;
+  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  readonly max_bytes?: number | undefined;
 }
 
 /** What `instances.children` can be asked. */
@@ -3727,12 +3938,42 @@ export interface InstancesChildrenQuery {
 
 /** What `instances.timeline` can be asked. */
 export interface InstancesTimelineQuery {
+  readonly block_id?: string | undefined;
+  /** The counters of the loops around the block, as in 2.0. */
+  readonly iteration?: string | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  readonly max_bytes?: number | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
   /** False leaves the values of outputs out. Default: true. */
   readonly include_outputs?: boolean | undefined;
+}
+
+/** What `instances.attempts` can be asked. */
+export interface InstancesAttemptsQuery {
+  readonly block_id?: string | undefined;
+  /** The counters of the loops around the block, as in 2.0. */
+  readonly iteration?: string | undefined;
+  /** With block_id: of its outermost loop, counted from 0; at most 1000 at once. */
+  readonly iteration_from?: number | undefined;
+  /** Inclusive; without it the one in iteration_from. */
+  readonly iteration_to?: number | undefined;
+  /** Separated by commas; none stands for all. */
+  readonly state?:
+    | readonly ('pending' | 'claimed' | 'completed' | 'failed' | 'timed_out' | 'cancelled')[]
+    | undefined;
+  /** Which of them come first. Default: "oldest". */
+  readonly order?: 'oldest' | 'newest' | undefined;
+  /** False: without params, overlay and output. Default: true. */
+  readonly include_payloads?: boolean | undefined;
+  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
 }
 
 /** What `approvals.list` can be asked. */
@@ -4104,8 +4345,18 @@ export interface QueuesListQuery {
   readonly alive_within_secs?: number | undefined;
 }
 
+/** What `activity.get` can be asked. */
+export interface ActivityGetQuery {
+  /** The header x-tenant-id wins. */
+  readonly tenant_id?: string | undefined;
+  /** Default: an hour ago. At most seven days ago. */
+  readonly since?: string | undefined;
+  /** In seconds. Default: 60. */
+  readonly step?: number | undefined;
+}
+
 /** What `releases.series` can be asked. */
 export interface ReleasesSeriesQuery {
   /** In seconds. Default: a sixtieth of the time since the canary began. */
-  readonly step?: number | null | undefined;
+  readonly step?: number | undefined;
 }

@@ -31,6 +31,21 @@ BatchActionAction = Annotated[
     ],
     Open,
 ]
+BatchActionFilterWaitingFor = Annotated[
+    Literal[
+        "task",
+        "handler",
+        "approval",
+        "sleep",
+        "delay",
+        "retry",
+        "child",
+        "rate_limit",
+        "event",
+        "slot",
+    ],
+    Open,
+]
 BulkJobOperation = Annotated[
     Literal[
         "state",
@@ -245,6 +260,13 @@ FailureCode = Annotated[
     ],
     Open,
 ]
+ForkInstanceContextMode = Annotated[
+    Literal[
+        "merge",
+        "replace",
+    ],
+    Open,
+]
 GateMetric = Annotated[
     Literal[
         "error_rate",
@@ -379,13 +401,6 @@ RegisterRuntimeCapabilitiesTrust = Annotated[
     ],
     Open,
 ]
-ReleasePointVariant = Annotated[
-    Literal[
-        "baseline",
-        "candidate",
-    ],
-    Open,
-]
 ReleaseState = Annotated[
     Literal[
         "draft",
@@ -442,6 +457,24 @@ ShownPriority = Annotated[
         "Normal",
         "High",
         "Critical",
+    ],
+    Open,
+]
+StepAttemptSource = Annotated[
+    Literal[
+        "task",
+        "process",
+    ],
+    Open,
+]
+StepAttemptState = Annotated[
+    Literal[
+        "pending",
+        "claimed",
+        "completed",
+        "failed",
+        "timed_out",
+        "cancelled",
     ],
     Open,
 ]
@@ -554,6 +587,29 @@ class AcceptHandoff(Model):
     destination_instance_id: str
     import_receipt: ImportReceipt | None = None
     """Of an instance on another server: what its import answered."""
+
+
+class Activity(Model):
+    """Instances created and ended in each interval."""
+
+    since: datetime
+    step_secs: int
+    intervals: list[ActivityInterval]
+    """Oldest first, also those in which nothing happened."""
+    complete: bool
+    """False: so much was noted that the oldest intervals lack some of it."""
+
+
+class ActivityInterval(Model):
+    at: datetime
+    """When it begins."""
+    created: int
+    completed: int
+    failed: int
+    cancelled: int
+    duration_p50_ms: float | None
+    """From creation to completion or failure, within a tenth; null when none of these ended."""
+    duration_p95_ms: float | None
 
 
 class AnswerApproval(Model):
@@ -697,6 +753,14 @@ class BatchActionFilter(Model):
     """Every version of the sequences with this name."""
     sequence: str | None = None
     """The same."""
+    sequence_version: int | None = None
+    """Of its sequence."""
+    parent_instance_id: str | None = None
+    """Those that this instance started."""
+    ids: list[str] | None = None
+    """These and no others, at most 1000."""
+    waiting_for: BatchActionFilterWaitingFor | None = None
+    """Those with a step that waits for it: see /instances/{id}/explain."""
     created_after: datetime | None = None
     """Exclusive."""
     created_before: datetime | None = None
@@ -744,6 +808,8 @@ class BlockOutput(Model):
     output_ref: str | None
     output_size: int
     attempt: int
+    iteration: str | None = None
+    """The counters of the loops around it, as in 2.0."""
     created_at: datetime
 
 
@@ -1609,7 +1675,8 @@ class FailureGroup(Model):
     version: int
     block_id: str | None
     handler: str | None
-    code: FailureCode
+    code: str
+    """As in the failure of an instance."""
     reason: str
     """The message, with # for numbers and ids, and "…" for what is quoted."""
     count: int
@@ -1717,6 +1784,9 @@ class ForEachBlock(Model):
 class ForkInstance(Model):
     from_block_id: str
     context: dict[str, Any] | None = None
+    """For context.data, before anything runs."""
+    context_mode: ForkInstanceContextMode | None = None
+    """merge: member by member; replace: in place of all data. Default: "merge"."""
     dry_run: bool | None = None
     """Default: True."""
     signals: list[SendSignal] | None = None
@@ -2587,7 +2657,8 @@ class ReleaseDecision(Model):
 class ReleasePoint(Model):
     at: datetime
     """When the interval begins in which the instances were created."""
-    variant: ReleasePointVariant
+    variant: str
+    """baseline or candidate."""
     ended: int
     failed: int
     error_rate: float
@@ -2632,6 +2703,9 @@ class ResolveEffect(Model):
 
 class ResumeFrom(Model):
     context: dict[str, Any] | None = None
+    """For context.data, before anything runs."""
+    context_mode: ForkInstanceContextMode | None = None
+    """merge: member by member; replace: in place of all data. Default: "merge"."""
     signals: list[SendSignal] | None = None
 
 
@@ -2658,6 +2732,13 @@ class Retry(Model):
     """Asked after each failure, which it sees as _error. No further try if false."""
     non_retryable_codes: list[str] | None = None
     """An error with one of these codes is not tried again."""
+
+
+class RetryInstance(Model):
+    context: dict[str, Any] | None = None
+    """For context.data, before anything runs."""
+    context_mode: ForkInstanceContextMode | None = None
+    """merge: member by member; replace: in place of all data. Default: "merge"."""
 
 
 class RollbackCapsule(Model):
@@ -2895,6 +2976,42 @@ class SplitVariant(Model):
 class StartCanary(Model):
     percent: int
     """Of new instances of the baseline, those that the candidate gets."""
+
+
+class StepAttempt(Model):
+    """A try of a step: of a worker from its dispatch on, of the process once it has ended."""
+
+    id: str
+    source: StepAttemptSource
+    block_id: str
+    iteration: str
+    """The counters of the loops around it; '' outside of loops."""
+    attempt: int
+    """Counted from 0 in each iteration."""
+    state: StepAttemptState
+    handler_name: str | None
+    """Null of a sub_sequence, or when it is not known."""
+    queue_name: str | None
+    task_id: str | None
+    worker_id: str | None
+    """Who had it last."""
+    queued_at: datetime | None
+    """The dispatch to workers."""
+    started_at: datetime | None
+    """The last claim, or when a request left the process; null: not yet, or not kept."""
+    ended_at: datetime | None
+    timeout_ms: int | None
+    params: Any = None
+    """As they were rendered for the worker."""
+    overlay: Any = None
+    """What a for_each adds to context.data for it."""
+    output: Any = None
+    error: StepAttemptError | None
+
+
+class StepAttemptError(Model):
+    message: str
+    retryable: bool | None
 
 
 class StepBlock(Model):
@@ -3140,6 +3257,8 @@ class Timeline(Model):
 class TimelineEntry(Model):
     block_id: str
     attempt: int
+    iteration: str | None = None
+    """The counters of the loops around it, as in 2.0."""
     completed_at: datetime
     output: Any = None
     output_ref: str | None = None
@@ -3187,6 +3306,10 @@ class TreeNode(Model):
     started_at: datetime | None
     completed_at: datetime | None
     items: ItemCounts | None = None
+    iteration: int | None = None
+    """Of a loop that is open: the pass that it is at, from 0."""
+    output_count: int | None = None
+    """Of a block in loops: the rows that it has left, over all passes."""
 
 
 class Trigger(Model):
