@@ -2629,7 +2629,8 @@ export interface ReleaseDecision {
 export interface ReleasePoint {
   /** When the interval begins in which the instances were created. */
   readonly at: string;
-  readonly variant: 'baseline' | 'candidate';
+  /** baseline or candidate. */
+  readonly variant: string;
   readonly ended: number;
   readonly failed: number;
   readonly error_rate: number;
