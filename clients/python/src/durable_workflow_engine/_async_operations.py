@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from . import models
-from ._resource import AsyncCaller, AsyncResource, JsonObject, path
+from ._resource import Caller, JsonObject, Resource, path
 from .pages import AsyncPages
 
 
-class AsyncHealthOperations(AsyncResource):
+class AsyncHealthOperations(Resource):
     """The operations `health.*`."""
 
     async def live(self) -> models.Health:
@@ -44,7 +44,7 @@ class AsyncHealthOperations(AsyncResource):
         )
 
 
-class AsyncDocsOperations(AsyncResource):
+class AsyncDocsOperations(Resource):
     """The operations `docs.*`."""
 
     async def openapi(self) -> models.OpenApiDocument:
@@ -85,7 +85,7 @@ class AsyncDocsOperations(AsyncResource):
         )
 
 
-class AsyncSequencesOperations(AsyncResource):
+class AsyncSequencesOperations(Resource):
     """The operations `sequences.*`."""
 
     async def create(
@@ -460,7 +460,7 @@ class AsyncSequencesOperations(AsyncResource):
         )
 
 
-class AsyncInstancesOperations(AsyncResource):
+class AsyncInstancesOperations(Resource):
     """The operations `instances.*`."""
 
     async def create(
@@ -1445,7 +1445,7 @@ class AsyncInstancesOperations(AsyncResource):
         )
 
 
-class AsyncApprovalsOperations(AsyncResource):
+class AsyncApprovalsOperations(Resource):
     """The operations `approvals.*`."""
 
     def list(
@@ -1590,7 +1590,7 @@ class AsyncApprovalsOperations(AsyncResource):
         )
 
 
-class AsyncBulkJobsOperations(AsyncResource):
+class AsyncBulkJobsOperations(Resource):
     """The operations `bulk_jobs.*`."""
 
     def list(
@@ -1654,7 +1654,7 @@ class AsyncBulkJobsOperations(AsyncResource):
         )
 
 
-class AsyncRateLimitsOperations(AsyncResource):
+class AsyncRateLimitsOperations(Resource):
     """The operations `rate_limits.*`."""
 
     async def put(self, key: str, *, max_count: int, window_seconds: int) -> models.RateLimit:
@@ -1715,7 +1715,7 @@ class AsyncRateLimitsOperations(AsyncResource):
         )
 
 
-class AsyncCredentialsOperations(AsyncResource):
+class AsyncCredentialsOperations(Resource):
     """The operations `credentials.*`."""
 
     async def create(
@@ -1866,7 +1866,7 @@ class AsyncCredentialsOperations(AsyncResource):
         )
 
 
-class AsyncWorkersOperations(AsyncResource):
+class AsyncWorkersOperations(Resource):
     """The operations `workers.*`."""
 
     async def poll(
@@ -2189,7 +2189,7 @@ class AsyncWorkersOperations(AsyncResource):
         )
 
 
-class AsyncCronOperations(AsyncResource):
+class AsyncCronOperations(Resource):
     """The operations `cron.*`."""
 
     async def create(
@@ -2399,7 +2399,7 @@ class AsyncCronOperations(AsyncResource):
         )
 
 
-class AsyncReleasesOperations(AsyncResource):
+class AsyncReleasesOperations(Resource):
     """The operations `releases.*`."""
 
     async def create(
@@ -2618,7 +2618,7 @@ class AsyncReleasesOperations(AsyncResource):
         )
 
 
-class AsyncContinuityOperations(AsyncResource):
+class AsyncContinuityOperations(Resource):
     """The operations `continuity.*`."""
 
     async def create(
@@ -2954,7 +2954,7 @@ class AsyncContinuityOperations(AsyncResource):
         )
 
 
-class AsyncMigrationsOperations(AsyncResource):
+class AsyncMigrationsOperations(Resource):
     """The operations `migrations.*`."""
 
     async def migrate(
@@ -3104,7 +3104,7 @@ class AsyncMigrationsOperations(AsyncResource):
         )
 
 
-class AsyncRuntimesOperations(AsyncResource):
+class AsyncRuntimesOperations(Resource):
     """The operations `runtimes.*`."""
 
     async def register(
@@ -3158,7 +3158,7 @@ class AsyncRuntimesOperations(AsyncResource):
         )
 
 
-class AsyncHandoffsOperations(AsyncResource):
+class AsyncHandoffsOperations(Resource):
     """The operations `handoffs.*`."""
 
     async def create(
@@ -3353,7 +3353,7 @@ class AsyncHandoffsOperations(AsyncResource):
         )
 
 
-class AsyncCapsulesOperations(AsyncResource):
+class AsyncCapsulesOperations(Resource):
     """The operations `capsules.*`."""
 
     async def import_(
@@ -3392,7 +3392,7 @@ class AsyncCapsulesOperations(AsyncResource):
         )
 
 
-class AsyncApiKeysOperations(AsyncResource):
+class AsyncApiKeysOperations(Resource):
     """The operations `api_keys.*`."""
 
     async def mint(
@@ -3467,7 +3467,7 @@ class AsyncApiKeysOperations(AsyncResource):
         )
 
 
-class AsyncTenantsOperations(AsyncResource):
+class AsyncTenantsOperations(Resource):
     """The operations `tenants.*`."""
 
     def list(
@@ -3497,7 +3497,7 @@ class AsyncTenantsOperations(AsyncResource):
         )
 
 
-class AsyncTenantLimitsOperations(AsyncResource):
+class AsyncTenantLimitsOperations(Resource):
     """The operations `tenant_limits.*`."""
 
     async def put(
@@ -3563,7 +3563,7 @@ class AsyncTenantLimitsOperations(AsyncResource):
         )
 
 
-class AsyncWebhooksOperations(AsyncResource):
+class AsyncWebhooksOperations(Resource):
     """The operations `webhooks.*`."""
 
     async def subscribe(
@@ -3813,7 +3813,7 @@ class AsyncWebhooksOperations(AsyncResource):
         )
 
 
-class AsyncTriggersOperations(AsyncResource):
+class AsyncTriggersOperations(Resource):
     """The operations `triggers.*`."""
 
     async def create(
@@ -3987,7 +3987,7 @@ class AsyncTriggersOperations(AsyncResource):
         )
 
 
-class AsyncEventsOperations(AsyncResource):
+class AsyncEventsOperations(Resource):
     """The operations `events.*`."""
 
     async def send(
@@ -4107,7 +4107,7 @@ class AsyncEventsOperations(AsyncResource):
         )
 
 
-class AsyncChangesOperations(AsyncResource):
+class AsyncChangesOperations(Resource):
     """The operations `changes.*`."""
 
     def list(
@@ -4142,7 +4142,7 @@ class AsyncChangesOperations(AsyncResource):
         )
 
 
-class AsyncQueuesOperations(AsyncResource):
+class AsyncQueuesOperations(Resource):
     """The operations `queues.*`."""
 
     async def list(
@@ -4172,10 +4172,10 @@ class AsyncQueuesOperations(AsyncResource):
         )
 
 
-class AsyncOperations(AsyncResource):
+class AsyncOperations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
-    def __init__(self, caller: AsyncCaller) -> None:
+    def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
         self.api_keys = AsyncApiKeysOperations(caller)
         self.approvals = AsyncApprovalsOperations(caller)
