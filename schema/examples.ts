@@ -11,6 +11,7 @@ import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
 import { HISTORY_EXAMPLES } from './examples-history.js';
 import { KEY_EXAMPLES } from './examples-keys.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
+import { STATISTIC_EXAMPLES } from './examples-statistics.js';
 
 const charge = {
   type: 'step',
@@ -488,6 +489,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   ...HISTORY_EXAMPLES,
   ...RELEASE_EXAMPLES,
+  ...STATISTIC_EXAMPLES,
 
   ...CONTINUITY_EXAMPLES,
 

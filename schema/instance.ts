@@ -36,8 +36,8 @@ import {
   withDefault,
 } from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
-import { InstanceFilter, SELECTION } from './instance-filter.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { InstanceFilter, SELECTION } from './selection.js';
 import { strict } from './strict.js';
 
 export const BATCH_INSTANCES_MAX = 10_000;

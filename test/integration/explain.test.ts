@@ -219,6 +219,9 @@ const FILL = [
      id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
    select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
    from generate_series(1, 10000) g`,
+  `insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
+   select 'tenant-' || g % ${TENANTS}, ${AT}, 0, 1, 1, 0, 0, '[]' from generate_series(1, 20000) g
+   on conflict do nothing`,
   `insert into bulk_jobs (
      id, tenant_id, operation, request, state, matched, applied, skipped, failed, created_at,
      updated_at, ended_at)

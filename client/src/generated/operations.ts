@@ -9,6 +9,8 @@ import type {
 } from '../client/operation.js';
 import type {
   AcceptHandoff,
+  Activity,
+  ActivityGetQuery,
   AnswerApproval,
   ApiKey,
   ApiKeysListQuery,
@@ -1124,6 +1126,13 @@ export interface Operations {
      */
     list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
   };
+  readonly activity: {
+    /**
+     * Instances created and ended over time. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
+     */
+    get(query?: ActivityGetQuery, options?: CallOptions): Promise<Activity>;
+  };
 }
 
 /** How each operation is sent. */
@@ -1522,5 +1531,6 @@ export const OPERATIONS = {
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
   'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
   'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'activity.get': { method: 'GET', path: '/activity', takes: 'query' },
   'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

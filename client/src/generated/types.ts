@@ -34,6 +34,29 @@ export interface AcceptHandoff {
   readonly import_receipt?: ImportReceipt | null | undefined;
 }
 
+/** Instances created and ended in each interval. */
+export interface Activity {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly step_secs: number;
+  /** Oldest first, also those in which nothing happened. */
+  readonly intervals: readonly ActivityInterval[];
+  /** False: so much was noted that the oldest intervals lack some of it. */
+  readonly complete: boolean;
+}
+
+export interface ActivityInterval {
+  /** When it begins. */
+  readonly at: string;
+  readonly created: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** From creation to completion or failure, within a tenth; null when none of these ended. */
+  readonly duration_p50_ms: number | null;
+  readonly duration_p95_ms: number | null;
+}
+
 export interface AnswerApproval {
   /** One of the values of its choices. */
   readonly value: string;
@@ -1427,7 +1450,8 @@ export interface FailureGroup {
   readonly version: number;
   readonly block_id: string | null;
   readonly handler: string | null;
-  readonly code: FailureCode;
+  /** As in the failure of an instance. */
+  readonly code: string;
   /** The message, with # for numbers and ids, and "…" for what is quoted. */
   readonly reason: string;
   readonly count: number;
@@ -2605,7 +2629,8 @@ export interface ReleaseDecision {
 export interface ReleasePoint {
   /** When the interval begins in which the instances were created. */
   readonly at: string;
-  readonly variant: 'baseline' | 'candidate';
+  /** baseline or candidate. */
+  readonly variant: string;
   readonly ended: number;
   readonly failed: number;
   readonly error_rate: number;
@@ -4320,8 +4345,18 @@ export interface QueuesListQuery {
   readonly alive_within_secs?: number | undefined;
 }
 
+/** What `activity.get` can be asked. */
+export interface ActivityGetQuery {
+  /** The header x-tenant-id wins. */
+  readonly tenant_id?: string | undefined;
+  /** Default: an hour ago. At most seven days ago. */
+  readonly since?: string | undefined;
+  /** In seconds. Default: 60. */
+  readonly step?: number | undefined;
+}
+
 /** What `releases.series` can be asked. */
 export interface ReleasesSeriesQuery {
   /** In seconds. Default: a sixtieth of the time since the canary began. */
-  readonly step?: number | null | undefined;
+  readonly step?: number | undefined;
 }

@@ -4172,11 +4172,45 @@ class AsyncQueuesOperations(Resource):
         )
 
 
+class AsyncActivityOperations(Resource):
+    """The operations `activity.*`."""
+
+    async def get(
+        self,
+        *,
+        tenant_id: str | None = None,
+        since: datetime | str | None = None,
+        step: int | None = None,
+    ) -> models.Activity:
+        """Instances created and ended over time.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            since: Default: an hour ago. At most seven days ago.
+            step: In seconds. Default: 60.
+        """
+        return await self._call(
+            "GET",
+            "/activity",
+            models.Activity,
+            query={
+                "tenant_id": tenant_id,
+                "since": since,
+                "step": step,
+            },
+            repeatable=True,
+        )
+
+
 class AsyncOperations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
+        self.activity = AsyncActivityOperations(caller)
         self.api_keys = AsyncApiKeysOperations(caller)
         self.approvals = AsyncApprovalsOperations(caller)
         self.bulk_jobs = AsyncBulkJobsOperations(caller)

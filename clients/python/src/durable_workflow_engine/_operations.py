@@ -4163,11 +4163,45 @@ class QueuesOperations(Resource):
         )
 
 
+class ActivityOperations(Resource):
+    """The operations `activity.*`."""
+
+    def get(
+        self,
+        *,
+        tenant_id: str | None = None,
+        since: datetime | str | None = None,
+        step: int | None = None,
+    ) -> models.Activity:
+        """Instances created and ended over time.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            since: Default: an hour ago. At most seven days ago.
+            step: In seconds. Default: 60.
+        """
+        return self._call(
+            "GET",
+            "/activity",
+            models.Activity,
+            query={
+                "tenant_id": tenant_id,
+                "since": since,
+                "step": step,
+            },
+            repeatable=True,
+        )
+
+
 class Operations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
+        self.activity = ActivityOperations(caller)
         self.api_keys = ApiKeysOperations(caller)
         self.approvals = ApprovalsOperations(caller)
         self.bulk_jobs = BulkJobsOperations(caller)
