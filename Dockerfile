@@ -16,6 +16,7 @@ COPY src ./src
 COPY bench ./bench
 COPY test ./test
 COPY examples ./examples
+COPY ui ./ui
 # The compiler is an optional package, so these go only now; with them goes the embedded database,
 # which is for newcomers' machines.
 # Of the native files of uWebSockets.js, one for each platform and version of Node, this image keeps its own.
@@ -31,6 +32,7 @@ COPY --from=build /app/package.json ./
 COPY LICENSE NOTICE THIRD-PARTY-LICENSES.txt ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/server ./dist/server
+COPY --from=build /app/dist/ui ./dist/ui
 COPY --from=build /app/src/db/migrations ./src/db/migrations
 # The command line: `docker run … durable-workflow-engine doctor`.
 RUN ln -s /app/dist/server/cli.js /usr/local/bin/durable-workflow-engine

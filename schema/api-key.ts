@@ -6,6 +6,7 @@ import {
   NAME_LENGTH_MAX,
   Name,
   named,
+  noted,
   Offset,
   oneOfWords,
   optional,
@@ -66,6 +67,22 @@ export const ApiKey = named('ApiKey', {
 });
 export type ApiKey = Static<typeof ApiKey>;
 
+/** Who asks, for programs that show what their key may do. */
+export const WhoAmI = named('WhoAmI', {
+  is_root: Type.Boolean({ description: 'The root key, or nobody is asked for a key.' }),
+  is_insecure: Type.Boolean({ description: 'The server asks for no keys (--insecure-auth).' }),
+  tenant_id: noted(orNull(Type.String()), 'Of the key; null: any, named by x-tenant-id.'),
+  requires_tenant: Type.Boolean({
+    description: 'Requests must name a tenant, by x-tenant-id (ENGINE_REQUIRE_TENANT_HEADER).',
+  }),
+  capabilities: noted(Type.Array(CapabilityWord), 'Of root: all of them.'),
+  key: Type.Union([
+    Type.Object({ id: KeyId, name: Type.String(), expires_at: orNull(Timestamp) }),
+    Type.Null(),
+  ]),
+});
+export type WhoAmI = Static<typeof WhoAmI>;
+
 /** Any text: an id that no key has is not found, whatever it looks like. */
 export const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
 export type KeyParams = Static<typeof KeyParams>;
@@ -73,6 +90,14 @@ export type KeyParams = Static<typeof KeyParams>;
 // ---------------------------------------------------------------- routes
 
 export const KEY_ROWS = {
+  whoami: {
+    ...read,
+    path: '/whoami',
+    summary: 'What the key of the request may do, and for whom.',
+    isTenantless: true,
+    isAlwaysServed: true,
+    replies: { 200: WhoAmI },
+  },
   'apiKeys.mint': {
     method: 'POST',
     path: '/api-keys',

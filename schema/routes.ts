@@ -7,6 +7,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
 import { APPROVAL_ROWS } from './approval.js';
+import { ATTEMPT_ROWS } from './attempt.js';
 import { BULK_JOB_ROWS } from './bulk-job.js';
 import { CHANGE_ROWS } from './change.js';
 import { CREDENTIAL_ROWS } from './credential.js';
@@ -17,9 +18,17 @@ import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
 import { RATE_ROWS } from './rate.js';
 import { RELEASE_ROWS } from './release.js';
-import type { Capability, FrontOwner, Method, Owner, RouteRow } from './route-row.js';
+import {
+  CAPABILITIES,
+  type Capability,
+  type FrontOwner,
+  type Method,
+  type Owner,
+  type RouteRow,
+} from './route-row.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
+import { STATISTIC_ROWS } from './statistics.js';
 import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
 import { TENANT_ROWS } from './tenant-limits.js';
@@ -33,6 +42,7 @@ const ROWS = {
   ...SYSTEM_ROWS,
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
+  ...ATTEMPT_ROWS,
   ...EXPLANATION_ROWS,
   ...APPROVAL_ROWS,
   ...EDIT_ROWS,
@@ -50,6 +60,7 @@ const ROWS = {
   ...TRIGGER_ROWS,
   ...EVENT_ROWS,
   ...CHANGE_ROWS,
+  ...STATISTIC_ROWS,
 };
 
 type Rows = typeof ROWS;
@@ -135,6 +146,8 @@ function tenantFor(row: RouteRow): Route['tenant'] {
 export function capabilitiesFor(method: Method, path: string): readonly Capability[] {
   const isUnder = (...starts: readonly string[]) => starts.some((start) => path.startsWith(start));
   if (isUnder(...ROOT_ONLY)) return [];
+  // What a key may do is no secret from who has it.
+  if (path === '/whoami') return CAPABILITIES;
   const granted: Capability[] = ['operator'];
   if (isUnder('/workers') || path === '/handlers') granted.push('worker');
   if (isUnder('/mobile')) granted.push('device');

@@ -1,8 +1,8 @@
-/** Wire shapes and routes of the limits of tenants (docs/limits.md); for the root key. */
+/** Wire shapes and routes of tenants and of their limits (docs/limits.md); for the root key. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { NAME_LENGTH_MAX, named, optional, orNull, Timestamp } from './common.js';
-import { type RouteRow, refusals } from './route-row.js';
+import { Cursor, Limit, NAME_LENGTH_MAX, named, optional, orNull, Timestamp } from './common.js';
+import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 /** What requests are measured in before anything is done for them. */
@@ -68,6 +68,12 @@ export const TenantParams = Type.Object({
 });
 export type TenantParams = Static<typeof TenantParams>;
 
+export const TenantListQuery = Type.Object({ limit: Limit(100, 1_000), cursor: Cursor });
+export type TenantListQuery = Static<typeof TenantListQuery>;
+
+export const Tenant = named('Tenant', { tenant_id: Type.String() });
+export type Tenant = Static<typeof Tenant>;
+
 // ---------------------------------------------------------------- routes
 
 const ofTenant = {
@@ -78,6 +84,14 @@ const ofTenant = {
 } as const;
 
 export const TENANT_ROWS = {
+  'tenants.list': {
+    ...read,
+    path: '/tenants',
+    summary: 'List the tenants that have sequences, instances, keys or limits, by their names.',
+    query: TenantListQuery,
+    isTenantless: true,
+    replies: { 200: listOf(Tenant), ...refusals(400) },
+  },
   'tenantLimits.put': {
     ...ofTenant,
     method: 'PUT',

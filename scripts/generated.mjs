@@ -11,7 +11,7 @@ import path from 'node:path';
 import { bootstrap, root } from './lib/bootstrap.mjs';
 import { thirdPartyText } from './lib/licences.mjs';
 
-await bootstrap();
+await bootstrap({ withUi: false });
 const { openApiDocument } = await import('../dist/schema/openapi.js');
 const { statementsText } = await import('../dist/src/db/statements.js');
 const { referencePages } = await import('../dist/scripts/reference/pages.js');
@@ -22,7 +22,6 @@ const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'ut
 const document = path.join(root, 'docs/openapi.json');
 writeFileSync(document, JSON.stringify(openApiDocument(version)));
 writeFileSync(path.join(root, 'docs/statements.sql'), statementsText());
-writeFileSync(path.join(root, 'THIRD-PARTY-LICENSES.txt'), thirdPartyText(root));
 for (const [page, regions] of Object.entries(referencePages())) {
   const file = path.join(root, page);
   writeFileSync(file, fillRegions(readFileSync(file, 'utf8'), regions));
@@ -43,3 +42,6 @@ const { status } = spawnSync(
   },
 );
 process.exitCode = status ?? 1;
+// Which packages the dashboard holds is known when it is built, and that takes the types from above.
+await bootstrap();
+writeFileSync(path.join(root, 'THIRD-PARTY-LICENSES.txt'), thirdPartyText(root));

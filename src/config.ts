@@ -229,6 +229,7 @@ const KNOBS = {
     toggle(false),
     'Whether the OpenAPI document asks for key and tenant.',
   ],
+  isUiServed: ['ENGINE_UI', toggle(true), 'Whether the dashboard is served, below /ui/.'],
   webhookUrls: [
     'ENGINE_WEBHOOK_URLS',
     secret(urls),

@@ -18,8 +18,8 @@ import type { Reads } from './db/reads.js';
 import type { AddressRequests } from './http/address-requests.js';
 import { createAuth } from './http/auth.js';
 import type { Connections } from './http/connections.js';
+import { createPages } from './http/dashboard.js';
 import type { Gate } from './http/gate.js';
-import { homePage } from './http/home-page.js';
 import { insecureGuard } from './http/insecure-guard.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { approvalOperations } from './http/operations/approvals.js';
@@ -42,11 +42,14 @@ import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
 import { releaseOperations } from './http/operations/releases.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
+import { statisticOperations } from './http/operations/statistics.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
 import { TenantLimitOperations } from './http/operations/tenant-limits.js';
+import { tenantOperations } from './http/operations/tenants.js';
 import { triggerOperations } from './http/operations/triggers.js';
 import { webhookOperations } from './http/operations/webhooks.js';
+import { whoami } from './http/operations/whoami.js';
 import { workerOperations } from './http/operations/workers.js';
 import { RequestWatch } from './http/request-watch.js';
 import { createRouter } from './http/router.js';
@@ -55,6 +58,7 @@ import type { Logger } from './log.js';
 import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
+import { packageFile } from './package-files.js';
 import type { TenantLimitRegistry } from './tenant-limits.js';
 import type { Tracer } from './tracing.js';
 
@@ -137,7 +141,7 @@ export function createFront(options: FrontOptions): Front {
     ...bodies,
     client,
     crowd: options.crowd,
-    home: homePage(version),
+    pages: createPages(config.isUiServed ? packageFile('dist/ui') : undefined),
     operations: {
       ...createProbes({
         gate,
@@ -159,6 +163,7 @@ export function createFront(options: FrontOptions): Front {
       ...rateLimitOperations,
       ...credentialOperations,
       ...cronOperations,
+      ...statisticOperations,
       ...continuityOperations(offload),
       ...releaseOperations,
       ...releaseDiffOperations(offload),
@@ -168,6 +173,8 @@ export function createFront(options: FrontOptions): Front {
       ...eventOperations(client),
       ...changes.operations,
       ...keyOperations.operations,
+      whoami: whoami(config),
+      ...tenantOperations,
       ...tenantLimits.operations,
     },
     front: {

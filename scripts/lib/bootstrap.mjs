@@ -1,7 +1,7 @@
 /**
  * From whatever state a checkout is in to installed packages and a current build. Plain Node
  * without dependencies, since it runs before there are any. When nothing has to be done it costs
- * some tens of milliseconds: both steps are guarded by a stamp that holds a hash of their inputs.
+ * some tens of milliseconds: each step is guarded by a stamp that holds a hash of its inputs.
  */
 
 import { spawn } from 'node:child_process';
@@ -24,6 +24,7 @@ const server = path.join(dist, 'server');
 const packages = path.join(root, 'node_modules');
 const installStamp = path.join(packages, '.install-stamp');
 const buildStamp = path.join(dist, '.build-stamp');
+const uiStamp = path.join(dist, '.ui-stamp');
 const SOURCE_FOLDERS = [
   'src',
   'actors',
@@ -35,16 +36,22 @@ const SOURCE_FOLDERS = [
   'client/src',
   'cli',
 ];
+/** What the dashboard is made of. */
+const UI_FOLDERS = ['ui', 'client/src'];
 
-/** Installs and builds what is missing or out of date; two calls at once do the work once. */
-export async function bootstrap() {
+/**
+ * Installs and builds what is missing or out of date; two calls at once do the work once.
+ * @param options.withUi false where the dashboard may not compile yet: its types are being written
+ */
+export async function bootstrap({ withUi = true } = {}) {
+  const isBuilt = () => isServerBuilt() && (!withUi || isUiBuilt());
   if (isInstalled() && isBuilt()) return;
   try {
     await withLock(
       path.join(dist, '.bootstrap-lock'),
       async () => {
         if (!isInstalled()) await install();
-        if (!isBuilt()) await build();
+        if (!isBuilt()) await build(withUi);
       },
       (pid) => say(`waiting for process ${pid}, which is installing or building`),
     );
@@ -104,15 +111,23 @@ async function install() {
   writeFileSync(installStamp, lockHash());
 }
 
-function isBuilt() {
-  return existsSync(buildStamp) && readFileSync(buildStamp, 'utf8') === sourceHash();
-}
+const isServerBuilt = () => isCurrent(buildStamp, sourceHash());
+const isUiBuilt = () => isCurrent(uiStamp, uiHash());
 
-async function build() {
+const isCurrent = (stamp, hash) => existsSync(stamp) && readFileSync(stamp, 'utf8') === hash;
+
+async function build(withUi) {
   const startedAt = Date.now();
   // Taken before compiling: a file saved meanwhile makes the next start build again.
   const hash = sourceHash();
+  const ui = uiHash();
   say('building');
+  if (!isCurrent(buildStamp, hash)) await buildServer(hash);
+  if (withUi && !isCurrent(uiStamp, ui)) await buildUi(ui);
+  say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+}
+
+async function buildServer(hash) {
   await compile();
   if (missingOutputs().length > 0) {
     // Outputs were removed by hand, and the compiler's notes say that they are current.
@@ -123,31 +138,43 @@ async function build() {
   rmSync(server, { recursive: true, force: true });
   await bundleServer(dist);
   writeFileSync(buildStamp, hash);
-  say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
 }
 
-async function compile() {
+async function buildUi(hash) {
+  const env = { ...process.env, NODE_ENV: 'production' };
+  const script = path.join(root, 'scripts/lib/ui.mjs');
+  await compile('ui');
+  await run(process.execPath, [script], 'the build of the dashboard failed', env);
+  writeFileSync(uiStamp, hash);
+}
+
+async function compile(project = '.') {
   const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
-  await run(process.execPath, [compiler, '-p', root], 'the build failed');
+  await run(process.execPath, [compiler, '-p', path.join(root, project)], 'the build failed');
 }
 
-function sourceHash() {
+const sourceHash = () =>
+  hashOf([...sources(), 'tsconfig.json', 'package.json', 'scripts/lib/bundle.mjs']);
+
+const uiHash = () =>
+  hashOf([...UI_FOLDERS.flatMap((folder) => list(folder)).sort(), 'scripts/lib/ui.mjs']);
+
+function hashOf(files) {
   const hash = createHash('sha256').update(lockHash());
-  const files = [...sources(), 'tsconfig.json', 'package.json', 'scripts/lib/bundle.mjs'];
   for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(path.join(root, file)));
   return hash.digest('hex');
 }
 
 /** Every file under the source folders, relative to the root, in a stable order. */
 function sources() {
-  return SOURCE_FOLDERS.flatMap((folder) => list(folder)).sort();
+  return SOURCE_FOLDERS.flatMap((folder) => list(folder, /\.[jt]s$/)).sort();
 }
 
-function list(folder) {
+function list(folder, named = /./) {
   const full = path.join(root, folder);
   if (!existsSync(full)) return [];
   return readdirSync(full, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && /\.[jt]s$/.test(entry.name))
+    .filter((entry) => entry.isFile() && named.test(entry.name))
     .map((entry) => path.relative(root, path.join(entry.parentPath ?? entry.path, entry.name)));
 }
 
@@ -172,8 +199,8 @@ function removeOrphans() {
 }
 
 /** Signals are passed on, so that who ends a start does not leave a compiler or an npm behind. */
-async function run(command, args, complaint) {
-  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+async function run(command, args, complaint, env = process.env) {
+  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 2, 2] });
   let signalled;
   const passOn = (signal) => {
     signalled = signal;

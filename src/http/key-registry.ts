@@ -48,6 +48,11 @@ export function capabilityBits(capabilities: readonly Capability[]): number {
   return bits;
 }
 
+/** The words of such a number. */
+export function capabilitiesOf(bits: number): readonly Capability[] {
+  return CAPABILITIES.filter((word) => (bits & capabilityBits([word])) !== 0);
+}
+
 export class KeyRegistry {
   readonly #deps: KeyRegistryDeps;
   readonly #byDigest = new Map<string, ResidentKey>();

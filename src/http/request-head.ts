@@ -28,6 +28,8 @@ export const CAPTURED_HEADERS = [
   'last-event-id',
   'origin',
   'accept',
+  'accept-encoding',
+  'if-none-match',
   'user-agent',
   'x-trigger-secret',
   'x-trigger-timestamp',

@@ -26,8 +26,8 @@ import {
   seesSecrets,
   UNAUTHENTICATED,
 } from './auth.js';
+import type { Pages } from './dashboard.js';
 import type { EngineState, Gate } from './gate.js';
-import { wantsHome } from './home-page.js';
 import type { InsecureGuard } from './insecure-guard.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
@@ -51,8 +51,8 @@ export interface RouterDeps extends FrontBodies {
   readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
   readonly crowd: Crowd;
   readonly operations: FrontOperations;
-  /** What a person is shown who opens the bare address. */
-  readonly home: HttpReply;
+  /** What a person is shown, and what belongs to it. */
+  readonly pages: Pages;
   readonly front: FrontDeps;
   /** The API's description takes a key and a tenant. */
   readonly protectDocs: boolean;
@@ -76,8 +76,9 @@ export function createRouter(deps: RouterDeps): HttpHandler {
 
 /** @throws EngineError before it is known which route it is, and whether by its deprecated path */
 function begin(deps: RouterDeps, request: HttpRequest, watched: WatchedExchange): void {
-  if (wantsHome(request)) {
-    watched.reply(deps.home);
+  const page = deps.pages(request);
+  if (page !== undefined) {
+    watched.reply(page);
     return;
   }
   const matched = match(request);
@@ -318,7 +319,7 @@ function serveHere(
   // That each function has the call of its route is checked where they are put together.
   const call = checkCall(deps, route.id as FrontRouteId, {
     tenant,
-    isOfTenantKey: key !== undefined,
+    key,
     by: key === undefined ? 'root' : key.name || key.id,
     params,
     path: request.path,

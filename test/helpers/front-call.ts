@@ -18,7 +18,7 @@ export function frontCall<Id extends FrontRouteId>(
 ): Call<Id> {
   const call = checkCall(BODIES, id, {
     tenant: '',
-    isOfTenantKey: false,
+    key: undefined,
     by: 'root',
     host: undefined,
     wantsPage: false,

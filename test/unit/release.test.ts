@@ -59,13 +59,22 @@ test('the bill of materials names every package that is shipped, with its versio
   assert.equal(bomFormat, 'CycloneDX');
   const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Manifest;
   for (const name of Object.keys(dependencies)) assert.ok(text.includes(name), name);
+  // Of the dashboard, what the build has taken in.
+  for (const name of ['react', 'react-dom']) {
+    assert.ok(
+      wanted.some((purl) => purl.startsWith(`pkg:npm/${name}@`)),
+      name,
+    );
+  }
   for (const name of ['typescript', '@biomejs/biome', 'fast-check']) {
     assert.ok(name in devDependencies && !components.some((one) => one.name === name), name);
   }
 });
 
 /** Each lets a program under the Apache licence ship it. */
-const COMPATIBLE = ['Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
+const COMPATIBLE = [
+  ...['Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'Unlicense'],
+];
 
 test('every package that is shipped has a licence that allows it', () => {
   const others = licences
@@ -77,6 +86,7 @@ test('every package that is shipped has a licence that allows it', () => {
 interface Manifest {
   readonly license: string;
   readonly private?: boolean;
+  readonly files: readonly string[];
   readonly bin: Readonly<Record<string, string>>;
   readonly engines: { readonly node: string };
   readonly dependencies: Readonly<Record<string, string>>;
@@ -91,6 +101,17 @@ test('the manifest can be published under the licence of the repository', () => 
   assert.match(read('cli/cli.ts'), /^#!\/usr\/bin\/env node\n/);
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0, January 2004[\s\S]+END OF TERMS/);
   assert.match(read('NOTICE'), /THIRD-PARTY-LICENSES\.txt/);
+});
+
+test('the image is built of what the build reads, and ships the folders that the package ships', () => {
+  const image = read('Dockerfile');
+  for (const folder of ['src', 'actors', 'schema', 'client', 'cli', 'scripts', 'ui']) {
+    assert.ok(image.includes(`\nCOPY ${folder} ./${folder}\n`), folder);
+  }
+  const { files } = JSON.parse(read('package.json')) as Manifest;
+  for (const folder of files.filter((file) => file.startsWith('dist/'))) {
+    assert.ok(image.includes(`\nCOPY --from=build /app/${folder} ./${folder}\n`), folder);
+  }
 });
 
 test('the Node that the program asks for is that of the manifest', () => {

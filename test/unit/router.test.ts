@@ -58,7 +58,7 @@ before(async () => {
       handlers: async () => UNSENDABLE,
       'instances.stream': async () => throwing,
     } as Partial<FrontOperations> as FrontOperations,
-    home: { status: 200, body: 'home' },
+    pages: () => undefined,
     front: {} as FrontDeps,
     protectDocs: false,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: undefined }),

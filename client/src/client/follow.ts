@@ -9,7 +9,10 @@ import type { Reading } from './events.js';
 import type { CallOptions, StreamEvent } from './operation.js';
 import { backoffMs, sleep } from './transport.js';
 
-export type FollowOptions = Omit<CallOptions, 'totalTimeoutMs'>;
+export interface FollowOptions extends Omit<CallOptions, 'totalTimeoutMs'> {
+  /** Told when the stream is there, when it is lost, and when it is there again. */
+  readonly onConnection?: ((isConnected: boolean) => void) | undefined;
+}
 
 export interface FollowChangesOptions extends FollowOptions {
   /** Behind which change to begin: the `cursor` of an earlier one, or a time. Absent: the present. */
@@ -115,7 +118,7 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
  */
 async function* reconnecting(
   connect: (reading: Reading) => AsyncIterable<StreamEvent>,
-  { signal, retries = Number.POSITIVE_INFINITY }: FollowOptions,
+  { signal, retries = Number.POSITIVE_INFINITY, onConnection }: FollowOptions,
 ): AsyncGenerator<StreamEvent> {
   let hasBeenThere = false;
   for (let tries = 0; ; tries++) {
@@ -123,6 +126,7 @@ async function* reconnecting(
     try {
       const onOpen = () => {
         hasBeenThere = true;
+        onConnection?.(true);
       };
       for await (const event of connect({ signal, onOpen })) {
         tries = 0;
@@ -134,6 +138,7 @@ async function* reconnecting(
       if (!hasBeenThere || !isPassing(error) || tries >= retries) throw error;
       waitMs = error.retryAfterMs;
     }
+    onConnection?.(false);
     try {
       await sleep(backoffMs(tries, waitMs), signal);
     } catch {

@@ -9,6 +9,8 @@ import type {
 } from '../client/operation.js';
 import type {
   AcceptHandoff,
+  Activity,
+  ActivityGetQuery,
   AnswerApproval,
   ApiKey,
   ApiKeysListQuery,
@@ -78,6 +80,7 @@ import type {
   ExchangeTasks,
   ExportHandoff,
   FailTask,
+  FailureGroups,
   ForkInstance,
   HandlerNames,
   HandlersQuery,
@@ -97,12 +100,14 @@ import type {
   InstanceForked,
   InstanceMigrated,
   InstanceRetried,
+  InstancesAttemptsQuery,
   InstancesBatchActionQuery,
   InstancesBulkRescheduleQuery,
   InstancesBulkStateQuery,
   InstancesChildrenQuery,
   InstancesDeadLettersQuery,
   InstancesEffectsQuery,
+  InstancesFailuresQuery,
   InstancesListQuery,
   InstancesLogsQuery,
   InstancesMigrated,
@@ -110,6 +115,7 @@ import type {
   InstancesSignalsQuery,
   InstancesStreamQuery,
   InstancesTimelineQuery,
+  InstancesTreeQuery,
   KeyMinted,
   MakeApprovalLink,
   MigratedInstance,
@@ -137,6 +143,8 @@ import type {
   PruneCheckpoints,
   PutRateLimit,
   PutTenantLimits,
+  Queues,
+  QueuesListQuery,
   RateLimit,
   RateLimitsListQuery,
   Redelivered,
@@ -144,10 +152,13 @@ import type {
   RegisterRuntime,
   Release,
   ReleaseDecision,
+  ReleaseSeries,
   ReleasesListQuery,
+  ReleasesSeriesQuery,
   ResolveEffect,
   ResumedFrom,
   ResumeFrom,
+  RetryInstance,
   RunSchedule,
   RuntimeCapabilities,
   RuntimesListQuery,
@@ -170,6 +181,7 @@ import type {
   SequenceValidated,
   SignalAccepted,
   StartCanary,
+  StepAttempt,
   StepLogLine,
   StoredEvent,
   StoredSignal,
@@ -177,8 +189,10 @@ import type {
   TaskInstance,
   TaskStats,
   TasksExchanged,
+  Tenant,
   TenantBody,
   TenantLimits,
+  TenantsListQuery,
   Timeline,
   TreeNode,
   Trigger,
@@ -196,6 +210,7 @@ import type {
   WebhooksSubscriptionDeliveriesQuery,
   WebhooksSubscriptionsQuery,
   WebhookTaken,
+  WhoAmI,
   WorkerAttempt,
   WorkerInfo,
   WorkersAttemptsQuery,
@@ -235,6 +250,12 @@ export interface Operations {
    * with the capability operator or worker or auditor. Unknown parameters are refused.
    */
   handlers(query?: HandlersQuery, options?: CallOptions): Promise<HandlerNames>;
+  /**
+   * What the key of the request may do, and for whom. For the root key and for keys with the
+   * capability operator or worker or device or publisher or approver or auditor or starter or
+   * secrets.
+   */
+  whoami(options?: CallOptions): Promise<WhoAmI>;
   readonly docs: {
     /**
      * This document. Open, unless the deployment protects it by key and tenant. Served at the
@@ -381,15 +402,14 @@ export interface Operations {
      */
     signals(id: string, query?: InstancesSignalsQuery, options?: CallOptions): List<StoredSignal>;
     /**
-     * Run a failed instance again from where it failed. Answers 400 unless the instance is
-     * failed. It is due at once. For the root key and for keys with the capability operator.
-     */
-    retry(id: string, options?: CallOptions): Promise<InstanceRetried>;
-    /**
      * Get the nodes of the execution tree. For the root key and for keys with the capability
-     * operator or auditor or starter.
+     * operator or auditor or starter. Unknown parameters are refused.
      */
-    tree(id: string, options?: CallOptions): Promise<readonly TreeNode[]>;
+    tree(
+      id: string,
+      query?: InstancesTreeQuery,
+      options?: CallOptions,
+    ): Promise<readonly TreeNode[]>;
     /**
      * List block outputs, oldest first. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -411,6 +431,12 @@ export interface Operations {
      * refused.
      */
     timeline(id: string, query?: InstancesTimelineQuery, options?: CallOptions): Promise<Timeline>;
+    /**
+     * List the tries of the steps of an instance, those that began first before the others. For
+     * the root key and for keys with the capability operator or auditor or starter. Unknown
+     * parameters are refused.
+     */
+    attempts(id: string, query?: InstancesAttemptsQuery, options?: CallOptions): List<StepAttempt>;
     /**
      * Say what an instance is doing, what it waits for, and what can be done. For the root key
      * and for keys with the capability operator or auditor or starter.
@@ -448,6 +474,12 @@ export interface Operations {
      * keys with the capability operator.
      */
     injectBlocks(id: string, body: InjectBlocks, options?: CallOptions): Promise<BlocksInjected>;
+    /**
+     * Run a failed instance again from where it failed, with other data if it is given. Answers
+     * 400 unless the instance is failed. It is due at once. For the root key and for keys with
+     * the capability operator.
+     */
+    retry(id: string, body?: RetryInstance, options?: CallOptions): Promise<InstanceRetried>;
     /**
      * Run an instance again from one of its top-level blocks. For the root key and for keys with
      * the capability operator.
@@ -497,6 +529,11 @@ export interface Operations {
       query?: InstancesEffectsQuery,
       options?: CallOptions,
     ): Promise<readonly EffectReceipt[]>;
+    /**
+     * Failed instances by sequence and reason. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    failures(query?: InstancesFailuresQuery, options?: CallOptions): Promise<FailureGroups>;
   };
   readonly approvals: {
     /**
@@ -640,8 +677,8 @@ export interface Operations {
      */
     create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
     /**
-     * List schedules, oldest first. For the root key and for keys with the capability operator or
-     * auditor. Unknown parameters are refused.
+     * List schedules, oldest first or by when they fire next. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
@@ -726,6 +763,11 @@ export interface Operations {
      * no error. For the root key and for keys with the capability operator or publisher.
      */
     rollback(id: string, options?: CallOptions): Promise<Release>;
+    /**
+     * Both versions of a release over time. For the root key and for keys with the capability
+     * operator or publisher or auditor. Unknown parameters are refused.
+     */
+    series(id: string, query?: ReleasesSeriesQuery, options?: CallOptions): Promise<ReleaseSeries>;
   };
   readonly continuity: {
     /**
@@ -930,6 +972,13 @@ export interface Operations {
     /** Revoke a key, at once and for good. For the root key only. */
     revoke(id: string, options?: CallOptions): Promise<void>;
   };
+  readonly tenants: {
+    /**
+     * List the tenants that have sequences, instances, keys or limits, by their names. For the
+     * root key only. Unknown parameters are refused.
+     */
+    list(query?: TenantsListQuery, options?: CallOptions): List<Tenant>;
+  };
   readonly tenantLimits: {
     /** Set the limits of a tenant; what is left out is the default. For the root key only. */
     put(id: string, body: PutTenantLimits, options?: CallOptions): Promise<TenantLimits>;
@@ -1070,6 +1119,20 @@ export interface Operations {
      */
     stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
   };
+  readonly queues: {
+    /**
+     * Open tasks and workers by handler and queue. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
+  };
+  readonly activity: {
+    /**
+     * Instances created and ended over time. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
+     */
+    get(query?: ActivityGetQuery, options?: CallOptions): Promise<Activity>;
+  };
 }
 
 /** How each operation is sent. */
@@ -1150,8 +1213,7 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.retry': { method: 'POST', path: '/instances/{id}/retry' },
-  'instances.tree': { method: 'GET', path: '/instances/{id}/tree' },
+  'instances.tree': { method: 'GET', path: '/instances/{id}/tree', takes: 'query' },
   'instances.outputs': {
     method: 'GET',
     path: '/instances/{id}/outputs',
@@ -1166,6 +1228,12 @@ export const OPERATIONS = {
   },
   'instances.audit': { method: 'GET', path: '/instances/{id}/audit' },
   'instances.timeline': { method: 'GET', path: '/instances/{id}/timeline', takes: 'query' },
+  'instances.attempts': {
+    method: 'GET',
+    path: '/instances/{id}/attempts',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'instances.explain': { method: 'GET', path: '/instances/{id}/explain' },
   'approvals.list': { method: 'GET', path: '/approvals', takes: 'query', pages: 'page' },
   'approvals.answer': { method: 'POST', path: '/approvals/{id}', takes: 'body', key: 'answer_id' },
@@ -1202,6 +1270,7 @@ export const OPERATIONS = {
     path: '/instances/{id}/inject-blocks',
     takes: 'body',
   },
+  'instances.retry': { method: 'POST', path: '/instances/{id}/retry', takes: 'body' },
   'instances.resumeFrom': {
     method: 'POST',
     path: '/instances/{id}/resume-from/{block_id}',
@@ -1411,9 +1480,11 @@ export const OPERATIONS = {
     takes: 'body',
     isRepeatable: true,
   },
+  whoami: { method: 'GET', path: '/whoami' },
   'apiKeys.mint': { method: 'POST', path: '/api-keys', takes: 'body' },
   'apiKeys.list': { method: 'GET', path: '/api-keys', takes: 'query', pages: 'cursor' },
   'apiKeys.revoke': { method: 'DELETE', path: '/api-keys/{id}' },
+  'tenants.list': { method: 'GET', path: '/tenants', takes: 'query', pages: 'cursor' },
   'tenantLimits.put': { method: 'PUT', path: '/tenants/{id}/limits', takes: 'body' },
   'tenantLimits.get': { method: 'GET', path: '/tenants/{id}/limits' },
   'tenantLimits.delete': { method: 'DELETE', path: '/tenants/{id}/limits' },
@@ -1458,4 +1529,8 @@ export const OPERATIONS = {
   'events.get': { method: 'GET', path: '/events/{id}' },
   'changes.list': { method: 'GET', path: '/changes', takes: 'query', pages: 'changes' },
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
+  'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
+  'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'activity.get': { method: 'GET', path: '/activity', takes: 'query' },
+  'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

@@ -11,10 +11,10 @@ export function metricsOperations(
   sampler: Sampler,
 ): { metrics: Operation<'metrics'> } {
   return {
-    metrics: async (_deps, { isOfTenantKey }) => {
+    metrics: async (_deps, { key }) => {
       await sampler.refresh();
       // Names of sequences and handlers are their tenants' own.
-      const body = await metrics.text(!isOfTenantKey);
+      const body = await metrics.text(key === undefined);
       return { status: 200, contentType: CONTENT_TYPE, body };
     },
   };

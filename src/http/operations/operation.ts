@@ -26,14 +26,15 @@ import type { Reads } from '../../db/reads.js';
 import { type EngineError, invalid, shareTaken, unavailable } from '../../errors.js';
 import { FairSlots } from '../../fair-slots.js';
 import { LIMITS } from '../../limits.js';
+import type { ResidentKey } from '../key-registry.js';
 import type { HttpExchange, HttpReply, HttpRequest } from '../server.js';
 
 /** Of a request that was matched and authorised. */
 export interface AnyCall {
   /** Of the header; '' when it is absent, which only an optional header allows. */
   readonly tenant: string;
-  /** Whether the caller's key is a tenant's, not the root key. */
-  readonly isOfTenantKey: boolean;
+  /** Of a tenant; undefined: the root key. */
+  readonly key: ResidentKey | undefined;
   /** Who asks, for people to read: the name of the key, never the key. */
   readonly by: string;
   /** Where the caller has reached the server. */

@@ -1,0 +1,194 @@
+/**
+ * What is served to people who open the server in a browser: the dashboard, below `/ui/` (docs/dashboard.md). Its files are
+ * in memory from the start, compressed when it was built, so that nothing of a request gets into a path of the file
+ * system, and they are served in every state of the engine.
+ *
+ * Whatever is no file is a place within the dashboard and gets its page. By `<base>` the page is told where the
+ * dashboard begins, relative to where it is: so it works behind a proxy that adds a prefix, without being told of it.
+ */
+
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { EngineError, notFound } from '../errors.js';
+import type { HttpReply, HttpRequest } from './server.js';
+import { type HeaderList, refusalReply } from './transport.js';
+
+/** The reply to a request that is for a person; undefined: it is none. */
+export type Pages = (request: HttpRequest) => HttpReply | undefined;
+
+/** At the root, and beside the API, for proxies that pass on nothing else. */
+const PLACE = /^(?:\/api\/v1)?\/ui(?=\/|$)/;
+const PAGE = 'index.html';
+/** Whose names are made of what is in them. */
+const HASHED = 'assets/';
+
+/** Scripts, styles, pictures and requests of this server only, and nothing inline. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const SECURITY: HeaderList = [
+  ['content-security-policy', POLICY],
+  ['x-content-type-options', 'nosniff'],
+  ['referrer-policy', 'no-referrer'],
+  ['permissions-policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
+  ['cross-origin-opener-policy', 'same-origin'],
+  ['cross-origin-resource-policy', 'same-origin'],
+];
+/** Asked for anew each time: after an update it must be that of the new server. */
+const FRESH = ['cache-control', 'no-cache'] as const;
+const FOR_GOOD = ['cache-control', 'public, max-age=31536000, immutable'] as const;
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.woff2': 'font/woff2',
+};
+const UNKNOWN_TYPE = 'application/octet-stream';
+
+/** The files that the build leaves beside one, the smallest first. */
+const CODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const;
+
+/** A file in one coding. */
+interface Variant {
+  /** Undefined: as it is. */
+  readonly coding: string | undefined;
+  readonly reply: HttpReply;
+  readonly tag: string;
+}
+
+/**
+ * @param folder of the built dashboard, which is read at once; undefined: there is none, and browsers are led to the
+ *   page of the API
+ */
+export function createPages(folder: string | undefined): Pages {
+  const start = redirect(folder === undefined ? 'swagger-ui' : 'ui/', [['vary', 'accept']]);
+  const dashboard = folder === undefined ? undefined : createDashboard(folder);
+  return (request) => (wantsStart(request) ? start : dashboard?.(request));
+}
+
+/** Browsers name HTML when a person opens an address; programs ask for anything, or for JSON. */
+function wantsStart(request: HttpRequest): boolean {
+  return (
+    request.path === '/' &&
+    isRead(request) &&
+    /\btext\/html\b/i.test(request.header('accept') ?? '')
+  );
+}
+
+const isRead = ({ method }: HttpRequest) => method === 'GET' || method === 'HEAD';
+
+function createDashboard(folder: string): Pages {
+  const page = readFileSync(path.join(folder, PAGE), 'utf8');
+  const files = new Map(namesIn(folder).map((name) => [name, variantsOf(folder, name)]));
+  return (request) => {
+    const place = PLACE.exec(request.path)?.[0];
+    if (place === undefined) return undefined;
+    if (!isRead(request)) return NOT_ALLOWED;
+    // Relative to where the page is, `ui/` is the folder beside it.
+    if (request.path === place) return redirect(`ui/${search(request)}`, []);
+    const name = request.path.slice(place.length + 1);
+    const variants = files.get(name);
+    if (variants !== undefined) return answer(request, chosen(request, variants));
+    if (name.startsWith(HASHED)) throw notFound(`file ${name.slice(0, SHOWN_LENGTH_MAX)}`);
+    return answer(request, pageAt(page, name.split('/').length - 1));
+  };
+}
+
+const SHOWN_LENGTH_MAX = 100;
+
+const REFUSAL = refusalReply(
+  new EngineError('ENG_METHOD_NOT_ALLOWED', 'the dashboard is only read'),
+);
+const NOT_ALLOWED: HttpReply = {
+  ...REFUSAL,
+  headers: [...(REFUSAL.headers ?? []), ['allow', 'GET, HEAD']],
+};
+
+function redirect(location: string, headers: HeaderList): HttpReply {
+  return { status: 302, body: undefined, headers: [['location', location], FRESH, ...headers] };
+}
+
+const search = ({ query }: HttpRequest) => (query === '' ? '' : `?${query}`);
+
+/** Names of what is asked for, with `/`, without the page and what is compressed. */
+function namesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !CODINGS.some(([, end]) => entry.name.endsWith(end)))
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
+    .map((name) => name.split(path.sep).join('/'))
+    .filter((name) => name !== PAGE);
+}
+
+/** What the file is sent as, the smallest first. */
+function variantsOf(folder: string, name: string): readonly Variant[] {
+  const file = path.join(folder, name);
+  const body = readFileSync(file);
+  const tag = tagOf(body);
+  const type = TYPES[path.extname(name)] ?? UNKNOWN_TYPE;
+  const kept = name.startsWith(HASHED) ? FOR_GOOD : FRESH;
+  const packed = CODINGS.filter(([, end]) => existsSync(file + end));
+  const headers = packed.length === 0 ? [kept] : [kept, ['vary', 'accept-encoding'] as const];
+  const plain = variant(body, type, tag, headers);
+  const others = packed.map(([coding, end]) => {
+    const own = [...headers, ['content-encoding', coding] as const];
+    return { ...variant(readFileSync(file + end), type, `${tag}-${coding}`, own), coding };
+  });
+  return [...others, plain];
+}
+
+/** @param depth of its address below the dashboard's */
+function pageAt(page: string, depth: number): Variant {
+  const base = depth === 0 ? './' : '../'.repeat(depth);
+  const body = page.replace('<head>', `<head>\n    <base href="${base}" />`);
+  return variant(body, TYPES['.html'] as string, tagOf(body), [FRESH]);
+}
+
+function variant(body: string | Buffer, type: string, name: string, own: HeaderList): Variant {
+  const tag = `"${name}"`;
+  const headers = [...SECURITY, ...own, ['etag', tag] as const];
+  return { coding: undefined, tag, reply: { status: 200, body, contentType: type, headers } };
+}
+
+/** As many bits as nobody meets twice by chance. */
+const tagOf = (body: string | Buffer) =>
+  createHash('sha256').update(body).digest('base64url').slice(0, 22);
+
+function chosen(request: HttpRequest, variants: readonly Variant[]): Variant {
+  const accepted = acceptedCodings(request.header('accept-encoding') ?? '');
+  return variants.find(({ coding }) => coding === undefined || accepted.has(coding)) as Variant;
+}
+
+/** Those that are named and not forbidden by a weight of 0. */
+function acceptedCodings(header: string): ReadonlySet<string> {
+  const named = header.toLowerCase().split(',');
+  return new Set(
+    named
+      .map((one) => one.split(';').map((part) => part.trim()))
+      .filter(([, weight = '']) => !/^q=0(?:\.0*)?$/.test(weight))
+      .map(([coding = '']) => coding),
+  );
+}
+
+/** Who has it already is not sent it again. */
+function answer(request: HttpRequest, { reply, tag }: Variant): HttpReply {
+  const known = (request.header('if-none-match') ?? '').split(',').map((one) => one.trim());
+  const isKnown = known.some((one) => one === '*' || one.replace(/^W\//, '') === tag);
+  return isKnown ? { ...reply, status: 304, body: undefined } : reply;
+}

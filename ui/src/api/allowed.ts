@@ -1,0 +1,30 @@
+/** What the caller may do, so that nothing is offered that the server would refuse (docs/authorization.md). */
+
+import type { WhoAmI } from 'durable-workflow-engine-client';
+
+export interface Allowed {
+  /** Change instances, schedules, webhooks, limits and credentials of the tenant. */
+  readonly operate: boolean;
+  /** Start instances and send signals. */
+  readonly start: boolean;
+  /** Store sequences, and lead releases. */
+  readonly publish: boolean;
+  readonly approve: boolean;
+  /** Read whatever the tenant has. */
+  readonly readAll: boolean;
+  /** Keys, tenants and their limits: the root key's alone. */
+  readonly administer: boolean;
+}
+
+export function allowedOf(who: Pick<WhoAmI, 'is_root' | 'capabilities'>): Allowed {
+  const has = (...wanted: string[]) =>
+    who.is_root || wanted.some((word) => (who.capabilities as readonly string[]).includes(word));
+  return {
+    operate: has('operator'),
+    start: has('operator', 'starter'),
+    publish: has('operator', 'publisher'),
+    approve: has('operator', 'approver'),
+    readAll: has('operator', 'auditor'),
+    administer: who.is_root,
+  };
+}

@@ -1,0 +1,44 @@
+/** The client of the engine that served this page, and what the caller may do, for every component below. */
+
+import { type Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
+import { createContext, type ReactNode, useContext } from 'react';
+import { type Allowed, allowedOf } from './allowed.ts';
+
+/** Of the engine: the page is at `ui/` below it, behind whatever prefix. */
+export const ENGINE_URL = new URL('..', document.baseURI).href.replace(/\/$/, '');
+
+export interface Engine {
+  readonly client: Client;
+  readonly who: WhoAmI;
+  /** Undefined where the engine asks for none. */
+  readonly tenant: string | undefined;
+  readonly allowed: Allowed;
+}
+
+const EngineContext = createContext<Engine | undefined>(undefined);
+
+export function EngineProvider(props: {
+  client: Client;
+  who: WhoAmI;
+  tenant: string | undefined;
+  children: ReactNode;
+}) {
+  const { client, who, tenant, children } = props;
+  return (
+    <EngineContext value={{ client, who, tenant, allowed: allowedOf(who) }}>
+      {children}
+    </EngineContext>
+  );
+}
+
+/** @throws Error above the sign-in, where there is none */
+export function useEngine(): Engine {
+  const engine = useContext(EngineContext);
+  if (engine === undefined) throw new Error('nobody has signed in');
+  return engine;
+}
+
+/** Whether an answer will not change by asking again. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof EngineError && error.status >= 400 && error.status < 500;
+}

@@ -1,0 +1,82 @@
+/**
+ * Keeps what is on the screen current: one stream of changes for the whole page, whose news make the queries read
+ * again that show what changed. However many changes come, queries are read at most once in a pace.
+ */
+
+import { useQueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { useEngine } from './engine.tsx';
+
+export type LiveState = 'connecting' | 'live' | 'lost';
+
+/** What a query may say of itself in its `meta`. */
+export interface LiveMeta extends Record<string, unknown> {
+  /** Read again after changes of these instances only, or of any (`'all'`). */
+  readonly live?: 'all' | string;
+}
+
+declare module '@tanstack/react-query' {
+  interface Register {
+    queryMeta: LiveMeta;
+  }
+}
+
+const PACE_MS = 1000;
+
+const LiveContext = createContext<LiveState>('connecting');
+
+export function useLiveState(): LiveState {
+  return useContext(LiveContext);
+}
+
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const { client } = useEngine();
+  const queries = useQueryClient();
+  const [state, setState] = useState<LiveState>('connecting');
+
+  useEffect(() => {
+    const ending = new AbortController();
+    const changed = new Set<string>();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+
+    async function refresh() {
+      timer = undefined;
+      // A page that nobody looks at reads when it is looked at again.
+      if (document.hidden) return;
+      const ids = new Set(changed);
+      changed.clear();
+      await queries.invalidateQueries({
+        predicate: ({ meta }) => meta?.live === 'all' || (!!meta?.live && ids.has(meta.live)),
+      });
+      if (changed.size > 0) plan();
+    }
+    function plan() {
+      timer ??= setTimeout(() => void refresh(), PACE_MS);
+    }
+    function onVisible() {
+      if (!document.hidden && changed.size > 0) plan();
+    }
+
+    async function follow() {
+      try {
+        const { signal } = ending;
+        const onConnection = (isConnected: boolean) => setState(isConnected ? 'live' : 'lost');
+        for await (const change of client.changes.follow({ signal, onConnection })) {
+          changed.add(change.instance_id);
+          plan();
+        }
+      } catch {
+        if (!ending.signal.aborted) setState('lost');
+      }
+    }
+    document.addEventListener('visibilitychange', onVisible);
+    void follow();
+    return () => {
+      document.removeEventListener('visibilitychange', onVisible);
+      clearTimeout(timer);
+      ending.abort();
+    };
+  }, [client, queries]);
+
+  return <LiveContext value={state}>{children}</LiveContext>;
+}

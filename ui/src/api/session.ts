@@ -1,0 +1,41 @@
+/**
+ * Who looks at the dashboard: a key and a tenant, kept for as long as the tab is open and nowhere else. Other tabs
+ * and later visits are asked again.
+ */
+
+import { useSyncExternalStore } from 'react';
+
+export interface Session {
+  /** Undefined where the engine asks for none. */
+  readonly apiKey?: string;
+  /** Undefined until one is chosen. */
+  readonly tenant?: string;
+}
+
+const STORED_AS = 'session';
+
+const listeners = new Set<() => void>();
+let current = read();
+
+function read(): Session {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORED_AS) ?? '{}') as Session;
+  } catch {
+    return {};
+  }
+}
+
+export function setSession(session: Session): void {
+  current = session;
+  sessionStorage.setItem(STORED_AS, JSON.stringify(session));
+  for (const listener of listeners) listener();
+}
+
+export function useSession(): Session {
+  return useSyncExternalStore(subscribe, () => current);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

@@ -1,0 +1,48 @@
+/** Which page an address shows. Every page is loaded when it is first shown. */
+
+import { type ComponentType, lazy, Suspense } from 'react';
+import { Route, Switch } from 'wouter';
+import { Place } from '../components/later.tsx';
+import { NotFound } from './not-found.tsx';
+
+type Load = () => Promise<{ default: ComponentType }>;
+
+const PAGES: readonly (readonly [path: string, load: Load])[] = [
+  ['/', () => import('../pages/overview/overview.tsx')],
+  ['/instances', () => import('../pages/instances/instances.tsx')],
+  ['/instances/:id/:tab?', () => import('../pages/instance/instance.tsx')],
+  ['/failures', () => import('../pages/failures/failures.tsx')],
+  ['/approvals', () => import('../pages/approvals/approvals.tsx')],
+  ['/schedules/:id?', () => import('../pages/schedules/schedules.tsx')],
+  ['/jobs', () => import('../pages/jobs/jobs.tsx')],
+  ['/sequences', () => import('../pages/sequences/sequences.tsx')],
+  ['/sequences/new', () => import('../pages/sequences/new-sequence.tsx')],
+  ['/sequences/:id/:tab?', () => import('../pages/sequences/sequence.tsx')],
+  ['/releases', () => import('../pages/releases/releases.tsx')],
+  ['/releases/:id', () => import('../pages/releases/release.tsx')],
+  ['/workers/:tab?', () => import('../pages/workers/workers.tsx')],
+  ['/webhooks/:tab?', () => import('../pages/webhooks/webhooks.tsx')],
+  ['/triggers/:tab?', () => import('../pages/triggers/triggers.tsx')],
+  ['/keys/:tab?', () => import('../pages/keys/keys.tsx')],
+  ['/limits', () => import('../pages/limits/limits.tsx')],
+  ['/server', () => import('../pages/server/server.tsx')],
+];
+
+const ROUTES = PAGES.map(([path, load]) => ({ path, Page: lazy(load) }));
+
+export function Routes() {
+  return (
+    <Suspense fallback={<Place height={400} />}>
+      <Switch>
+        {ROUTES.map(({ path, Page }) => (
+          <Route key={path} path={path}>
+            <Page />
+          </Route>
+        ))}
+        <Route>
+          <NotFound />
+        </Route>
+      </Switch>
+    </Suspense>
+  );
+}

@@ -1,0 +1,168 @@
+/** The frame around every page: navigation, tenant, theme, and whether the page is live. */
+
+import { LogOut, Menu, Monitor, Moon, Sun } from 'lucide-react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useEngine } from '../api/engine.tsx';
+import { type LiveState, useLiveState } from '../api/live.tsx';
+import { setSession, useSession } from '../api/session.ts';
+import { Badge, type Tone } from '../components/badge.tsx';
+import { Button, IconButton } from '../components/button.tsx';
+import { NAVIGATION } from './navigation.ts';
+import styles from './shell.module.css';
+import { type Theme, useTheme } from './theme.ts';
+
+const SIDE_ID = 'navigation';
+
+export function Shell({ children }: { children: ReactNode }) {
+  const live = useLiveState();
+  return (
+    <div className={styles.shell}>
+      <button type="button" className={styles.skip} onClick={skipToContent}>
+        Skip to the content
+      </button>
+      <Side />
+      <div className={styles.main}>
+        <Bar live={live} />
+        <main id="content" tabIndex={-1} className={styles.content}>
+          {children}
+        </main>
+      </div>
+    </div>
+  );
+}
+
+/** By script: a fragment would be resolved against the base of the document. */
+function skipToContent() {
+  document.getElementById('content')?.focus();
+}
+
+function Side() {
+  const { allowed } = useEngine();
+  const [location] = useLocation();
+  const side = useRef<HTMLElement>(null);
+  const isNarrow = useMedia('(width < 900px)');
+  // biome-ignore lint/correctness/useExhaustiveDependencies: following a link closes it
+  useEffect(() => {
+    if (side.current?.matches(':popover-open')) side.current.hidePopover();
+  }, [location]);
+  return (
+    <nav
+      ref={side}
+      id={SIDE_ID}
+      className={styles.side}
+      aria-label="Main"
+      popover={isNarrow ? 'auto' : undefined}
+    >
+      <Link href="/" className={styles.brand}>
+        <img src={`${document.baseURI}icon.svg`} width={26} height={26} alt="" />
+        Durable workflow engine
+      </Link>
+      {NAVIGATION.map((group) => {
+        const items = group.items.filter(({ needs }) => needs?.(allowed) ?? true);
+        if (items.length === 0) return null;
+        return (
+          <div key={group.label} className={styles.group}>
+            <h2>{group.label}</h2>
+            <ul>
+              {items.map(({ href, label, icon: Icon }) => (
+                <li key={href}>
+                  <Link
+                    href={href}
+                    className={styles.item}
+                    aria-current={isWithin(location, href) ? 'page' : undefined}
+                  >
+                    <Icon size={17} aria-hidden />
+                    {label}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </div>
+        );
+      })}
+    </nav>
+  );
+}
+
+function isWithin(location: string, href: string): boolean {
+  return location === href || (href !== '/' && location.startsWith(`${href}/`));
+}
+
+const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {
+  connecting: ['idle', 'Connecting'],
+  live: ['ok', 'Live'],
+  lost: ['warn', 'Engine away'],
+};
+
+function Bar({ live }: { live: LiveState }) {
+  const { tenant, who } = useEngine();
+  const session = useSession();
+  const [tone, word] = LIVE[live];
+  return (
+    <>
+      <header className={styles.bar}>
+        <span className={styles.opener}>
+          <IconButton
+            label="Navigation"
+            icon={<Menu size={18} aria-hidden />}
+            popoverTarget={SIDE_ID}
+          />
+        </span>
+        {tenant !== undefined && (
+          <span className={styles.tenant}>
+            <span className="dim small">Tenant </span>
+            <strong>{tenant}</strong>
+          </span>
+        )}
+        {who.is_root && (
+          <Button kind="quiet" onClick={() => setSession(withoutTenant(session))}>
+            Change
+          </Button>
+        )}
+        <span className={styles.space} />
+        <span role="status">
+          <Badge tone={tone}>{word}</Badge>
+        </span>
+        <ThemeButton />
+        {!who.is_insecure && (
+          <IconButton
+            label="Sign out"
+            icon={<LogOut size={17} aria-hidden />}
+            onClick={() => setSession({})}
+          />
+        )}
+      </header>
+      {live === 'lost' && (
+        <p className={styles.away} role="alert">
+          The engine does not answer. What is shown may be old; this page goes on when it is back.
+        </p>
+      )}
+    </>
+  );
+}
+
+function withoutTenant({ apiKey }: { readonly apiKey?: string }) {
+  return apiKey === undefined ? {} : { apiKey };
+}
+
+const THEME_ICONS: Record<Theme, typeof Sun> = { system: Monitor, light: Sun, dark: Moon };
+
+function ThemeButton() {
+  const [theme, next] = useTheme();
+  const Icon = THEME_ICONS[theme];
+  return (
+    <IconButton label={`Theme: ${theme}`} icon={<Icon size={17} aria-hidden />} onClick={next} />
+  );
+}
+
+function useMedia(query: string): boolean {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const update = () => setMatches(media.matches);
+    media.addEventListener('change', update);
+    return () => media.removeEventListener('change', update);
+  }, [query]);
+  return matches;
+}

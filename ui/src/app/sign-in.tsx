@@ -1,0 +1,153 @@
+/**
+ * Finds out who looks, and at which tenant, before anything is shown: asks for a key where the engine wants one,
+ * and for a tenant where the key does not say which.
+ */
+
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
+import { type ReactNode, useMemo, useState } from 'react';
+import { ENGINE_URL, EngineProvider } from '../api/engine.tsx';
+import { type Session, setSession, useSession } from '../api/session.ts';
+import { Button } from '../components/button.tsx';
+import { ErrorBox } from '../components/error-box.tsx';
+import { TextField } from '../components/field.tsx';
+import styles from './sign-in.module.css';
+
+/** Few, since a person waits: what reads again by itself needs none. */
+const RETRIES = 1;
+const TIMEOUT_MS = 30_000;
+
+export function SignIn({ children }: { children: ReactNode }) {
+  const session = useSession();
+  const { apiKey } = session;
+  const client = useMemo(() => clientOf(session), [session]);
+  const who = useQuery({
+    queryKey: ['whoami', apiKey],
+    queryFn: ({ signal }) => client.whoami({ signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchInterval: ({ state }) => (state.data === undefined ? 3000 : false),
+    enabled: ({ state }) => !(state.error instanceof EngineError && state.error.status === 401),
+  });
+  if (who.data === undefined) {
+    if (who.error instanceof EngineError && who.error.status === 401) {
+      return <KeyForm isRefused={apiKey !== undefined} />;
+    }
+    return who.error ? (
+      <Card title="Durable workflow engine">
+        <ErrorBox error={who.error} onRetry={() => void who.refetch()} />
+      </Card>
+    ) : null;
+  }
+  const tenant = who.data.tenant_id ?? session.tenant;
+  if (tenant === undefined && who.data.requires_tenant) {
+    return <TenantForm client={client} session={session} />;
+  }
+  return (
+    <EngineProvider
+      key={`${apiKey} ${tenant}`}
+      client={client}
+      who={who.data satisfies WhoAmI}
+      tenant={tenant}
+    >
+      {children}
+    </EngineProvider>
+  );
+}
+
+function clientOf({ apiKey, tenant }: Session): Client {
+  return new Client({ url: ENGINE_URL, apiKey, tenant, retries: RETRIES, timeoutMs: TIMEOUT_MS });
+}
+
+function Card({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <main className={styles.place}>
+      <div className={styles.card}>
+        <h1>{title}</h1>
+        {children}
+      </div>
+    </main>
+  );
+}
+
+function KeyForm({ isRefused }: { isRefused: boolean }) {
+  const [key, setKey] = useState('');
+  return (
+    <Card title="Sign in">
+      <form
+        className={styles.tenants}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (key.trim() !== '') setSession({ apiKey: key.trim() });
+        }}
+      >
+        <TextField
+          label="API key"
+          type="password"
+          autoComplete="off"
+          autoFocus
+          required
+          value={key}
+          onChange={setKey}
+          hint="The root key, or one of your tenant. It is kept until this tab is closed."
+          wrong={isRefused ? 'This key is not valid: wrong, revoked or expired.' : undefined}
+        />
+        <Button submits kind="primary">
+          Sign in
+        </Button>
+      </form>
+    </Card>
+  );
+}
+
+const TENANTS_A_PAGE = 100;
+
+function TenantForm({ client, session }: { client: Client; session: Session }) {
+  const [name, setName] = useState('');
+  const tenants = useInfiniteQuery({
+    queryKey: ['tenants', session.apiKey],
+    queryFn: async ({ pageParam: cursor, signal }) =>
+      client.tenants.list({ limit: TENANTS_A_PAGE, cursor }, { signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextCursor,
+  });
+  const names = tenants.data?.pages.flatMap((page) => page.items.map((item) => item.tenant_id));
+  const matching = names?.filter((tenant) => tenant.includes(name.trim())) ?? [];
+  const choose = (tenant: string) => setSession({ ...session, tenant });
+  return (
+    <Card title="Which tenant?">
+      <form
+        className={styles.tenants}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() !== '') choose(name.trim());
+        }}
+      >
+        <TextField
+          label="Tenant"
+          value={name}
+          onChange={setName}
+          autoFocus
+          required
+          autoComplete="off"
+          hint="A name that is not listed yet is fine, too."
+        />
+        <Button submits kind="primary">
+          Open
+        </Button>
+      </form>
+      {tenants.error && <ErrorBox error={tenants.error} />}
+      <ul className={styles.tenants} aria-label="Tenants">
+        {matching.map((tenant) => (
+          <li key={tenant}>
+            <Button onClick={() => choose(tenant)}>{tenant}</Button>
+          </li>
+        ))}
+      </ul>
+      {tenants.hasNextPage && (
+        <Button isBusy={tenants.isFetchingNextPage} onClick={() => void tenants.fetchNextPage()}>
+          More tenants
+        </Button>
+      )}
+    </Card>
+  );
+}

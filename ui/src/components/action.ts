@@ -1,0 +1,39 @@
+/** Something that a person does on the server: runs it, tells of it, and has the page read again. */
+
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useToast } from './toasts.tsx';
+
+export interface Action<Input> {
+  readonly run: (input: Input) => void;
+  readonly isBusy: boolean;
+  /** Null before the first failure, and while it runs again. */
+  readonly error: unknown;
+  readonly reset: () => void;
+}
+
+/**
+ * @param act what is sent
+ * @param options.done what is told when it is done
+ * @param options.onDone what the page does then, such as closing a dialog
+ */
+export function useAction<Input, Result>(
+  act: (input: Input) => PromiseLike<Result>,
+  options: {
+    readonly done?: (result: Result, input: Input) => ReactNode;
+    readonly onDone?: (result: Result, input: Input) => void;
+  } = {},
+): Action<Input> {
+  const tell = useToast();
+  const queries = useQueryClient();
+  const mutation = useMutation({
+    mutationFn: async (input: Input) => act(input),
+    onSuccess: async (result, input) => {
+      if (options.done) tell(options.done(result, input));
+      options.onDone?.(result, input);
+      await queries.invalidateQueries();
+    },
+  });
+  const { mutate, isPending, error, reset } = mutation;
+  return { run: mutate, isBusy: isPending, error, reset };
+}

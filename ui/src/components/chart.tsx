@@ -1,0 +1,131 @@
+/** Lines over time, by uPlot: in the colours of the theme, and as a table for screen readers. */
+
+import { useEffect, useRef, useState } from 'react';
+import UPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import styles from './chart.module.css';
+
+export interface Line {
+  readonly name: string;
+  /** One value for each instant; null where there is none. */
+  readonly values: readonly (number | null)[];
+  /** A colour of the theme, such as `--ok`. */
+  readonly color: `--${string}`;
+  readonly isDashed?: boolean;
+}
+
+export interface ChartProps {
+  readonly label: string;
+  /** Milliseconds since the epoch, ascending. */
+  readonly instants: readonly number[];
+  readonly lines: readonly Line[];
+  readonly format: (value: number) => string;
+  readonly height?: number;
+}
+
+export default function Chart({ label, instants, lines, format, height = 180 }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<UPlot | undefined>(undefined);
+  const theme = useTheme();
+  // A plot is made anew when its lines are others; new values are handed to it.
+  const shape = JSON.stringify([lines.map(({ values: _, ...line }) => line), height, theme]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for what the plot is made of
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    const style = getComputedStyle(element);
+    const colorOf = (name: string) => resolve(element, style.getPropertyValue(name));
+    const axis = {
+      stroke: colorOf('--text-dim'),
+      grid: { stroke: colorOf('--line'), width: 1 },
+      ticks: { show: false },
+      font: `12px ${style.getPropertyValue('--font')}`,
+    };
+    const made = new UPlot(
+      {
+        width: element.clientWidth,
+        height,
+        cursor: { drag: { x: false, y: false } },
+        scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+        axes: [axis, { ...axis, size: 64, values: (_plot, ticks) => ticks.map(format) }],
+        series: [
+          {},
+          ...lines.map(({ name, color, isDashed }) => ({
+            label: name,
+            stroke: colorOf(color),
+            width: 2,
+            ...(isDashed && { dash: [6, 4] }),
+            points: { show: false },
+            value: (_plot: UPlot, value: number | null) => (value === null ? '–' : format(value)),
+          })),
+        ],
+      },
+      dataOf(instants, lines),
+      element,
+    );
+    plot.current = made;
+    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      plot.current = undefined;
+    };
+  }, [shape]);
+
+  useEffect(() => {
+    plot.current?.setData(dataOf(instants, lines));
+  }, [instants, lines]);
+
+  return (
+    <figure aria-label={label}>
+      <div ref={place} className={styles.chart} aria-hidden />
+      <figcaption className="hidden-text">
+        {lines.map(({ name, values }) => `${name}: ${latestOf(values, format)}. `)}
+      </figcaption>
+    </figure>
+  );
+}
+
+function latestOf(values: Line['values'], format: ChartProps['format']): string {
+  const last = values.findLast((value) => value !== null);
+  return last == null ? 'no values' : `last ${format(last)}`;
+}
+
+function dataOf(instants: readonly number[], lines: readonly Line[]): UPlot.AlignedData {
+  return [instants.map((ms) => ms / 1000), ...lines.map(({ values }) => [...values])];
+}
+
+/** A canvas knows no `light-dark()`: the browser says what it is here. */
+function resolve(element: HTMLElement, color: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = color;
+  element.append(probe);
+  const resolved = getComputedStyle(probe).color;
+  probe.remove();
+  return resolved;
+}
+
+/** Changes when the theme does. */
+function useTheme(): string {
+  const [theme, setTheme] = useState(readTheme);
+  useEffect(() => {
+    const update = () => setTheme(readTheme());
+    const media = matchMedia(DARK);
+    media.addEventListener('change', update);
+    const observer = new MutationObserver(update);
+    observer.observe(document.documentElement, { attributeFilter: ['style'] });
+    return () => {
+      media.removeEventListener('change', update);
+      observer.disconnect();
+    };
+  }, []);
+  return theme;
+}
+
+const DARK = '(prefers-color-scheme: dark)';
+
+function readTheme(): string {
+  return `${document.documentElement.style.colorScheme} ${matchMedia(DARK).matches}`;
+}

@@ -1,0 +1,76 @@
+/** An editor of JSON, by CodeMirror, that marks what is wrong where it stands. */
+
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
+import { json, jsonParseLinter } from '@codemirror/lang-json';
+import { bracketMatching, foldGutter, indentOnInput } from '@codemirror/language';
+import { type Diagnostic, linter, lintGutter, lintKeymap } from '@codemirror/lint';
+import { EditorState } from '@codemirror/state';
+import { EditorView, keymap, lineNumbers } from '@codemirror/view';
+import { useEffect, useRef } from 'react';
+import { editorTheme, shadowOf } from './editor-theme.ts';
+
+export interface EditorProps {
+  readonly label: string;
+  readonly value: string;
+  readonly isReadOnly?: boolean;
+  readonly onChange?: (value: string) => void;
+  /** What is wrong with a text that is JSON; asked a moment after typing. */
+  readonly check?: (text: string) => Promise<readonly Diagnostic[]>;
+}
+
+const CHECK_DELAY_MS = 400;
+
+/** Tab leaves the editor, as it leaves every other field. */
+export default function Editor({ label, value, isReadOnly, onChange, check }: EditorProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView | undefined>(undefined);
+  const latest = useRef({ onChange, check });
+  latest.current = { onChange, check };
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: later values are handed to the editor below
+  useEffect(() => {
+    if (place.current === null) return undefined;
+    const root = shadowOf(place.current);
+    const made = new EditorView({
+      parent: root,
+      root,
+      state: EditorState.create({
+        doc: value,
+        extensions: [
+          lineNumbers(),
+          foldGutter(),
+          history(),
+          bracketMatching(),
+          indentOnInput(),
+          json(),
+          lintGutter(),
+          linter(diagnose, { delay: CHECK_DELAY_MS }),
+          keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]),
+          EditorView.lineWrapping,
+          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorState.readOnly.of(isReadOnly ?? false),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
+          }),
+          editorTheme,
+        ],
+      }),
+    });
+    view.current = made;
+    return () => made.destroy();
+  }, [label, isReadOnly]);
+
+  async function diagnose(editor: EditorView): Promise<readonly Diagnostic[]> {
+    const broken = jsonParseLinter()(editor);
+    if (broken.length > 0) return broken;
+    return (await latest.current.check?.(editor.state.doc.toString())) ?? [];
+  }
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === undefined || editor.state.doc.toString() === value) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+  }, [value]);
+
+  return <div ref={place} />;
+}

@@ -1,0 +1,50 @@
+/** Says what failed, as the engine said it, with what its log knows it by. */
+
+import { EngineError } from 'durable-workflow-engine-client';
+import { TriangleAlert } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
+import styles from './error-box.module.css';
+
+export function ErrorBox(props: { readonly error: unknown; readonly onRetry?: () => void }) {
+  const { error, onRetry } = props;
+  const detail = detailOf(error);
+  return (
+    <div className={styles.box} role="alert">
+      <TriangleAlert size={18} aria-hidden />
+      <span className={styles.text}>{messageOf(error)}</span>
+      {onRetry ? <Button onClick={onRetry}>Try again</Button> : <span />}
+      {detail !== '' && <span className={styles.detail}>{detail}</span>}
+    </div>
+  );
+}
+
+export function messageOf(error: unknown): string {
+  if (error instanceof EngineError && error.code === 'CLIENT_UNREACHABLE') {
+    return 'The engine cannot be reached. This page goes on by itself when it is back.';
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+function detailOf(error: unknown): string {
+  if (!(error instanceof EngineError)) return '';
+  const { status, code, requestId } = error;
+  return [status > 0 && `${status} ${code}`, requestId && `request ${requestId}`]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+/** Where a list has nothing: why, and what to do next. */
+export function Empty(props: {
+  readonly title: string;
+  readonly icon?: ReactNode;
+  readonly children?: ReactNode;
+}) {
+  return (
+    <div className={styles.empty}>
+      {props.icon}
+      <h2>{props.title}</h2>
+      {props.children}
+    </div>
+  );
+}

@@ -1,0 +1,38 @@
+/** Parts that are large and not needed for the first paint: they are loaded when they are first shown. */
+
+import { type ComponentProps, lazy, Suspense } from 'react';
+import styles from './loaded.module.css';
+
+const LazyChart = lazy(() => import('./chart.tsx'));
+const LazyEditor = lazy(() => import('./editor.tsx'));
+const LazyTextDiff = lazy(() => import('./text-diff.tsx'));
+
+export function Chart(props: ComponentProps<typeof LazyChart>) {
+  return (
+    <Suspense fallback={<Place height={(props.height ?? 180) + 30} />}>
+      <LazyChart {...props} />
+    </Suspense>
+  );
+}
+
+/** For JSON, with what is wrong marked where it stands. */
+export function Editor(props: ComponentProps<typeof LazyEditor>) {
+  return (
+    <Suspense fallback={<Place height={320} />}>
+      <LazyEditor {...props} />
+    </Suspense>
+  );
+}
+
+/** Two texts, with what differs marked. */
+export function TextDiff(props: ComponentProps<typeof LazyTextDiff>) {
+  return (
+    <Suspense fallback={<Place height={320} />}>
+      <LazyTextDiff {...props} />
+    </Suspense>
+  );
+}
+
+export function Place({ height }: { readonly height: number }) {
+  return <div className={styles.place} style={{ minHeight: height }} aria-busy />;
+}

@@ -1,0 +1,113 @@
+/** The parts that every page is made of: its head, panels, facts and tabs. */
+
+import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { Link } from 'wouter';
+import styles from './page.module.css';
+
+interface PageProps {
+  readonly title: string;
+  /** What stands above the title: the way back. */
+  readonly trail?: readonly { readonly href: string; readonly label: string }[];
+  /** Beside the title, such as the state. */
+  readonly beside?: ReactNode;
+  /** Below the title, in a line. */
+  readonly about?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+/** A page begins with its title, which has the focus after a link led to it. */
+export function Page({ title, trail, beside, about, actions, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Durable workflow engine`;
+  }, [title]);
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, []);
+  return (
+    <div className={styles.page}>
+      <div className={styles.head}>
+        <div className={styles.title}>
+          {trail && (
+            <nav className={styles.trail} aria-label="Breadcrumb">
+              {trail.map(({ href, label }) => (
+                <span key={href}>
+                  <Link href={href}>{label}</Link> /
+                </span>
+              ))}
+            </nav>
+          )}
+          <h1 ref={heading} tabIndex={-1}>
+            {title} {beside}
+          </h1>
+          {about && <p className="dim">{about}</p>}
+        </div>
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+export function Panel(props: {
+  readonly title: string;
+  readonly actions?: ReactNode;
+  /** Lists and drawings reach to its edge. */
+  readonly isFlush?: boolean;
+  readonly children: ReactNode;
+}) {
+  const titleId = useId();
+  return (
+    <section className={styles.panel} aria-labelledby={titleId}>
+      <div className={styles.panelHead}>
+        <h2 id={titleId}>{props.title}</h2>
+        {props.actions}
+      </div>
+      <div className={props.isFlush ? styles.flush : styles.panelBody}>{props.children}</div>
+    </section>
+  );
+}
+
+export type Fact = readonly [name: string, value: ReactNode];
+
+/** Names and values, side by side as there is room. */
+export function Facts({ facts }: { readonly facts: readonly (Fact | false | undefined)[] }) {
+  return (
+    <dl className={styles.facts}>
+      {facts.map(
+        (fact) =>
+          fact && (
+            <div key={fact[0]}>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
+/** Parts of a page, each with an address of its own. */
+export function Tabs(props: {
+  readonly label: string;
+  readonly tabs: readonly { readonly href: string; readonly label: ReactNode }[];
+  /** The address of the one that is shown. */
+  readonly current: string;
+}) {
+  return (
+    <nav className={styles.tabs} aria-label={props.label}>
+      {props.tabs.map(({ href, label }) => (
+        <Link
+          key={href}
+          href={href}
+          className={styles.tab}
+          aria-current={href === props.current ? 'page' : undefined}
+        >
+          {label}
+        </Link>
+      ))}
+    </nav>
+  );
+}

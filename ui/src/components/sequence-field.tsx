@@ -1,0 +1,28 @@
+/** A field for the name of a sequence, with those that there are to choose from. */
+
+import { useId } from 'react';
+import { useSequences } from '../api/sequences.ts';
+import { FilterField, TextField } from './field.tsx';
+
+export function SequenceField(props: {
+  readonly value: string;
+  readonly onChange: (name: string) => void;
+  readonly wrong?: string | undefined;
+  /** Of a filter: nothing stands for all. */
+  readonly isFilter?: boolean;
+}) {
+  const listId = useId();
+  const names = new Set(useSequences()?.map(({ name }) => name));
+  const { isFilter = false, ...rest } = props;
+  const Control = isFilter ? FilterField : TextField;
+  return (
+    <>
+      <Control label="Sequence" list={listId} required={!isFilter} {...rest} />
+      <datalist id={listId}>
+        {[...names].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </>
+  );
+}

@@ -1,0 +1,127 @@
+/** The one table: columns are rows of a description, and each cell says on small screens what it is. */
+
+import type { ReactNode } from 'react';
+import { Button } from './button.tsx';
+import styles from './table.module.css';
+
+export interface Column<Row> {
+  readonly name: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** Numbers stand at the end. */
+  readonly isNumber?: boolean;
+}
+
+export interface Selection {
+  readonly ids: ReadonlySet<string>;
+  readonly change: (ids: ReadonlySet<string>) => void;
+}
+
+/**
+ * @param props.label what the table lists, for screen readers
+ * @param props.empty in place of the table where there are no rows
+ * @param props.selection of rows by their ids; absent: rows cannot be selected
+ */
+export function Table<Row>(props: {
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly idOf: (row: Row) => string;
+  readonly empty?: ReactNode;
+  readonly selection?: Selection | undefined;
+}) {
+  const { label, columns, rows, idOf, empty, selection } = props;
+  if (rows.length === 0 && empty) return empty;
+  return (
+    <div className={styles.frame}>
+      <table className={styles.table} aria-label={label} role="table">
+        <thead>
+          <tr>
+            {selection && <SelectAll ids={rows.map(idOf)} selection={selection} />}
+            {columns.map(({ name, isNumber }) => (
+              <th key={name} scope="col" className={isNumber ? styles.end : undefined}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const id = idOf(row);
+            return (
+              <tr key={id} role="row">
+                {selection && <SelectOne id={id} selection={selection} />}
+                {columns.map(({ name, cell, isNumber }) => (
+                  <td
+                    key={name}
+                    role="cell"
+                    data-label={name}
+                    className={isNumber ? styles.end : undefined}
+                  >
+                    <span>{cell(row)}</span>
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function SelectAll({ ids, selection }: { ids: readonly string[]; selection: Selection }) {
+  const isAll = ids.length > 0 && ids.every((id) => selection.ids.has(id));
+  return (
+    <th scope="col" className={styles.check}>
+      <input
+        type="checkbox"
+        aria-label="Select all rows of this page"
+        checked={isAll}
+        onChange={() => selection.change(new Set(isAll ? [] : ids))}
+      />
+    </th>
+  );
+}
+
+function SelectOne({ id, selection }: { id: string; selection: Selection }) {
+  const isSelected = selection.ids.has(id);
+  return (
+    <td className={styles.check} data-label="Select">
+      <input
+        type="checkbox"
+        aria-label={`Select ${id}`}
+        checked={isSelected}
+        onChange={() => {
+          const ids = new Set(selection.ids);
+          if (isSelected) ids.delete(id);
+          else ids.add(id);
+          selection.change(ids);
+        }}
+      />
+    </td>
+  );
+}
+
+/**
+ * Leads through a list that pages by cursor. The cursor lives in the address, so that Back is the page before.
+ * @param props.cursor of this page; absent on the first one
+ * @param props.next of the next page; absent on the last one
+ */
+export function Pager(props: {
+  readonly cursor: string | undefined;
+  readonly next: string | undefined;
+  readonly onPage: (cursor: string | undefined) => void;
+}) {
+  const { cursor, next, onPage } = props;
+  if (cursor === undefined && next === undefined) return null;
+  return (
+    <nav className={styles.pager} aria-label="Pages">
+      <Button disabled={cursor === undefined} onClick={() => onPage(undefined)}>
+        First page
+      </Button>
+      <Button disabled={next === undefined} onClick={() => onPage(next)}>
+        Next page
+      </Button>
+    </nav>
+  );
+}

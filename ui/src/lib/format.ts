@@ -1,0 +1,72 @@
+/** Numbers, instants and durations as people read them, in the language and zone of the viewer. Pure. */
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+const instant = new Intl.DateTimeFormat(undefined, {
+  dateStyle: 'medium',
+  timeStyle: 'long',
+});
+const count = new Intl.NumberFormat();
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
+
+/** Such as `5 min. ago` or `in 2 days`. */
+export function formatRelative(at: Date, now: number): string {
+  const ms = at.getTime() - now;
+  const size = Math.abs(ms);
+  if (size < 5 * SECOND) return 'now';
+  if (size < MINUTE) return relative.format(Math.trunc(ms / SECOND), 'second');
+  if (size < HOUR) return relative.format(Math.trunc(ms / MINUTE), 'minute');
+  if (size < DAY) return relative.format(Math.trunc(ms / HOUR), 'hour');
+  if (size < 60 * DAY) return relative.format(Math.trunc(ms / DAY), 'day');
+  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }).format(at);
+}
+
+/** With the zone, and with the exact instant behind it. */
+export function formatInstant(at: Date): string {
+  return `${instant.format(at)} (${at.toISOString()})`;
+}
+
+/** Such as `12 ms`, `3.4 s`, `5 m 20 s`, `2 h 5 m` or `3 d 4 h`. */
+export function formatDuration(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`;
+  if (ms < 10 * SECOND) return `${(Math.floor(ms / 100) / 10).toString()} s`;
+  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`;
+  if (ms < HOUR) return pair(ms, MINUTE, 'm', SECOND, 's');
+  if (ms < DAY) return pair(ms, HOUR, 'h', MINUTE, 'm');
+  return pair(ms, DAY, 'd', HOUR, 'h');
+}
+
+function pair(ms: number, large: number, largeName: string, small: number, smallName: string) {
+  const rest = Math.floor((ms % large) / small);
+  const head = `${Math.floor(ms / large)} ${largeName}`;
+  return rest === 0 ? head : `${head} ${rest} ${smallName}`;
+}
+
+export function formatCount(value: number): string {
+  return count.format(value);
+}
+
+/** Short, for tight places: `1.2K`. */
+export function formatCompact(value: number): string {
+  return compact.format(value);
+}
+
+export function formatPercent(share: number): string {
+  const percent = share * 100;
+  return `${percent > 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+}
+
+/** `1 instance`, `3 instances`. */
+export function countOf(value: number, one: string, many = `${one}s`): string {
+  return `${formatCount(value)} ${value === 1 ? one : many}`;
+}
+
+/** `customer_tier` as `Customer tier`. */
+export function wordsOf(name: string): string {
+  const words = name.replaceAll(/[_-]+/g, ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

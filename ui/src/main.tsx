@@ -1,0 +1,16 @@
+/** Where the dashboard begins in the browser. */
+
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { App } from './app/app.tsx';
+import { applyStoredTheme } from './app/theme.ts';
+import './styles/base.css';
+
+applyStoredTheme();
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no place for the dashboard');
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

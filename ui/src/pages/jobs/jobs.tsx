@@ -1,0 +1,77 @@
+/** Changes of many instances that go on in the background: how far they are, and how to end one. */
+
+import type { BulkJob, BulkJobState } from 'durable-workflow-engine-client';
+import { Layers } from 'lucide-react';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { formatCount, wordsOf } from '../../lib/format.ts';
+
+const TONES: Record<BulkJobState, Tone> = {
+  running: 'info',
+  cancelling: 'warn',
+  completed: 'ok',
+  cancelled: 'idle',
+  failed: 'danger',
+};
+
+const COLUMNS: readonly Column<BulkJob>[] = [
+  { name: 'Job', cell: ({ id }) => <ShortId id={id} /> },
+  { name: 'Change', cell: ({ operation }) => wordsOf(operation) },
+  {
+    name: 'State',
+    cell: ({ state, error }) => (
+      <>
+        <Badge tone={TONES[state]}>{state}</Badge> {error}
+      </>
+    ),
+  },
+  { name: 'Found', isNumber: true, cell: ({ matched }) => formatCount(matched) },
+  { name: 'Changed', isNumber: true, cell: ({ applied }) => formatCount(applied) },
+  { name: 'Left alone', isNumber: true, cell: ({ skipped }) => formatCount(skipped) },
+  { name: 'Refused', isNumber: true, cell: ({ failed }) => formatCount(failed) },
+  { name: 'Begun', cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+export default function Jobs() {
+  const { client, allowed } = useEngine();
+  const list = useList(['bulkJobs'], (page, options) => client.bulkJobs.list(page, options), {
+    live: true,
+  });
+  const cancel = useAction((id: string) => client.bulkJobs.cancel(id), {
+    done: () => 'The job ends. What it has changed stays changed.',
+  });
+  const end: Column<BulkJob> = {
+    name: 'Action',
+    cell: ({ id, state }) =>
+      state === 'running' && (
+        <Button isBusy={cancel.isBusy} onClick={() => cancel.run(id)}>
+          End
+        </Button>
+      ),
+  };
+  return (
+    <Page title="Bulk jobs" about="Changes of many instances that go on in the background.">
+      <Panel title="Jobs, newest first" isFlush>
+        <ListTable
+          list={list}
+          label="Bulk jobs"
+          columns={allowed.operate ? [...COLUMNS, end] : COLUMNS}
+          idOf={({ id }) => id}
+          empty={
+            <Empty title="No bulk jobs" icon={<Layers size={26} aria-hidden />}>
+              <p>A change of more instances than one request can carry goes on here as a job.</p>
+            </Empty>
+          }
+        />
+      </Panel>
+    </Page>
+  );
+}
