@@ -22,8 +22,8 @@ import {
 } from './common.js';
 import { Warnings } from './finding.js';
 import { BulkUpdated, InstanceRetried, PageQuery, SendSignal } from './instance.js';
+import { InstanceFilter } from './instance-filter.js';
 import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
-import { InstanceFilter } from './selection.js';
 import { strict } from './strict.js';
 
 /** Offsets of a bulk reschedule: a year either way. */

@@ -6,7 +6,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { NODE_STATES } from '../src/core/states.js';
-import { PASSES_QUERY } from './attempt.js';
+import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery } from './bulk-job.js';
 import {
   AnyJson,
@@ -36,8 +36,8 @@ import {
   withDefault,
 } from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
+import { InstanceFilter, SELECTION } from './instance-filter.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
-import { InstanceFilter, SELECTION } from './selection.js';
 import { strict } from './strict.js';
 
 export const BATCH_INSTANCES_MAX = 10_000;
@@ -180,14 +180,12 @@ export type PageQuery = Static<typeof PageQuery>;
 export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor });
 export type KeysetQuery = Static<typeof KeysetQuery>;
 
-/** All blocks of a definition have their node, some thousand at most; a page asks for a part of them. */
+/** All blocks of a definition have their node, 5,000 at most; a page asks for a part of them. */
 export const TreeQuery = Type.Object({
   block_id: Type.Optional(noted(Type.String(), 'This block and those inside of it.')),
   depth: Type.Optional(
     Type.Integer({ minimum: 0, description: 'How many levels below those that come first.' }),
   ),
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 export type TreeQuery = Static<typeof TreeQuery>;
 
@@ -207,7 +205,7 @@ const MaxBytes = Type.Optional(
 );
 
 export const OutputListQuery = Type.Object({
-  ...PASSES_QUERY,
+  ...BLOCK_QUERY,
   ...KeysetQuery.properties,
   max_bytes: MaxBytes,
 });
@@ -215,7 +213,7 @@ export type OutputListQuery = Static<typeof OutputListQuery>;
 
 export const TimelineQuery = strict(
   Type.Object({
-    ...PASSES_QUERY,
+    ...BLOCK_QUERY,
     cursor: Cursor,
     max_bytes: MaxBytes,
     offset: Offset,

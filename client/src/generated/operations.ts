@@ -405,7 +405,11 @@ export interface Operations {
      * Get the nodes of the execution tree. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
      */
-    tree(id: string, query?: InstancesTreeQuery, options?: CallOptions): List<TreeNode>;
+    tree(
+      id: string,
+      query?: InstancesTreeQuery,
+      options?: CallOptions,
+    ): Promise<readonly TreeNode[]>;
     /**
      * List block outputs, oldest first. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -1209,12 +1213,7 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.tree': {
-    method: 'GET',
-    path: '/instances/{id}/tree',
-    takes: 'query',
-    pages: 'offset',
-  },
+  'instances.tree': { method: 'GET', path: '/instances/{id}/tree', takes: 'query' },
   'instances.outputs': {
     method: 'GET',
     path: '/instances/{id}/outputs',

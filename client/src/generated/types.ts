@@ -2629,7 +2629,8 @@ export interface ReleaseDecision {
 export interface ReleasePoint {
   /** When the interval begins in which the instances were created. */
   readonly at: string;
-  readonly variant: 'baseline' | 'candidate';
+  /** baseline or candidate. */
+  readonly variant: string;
   readonly ended: number;
   readonly failed: number;
   readonly error_rate: number;
@@ -3906,10 +3907,6 @@ export interface InstancesTreeQuery {
   readonly block_id?: string | undefined;
   /** How many levels below those that come first. */
   readonly depth?: number | undefined;
-  /** How many to leave out. Default: 0. */
-  readonly offset?: number | undefined;
-  /** How many at most. */
-  readonly limit?: number | undefined;
 }
 
 /** What `instances.outputs` can be asked. */
@@ -3917,10 +3914,6 @@ export interface InstancesOutputsQuery {
   readonly block_id?: string | undefined;
   /** The counters of the loops around the block, as in 2.0. */
   readonly iteration?: string | undefined;
-  /** Of the outermost loop, counted from 0; at most 1000 at once. */
-  readonly iteration_from?: number | undefined;
-  /** Inclusive; without it the one in iteration_from. */
-  readonly iteration_to?: number | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
@@ -3948,10 +3941,6 @@ export interface InstancesTimelineQuery {
   readonly block_id?: string | undefined;
   /** The counters of the loops around the block, as in 2.0. */
   readonly iteration?: string | undefined;
-  /** Of the outermost loop, counted from 0; at most 1000 at once. */
-  readonly iteration_from?: number | undefined;
-  /** Inclusive; without it the one in iteration_from. */
-  readonly iteration_to?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
   readonly cursor?: string | undefined;
   /** The answer ends before it is longer, with at least one row, and says where to go on. */
@@ -3969,7 +3958,7 @@ export interface InstancesAttemptsQuery {
   readonly block_id?: string | undefined;
   /** The counters of the loops around the block, as in 2.0. */
   readonly iteration?: string | undefined;
-  /** Of the outermost loop, counted from 0; at most 1000 at once. */
+  /** With block_id: of its outermost loop, counted from 0; at most 1000 at once. */
   readonly iteration_from?: number | undefined;
   /** Inclusive; without it the one in iteration_from. */
   readonly iteration_to?: number | undefined;

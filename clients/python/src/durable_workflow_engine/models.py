@@ -401,13 +401,6 @@ RegisterRuntimeCapabilitiesTrust = Annotated[
     ],
     Open,
 ]
-ReleasePointVariant = Annotated[
-    Literal[
-        "baseline",
-        "candidate",
-    ],
-    Open,
-]
 ReleaseState = Annotated[
     Literal[
         "draft",
@@ -2664,7 +2657,8 @@ class ReleaseDecision(Model):
 class ReleasePoint(Model):
     at: datetime
     """When the interval begins in which the instances were created."""
-    variant: ReleasePointVariant
+    variant: str
+    """baseline or candidate."""
     ended: int
     failed: int
     error_rate: float

@@ -1,4 +1,4 @@
-/** By what instances are selected: the query of their lists, and the filter of changes of many. */
+/** By what instances are selected: the filters of their lists, and of changes of many (docs/reference/instances.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
