@@ -3,11 +3,12 @@
  * again that show what changed. However many changes come, queries are read at most once in a pace.
  */
 
-import { useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { useEngine } from './engine.tsx';
 
-export type LiveState = 'connecting' | 'live' | 'lost';
+/** `paced`: changes are for who may read all; others look again every few seconds. */
+export type LiveState = 'connecting' | 'live' | 'lost' | 'paced';
 
 /** What a query may say of itself in its `meta`. */
 export interface LiveMeta extends Record<string, unknown> {
@@ -22,6 +23,8 @@ declare module '@tanstack/react-query' {
 }
 
 const PACE_MS = 1000;
+/** Without news of changes. */
+const PACE_WITHOUT_NEWS_MS = 5000;
 
 const LiveContext = createContext<LiveState>('connecting');
 
@@ -30,11 +33,13 @@ export function useLiveState(): LiveState {
 }
 
 export function LiveProvider({ children }: { children: ReactNode }) {
-  const { client } = useEngine();
+  const { client, allowed } = useEngine();
   const queries = useQueryClient();
   const [state, setState] = useState<LiveState>('connecting');
+  const { readAll } = allowed;
 
   useEffect(() => {
+    if (!readAll) return lookAgain(queries);
     const ending = new AbortController();
     const changed = new Set<string>();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -76,7 +81,15 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       clearTimeout(timer);
       ending.abort();
     };
-  }, [client, queries]);
+  }, [client, queries, readAll]);
 
-  return <LiveContext value={state}>{children}</LiveContext>;
+  return <LiveContext value={readAll ? state : 'paced'}>{children}</LiveContext>;
+}
+
+function lookAgain(queries: QueryClient): () => void {
+  const timer = setInterval(() => {
+    if (document.hidden) return;
+    void queries.invalidateQueries({ predicate: ({ meta }) => meta?.live !== undefined });
+  }, PACE_WITHOUT_NEWS_MS);
+  return () => clearInterval(timer);
 }

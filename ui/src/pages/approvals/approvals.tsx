@@ -63,8 +63,8 @@ function NoApprovals() {
   return (
     <Empty title="Nobody is asked anything" icon={<UserCheck size={26} aria-hidden />}>
       <p>
-        A step with the handler <code>human_review</code> asks a person, and its question stands
-        here. <Link href="/sequences">To the sequences</Link>
+        A step with <code>wait_for_input</code> asks a person, and its question stands here.{' '}
+        <Link href="/sequences">To the sequences</Link>
       </p>
     </Empty>
   );
