@@ -18,9 +18,10 @@ import {
   optional,
   Timestamp,
   Uuid,
+  withDefault,
 } from './common.js';
 import { Warnings } from './finding.js';
-import { BulkUpdated, InstanceFilter, PageQuery, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceFilter, InstanceRetried, PageQuery, SendSignal } from './instance.js';
 import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
@@ -50,9 +51,26 @@ export type BlocksInjected = Static<typeof BlocksInjected>;
 
 const Signals = Type.Array(SendSignal, { maxItems: SIGNALS_MAX });
 
+/** How `context` is taken; merged are top-level members. */
+export const CONTEXT_MODES = ['merge', 'replace'] as const;
+
+const AMENDED_DATA = {
+  context: optional(noted(JsonObjectSchema, 'For context.data, before anything runs.')),
+  context_mode: optional(
+    withDefault(
+      oneOfWords(CONTEXT_MODES, 'merge: member by member; replace: in place of all data.'),
+      'merge',
+    ),
+  ),
+};
+
+/** `context` becomes part of the data in the unit that retries; a misspelt member would retry without it. */
+export const RetryInstance = strict(named('RetryInstance', AMENDED_DATA));
+export type RetryInstance = Static<typeof RetryInstance>;
+
 /** `context` is shallow-merged into context.data; signals take effect before the instance runs. */
 export const ResumeFrom = named('ResumeFrom', {
-  context: optional(JsonObjectSchema),
+  ...AMENDED_DATA,
   signals: optional(Signals),
 });
 export type ResumeFrom = Static<typeof ResumeFrom>;
@@ -71,7 +89,7 @@ export type BlockParams = Static<typeof BlockParams>;
 
 export const ForkInstance = named('ForkInstance', {
   from_block_id: Name,
-  context: optional(JsonObjectSchema),
+  ...AMENDED_DATA,
   dry_run: optional(Type.Boolean({ default: true })),
   signals: optional(Signals),
 });
@@ -252,6 +270,15 @@ export const EDIT_ROWS = {
     bodySize: 'large',
     definition: 'the body',
     replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.retry': {
+    ...actById,
+    path: '/instances/{id}/retry',
+    summary: 'Run a failed instance again from where it failed, with other data if it is given.',
+    body: RetryInstance,
+    bodySize: 'large',
+    isBodyOptional: true,
+    replies: { 200: InstanceRetried, ...refusals(400, 404, 409, 413) },
   },
   'instances.resumeFrom': {
     method: 'POST',

@@ -6,6 +6,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { NODE_STATES } from '../src/core/states.js';
+import { PASSES_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery } from './bulk-job.js';
 import {
   AnyJson,
@@ -160,6 +161,23 @@ const MetadataFilter = Type.Unsafe<Record<string, string>>({
 /** Nothing has an empty name: it is a value that the caller lacks, and must not select everything. */
 const SelectedText = Type.String({ minLength: 1 });
 
+/** As many as a person selects on pages. */
+export const IDS_MAX = 1_000;
+/** What steps can wait for, and instances be looked for by. */
+export const OPEN_WAITS = [
+  'task',
+  'handler',
+  'approval',
+  'sleep',
+  'delay',
+  'retry',
+  'child',
+  'rate_limit',
+  'event',
+  'slot',
+] as const;
+export type OpenWait = (typeof OPEN_WAITS)[number];
+
 /**
  * By what instances are selected, in lists and by actions on many; all that is given must hold. In the
  * query of a list, no value means no filter.
@@ -170,6 +188,17 @@ const SELECTION = {
   sequence_id: Uuid,
   sequence_name: noted(SelectedText, 'Every version of the sequences with this name.'),
   sequence: noted(SelectedText, 'The same.'),
+  sequence_version: noted(Type.Integer(), 'Of its sequence.'),
+  parent_instance_id: noted(Uuid, 'Those that this instance started.'),
+  ids: Type.Array(Uuid, {
+    minItems: 1,
+    maxItems: IDS_MAX,
+    description: `These and no others, at most ${IDS_MAX}.`,
+  }),
+  waiting_for: oneOfWords(
+    OPEN_WAITS,
+    'Those with a step that waits for it: see /instances/{id}/explain.',
+  ),
   ...CREATED_BETWEEN,
   updated_after: noted(Timestamp, 'Exclusive.'),
   updated_before: noted(Timestamp, 'Exclusive.'),
@@ -212,14 +241,44 @@ export type PageQuery = Static<typeof PageQuery>;
 export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor });
 export type KeysetQuery = Static<typeof KeysetQuery>;
 
+/** All blocks of a definition have their node, some thousand at most; a page asks for a part of them. */
+export const TreeQuery = Type.Object({
+  block_id: Type.Optional(noted(Type.String(), 'This block and those inside of it.')),
+  depth: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'How many levels below those that come first.' }),
+  ),
+  offset: Offset,
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+});
+export type TreeQuery = Static<typeof TreeQuery>;
+
 export const ChildListQuery = Type.Object({
   ...KeysetQuery.properties,
   state: Type.Optional(Type.Array(InstanceStateWord)),
 });
 export type ChildListQuery = Static<typeof ChildListQuery>;
 
+/** Outputs may be large: a page that a person looks at should not be. */
+const MaxBytes = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    description:
+      'The answer ends before it is longer, with at least one row, and says where to go on.',
+  }),
+);
+
+export const OutputListQuery = Type.Object({
+  ...PASSES_QUERY,
+  ...KeysetQuery.properties,
+  max_bytes: MaxBytes,
+});
+export type OutputListQuery = Static<typeof OutputListQuery>;
+
 export const TimelineQuery = strict(
   Type.Object({
+    ...PASSES_QUERY,
+    cursor: Cursor,
+    max_bytes: MaxBytes,
     offset: Offset,
     limit: Limit(200, LIST_LIMIT_MAX, 1),
     include_outputs: Type.Boolean({ default: true }),
@@ -343,6 +402,9 @@ export const InstanceRetried = named('InstanceRetried', {
 });
 export type InstanceRetried = Static<typeof InstanceRetried>;
 
+/** Absent outside of loops. */
+const Iteration = noted(Type.String(), 'The counters of the loops around it, as in 2.0.');
+
 /** `output_size` is in bytes of compact JSON (docs/reference/instances.md). */
 export const BlockOutput = named('BlockOutput', 'What a block left. attempt counts from 0.', {
   id: Uuid,
@@ -352,6 +414,7 @@ export const BlockOutput = named('BlockOutput', 'What a block left. attempt coun
   output_ref: orNull(Type.String()),
   output_size: Type.Integer(),
   attempt: Type.Integer(),
+  iteration: Type.Optional(Iteration),
   created_at: Timestamp,
 });
 export type BlockOutput = Static<typeof BlockOutput>;
@@ -377,6 +440,14 @@ export const TreeNode = named('TreeNode', {
   started_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),
   items: Type.Optional(ItemCounts),
+  iteration: Type.Optional(
+    Type.Integer({ description: 'Of a loop that is open: the pass that it is at, from 0.' }),
+  ),
+  output_count: Type.Optional(
+    Type.Integer({
+      description: 'Of a block in loops: the rows that it has left, over all passes.',
+    }),
+  ),
 });
 export type TreeNode = Static<typeof TreeNode>;
 
@@ -405,6 +476,7 @@ export type StateTransition = Static<typeof StateTransition>;
 export const TimelineEntry = Type.Object({
   block_id: Type.String(),
   attempt: Type.Integer(),
+  iteration: Type.Optional(Iteration),
   completed_at: Timestamp,
   output: Type.Optional(AnyJson),
   output_ref: Type.Optional(orNull(Type.String())),
@@ -515,24 +587,19 @@ export const INSTANCE_ROWS = {
     query: SignalListQuery,
     replies: { 200: listOf(StoredSignal), ...refusals(400, 404) },
   },
-  'instances.retry': {
-    ...actById,
-    path: '/instances/{id}/retry',
-    summary: 'Run a failed instance again from where it failed.',
-    replies: { 200: InstanceRetried, ...refusals(400, 404, 409) },
-  },
   'instances.tree': {
     method: 'GET',
     path: '/instances/{id}/tree',
     summary: 'Get the nodes of the execution tree.',
     ...byId,
+    query: TreeQuery,
     replies: { 200: listOf(TreeNode), ...refusals(400, 404) },
   },
   'instances.outputs': {
     ...readById,
     path: '/instances/{id}/outputs',
     summary: 'List block outputs, oldest first.',
-    query: KeysetQuery,
+    query: OutputListQuery,
     replies: { 200: listOf(BlockOutput), ...refusals(400, 404) },
   },
   'instances.children': {

@@ -7,6 +7,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
 import { APPROVAL_ROWS } from './approval.js';
+import { ATTEMPT_ROWS } from './attempt.js';
 import { BULK_JOB_ROWS } from './bulk-job.js';
 import { CHANGE_ROWS } from './change.js';
 import { CREDENTIAL_ROWS } from './credential.js';
@@ -40,6 +41,7 @@ const ROWS = {
   ...SYSTEM_ROWS,
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
+  ...ATTEMPT_ROWS,
   ...EXPLANATION_ROWS,
   ...APPROVAL_ROWS,
   ...EDIT_ROWS,

@@ -4,7 +4,7 @@
  */
 
 import { toUnixMs } from '../../schema/common.js';
-import { treeOf } from '../../src/core/evaluator.js';
+import { partOf, treeOf } from '../../src/core/evaluator.js';
 import { hasHooks, isOfHooks } from '../../src/core/hooks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
@@ -18,6 +18,7 @@ import { advance, advanceTry, checkContextSize, continueAfter } from './advance.
 import * as answers from './answers.js';
 import { eventArrived } from './arrivals.js';
 import { type Change, concerns } from './change-many.js';
+import { amendedData } from './edits.js';
 import * as kin from './kin.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
@@ -75,8 +76,7 @@ const HANDLERS: {
   ) => Came;
 } = {
   get,
-  tree: ({ plan, record: { snapshot, id } }, turn, { request }) =>
-    answer(turn, request, JSON.stringify(treeOf(plan, snapshot.execution, id))),
+  tree,
   look: ({ record }, turn, { request, version }) => {
     const { state } = record.snapshot;
     answer(turn, request, JSON.stringify({ state, failure: failureOf(record), version }));
@@ -131,6 +131,16 @@ export function knownRecord({ record, env }: LiveInstance): Required<KnownRecord
   const { id: instance } = record;
   const stamp = env.versions?.stampOf(instance) ?? Number.NaN;
   return { instance, stamp, text: JSON.stringify(wireInstance(record)) };
+}
+
+function tree(
+  { plan, record: { snapshot, id } }: LiveInstance,
+  turn: Turn,
+  { request, part = { offset: 0 } }: MessageOf<'tree'>,
+): undefined {
+  const nodes = partOf(treeOf(plan, snapshot.execution, id), part);
+  if (nodes === undefined) throw notFound(`block ${part.block_id} of instance ${id}`);
+  return answer(turn, request, JSON.stringify(nodes));
 }
 
 function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
@@ -269,15 +279,22 @@ function patchContext(
   return 'touched';
 }
 
-function retry(actor: LiveInstance, turn: Turn, { request }: MessageOf<'retry'>): Progress {
-  if (actor.record.snapshot.state !== 'failed') {
+function retry(actor: LiveInstance, turn: Turn, { request, body }: MessageOf<'retry'>): Progress {
+  const { record } = actor;
+  const { snapshot } = record;
+  if (snapshot.state !== 'failed') {
     throw new EngineError(
       'ENG_INVALID_TRANSITION',
-      `invalid argument: only a failed instance can be retried, this one is ${actor.record.snapshot.state}`,
+      `invalid argument: only a failed instance can be retried, this one is ${snapshot.state}`,
     );
   }
+  if (body.context != null) {
+    const data = amendedData(snapshot.data, body);
+    checkContextSize(actor, data, snapshot.config, record.context_audit);
+    snapshot.data = data;
+  }
   const progress = moveTo(actor, turn, 'scheduled', null);
-  turn.reply(request, 200, `{"id":"${actor.record.id}","state":"scheduled"}`);
+  turn.reply(request, 200, `{"id":"${record.id}","state":"scheduled"}`);
   return progress;
 }
 

@@ -195,7 +195,8 @@ export function topLevelBlock(plan: Plan, blockId: string): PlanNode {
 }
 
 /**
- * context.data with what the caller gives: the context first, then what signals of the list merge.
+ * context.data with what the caller gives: the context first, which may replace it, then what signals of the
+ * list merge.
  *
  * @throws EngineError 400 when a signal comes behind one that ends the instance
  */
@@ -213,9 +214,10 @@ export function amendedData(data: JsonObject, amendments: Amendments): JsonObjec
     value !== undefined && isJsonObject(value as JsonValue);
   const given = [context, ...merges].filter(isGiven);
   // Pairs, not assignments: the names are the caller's.
-  return given.length === 0
-    ? data
-    : Object.fromEntries([data, ...given].flatMap((values) => Object.entries(values)));
+  const isReplaced = amendments.context_mode === 'replace' && context != null;
+  if (given.length === 0) return data;
+  const values = isReplaced ? given : [data, ...given];
+  return Object.fromEntries(values.flatMap((members) => Object.entries(members)));
 }
 
 /**

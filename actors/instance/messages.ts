@@ -3,7 +3,7 @@
  * through it; the others are the engine's own, and hints among them may be dropped.
  */
 
-import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { GateAnswer } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { ChildEnd, ChildStart, StepTry } from '../../src/core/progress.js';
@@ -28,6 +28,8 @@ export type GivenAnswer = Omit<GateAnswer, 'more'>;
 /** The request of a route, as it came. */
 interface Called<Kind extends string, Id extends ShardRouteId> extends Call<BodyOf<Id>> {
   readonly kind: Kind;
+  /** Of a tree: what is asked for of it. */
+  readonly part?: Id extends 'instances.tree' ? QueryOf<Id> : never;
 }
 
 type CalledBy<Id> = Id extends InstanceRouteId & `instances.${infer Kind}`

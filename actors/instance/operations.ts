@@ -1,6 +1,6 @@
 /** The operations on instances and on their tasks. */
 
-import { type BodyOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
+import { type BodyOf, type QueryOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import type { TaskResult } from '../../schema/worker.js';
 import { routeOf } from '../../src/core/ids.js';
 import type { EngineError } from '../../src/errors.js';
@@ -112,6 +112,15 @@ export const INSTANCE_OPERATIONS = {
   },
   'instances.createBatch': { serve: ({ creations }, call) => creations.createBatch(call) },
   ...rowsOf<InstanceRouteId>('instances.', told),
+  'instances.tree': {
+    isRead: true,
+    serve: ({ instances }, call, part) =>
+      instances.tell(call.target, {
+        kind: 'tree',
+        ...call,
+        part: part as QueryOf<'instances.tree'>,
+      }),
+  },
   'sequences.migrateInstance': {
     leadsTo: ({ instance_id }) => routeOf(instance_id),
     serve: ({ instances }, call) =>

@@ -19,7 +19,7 @@ export const INSTANCE_COLUMNS = columnsBut(
 );
 export const TASK_COLUMNS = columnsBut('worker_tasks', 'ownership_epoch');
 /** Of an output as it is shown. */
-export const OUTPUT_COLUMNS = columnsBut('block_outputs', 'iteration', 'try', 'effect');
+export const OUTPUT_COLUMNS = columnsBut('block_outputs', 'try', 'effect');
 export const WEBHOOK_COLUMNS = columnsBut('webhook_outbox');
 
 export interface InstanceRow

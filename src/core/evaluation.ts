@@ -513,7 +513,9 @@ export class Evaluation {
   }
 
   noteRetry(node: StepNode, attempt: number, message: string): void {
-    const details = { attempt, message: clip(message, FAILURE_MESSAGE_MAX) };
+    const iteration = this.iterationOf(node);
+    const place = iteration === '' ? {} : { iteration };
+    const details = { attempt, ...place, message: clip(message, FAILURE_MESSAGE_MAX) };
     this.audit.push({ eventType: 'step_retried', blockId: node.id, details });
   }
 

@@ -58,7 +58,7 @@ export type {
   StepTry,
   Withdrawal,
 } from './progress.js';
-export { type TreeNode, treeOf } from './tree.js';
+export { partOf, type TreeNode, type TreePart, treeOf } from './tree.js';
 
 /** What taking in an event came to: `run`: go on as far as possible; `settle`: what is open tells the state; `set`: that is set. */
 type Taken = 'run' | 'settle' | 'set' | 'stale';

@@ -3,7 +3,14 @@
  * nodes that were reached only; what the others are follows from what is around them.
  */
 
-import type { DoneCode, Execution, ForEachRecord, OpenRecord, StepRecord } from './execution.js';
+import type {
+  DoneCode,
+  Execution,
+  ForEachRecord,
+  LoopRecord,
+  OpenRecord,
+  StepRecord,
+} from './execution.js';
 import { hashedUuid } from './ids.js';
 import { recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
@@ -26,6 +33,18 @@ export interface TreeNode {
   completed_at: string | null;
   /** Of a for_each that is open. */
   items?: ItemCounts;
+  /** Of a loop that is open: its pass, counted from 0. */
+  iteration?: number;
+  /** Of a block in loops: rows of outputs that it has left over all passes. */
+  output_count?: number;
+}
+
+/** What is asked for of a tree; `depth` counts the levels below the first ones. */
+export interface TreePart {
+  readonly block_id?: string | undefined;
+  readonly depth?: number | undefined;
+  readonly offset?: number;
+  readonly limit?: number | undefined;
 }
 
 /** How far a for_each has come. */
@@ -65,8 +84,35 @@ export function treeOf(plan: Plan, execution: Execution, instanceId: string): Tr
       ...times(from, execution),
     };
     const items = node.kind.repeats === 'items' ? itemCounts(execution.o[from.index]) : undefined;
-    return [items === undefined ? shown : { ...shown, items }];
+    if (items !== undefined) shown.items = items;
+    const pass = node.kind.repeats === 'passes' ? execution.o[from.index] : undefined;
+    if (pass !== undefined) shown.iteration = (pass as LoopRecord).i;
+    const count = execution.c?.[node.index];
+    if (count !== undefined) shown.output_count = count;
+    return [shown];
   });
+}
+
+/**
+ * A part of the tree, in its order.
+ *
+ * @returns undefined when there is no such block
+ */
+export function partOf(
+  tree: readonly TreeNode[],
+  { block_id, depth = Number.POSITIVE_INFINITY, offset = 0, limit }: TreePart,
+): TreeNode[] | undefined {
+  const top = tree.find((node) => node.block_id === block_id);
+  if (block_id !== undefined && top === undefined) return undefined;
+  const levels = new Map<string, number>();
+  const part = tree.filter(({ id, parent_id }) => {
+    const above = parent_id === null ? undefined : levels.get(parent_id);
+    const isFirst = top === undefined ? parent_id === null : id === top.id;
+    const level = isFirst ? 0 : above === undefined ? undefined : above + 1;
+    if (level !== undefined) levels.set(id, level);
+    return level !== undefined && level <= depth;
+  });
+  return part.slice(offset, limit === undefined ? undefined : offset + limit);
 }
 
 function hasOneList(parent: PlanNode | undefined): boolean {

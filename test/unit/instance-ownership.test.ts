@@ -172,7 +172,7 @@ test('a fence keeps out everything but reads, its replyTo, its timer and grants'
 
 test('another tenant is not told that there is a fence', async () => {
   const actor = await fencedActor([work('a')]);
-  const message = { kind: 'retry', ...CALL, tenant: 'another', body: undefined } as const;
+  const message = { kind: 'retry', ...CALL, tenant: 'another', body: {} } as const;
   assert.equal(fenced(actor, message), undefined);
   const [effect] = told(actor, message).effects;
   assert.ok(effect?.kind === 'error' && effect.error.status === 404);

@@ -20,6 +20,7 @@ export type Filters<Member extends string> = { readonly [M in Member]: Filter };
 /** What a member may hold. Nothing, '' and an empty list leave the list as it is. */
 type Wanted =
   | string
+  | number
   | boolean
   | readonly string[]
   | Readonly<Record<string, string>>

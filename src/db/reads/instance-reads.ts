@@ -8,6 +8,8 @@
  * may read much, and have a time limit.
  */
 
+import type { OpenWait } from '../../../schema/instance.js';
+import type { StepPhase } from '../../core/execution.js';
 import type { InstanceState } from '../../core/states.js';
 import { selected } from '../tables.js';
 import { type Filter, filtersOf, type Narrowing, timeFilters } from './filters.js';
@@ -37,6 +39,40 @@ export const SEQUENCE_NAME: Filter = {
     `and s.name = ${name})`,
 };
 
+const SEQUENCE_VERSION: Filter = {
+  column: 'i.sequence_id',
+  type: 'integer',
+  holds: (sequence, version) =>
+    `exists (select from sequences s where s.id = ${sequence} and s.version = ${version})`,
+};
+
+const IDS: Filter = { column: 'i.id', type: 'uuid' };
+
+/** The phases of open steps that stand for each of them (`StepPhase`). */
+const WAITING_PHASES: Readonly<Record<Exclude<OpenWait, 'slot'>, readonly StepPhase[]>> = {
+  task: ['task'],
+  handler: ['run'],
+  approval: ['gate'],
+  sleep: ['sleep'],
+  delay: ['delay'],
+  retry: ['backoff'],
+  child: ['child'],
+  rate_limit: ['asking', 'limited'],
+  event: ['event'],
+};
+const PHASES = JSON.stringify(WAITING_PHASES);
+
+/** Those that wait for it now, by what is stored of their open steps; of ended ones nothing is looked into. */
+const WAITING_FOR: Filter = {
+  column: 'i.execution',
+  type: 'text',
+  holds: (execution, wait) =>
+    "(i.state in ('scheduled', 'running', 'waiting') and case " +
+    `when ${wait} = 'slot' then ${execution} ->> 'w' = '1' else ` +
+    `exists (select from json_each(${execution} -> 'o') o where ` +
+    `jsonb_exists('${PHASES}'::jsonb -> ${wait}, o.value ->> 'p')) end)`,
+};
+
 /** Those that failed for a reason that says so, in any case. */
 const FAILURE: Filter = {
   column: 'i.failure',
@@ -51,9 +87,16 @@ const UPDATED = timeFilters('instances', 'updated_at', 'i');
 
 /** By what lists of instances, and changes of many, can be narrowed. */
 const FILTERS = {
-  ...filtersOf('instances', ['tenant_id', 'namespace', 'sequence_id', 'state', 'metadata'], 'i'),
+  ...filtersOf(
+    'instances',
+    ['tenant_id', 'namespace', 'sequence_id', 'parent_instance_id', 'state', 'metadata'],
+    'i',
+  ),
   sequence_name: SEQUENCE_NAME,
   sequence: SEQUENCE_NAME,
+  sequence_version: SEQUENCE_VERSION,
+  ids: IDS,
+  waiting_for: WAITING_FOR,
   created_after: CREATED.after,
   created_before: CREATED.before,
   updated_after: UPDATED.after,
@@ -75,7 +118,8 @@ const INSTANCES = {
 const INSTANCE_WALK = {
   table: 'instances i',
   alias: 'i',
-  along: ['sequence_id', 'tenant_id'],
+  along: ['parent_instance_id', 'sequence_id', 'tenant_id'],
+  found: ['ids'],
   within: ['created_after', 'created_before'],
 } as const;
 
@@ -106,6 +150,7 @@ export const deadLetterList = list({
     table: 'dead_letters d',
     alias: 'd',
     along: ['tenant_id'],
+    found: ['ids'],
     within: ['created_after', 'created_before'],
     // Each by its key, whatever the planner thinks of so many: a list reads no more than it walks.
     join: 'left join lateral (select * from instances where id = d.instance_id offset 0) i on true',

@@ -40,6 +40,8 @@ interface Walk<By extends string> {
   readonly alias: string;
   /** Each has an index of its own: the first that is asked for is walked. */
   readonly along: readonly By[];
+  /** Those that leave so few rows that these are found, not walked. */
+  readonly found?: readonly By[];
   /** Without any of them the index of all rows is walked. Absent: there is none, and nothing is. */
   readonly isOfAll?: true;
   /** What holds of every row in the indexes. */
@@ -95,6 +97,7 @@ function walkOf<Row, Of extends string, By extends string>(
   if (walk === undefined || by === undefined || typeof order === 'string') return undefined;
   const { table, alias, join = '' } = walk;
   const narrowing: Narrowing<By> = asked;
+  if (walk.found?.some((member) => isAsked(narrowing[member]))) return undefined;
   const along = walk.along.find((member) => isAsked(narrowing[member]));
   if (along === undefined && walk.isOfAll === undefined) return undefined;
   const served = new Set<By>(along === undefined ? walk.within : [along, ...walk.within]);

@@ -1,7 +1,6 @@
 /**
- * What the blocks of an instance gave, oldest first, and the timeline made of it. Reads only. Rows are
- * fetched by the primary key of their table and sorted, all of one instance: an index in their order
- * would cost every step a second insert.
+ * What the blocks of an instance gave, oldest first, and the timeline made of it. Reads only. Pages walk
+ * `block_outputs_by_time` in its order (docs/decisions/0141-history-in-the-order-of-time.md).
  */
 
 import { type ListedOutput, OUTPUT_COLUMNS } from '../../../actors/runtime/rows.js';
@@ -12,13 +11,16 @@ import { instanceById } from './instance-reads.js';
 import { list } from './list.js';
 import { rowOf, TRY_LATER } from './lookup.js';
 import { orderBy } from './order.js';
-import { Conditions, type Place } from './query.js';
+import { type AskedPasses, passesOf, passFilters } from './pass-filters.js';
+import { Conditions, type PageBounds, type Place } from './query.js';
 import type { PageRequest, Reader } from './reader.js';
-import { contextText, type InstanceWireRow, outputText } from './wire.js';
+import { contextText, type InstanceWireRow, iterationText, outputText } from './wire.js';
 
-export interface TimelineOptions {
+export interface TimelineOptions extends AskedPasses {
   readonly offset: number;
   readonly limit: number;
+  readonly cursor?: string | undefined;
+  readonly max_bytes?: number | undefined;
   /** False leaves out the payloads: outputs and the context. */
   readonly include_outputs: boolean;
 }
@@ -31,16 +33,31 @@ const EVERYTHING = {
   columns: selected(OUTPUT_COLUMNS),
   from: 'block_outputs',
   of: filtersOf('block_outputs', ['instance_id']),
+  by: passFilters('block_outputs'),
   order: orderBy('block_outputs', ['created_at', 'id']),
-  cheaper: 'ask for a smaller offset and limit',
+  cheaper: 'go on by the cursor of a page, or ask for one block',
 };
 
-/** `BlockOutput` records without notes on unfinished tries (docs/reference/instances.md). */
-export const outputList = list({
+const shownOutputs = list({
   ...EVERYTHING,
   always: "(output_ref is null or output_ref not in ('__in_progress__', '__retry__'))",
   toText: outputText,
 });
+
+/** A part of what an instance left. */
+export interface OutputsAsked extends AskedPasses, Partial<PageBounds> {
+  readonly instance_id: string;
+  readonly max_bytes?: number | undefined;
+}
+
+/** `BlockOutput` records without notes on unfinished tries (docs/reference/instances.md). */
+export function outputList(asked: OutputsAsked): PageRequest<ListedOutput> {
+  return { ...shownOutputs({ ...asked, ...passesOf(asked) }), ...bytesOf(asked) };
+}
+
+function bytesOf({ max_bytes: bytesMax }: Pick<OutputsAsked, 'max_bytes'>) {
+  return bytesMax === undefined ? {} : { bytesMax };
+}
 
 /**
  * `BlockOutput` records after a row, all kinds of them. The units of an instance are committed in
@@ -80,23 +97,31 @@ const bareEntryList = list({
   toText: (row: ListedOutput) => entryText(row, ''),
 });
 
-/** `Timeline`. @throws EngineError 404 when the tenant ('' is any) has no such instance */
+export interface TimelinePage {
+  /** `Timeline`. */
+  readonly text: string;
+  /** The place behind the last entry; undefined: there are no more. */
+  readonly cursor: string | undefined;
+}
+
+/** @throws EngineError 404 when the tenant ('' is any) has no such instance */
 export async function timelineText(
   reads: Reader,
   id: string,
   tenant: string,
-  { offset, limit, include_outputs: hasOutputs }: TimelineOptions,
-): Promise<string> {
+  { offset, limit, include_outputs: hasOutputs, ...options }: TimelineOptions,
+): Promise<TimelinePage> {
   const row = await rowOf(reads, instanceById, 'instance', id, tenant);
   // One more than asked shows whether there are more.
-  const asked = { instance_id: id, offset, limit: limit + 1 };
+  const { cursor } = options;
+  const asked = { ...passesOf(options), instance_id: id, cursor, offset, limit: limit + 1 };
   const request = hasOutputs ? entryList(asked) : bareEntryList(asked);
-  const entries = await reads.page({ ...request, rowsMax: limit });
+  const entries = await reads.page({ ...request, ...bytesOf(options), rowsMax: limit });
   const transitions = await reads.page(transitionList(id));
-  return (
+  const text =
     `{"instance":${headText(row, hasOutputs)},"state_transitions":${transitions.text}` +
-    `,"entries":${entries.text},"offset":${offset},"limit":${limit},"has_more":${entries.isCut}}`
-  );
+    `,"entries":${entries.text},"offset":${offset},"limit":${limit},"has_more":${entries.isCut}}`;
+  return { text, cursor: entries.isCut ? entries.cursor : undefined };
 }
 
 function headText(row: InstanceWireRow, hasContext: boolean): string {
@@ -110,7 +135,7 @@ function headText(row: InstanceWireRow, hasContext: boolean): string {
 /** A row whose reference is a mark of the engine is no output of a block. */
 function entryText(row: ListedOutput, output: string): string {
   return (
-    `{"block_id":${JSON.stringify(row.block_id)},"attempt":${row.attempt}` +
+    `{"block_id":${JSON.stringify(row.block_id)},"attempt":${row.attempt}${iterationText(row)}` +
     `,"completed_at":"${row.created_at}"${output}` +
     (row.output_ref === null ? '' : `,"output_ref":${JSON.stringify(row.output_ref)}`) +
     `,"is_sentinel":${row.output_ref?.startsWith('__') === true}}`

@@ -7,6 +7,7 @@
 
 import { priorityLabel } from '../../../actors/instance/record.js';
 import type { ListedOutput } from '../../../actors/runtime/rows.js';
+import { NOTE_MARK } from '../../core/progress.js';
 import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
 
 /** The evaluator's snapshot is the actor's alone. */
@@ -105,9 +106,15 @@ export function outputText(row: ListedOutput): string {
   return (
     `{"id":"${row.id}","instance_id":"${row.instance_id}","block_id":${quote(row.block_id)}` +
     `,"output":${row.output},"output_ref":${quote(row.output_ref)}` +
-    `,"output_size":${row.output_size},"attempt":${row.attempt}` +
+    `,"output_size":${row.output_size},"attempt":${row.attempt}${iterationText(row)}` +
     `,"created_at":"${row.created_at}"}`
   );
+}
+
+/** Of what a block in a loop left; a note of such a block has a mark behind it. */
+export function iterationText({ iteration }: Pick<ListedOutput, 'iteration'>): string {
+  const [place] = iteration.split(NOTE_MARK);
+  return place === '' ? '' : `,"iteration":${JSON.stringify(place)}`;
 }
 
 /** `Checkpoint`: data of null is the JSON value null. */

@@ -13,6 +13,7 @@ import { rowOf } from '../../db/reads/lookup.js';
 import { checkpointList, lineList } from '../../db/reads/note-reads.js';
 import { outputList, timelineText } from '../../db/reads/output-reads.js';
 import { notFound } from '../../errors.js';
+import { instanceAttempts } from './attempts.js';
 import {
   type CallById,
   type FrontDeps,
@@ -59,7 +60,9 @@ const audit: Operation<'instances.audit'> = async (deps, call) => {
 
 const timeline: Operation<'instances.timeline'> = async (deps, call) => {
   const { params, tenant, query } = call;
-  return jsonReply(await timelineText(deps.reads, params.id, tenant, query));
+  const { text, cursor } = await timelineText(deps.reads, params.id, tenant, query);
+  const reply = jsonReply(text);
+  return cursor === undefined ? reply : { ...reply, headers: [['x-next-cursor', cursor]] };
 };
 
 const logs: Operation<'instances.logs'> = async (deps, call) => {
@@ -90,6 +93,7 @@ export const instanceOperations = {
   'instances.children': children,
   'instances.audit': audit,
   'instances.timeline': timeline,
+  'instances.attempts': instanceAttempts,
   'instances.logs': logs,
   'instances.checkpoints': checkpoints,
   'instances.latestCheckpoint': latestCheckpoint,

@@ -1,0 +1,44 @@
+/** `GET /instances/{id}/attempts`: what tells steps of the process from those of workers is the definition. */
+
+import type { Block } from '../../../schema/blocks.js';
+import { type BuiltinName, isBuiltin } from '../../../schema/handlers.js';
+import { treeOf } from '../../core/releases/block-tree.js';
+import { attemptList, instanceBlocks, type KnownSteps } from '../../db/reads/attempt-reads.js';
+import { rowOf } from '../../db/reads/lookup.js';
+import { type Operation, pageReply } from './operation.js';
+
+export const instanceAttempts: Operation<'instances.attempts'> = async (deps, call) => {
+  const { query, params, tenant } = call;
+  const row = await rowOf(deps.reads, instanceBlocks, 'instance', params.id, tenant);
+  const definition = JSON.parse(row.definition ?? '{}') as { readonly blocks?: readonly Block[] };
+  const injected = JSON.parse(row.injected ?? '[]') as readonly Block[];
+  const steps = stepsOf([...(definition.blocks ?? []), ...injected]);
+  return pageReply(
+    call,
+    { ...query, offset: 0 },
+    await deps.reads.page(attemptList(params.id, steps, query)),
+  );
+};
+
+function stepsOf(blocks: readonly Block[]): KnownSteps {
+  const excluded: string[] = [];
+  const retried: string[] = [];
+  const handlers = new Map<string, string>();
+  for (const [id, { block }] of treeOf(blocks)) {
+    if (block.type === 'step') handlers.set(id, block.handler);
+    if (!isOfProcess(block)) excluded.push(id);
+    else if (mayBeTriedAgain(block)) retried.push(id);
+  }
+  return { excluded, retried, handlers };
+}
+
+function isOfProcess(block: Block): boolean {
+  return block.type === 'step' ? isBuiltin(block.handler) : block.type === 'sub_sequence';
+}
+
+/** The others fail for good, if at all. */
+function mayBeTriedAgain(block: Block): boolean {
+  return block.type === 'step' && (block.retry != null || FALLIBLE.has(block.handler));
+}
+
+const FALLIBLE: ReadonlySet<string> = new Set(['http_request', 'fail'] satisfies BuiltinName[]);
