@@ -157,7 +157,8 @@ export function listing<T>(
   };
 }
 
-async function firstOf<T>(
+/** The items of as many pages as it takes. @param most how many at most */
+export async function firstOf<T>(
   asked: List<T> | Promise<readonly T[]>,
   most: number,
 ): Promise<readonly T[]> {

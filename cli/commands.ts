@@ -13,6 +13,7 @@ import { KEY_COMMANDS } from './commands/keys.js';
 import { PROFILE_COMMANDS } from './commands/profiles.js';
 import { RELEASE_COMMANDS } from './commands/releases.js';
 import { SEQUENCE_COMMANDS } from './commands/sequences.js';
+import { TENANT_COMMANDS } from './commands/tenants.js';
 import { WORKER_COMMANDS } from './commands/workers.js';
 import { completionScript, SHELLS, type Shell } from './completion-scripts.js';
 
@@ -51,6 +52,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   cron: 'Schedules.',
   releases: 'New versions, led in by a canary.',
   keys: 'Keys of tenants.',
+  tenants: 'Those whose things there are.',
   profiles: 'Servers under a name.',
 };
 
@@ -127,6 +129,7 @@ export const COMMANDS: readonly Command[] = [
   ...CRON_COMMANDS,
   ...RELEASE_COMMANDS,
   ...KEY_COMMANDS,
+  ...TENANT_COMMANDS,
   ...PROFILE_COMMANDS,
   DOCTOR,
   COMPLETION,

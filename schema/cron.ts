@@ -93,6 +93,12 @@ export type RunSchedule = Static<typeof RunSchedule>;
 /** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
 export const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
+  order: Type.Optional(
+    oneOfWords(
+      ['created', 'next_fire'],
+      'next_fire: those that are enabled, by when they fire next. Default: created, oldest first.',
+    ),
+  ),
   offset: Type.Integer({ minimum: 0, default: 0 }),
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   cursor: Cursor,
@@ -169,7 +175,7 @@ export const CRON_ROWS = {
   'cron.list': {
     ...read,
     path: '/cron',
-    summary: 'List schedules, oldest first.',
+    summary: 'List schedules, oldest first or by when they fire next.',
     query: ScheduleListQuery,
     replies: { 200: listOf(CronSchedule), ...refusals(400) },
   },

@@ -6,8 +6,9 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
-import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, KEY_ID, LATER, UNTIL } from './example-ids.js';
+import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
+import { KEY_EXAMPLES } from './examples-keys.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
 
 const charge = {
@@ -82,8 +83,6 @@ const schedule = {
 };
 
 const NEXT_FIRE = '2026-11-03T07:30:00.000Z';
-
-const key = { tenant_id: EXAMPLE_TENANT, name: 'billing workers', capabilities: ['worker'] };
 
 /** A delivery whose address was not there. */
 const refused = {
@@ -490,11 +489,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   ...CONTINUITY_EXAMPLES,
 
-  PutTenantLimits: { rows_per_second: 200, queue_depth_max: 10_000 },
-
-  MintKey: key,
-  KeyMinted: { id: KEY_ID, ...key, secret: `sk_${'0123456789abcdef'.repeat(4)}` },
-  ApiKey: { id: KEY_ID, ...key, revoked: false },
+  ...KEY_EXAMPLES,
 
   Changes: { changes: [audit], next_cursor: 'MTczMDUzNDQwMDAwMA' },
   WebhookBody: webhook,

@@ -203,6 +203,10 @@ const SELECTION = {
   updated_after: noted(Timestamp, 'Exclusive.'),
   updated_before: noted(Timestamp, 'Exclusive.'),
   failure: noted(SelectedText, 'A part of the message or code of its failure, in any case.'),
+  failure_code: noted(SelectedText, 'The code of its failure.'),
+  failure_block: noted(SelectedText, 'The block_id of its failure.'),
+  failure_handler: noted(SelectedText, 'The handler of its failure.'),
+  failure_reason: noted(SelectedText, 'The reason as /instances/failures tells it.'),
   metadata: MetadataFilter,
 };
 

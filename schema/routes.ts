@@ -28,6 +28,7 @@ import {
 } from './route-row.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
+import { STATISTIC_ROWS } from './statistics.js';
 import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
 import { TENANT_ROWS } from './tenant-limits.js';
@@ -59,6 +60,7 @@ const ROWS = {
   ...TRIGGER_ROWS,
   ...EVENT_ROWS,
   ...CHANGE_ROWS,
+  ...STATISTIC_ROWS,
 };
 
 type Rows = typeof ROWS;

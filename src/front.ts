@@ -42,6 +42,7 @@ import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
 import { releaseOperations } from './http/operations/releases.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
+import { statisticOperations } from './http/operations/statistics.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
 import { TenantLimitOperations } from './http/operations/tenant-limits.js';
@@ -162,6 +163,7 @@ export function createFront(options: FrontOptions): Front {
       ...rateLimitOperations,
       ...credentialOperations,
       ...cronOperations,
+      ...statisticOperations,
       ...continuityOperations(offload),
       ...releaseOperations,
       ...releaseDiffOperations(offload),

@@ -6,6 +6,7 @@ import { changeMany, type ManyChange } from '../bulk.js';
 import {
   type Argument,
   type Command,
+  firstOf,
   type Given,
   listing,
   type Option,
@@ -129,6 +130,9 @@ async function start(session: Session, given: Given): Promise<ExitCode | undefin
 }
 
 // ---------------------------------------------------------------- tree and explanation
+
+/** More than anybody reads in a terminal. */
+const TREE_NODES_MAX = 100_000;
 
 export function treeLines({ out }: Session, nodes: readonly TreeNode[]): string[] {
   const children = new Map<string, TreeNode[]>();
@@ -406,7 +410,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     name: 'instances tree',
     summary: 'Show the execution tree of an instance.',
     args: [ID],
-    ask: ({ client }, given) => client.instances.tree(given.arg()),
+    ask: ({ client }, given) => firstOf(client.instances.tree(given.arg()), TREE_NODES_MAX),
     lines: treeLines,
   }),
   {

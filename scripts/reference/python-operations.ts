@@ -80,16 +80,13 @@ export function operationsText(document: JsonObject, types: PythonTypes, mode: M
       const methods = routes.map((route) => methodText(document, types, mode, route));
       const about = `    """The operations \`${snakeCase(group)}.*\`."""`;
       const name = `${prefix}${pascalCase(group)}Operations`;
-      return [`class ${name}(${prefix}Resource):\n${about}`, ...methods].join('\n\n');
+      return [`class ${name}(Resource):\n${about}`, ...methods].join('\n\n');
     });
   const names = [...groups.keys()].filter((group) => group !== '').sort();
   const members = names.map(
     (group) => `        self.${snakeCase(group)} = ${prefix}${pascalCase(group)}Operations(caller)`,
   );
   const plain = (groups.get('') ?? []).map((route) => methodText(document, types, mode, route));
-  const imported = [`${prefix}Caller`, `${prefix}Resource`, 'JsonObject']
-    .sort(byLetters)
-    .join(', ');
   const twin = mode.isAsync ? 'asynchronous' : 'blocking';
   return `"""The ${twin} form of every operation, by the name of its row in the table of operations.
 
@@ -105,24 +102,22 @@ from datetime import datetime
 from typing import Any, Literal
 
 from . import models
-from ._resource import ${imported}, path
+from ._resource import Caller, JsonObject, Resource, path
 from .pages import ${prefix === '' ? 'Page' : 'AsyncPages'}
 
 ${classes.map((text) => `\n${text}`).join('\n\n')}
 
 
-class ${prefix}Operations(${prefix}Resource):
+class ${prefix}Operations(Resource):
     """All operations: \`client.<resource>.<operation>(...)\`."""
 
-    def __init__(self, caller: ${prefix}Caller) -> None:
+    def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
 ${members.join('\n')}
 
 ${plain.join('\n\n')}
 `;
 }
-
-const byLetters = (a: string, b: string) => (a < b ? -1 : 1);
 
 function methodText(document: JsonObject, types: PythonTypes, mode: Mode, route: Route): string {
   const paths = document.paths as Record<string, Record<string, JsonObject>>;

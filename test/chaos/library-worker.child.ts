@@ -21,7 +21,8 @@ export interface WorkerPlan {
 
 /** What stands in a line of the ledger. */
 export interface LedgerLine {
-  readonly kind: 'began' | 'done' | 'threw';
+  /** `ready`: the process hears signals from now on; its mark is the id of the worker. */
+  readonly kind: 'ready' | 'began' | 'done' | 'threw';
   readonly task: string;
   readonly epoch: number;
   readonly mark: string;
@@ -34,6 +35,7 @@ const FAILURE_CHANCE = 0.15;
 
 const plan = JSON.parse(process.argv[2] ?? '') as WorkerPlan;
 const random = createRandom(plan.seed, 1);
+const write = (line: LedgerLine) => appendFileSync(plan.ledger, `${JSON.stringify(line)}\n`);
 let count = 0;
 
 const handlers = Object.fromEntries(
@@ -43,10 +45,8 @@ const handlers = Object.fromEntries(
       async (task, ctx) => {
         count += 1;
         const mark = `${plan.workerId}-${count}`;
-        const enter = (kind: LedgerLine['kind']) => {
-          const line: LedgerLine = { kind, task: task.id, epoch: task.claim_epoch, mark };
-          appendFileSync(plan.ledger, `${JSON.stringify(line)}\n`);
-        };
+        const enter = (kind: LedgerLine['kind']) =>
+          write({ kind, task: task.id, epoch: task.claim_epoch, mark });
         enter('began');
         if (random.chance(CHECKPOINT_CHANCE)) await ctx.checkpoint({ mark });
         await wait(random.integer(0, WORK_MS_MAX));
@@ -71,4 +71,6 @@ const worker = new Worker(client, {
   handleSignals: true,
   logger: { info: () => undefined, warn: () => undefined },
 });
+await worker.start();
+write({ kind: 'ready', task: '', epoch: 0, mark: plan.workerId });
 await worker.run();

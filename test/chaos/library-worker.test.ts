@@ -1,184 +1,25 @@
-/**
- * Worker processes of the library and the server are killed at random moments. Every claim is run once and ends at most
- * once, what a worker has done and could report is there, and every instance completes. CHAOS_SEED repeats its choices.
- */
+/** Worker processes of the library, killed with their server. CHAOS_SEED repeats the choices. */
 
-import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { WorkerAttempt } from '../../schema/worker.js';
-import { eventually, newHandler, step, type Tenant, useApi } from '../helpers/api.js';
-import { expectStatus } from '../helpers/client.js';
+import { useApi } from '../helpers/api.js';
 import { byDepth } from '../helpers/depth.js';
-import { DEFAULT_API_KEY } from '../helpers/engine.js';
-import type { LedgerLine, WorkerPlan } from './library-worker.child.js';
-import { createRandom } from './random.js';
+import { KILLS_ENV, surviveKills } from './killed-workers.js';
 
 const CHILD = fileURLToPath(new URL('./library-worker.child.js', import.meta.url));
-const WORKERS = 3;
 const WORKER_KILLS = byDepth(5, 120);
 const SERVER_KILLS = byDepth(2, 30);
-/** Between two faults at least so many handlers begin: each fault meets work. */
-const BEGINNINGS = 25;
-const STALE_SECS = 2;
 
 const seed = Number(process.env.CHAOS_SEED ?? randomInt(0x1_0000_0000));
-const api = useApi({
-  env: {
-    ENGINE_SHARDS: '2',
-    ENGINE_WORKER_REAPER_STALE_SECS: String(STALE_SECS),
-    ENGINE_WORKER_REAPER_TICK_SECS: '1',
-  },
-});
-const folder = mkdtempSync(path.join(tmpdir(), 'library-worker-'));
-after(() => rmSync(folder, { recursive: true, force: true }));
+const api = useApi({ env: KILLS_ENV });
 
-test(`${WORKER_KILLS} kills of worker processes and ${SERVER_KILLS} of the server: every claim is run once, ends once, and nothing is lost`, async (t) => {
-  t.diagnostic(`seed ${seed}`);
-  const tenant = api.tenant();
-  const handlers = [newHandler(), newHandler()];
-  const faults = WORKER_KILLS + SERVER_KILLS;
-  const ids = await createInstances(tenant, handlers, Math.ceil((faults + 2) * BEGINNINGS * 0.6));
-  const ledger = path.join(folder, 'ledger');
-  writeFileSync(ledger, '');
-  const fleet = new Fleet({
-    url: api.url,
-    apiKey: DEFAULT_API_KEY,
-    tenant: tenant.name,
-    handlers,
-    leaseMs: STALE_SECS * 1_000,
-    ledger,
-  });
-  t.after(() => fleet.end());
-  await injectFaults(fleet, ledger);
-  for (const id of ids) await tenant.until(id, 'completed');
-  assert.deepEqual(
-    await fleet.stop(),
-    new Array(WORKERS).fill(0),
-    'each ends by itself when told to',
-  );
-  const lines = linesOf(ledger);
-  t.diagnostic(`${ids.length} instances, ${lines.length} lines, ${fleet.started} processes`);
-  await checkClaims(tenant, lines);
-  await checkOutputs(tenant, ids, lines);
-});
-
-async function createInstances(tenant: Tenant, handlers: readonly string[], count: number) {
-  const retry = { max_attempts: 100, initial_backoff: 1, max_backoff: 1 };
-  const sequence = await tenant.sequence(handlers.map((name) => step(name, name, { retry })));
-  return Promise.all(Array.from({ length: count }, () => tenant.create(sequence)));
-}
-
-async function injectFaults(fleet: Fleet, ledger: string): Promise<void> {
-  const random = createRandom(seed, 0);
-  const left = { worker: WORKER_KILLS, server: SERVER_KILLS };
-  while (left.worker + left.server > 0) {
-    const begun = linesOf(ledger).length;
-    await eventually(() => assert.ok(linesOf(ledger).length >= begun + BEGINNINGS));
-    const isServer = random.integer(1, left.worker + left.server) <= left.server;
-    if (isServer) {
-      left.server -= 1;
-      await api.restart();
-    } else {
-      left.worker -= 1;
-      await fleet.killOne(random.integer(0, WORKERS - 1));
-    }
-  }
-}
-
-/** Worker processes; one that is killed has a successor with another id. */
-class Fleet {
-  started = 0;
-  readonly #plan: Omit<WorkerPlan, 'workerId' | 'seed'>;
-  readonly #processes: ChildProcess[];
-
-  constructor(plan: Omit<WorkerPlan, 'workerId' | 'seed'>) {
-    this.#plan = plan;
-    this.#processes = Array.from({ length: WORKERS }, () => this.#start());
-  }
-
-  #start(): ChildProcess {
-    this.started += 1;
-    const own = { workerId: `w${this.started}`, seed: seed + this.started };
-    return fork(CHILD, [JSON.stringify({ ...this.#plan, ...own })]);
-  }
-
-  async killOne(at: number): Promise<void> {
-    const process = this.#processes[at] as ChildProcess;
-    const exited = once(process, 'exit');
-    process.kill('SIGKILL');
-    await exited;
-    this.#processes[at] = this.#start();
-  }
-
-  /** @returns their exit codes */
-  stop(): Promise<(number | null)[]> {
-    return Promise.all(
-      this.#processes.map(async (process) => {
-        const exited = once(process, 'exit');
-        process.kill('SIGTERM');
-        const [code] = (await exited) as [number | null];
-        return code;
-      }),
-    );
-  }
-
-  end(): void {
-    for (const process of this.#processes) if (process.exitCode === null) process.kill('SIGKILL');
-  }
-}
-
-/** The last line may be half of one: its process was killed. */
-function linesOf(ledger: string): LedgerLine[] {
-  const text = readFileSync(ledger, 'utf8');
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1);
-  return whole
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as LedgerLine);
-}
-
-const ENDS = ['completed', 'failed', 'reclaimed', 'cancelled', 'timed_out'];
-
-async function checkClaims(tenant: Tenant, lines: readonly LedgerLine[]): Promise<void> {
-  const began = lines.filter(({ kind }) => kind === 'began');
-  const claims = new Set(began.map(({ task, epoch }) => `${task} ${epoch}`));
-  assert.equal(began.length, claims.size, 'no claim is run twice');
-  for (const task of new Set(began.map((line) => line.task))) {
-    const reply = await tenant.get<WorkerAttempt[]>(`/workers/tasks/${task}/attempts?limit=1000`);
-    const history = expectStatus(reply, 200);
-    for (const { epoch, kind } of lines.filter((line) => line.task === task)) {
-      const ends = history
-        .filter(({ claim_epoch, event }) => claim_epoch === epoch && ENDS.includes(event))
-        .map(({ event }) => event);
-      assert.equal(ends.length, 1, `claim ${epoch} of ${task} ended ${ends.join(', ') || 'not'}`);
-      // What was done is told, unless the claim was lost before it could be.
-      if (kind === 'done') assert.match(ends[0] ?? '', /completed|reclaimed/);
-      if (kind === 'threw') assert.match(ends[0] ?? '', /failed|reclaimed/);
-    }
-  }
-}
-
-async function checkOutputs(
-  tenant: Tenant,
-  ids: readonly string[],
-  lines: readonly LedgerLine[],
-): Promise<void> {
-  const done = new Set(lines.filter(({ kind }) => kind === 'done').map(({ mark }) => mark));
-  const marks: unknown[] = [];
-  for (const id of ids) {
-    const outputs = await tenant.outputs(id);
-    assert.equal(outputs.length, 2, `${id} has an output of each step, once`);
-    for (const { output } of outputs) {
-      assert.ok(done.has(String(output.mark)), `${output.mark} is the effect of a handler`);
-      marks.push(output.mark);
-    }
-  }
-  assert.equal(new Set(marks).size, marks.length, 'no effect is the output of two steps');
-}
+test(`${WORKER_KILLS} kills of worker processes and ${SERVER_KILLS} of the server: every claim is run once, ends once, and nothing is lost`, (t) =>
+  surviveKills(t, {
+    api,
+    seed,
+    workerKills: WORKER_KILLS,
+    serverKills: SERVER_KILLS,
+    start: (plan) => fork(CHILD, [plan]),
+  }));

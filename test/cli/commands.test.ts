@@ -348,6 +348,10 @@ test('a key is made, used, listed and revoked; its secret is alone on standard o
   assert.deepEqual(minted.capabilities, ['worker', 'starter']);
   assert.match(await cli.ok(['keys', 'list']), /reader +auditor +in force/);
   await cli.ok(['keys', 'revoke', minted.id]);
+  trying('tenants list', 'whoami');
+  assert.match(await cli.ok(['tenants', 'list', '--all']), new RegExp(tenant.name));
+  assert.equal((await cli.json<{ is_root: boolean }>(['whoami'])).is_root, true);
+  assert.match(await cli.ok(['whoami'], { env }), /auditor/);
   assert.match(await cli.ok(['keys', 'list']), /both +worker, starter +revoked/);
 });
 

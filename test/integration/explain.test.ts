@@ -45,6 +45,7 @@ import {
   scheduleCount,
   tenantLimitRows,
 } from '../../src/db/reads/tenant-limit-reads.js';
+import { TENANTS_TEXT } from '../../src/db/reads/tenant-reads.js';
 import {
   deliveryAttempts,
   deliveryList,
@@ -733,6 +734,7 @@ describe('what the front thread reads', () => {
     ['an instance', { text: instanceById.text, values: [BUSY] }],
     ['the history of a task', { text: taskHistory.text, values: [uuid(9)] }],
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
+    ['the tenants', { text: TENANTS_TEXT, values: ['', 100] }],
     ['limits of tenants', { text: tenantLimitRows.text, values: ['t', 5_000] }],
     ['schedules of a tenant', { text: scheduleCount.text, values: ['t', 10_000] }],
     ['instances by their ids', { text: instancesThere.text, values: [[A_SEQUENCE], 't'] }],

@@ -46,13 +46,13 @@ test('the package holds the program, its licences and its documentation, and not
   for (const wanted of [
     ...['LICENSE', 'NOTICE', 'THIRD-PARTY-LICENSES.txt', 'README.md', 'CHANGELOG.md'],
     ...['package.json', 'dist/server/cli.js', 'src/db/migrations/0000_engine.sql'],
-    ...['docs/openapi.json', 'docs/reference/README.md'],
+    ...['docs/openapi.json', 'docs/reference/README.md', 'dist/ui/index.html'],
   ]) {
     assert.ok(files.includes(wanted), wanted);
   }
   const others = files.filter(
     (file) =>
-      !/^(?:dist\/server\/[^/]+\.js|src\/db\/migrations\/\w+\.sql|docs\/.+|[A-Z-]+(?:\.md|\.txt)?|package\.json)$/.test(
+      !/^(?:dist\/server\/[^/]+\.js|dist\/ui\/.+|src\/db\/migrations\/\w+\.sql|docs\/.+|[A-Z-]+(?:\.md|\.txt)?|package\.json)$/.test(
         file,
       ),
   );

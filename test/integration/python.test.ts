@@ -1,17 +1,20 @@
 /**
- * The Python client as its users have it: its wheel is built, installed with its tests' packages into a new
- * environment, and tried from there against the real server. Where there is no Python 3.10 or later, or no registry
+ * The Python client as its users have it: its wheel is built, installed alone into a new environment, and tried from
+ * there against the real server; then with the packages of its tests. Where there is no Python 3.10 or later, or no registry
  * of packages, that is said and nothing is tried.
  */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
+import { KILLS_ENV, surviveKills } from '../chaos/killed-workers.js';
 import { type SharedApi, useApi, useSharedApi } from '../helpers/api.js';
+import { byDepth } from '../helpers/depth.js';
 import { ROOT } from '../helpers/docs.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 
@@ -26,7 +29,10 @@ const HAS_ALL = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10
 
 const folder = mkdtempSync(path.join(tmpdir(), 'python-'));
 const python = path.join(folder, 'venv/bin/python');
+const pip = ['-m', 'pip', '--disable-pip-version-check', '--quiet'];
+const toInstall = [...pip, 'install', '--no-compile'];
 const tests = path.join(folder, 'tests');
+let wheel = '';
 /** Why nothing can be tried; undefined: it can. */
 let missing: string | undefined;
 
@@ -40,7 +46,6 @@ async function install(): Promise<string | undefined> {
     return 'there is no Python 3.10 or later with venv here';
   }
   await succeed(PYTHON, ['-m', 'venv', path.join(folder, 'venv')]);
-  const pip = ['-m', 'pip', '--disable-pip-version-check', '--quiet'];
   // In a copy, so that nothing that is built is left in the checkout.
   const source = path.join(folder, 'source');
   cpSync(path.join(ROOT, 'clients/python'), source, { recursive: true });
@@ -50,8 +55,8 @@ async function install(): Promise<string | undefined> {
   if (reached.code !== 0) return `no registry of Python packages answers: ${reached.output}`;
   const wheels = path.join(folder, 'wheels');
   await succeed(python, [...pip, 'wheel', '--no-deps', '-w', wheels, source]);
-  const [wheel = ''] = readdirSync(wheels);
-  await succeed(python, [...pip, 'install', `${path.join(wheels, wheel)}[test]`]);
+  wheel = path.join(wheels, readdirSync(wheels)[0] ?? '');
+  await succeed(python, [...toInstall, wheel]);
   return undefined;
 }
 
@@ -78,9 +83,9 @@ async function succeed(...call: Parameters<typeof run>): Promise<string> {
 }
 
 /** A test that is left out, with the reason, where nothing can be installed. */
-function tried(title: string, work: () => Promise<unknown>): void {
+function tried(title: string, work: (context: TestContext) => Promise<unknown>): void {
   test(title, async (context: TestContext) => {
-    if (missing === undefined) await work();
+    if (missing === undefined) await work(context);
     else context.skip(missing);
   });
 }
@@ -92,10 +97,8 @@ const serverOf = ({ url }: Pick<SharedApi, 'url'>) => ({
 
 const pytest = (...args: readonly string[]) => ['-m', 'pytest', '-q', tests, ...args];
 
-describe('the Python client on the server that tests share', () => {
+describe('the wheel of the Python client, alone in a new environment', () => {
   const api = useSharedApi();
-
-  tried('does what its tests say', () => succeed(python, pytest(), serverOf(api)));
 
   tried('runs the order pipeline by one command', async () => {
     const program = path.join(folder, 'examples/orders.py');
@@ -109,6 +112,15 @@ describe('the Python client on the server that tests share', () => {
       ]);
     }
   });
+});
+
+describe('the Python client with the packages of its tests', () => {
+  const api = useSharedApi();
+  before(async () => {
+    if (missing === undefined) await succeed(python, [...toInstall, `${wheel}[test]`]);
+  });
+
+  tried('does what its tests say', () => succeed(python, pytest(), serverOf(api)));
 
   tried('is typed, and written as its linter asks', async () => {
     const source = path.join(folder, 'source');
@@ -120,12 +132,18 @@ describe('the Python client on the server that tests share', () => {
   });
 });
 
-describe('Python workers that are killed', () => {
-  const api = useApi({
-    env: { ENGINE_WORKER_REAPER_STALE_SECS: '3', ENGINE_WORKER_REAPER_TICK_SECS: '1' },
-  });
+describe('Python workers and their server', () => {
+  const api = useApi({ env: KILLS_ENV });
+  const seed = Number(process.env.CHAOS_SEED ?? randomInt(0x1_0000_0000));
 
-  tried('lose nothing, and report each claim once', () =>
-    succeed(python, pytest('-s', '-k', 'killed'), { ...serverOf(api), KILL_TEST: 'yes' }),
+  tried('are killed: every claim is run once, ends once, and nothing is lost', (t) =>
+    surviveKills(t, {
+      api,
+      seed,
+      workerKills: byDepth(2, 60),
+      serverKills: byDepth(1, 15),
+      start: (plan) =>
+        spawn(python, [path.join(tests, 'killed_worker.py'), plan], { stdio: 'inherit' }),
+    }),
   );
 });

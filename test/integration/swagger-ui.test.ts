@@ -4,16 +4,17 @@
  */
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { type Api, startApi } from '../helpers/api.js';
+import { useChromium, watch } from '../helpers/chromium.js';
 import { type Client, createClient, type Reply } from '../helpers/client.js';
 import { DEFAULT_API_KEY, type Engine, startEngine } from '../helpers/engine.js';
 
 const PREFIXES = ['', '/api/v1'];
 const TENANT = 'acme';
 
+const newPage = useChromium();
 let api: Api;
 let client: Client;
 
@@ -45,37 +46,6 @@ describe('the documentation over HTTP', () => {
         assert.equal(reply.headers['x-content-type-options'], 'nosniff');
         assert.equal(reply.headers.deprecation, undefined);
       }
-    }
-  });
-
-  test('the bare address shows a browser a page that leads on, and nobody else', async () => {
-    const { url } = api.engine;
-    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
-    const page = await fetch(url, { headers: { accept } });
-    assert.equal(page.status, 200);
-    assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
-    assert.equal(page.headers.get('vary'), 'accept');
-    assert.ok(page.headers.get('x-request-id'));
-    const text = await page.text();
-    assert.doesNotMatch(text, /<script|<img|<link|url\(|https?:/);
-    const links = [...text.matchAll(/href="([^"]+)"/g)].map(([, address = '']) => address);
-    for (const wanted of ['swagger-ui', 'api-docs/openapi.json', 'health/ready', 'metrics']) {
-      assert.ok(links.includes(wanted), wanted);
-    }
-    for (const link of links) {
-      const { status } = await fetch(new URL(link, url));
-      assert.equal(status, link === 'metrics' ? 401 : 200, link);
-    }
-    const head = await fetch(url, { method: 'HEAD', headers: { accept } });
-    assert.deepEqual([head.status, await head.text()], [200, '']);
-    for (const [method, other] of [
-      ['GET', '*/*'],
-      ['GET', 'application/json'],
-      ['POST', accept],
-    ] as const) {
-      const reply = await fetch(url, { method, headers: { accept: other } });
-      assert.equal(reply.status, 404);
-      assert.deepEqual(await reply.json(), { error: 'not found: no route /' });
     }
   });
 
@@ -203,8 +173,8 @@ describe('ENGINE_PROTECT_DOCS', () => {
   });
 
   test('the page asks for key and tenant, and then shows the document', async (t) => {
-    if (browser === undefined) return t.skip('no Chromium; set CHROME_PATH');
-    const page = await openPage(browser);
+    const page = await newPage();
+    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
     try {
       await page.goto(`${engine.url}/swagger-ui`);
       await page.fill('#key', 'wrong');
@@ -249,38 +219,10 @@ async function openList(page: Page): Promise<void> {
   await page.locator(LIST).waitFor();
 }
 
-/** Rendering takes seconds on a busy machine; a page that does not come fails the test all the same. */
-const PAGE_PATIENCE_MS = 300_000;
-
-const CHROME = [
-  process.env.CHROME_PATH ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-].find((file) => file !== '' && existsSync(file));
-
-let browser: Browser | undefined;
-
-before(async () => {
-  if (CHROME === undefined) {
-    process.stderr.write(
-      'SKIPPED: no Chromium found, so the documentation page was tried in no browser; ' +
-        'install one or set CHROME_PATH\n',
-    );
-    return;
-  }
-  browser = await chromium.launch({
-    executablePath: CHROME,
-    args: ['--no-sandbox'],
-    timeout: PAGE_PATIENCE_MS,
-  });
-});
-after(() => browser?.close());
-
 for (const prefix of PREFIXES) {
   test(`a person authorises at ${prefix}/swagger-ui and lists instances`, async (t) => {
-    if (browser === undefined) return t.skip('no Chromium; set CHROME_PATH');
-    const page = await openPage(browser);
+    const page = await newPage();
+    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
     const seen = watch(page);
     try {
       await page.goto(`${api.engine.url}${prefix}/swagger-ui`);
@@ -299,36 +241,6 @@ for (const prefix of PREFIXES) {
       await page.close();
     }
   });
-}
-
-async function openPage(at: Browser): Promise<Page> {
-  const page = await at.newPage();
-  page.setDefaultTimeout(PAGE_PATIENCE_MS);
-  return page;
-}
-
-interface Seen {
-  readonly problems: string[];
-  readonly origins: Set<string>;
-  readonly paths: Set<string>;
-}
-
-/** What the page says on its console, and whom it asks. */
-function watch(page: Page): Seen {
-  const seen: Seen = { problems: [], origins: new Set(), paths: new Set() };
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) seen.problems.push(message.text());
-  });
-  page.on('pageerror', (error) => seen.problems.push(error.message));
-  page.on('requestfailed', (request) => seen.problems.push(`failed: ${request.url()}`));
-  page.on('request', (request) => {
-    const url = new URL(request.url());
-    // Pictures within the style sheet are no requests of anyone.
-    if (url.protocol === 'data:') return;
-    seen.origins.add(url.origin);
-    seen.paths.add(url.pathname);
-  });
-  return seen;
 }
 
 async function authorise(page: Page): Promise<void> {

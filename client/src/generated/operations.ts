@@ -78,6 +78,7 @@ import type {
   ExchangeTasks,
   ExportHandoff,
   FailTask,
+  FailureGroups,
   ForkInstance,
   HandlerNames,
   HandlersQuery,
@@ -97,12 +98,14 @@ import type {
   InstanceForked,
   InstanceMigrated,
   InstanceRetried,
+  InstancesAttemptsQuery,
   InstancesBatchActionQuery,
   InstancesBulkRescheduleQuery,
   InstancesBulkStateQuery,
   InstancesChildrenQuery,
   InstancesDeadLettersQuery,
   InstancesEffectsQuery,
+  InstancesFailuresQuery,
   InstancesListQuery,
   InstancesLogsQuery,
   InstancesMigrated,
@@ -110,6 +113,7 @@ import type {
   InstancesSignalsQuery,
   InstancesStreamQuery,
   InstancesTimelineQuery,
+  InstancesTreeQuery,
   KeyMinted,
   MakeApprovalLink,
   MigratedInstance,
@@ -137,6 +141,8 @@ import type {
   PruneCheckpoints,
   PutRateLimit,
   PutTenantLimits,
+  Queues,
+  QueuesListQuery,
   RateLimit,
   RateLimitsListQuery,
   Redelivered,
@@ -144,10 +150,13 @@ import type {
   RegisterRuntime,
   Release,
   ReleaseDecision,
+  ReleaseSeries,
   ReleasesListQuery,
+  ReleasesSeriesQuery,
   ResolveEffect,
   ResumedFrom,
   ResumeFrom,
+  RetryInstance,
   RunSchedule,
   RuntimeCapabilities,
   RuntimesListQuery,
@@ -170,6 +179,7 @@ import type {
   SequenceValidated,
   SignalAccepted,
   StartCanary,
+  StepAttempt,
   StepLogLine,
   StoredEvent,
   StoredSignal,
@@ -390,15 +400,10 @@ export interface Operations {
      */
     signals(id: string, query?: InstancesSignalsQuery, options?: CallOptions): List<StoredSignal>;
     /**
-     * Run a failed instance again from where it failed. Answers 400 unless the instance is
-     * failed. It is due at once. For the root key and for keys with the capability operator.
-     */
-    retry(id: string, options?: CallOptions): Promise<InstanceRetried>;
-    /**
      * Get the nodes of the execution tree. For the root key and for keys with the capability
-     * operator or auditor or starter.
+     * operator or auditor or starter. Unknown parameters are refused.
      */
-    tree(id: string, options?: CallOptions): Promise<readonly TreeNode[]>;
+    tree(id: string, query?: InstancesTreeQuery, options?: CallOptions): List<TreeNode>;
     /**
      * List block outputs, oldest first. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -420,6 +425,12 @@ export interface Operations {
      * refused.
      */
     timeline(id: string, query?: InstancesTimelineQuery, options?: CallOptions): Promise<Timeline>;
+    /**
+     * List the tries of the steps of an instance, those that began first before the others. For
+     * the root key and for keys with the capability operator or auditor or starter. Unknown
+     * parameters are refused.
+     */
+    attempts(id: string, query?: InstancesAttemptsQuery, options?: CallOptions): List<StepAttempt>;
     /**
      * Say what an instance is doing, what it waits for, and what can be done. For the root key
      * and for keys with the capability operator or auditor or starter.
@@ -457,6 +468,12 @@ export interface Operations {
      * keys with the capability operator.
      */
     injectBlocks(id: string, body: InjectBlocks, options?: CallOptions): Promise<BlocksInjected>;
+    /**
+     * Run a failed instance again from where it failed, with other data if it is given. Answers
+     * 400 unless the instance is failed. It is due at once. For the root key and for keys with
+     * the capability operator.
+     */
+    retry(id: string, body?: RetryInstance, options?: CallOptions): Promise<InstanceRetried>;
     /**
      * Run an instance again from one of its top-level blocks. For the root key and for keys with
      * the capability operator.
@@ -506,6 +523,11 @@ export interface Operations {
       query?: InstancesEffectsQuery,
       options?: CallOptions,
     ): Promise<readonly EffectReceipt[]>;
+    /**
+     * Failed instances by sequence and reason. For the root key and for keys with the capability
+     * operator or auditor or starter. Unknown parameters are refused.
+     */
+    failures(query?: InstancesFailuresQuery, options?: CallOptions): Promise<FailureGroups>;
   };
   readonly approvals: {
     /**
@@ -649,8 +671,8 @@ export interface Operations {
      */
     create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
     /**
-     * List schedules, oldest first. For the root key and for keys with the capability operator or
-     * auditor. Unknown parameters are refused.
+     * List schedules, oldest first or by when they fire next. For the root key and for keys with
+     * the capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
@@ -735,6 +757,11 @@ export interface Operations {
      * no error. For the root key and for keys with the capability operator or publisher.
      */
     rollback(id: string, options?: CallOptions): Promise<Release>;
+    /**
+     * Both versions of a release over time. For the root key and for keys with the capability
+     * operator or publisher or auditor. Unknown parameters are refused.
+     */
+    series(id: string, query?: ReleasesSeriesQuery, options?: CallOptions): Promise<ReleaseSeries>;
   };
   readonly continuity: {
     /**
@@ -1086,6 +1113,13 @@ export interface Operations {
      */
     stream(query?: ChangesStreamQuery, options?: CallOptions): EventStream;
   };
+  readonly queues: {
+    /**
+     * Open tasks and workers by handler and queue. For the root key and for keys with the
+     * capability operator or auditor. Unknown parameters are refused.
+     */
+    list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
+  };
 }
 
 /** How each operation is sent. */
@@ -1166,8 +1200,12 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.retry': { method: 'POST', path: '/instances/{id}/retry' },
-  'instances.tree': { method: 'GET', path: '/instances/{id}/tree' },
+  'instances.tree': {
+    method: 'GET',
+    path: '/instances/{id}/tree',
+    takes: 'query',
+    pages: 'offset',
+  },
   'instances.outputs': {
     method: 'GET',
     path: '/instances/{id}/outputs',
@@ -1182,6 +1220,12 @@ export const OPERATIONS = {
   },
   'instances.audit': { method: 'GET', path: '/instances/{id}/audit' },
   'instances.timeline': { method: 'GET', path: '/instances/{id}/timeline', takes: 'query' },
+  'instances.attempts': {
+    method: 'GET',
+    path: '/instances/{id}/attempts',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'instances.explain': { method: 'GET', path: '/instances/{id}/explain' },
   'approvals.list': { method: 'GET', path: '/approvals', takes: 'query', pages: 'page' },
   'approvals.answer': { method: 'POST', path: '/approvals/{id}', takes: 'body', key: 'answer_id' },
@@ -1218,6 +1262,7 @@ export const OPERATIONS = {
     path: '/instances/{id}/inject-blocks',
     takes: 'body',
   },
+  'instances.retry': { method: 'POST', path: '/instances/{id}/retry', takes: 'body' },
   'instances.resumeFrom': {
     method: 'POST',
     path: '/instances/{id}/resume-from/{block_id}',
@@ -1476,4 +1521,7 @@ export const OPERATIONS = {
   'events.get': { method: 'GET', path: '/events/{id}' },
   'changes.list': { method: 'GET', path: '/changes', takes: 'query', pages: 'changes' },
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
+  'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
+  'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

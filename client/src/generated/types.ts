@@ -164,6 +164,26 @@ export interface BatchAction {
     readonly sequence_name?: string | null | undefined;
     /** The same. */
     readonly sequence?: string | null | undefined;
+    /** Of its sequence. */
+    readonly sequence_version?: number | null | undefined;
+    /** Those that this instance started. */
+    readonly parent_instance_id?: string | null | undefined;
+    /** These and no others, at most 1000. */
+    readonly ids?: readonly string[] | null | undefined;
+    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    readonly waiting_for?:
+      | 'task'
+      | 'handler'
+      | 'approval'
+      | 'sleep'
+      | 'delay'
+      | 'retry'
+      | 'child'
+      | 'rate_limit'
+      | 'event'
+      | 'slot'
+      | null
+      | undefined;
     /** Exclusive. */
     readonly created_after?: string | null | undefined;
     /** Exclusive. */
@@ -174,6 +194,14 @@ export interface BatchAction {
     readonly updated_before?: string | null | undefined;
     /** A part of the message or code of its failure, in any case. */
     readonly failure?: string | null | undefined;
+    /** The code of its failure. */
+    readonly failure_code?: string | null | undefined;
+    /** The block_id of its failure. */
+    readonly failure_block?: string | null | undefined;
+    /** The handler of its failure. */
+    readonly failure_handler?: string | null | undefined;
+    /** The reason as /instances/failures tells it. */
+    readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
   };
@@ -227,6 +255,8 @@ export interface BlockOutput {
   readonly output_ref: string | null;
   readonly output_size: number;
   readonly attempt: number;
+  /** The counters of the loops around it, as in 2.0. */
+  readonly iteration?: string;
   /** ISO 8601. */
   readonly created_at: string;
 }
@@ -291,6 +321,26 @@ export interface BulkReschedule {
     readonly sequence_name?: string | null | undefined;
     /** The same. */
     readonly sequence?: string | null | undefined;
+    /** Of its sequence. */
+    readonly sequence_version?: number | null | undefined;
+    /** Those that this instance started. */
+    readonly parent_instance_id?: string | null | undefined;
+    /** These and no others, at most 1000. */
+    readonly ids?: readonly string[] | null | undefined;
+    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    readonly waiting_for?:
+      | 'task'
+      | 'handler'
+      | 'approval'
+      | 'sleep'
+      | 'delay'
+      | 'retry'
+      | 'child'
+      | 'rate_limit'
+      | 'event'
+      | 'slot'
+      | null
+      | undefined;
     /** Exclusive. */
     readonly created_after?: string | null | undefined;
     /** Exclusive. */
@@ -301,6 +351,14 @@ export interface BulkReschedule {
     readonly updated_before?: string | null | undefined;
     /** A part of the message or code of its failure, in any case. */
     readonly failure?: string | null | undefined;
+    /** The code of its failure. */
+    readonly failure_code?: string | null | undefined;
+    /** The block_id of its failure. */
+    readonly failure_block?: string | null | undefined;
+    /** The handler of its failure. */
+    readonly failure_handler?: string | null | undefined;
+    /** The reason as /instances/failures tells it. */
+    readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
   };
@@ -318,6 +376,26 @@ export interface BulkState {
     readonly sequence_name?: string | null | undefined;
     /** The same. */
     readonly sequence?: string | null | undefined;
+    /** Of its sequence. */
+    readonly sequence_version?: number | null | undefined;
+    /** Those that this instance started. */
+    readonly parent_instance_id?: string | null | undefined;
+    /** These and no others, at most 1000. */
+    readonly ids?: readonly string[] | null | undefined;
+    /** Those with a step that waits for it: see /instances/{id}/explain. */
+    readonly waiting_for?:
+      | 'task'
+      | 'handler'
+      | 'approval'
+      | 'sleep'
+      | 'delay'
+      | 'retry'
+      | 'child'
+      | 'rate_limit'
+      | 'event'
+      | 'slot'
+      | null
+      | undefined;
     /** Exclusive. */
     readonly created_after?: string | null | undefined;
     /** Exclusive. */
@@ -328,6 +406,14 @@ export interface BulkState {
     readonly updated_before?: string | null | undefined;
     /** A part of the message or code of its failure, in any case. */
     readonly failure?: string | null | undefined;
+    /** The code of its failure. */
+    readonly failure_code?: string | null | undefined;
+    /** The block_id of its failure. */
+    readonly failure_block?: string | null | undefined;
+    /** The handler of its failure. */
+    readonly failure_handler?: string | null | undefined;
+    /** The reason as /instances/failures tells it. */
+    readonly failure_reason?: string | null | undefined;
     readonly metadata?: { readonly [name: string]: string } | null | undefined;
     readonly states?: readonly InstanceState[] | null | undefined;
   };
@@ -1330,6 +1416,39 @@ export type FailureCode =
   | 'failed_by_request'
   | 'unrecorded';
 
+/**
+ * Instances that failed for the same reason. Lists and changes of many select just these by
+ * sequence_id, failure_code, failure_block, failure_handler and failure_reason.
+ */
+export interface FailureGroup {
+  readonly namespace: string;
+  readonly sequence_id: string;
+  readonly sequence_name: string;
+  readonly version: number;
+  readonly block_id: string | null;
+  readonly handler: string | null;
+  readonly code: FailureCode;
+  /** The message, with # for numbers and ids, and "…" for what is quoted. */
+  readonly reason: string;
+  readonly count: number;
+  /** ISO 8601. */
+  readonly first_at: string;
+  /** ISO 8601. */
+  readonly last_at: string;
+  /** The newest. */
+  readonly example_instance_id: string;
+  readonly example_message: string;
+}
+
+export interface FailureGroups {
+  /** The largest first, at most 200. */
+  readonly groups: readonly FailureGroup[];
+  /** The newest failed instances, at most 10000. */
+  readonly looked_at: number;
+  /** Whether there are no more failed instances, and no more groups. */
+  readonly complete: boolean;
+}
+
 /** A step that runs in the server after an instance has failed. */
 export interface FailureHook {
   /** The kind of the block. */
@@ -1417,7 +1536,10 @@ export interface ForEachBlock {
 
 export interface ForkInstance {
   readonly from_block_id: string;
+  /** For context.data, before anything runs. */
   readonly context?: object | null | undefined;
+  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  readonly context_mode?: 'merge' | 'replace' | null | undefined;
   /** Default: true. */
   readonly dry_run?: boolean | null | undefined;
   readonly signals?: readonly SendSignal[] | null | undefined;
@@ -1786,6 +1908,26 @@ export interface MigrateInstances {
         readonly sequence_name?: string | null | undefined;
         /** The same. */
         readonly sequence?: string | null | undefined;
+        /** Of its sequence. */
+        readonly sequence_version?: number | null | undefined;
+        /** Those that this instance started. */
+        readonly parent_instance_id?: string | null | undefined;
+        /** These and no others, at most 1000. */
+        readonly ids?: readonly string[] | null | undefined;
+        /** Those with a step that waits for it: see /instances/{id}/explain. */
+        readonly waiting_for?:
+          | 'task'
+          | 'handler'
+          | 'approval'
+          | 'sleep'
+          | 'delay'
+          | 'retry'
+          | 'child'
+          | 'rate_limit'
+          | 'event'
+          | 'slot'
+          | null
+          | undefined;
         /** Exclusive. */
         readonly created_after?: string | null | undefined;
         /** Exclusive. */
@@ -1796,6 +1938,14 @@ export interface MigrateInstances {
         readonly updated_before?: string | null | undefined;
         /** A part of the message or code of its failure, in any case. */
         readonly failure?: string | null | undefined;
+        /** The code of its failure. */
+        readonly failure_code?: string | null | undefined;
+        /** The block_id of its failure. */
+        readonly failure_block?: string | null | undefined;
+        /** The handler of its failure. */
+        readonly failure_handler?: string | null | undefined;
+        /** The reason as /instances/failures tells it. */
+        readonly failure_reason?: string | null | undefined;
         readonly metadata?: { readonly [name: string]: string } | null | undefined;
         readonly states?: readonly InstanceState[] | null | undefined;
       }
@@ -2314,6 +2464,26 @@ export interface PutTenantLimits {
   readonly queue_depth_max?: number | null | undefined;
 }
 
+/** The open tasks of a handler and a queue. */
+export interface QueueInfo {
+  readonly handler: string;
+  /** Null: tasks without a queue. */
+  readonly queue: string | null;
+  readonly waiting: number;
+  readonly claimed: number;
+  /** ISO 8601. */
+  readonly oldest_waiting_since: string | null;
+  /** Those alive that poll for such tasks; with 0 of them nobody serves it. */
+  readonly workers: number;
+}
+
+export interface Queues {
+  /** By handler and queue. */
+  readonly queues: readonly QueueInfo[];
+  /** Whether there are no more open tasks than the oldest 20000, which are counted. */
+  readonly complete: boolean;
+}
+
 /**
  * first_to_resolve: the first branch that ends wins, whether it succeeds or fails;
  * first_to_succeed: the first that succeeds, failures count once all failed. The other branches
@@ -2432,6 +2602,34 @@ export interface ReleaseDecision {
   readonly decided_at: string;
 }
 
+export interface ReleasePoint {
+  /** When the interval begins in which the instances were created. */
+  readonly at: string;
+  readonly variant: 'baseline' | 'candidate';
+  readonly ended: number;
+  readonly failed: number;
+  readonly error_rate: number;
+  /** From creation to the end. */
+  readonly duration_p50_ms: number;
+  readonly duration_p95_ms: number;
+  /** Of what has ended of both versions. */
+  readonly share: number;
+}
+
+/**
+ * Both versions since the canary began, in each interval in which instances were created that
+ * have ended.
+ */
+export interface ReleaseSeries {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly step_secs: number;
+  /** Oldest first. */
+  readonly points: readonly ReleasePoint[];
+  /** Whether there are no more ended instances than the newest 10000, which are counted. */
+  readonly complete: boolean;
+}
+
 export type ReleaseState =
   | 'draft'
   | 'validating'
@@ -2461,7 +2659,10 @@ export interface ResolveEffect {
 }
 
 export interface ResumeFrom {
+  /** For context.data, before anything runs. */
   readonly context?: object | null | undefined;
+  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  readonly context_mode?: 'merge' | 'replace' | null | undefined;
   readonly signals?: readonly SendSignal[] | null | undefined;
 }
 
@@ -2487,6 +2688,13 @@ export interface Retry {
   readonly retry_if?: string | null | undefined;
   /** An error with one of these codes is not tried again. */
   readonly non_retryable_codes?: readonly string[] | null | undefined;
+}
+
+export interface RetryInstance {
+  /** For context.data, before anything runs. */
+  readonly context?: object | null | undefined;
+  /** merge: member by member; replace: in place of all data. Default: "merge". */
+  readonly context_mode?: 'merge' | 'replace' | null | undefined;
 }
 
 export interface RollbackCapsule {
@@ -2751,6 +2959,40 @@ export interface SplitVariant {
 export interface StartCanary {
   /** Of new instances of the baseline, those that the candidate gets. */
   readonly percent: number;
+}
+
+/** A try of a step: of a worker from its dispatch on, of the process once it has ended. */
+export interface StepAttempt {
+  readonly id: string;
+  readonly source: 'task' | 'process';
+  readonly block_id: string;
+  /** The counters of the loops around it; '' outside of loops. */
+  readonly iteration: string;
+  /** Counted from 0 in each iteration. */
+  readonly attempt: number;
+  readonly state: 'pending' | 'claimed' | 'completed' | 'failed' | 'timed_out' | 'cancelled';
+  /** Null of a sub_sequence, or when it is not known. */
+  readonly handler_name: string | null;
+  readonly queue_name: string | null;
+  readonly task_id: string | null;
+  /** Who had it last. */
+  readonly worker_id: string | null;
+  /** The dispatch to workers. */
+  readonly queued_at: string | null;
+  /** The last claim, or when a request left the process; null: not yet, or not kept. */
+  readonly started_at: string | null;
+  /** ISO 8601. */
+  readonly ended_at: string | null;
+  readonly timeout_ms: number | null;
+  /** As they were rendered for the worker. */
+  readonly params?: JsonValue;
+  /** What a for_each adds to context.data for it. */
+  readonly overlay?: JsonValue;
+  readonly output?: JsonValue;
+  readonly error: {
+    readonly message: string;
+    readonly retryable: boolean | null;
+  } | null;
 }
 
 /**
@@ -3031,6 +3273,8 @@ export interface Timeline {
   readonly entries: readonly {
     readonly block_id: string;
     readonly attempt: number;
+    /** The counters of the loops around it, as in 2.0. */
+    readonly iteration?: string;
     /** ISO 8601. */
     readonly completed_at: string;
     readonly output?: JsonValue;
@@ -3070,6 +3314,10 @@ export interface TreeNode {
   /** ISO 8601. */
   readonly completed_at: string | null;
   readonly items?: ItemCounts;
+  /** Of a loop that is open: the pass that it is at, from 0. */
+  readonly iteration?: number;
+  /** Of a block in loops: the rows that it has left, over all passes. */
+  readonly output_count?: number;
 }
 
 export interface Trigger {
@@ -3498,6 +3746,25 @@ export interface InstancesListQuery {
   readonly sequence_name?: string | undefined;
   /** The same. */
   readonly sequence?: string | undefined;
+  /** Of its sequence. */
+  readonly sequence_version?: number | undefined;
+  /** Those that this instance started. */
+  readonly parent_instance_id?: string | undefined;
+  /** These and no others, at most 1000. */
+  readonly ids?: readonly string[] | undefined;
+  /** Those with a step that waits for it: see /instances/{id}/explain. */
+  readonly waiting_for?:
+    | 'task'
+    | 'handler'
+    | 'approval'
+    | 'sleep'
+    | 'delay'
+    | 'retry'
+    | 'child'
+    | 'rate_limit'
+    | 'event'
+    | 'slot'
+    | undefined;
   /** Exclusive. */
   readonly created_after?: string | undefined;
   /** Exclusive. */
@@ -3508,6 +3775,14 @@ export interface InstancesListQuery {
   readonly updated_before?: string | undefined;
   /** A part of the message or code of its failure, in any case. */
   readonly failure?: string | undefined;
+  /** The code of its failure. */
+  readonly failure_code?: string | undefined;
+  /** The block_id of its failure. */
+  readonly failure_block?: string | undefined;
+  /** The handler of its failure. */
+  readonly failure_handler?: string | undefined;
+  /** The reason as /instances/failures tells it. */
+  readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
   /** Separated by commas; none stands for all. */
@@ -3530,6 +3805,25 @@ export interface InstancesDeadLettersQuery {
   readonly sequence_name?: string | undefined;
   /** The same. */
   readonly sequence?: string | undefined;
+  /** Of its sequence. */
+  readonly sequence_version?: number | undefined;
+  /** Those that this instance started. */
+  readonly parent_instance_id?: string | undefined;
+  /** These and no others, at most 1000. */
+  readonly ids?: readonly string[] | undefined;
+  /** Those with a step that waits for it: see /instances/{id}/explain. */
+  readonly waiting_for?:
+    | 'task'
+    | 'handler'
+    | 'approval'
+    | 'sleep'
+    | 'delay'
+    | 'retry'
+    | 'child'
+    | 'rate_limit'
+    | 'event'
+    | 'slot'
+    | undefined;
   /** Exclusive. */
   readonly created_after?: string | undefined;
   /** Exclusive. */
@@ -3540,6 +3834,14 @@ export interface InstancesDeadLettersQuery {
   readonly updated_before?: string | undefined;
   /** A part of the message or code of its failure, in any case. */
   readonly failure?: string | undefined;
+  /** The code of its failure. */
+  readonly failure_code?: string | undefined;
+  /** The block_id of its failure. */
+  readonly failure_block?: string | undefined;
+  /** The handler of its failure. */
+  readonly failure_handler?: string | undefined;
+  /** The reason as /instances/failures tells it. */
+  readonly failure_reason?: string | undefined;
   /** Equalities on top-level texts of the metadata; all must hold. At most 16. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
   /** Separated by commas; none stands for all. */
@@ -3574,14 +3876,35 @@ export interface InstancesSignalsQuery {
   readonly cursor?: string | undefined;
 }
 
+/** What `instances.tree` can be asked. */
+export interface InstancesTreeQuery {
+  /** This block and those inside of it. */
+  readonly block_id?: string | undefined;
+  /** How many levels below those that come first. */
+  readonly depth?: number | undefined;
+  /** How many to leave out. Default: 0. */
+  readonly offset?: number | undefined;
+  /** How many at most. */
+  readonly limit?: number | undefined;
+}
+
 /** What `instances.outputs` can be asked. */
 export interface InstancesOutputsQuery {
+  readonly block_id?: string | undefined;
+  /** The counters of the loops around the block, as in 2.0. */
+  readonly iteration?: string | undefined;
+  /** Of the outermost loop, counted from 0; at most 1000 at once. */
+  readonly iteration_from?: number | undefined;
+  /** Inclusive; without it the one in iteration_from. */
+  readonly iteration_to?: number | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
   readonly cursor?: string | undefined;
+  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  readonly max_bytes?: number | undefined;
 }
 
 /** What `instances.children` can be asked. */
@@ -3598,12 +3921,46 @@ export interface InstancesChildrenQuery {
 
 /** What `instances.timeline` can be asked. */
 export interface InstancesTimelineQuery {
+  readonly block_id?: string | undefined;
+  /** The counters of the loops around the block, as in 2.0. */
+  readonly iteration?: string | undefined;
+  /** Of the outermost loop, counted from 0; at most 1000 at once. */
+  readonly iteration_from?: number | undefined;
+  /** Inclusive; without it the one in iteration_from. */
+  readonly iteration_to?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  readonly max_bytes?: number | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 200. */
   readonly limit?: number | undefined;
   /** False leaves the values of outputs out. Default: true. */
   readonly include_outputs?: boolean | undefined;
+}
+
+/** What `instances.attempts` can be asked. */
+export interface InstancesAttemptsQuery {
+  readonly block_id?: string | undefined;
+  /** The counters of the loops around the block, as in 2.0. */
+  readonly iteration?: string | undefined;
+  /** Of the outermost loop, counted from 0; at most 1000 at once. */
+  readonly iteration_from?: number | undefined;
+  /** Inclusive; without it the one in iteration_from. */
+  readonly iteration_to?: number | undefined;
+  /** Separated by commas; none stands for all. */
+  readonly state?:
+    | readonly ('pending' | 'claimed' | 'completed' | 'failed' | 'timed_out' | 'cancelled')[]
+    | undefined;
+  /** Which of them come first. Default: "oldest". */
+  readonly order?: 'oldest' | 'newest' | undefined;
+  /** False: without params, overlay and output. Default: true. */
+  readonly include_payloads?: boolean | undefined;
+  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
 }
 
 /** What `approvals.list` can be asked. */
@@ -3743,6 +4100,8 @@ export interface HandlersQuery {
 export interface CronListQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
+  /** next_fire: those that are enabled, by when they fire next. Default: created, oldest first. */
+  readonly order?: 'created' | 'next_fire' | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
@@ -3951,4 +4310,30 @@ export interface ChangesStreamQuery {
    * present.
    */
   readonly cursor?: string | undefined;
+}
+
+/** What `instances.failures` can be asked. */
+export interface InstancesFailuresQuery {
+  /** The header x-tenant-id wins. */
+  readonly tenant_id?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly sequence_name?: string | undefined;
+  /** Exclusive. */
+  readonly failed_after?: string | undefined;
+  /** Exclusive. */
+  readonly failed_before?: string | undefined;
+}
+
+/** What `queues.list` can be asked. */
+export interface QueuesListQuery {
+  /** The header x-tenant-id wins. */
+  readonly tenant_id?: string | undefined;
+  /** Who was seen within this time counts as alive. Default: 60. */
+  readonly alive_within_secs?: number | undefined;
+}
+
+/** What `releases.series` can be asked. */
+export interface ReleasesSeriesQuery {
+  /** In seconds. Default: a sixtieth of the time since the canary began. */
+  readonly step?: number | null | undefined;
 }

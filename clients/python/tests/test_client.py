@@ -7,6 +7,7 @@ import itertools
 import threading
 import uuid
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -136,6 +137,35 @@ def test_what_is_no_engine_is_told() -> None:
 def test_an_empty_id_asks_for_nothing_else(client: Client) -> None:
     with pytest.raises(ValueError, match="id is empty"):
         client.instances.get("")
+
+
+def test_what_is_not_given_is_read_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "key"
+    file.write_text("from-file\n")
+    variables = {
+        "ENGINE_URL": "http://engine.test:81/",
+        "ENGINE_TENANT": "acme",
+        "ENGINE_API_KEY": " ",
+        "ENGINE_API_KEY_FILE": str(file),
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    settings = AsyncClient().settings
+    assert settings == Client().settings
+    assert settings.url == "http://engine.test:81/api/v1"
+    assert (settings.tenant, settings.api_key) == ("acme", "from-file")
+    monkeypatch.setenv("ENGINE_API_KEY", "from-variable")
+    assert Client().settings.api_key == "from-variable"
+    given = Client(url="https://other.test", api_key="given", tenant="mine").settings
+    assert (given.url, given.api_key) == ("https://other.test/api/v1", "given")
+    assert given.tenant == "mine"
+    for name in variables:
+        monkeypatch.delenv(name)
+    settings = Client().settings
+    assert settings.url == "http://127.0.0.1:8080/api/v1"
+    assert (settings.tenant, settings.api_key) == (None, None)
 
 
 # ---------------------------------------------------------------- tries

@@ -32,7 +32,14 @@ from durable_workflow_engine import (
     Worker,
     models,
 )
-from durable_workflow_engine.worker import Exchanged, TaskEnded, TaskStarted, WorkerEvent
+from durable_workflow_engine.worker import (
+    Failed,
+    Polled,
+    Reported,
+    TaskEnded,
+    TaskStarted,
+    WorkerEvent,
+)
 
 #: Only a hang takes so many seconds.
 LONG = 120
@@ -232,7 +239,79 @@ def test_a_failure_is_held_back_for_as_long_as_it_says_or_until_the_worker_stops
     assert client.instances.get(instance).state == "completed"
 
 
+def test_an_error_of_ones_own_says_whether_another_try_makes_sense(client: Client) -> None:
+    class SoldOutError(Exception):
+        retryable = False
+
+    async def pick(_: Any, ctx: Context) -> None:
+        for n in range(1_200):
+            ctx.log(f"line {n}")
+        raise (
+            FatalError("broken", details={"part": 7})
+            if ctx.task.block_id == "a"
+            else (SoldOutError("sold out"))
+        )
+
+    with serving(client, {"pick": pick}):
+        for id, message in [("a", "broken"), ("b", "SoldOutError: sold out")]:
+            block = models.StepBlock(id=id, handler="pick", retry=models.Retry(max_attempts=3))
+            client.sequences.create(name=id, version=1, blocks=[block])
+            with pytest.raises(InstanceEnded, match=message) as raised:
+                client.instances.run(id, timeout=LONG)
+            failure = raised.value.instance.failure
+            assert failure is not None
+            assert failure.attempt == 0
+            if id == "a":
+                lines = [it.message for it in client.instances.logs(raised.value.instance.id)]
+                assert len(lines) == 1_000
+                assert {"202 earlier lines were left out", '{"part": 7}'} < set(lines)
+
+
 # ---------------------------------------------------------------- claims
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_handler_hears_that_the_time_of_its_step_is_over(client: Client, is_async: bool) -> None:
+    reasons: list[str | None] = []
+
+    async def in_loop(_: Any, ctx: Context) -> None:
+        try:
+            await asyncio.sleep(LONG)
+        finally:
+            reasons.append(ctx.cancel_reason)
+
+    def in_thread(_: Any, ctx: ThreadContext) -> None:
+        ctx.wait_cancelled(LONG)
+        reasons.append(ctx.cancel_reason)
+
+    with serving(client, {"slow": in_loop if is_async else in_thread}):
+        with pytest.raises(InstanceEnded):
+            run(client, step("slow", timeout=100))
+        while not reasons:
+            time.sleep(0.01)
+    assert reasons == ["timeout"]
+
+
+def test_a_task_that_outlives_the_stop_is_left_to_its_lease(client: Client) -> None:
+    began = threading.Event()
+    reasons: list[str | None] = []
+
+    async def stubborn(_: Any, ctx: Context) -> None:
+        began.set()
+        try:
+            await asyncio.sleep(LONG)
+        finally:
+            reasons.append(ctx.cancel_reason)
+
+    client.sequences.create(name="test", version=1, blocks=[step("slow")])
+    id = client.instances.create(sequence="test").id
+    events: list[WorkerEvent] = []
+    with serving(client, {"slow": stubborn}, grace=0.1, on_event=events.append):
+        assert began.wait(LONG)
+    assert reasons == ["stopping"]
+    assert [it.ending for it in events if isinstance(it, TaskEnded)] == ["given_up"]
+    [task] = client.workers.tasks().items
+    assert (client.instances.get(id).state, task.state) == ("waiting", "claimed")
 
 
 @pytest.mark.parametrize("is_async", [True, False])
@@ -261,7 +340,7 @@ def test_a_handler_hears_that_its_instance_is_cancelled(client: Client, is_async
         assert began.wait(LONG)
         client.instances.signal(id, signal_type="cancel")
         assert ended.wait(LONG)
-    assert [it.ending for it in events if isinstance(it, TaskEnded)] == ["lost"]
+    assert [it.ending for it in events if isinstance(it, TaskEnded)] == ["dropped"]
 
 
 def test_many_tasks_are_done_at_once_and_each_once(client: Client) -> None:
@@ -288,9 +367,8 @@ def test_many_tasks_are_done_at_once_and_each_once(client: Client) -> None:
         until_ended(client)
     assert sorted(done) == list(range(-1, 300))
     assert 1 < most <= 20
-    exchanges = [it for it in events if isinstance(it, Exchanged)]
-    assert max(it.results for it in exchanges) > 1
-    assert any(it.results > 0 and it.tasks > 0 for it in exchanges)
+    assert max(it.results for it in events if isinstance(it, Reported)) > 1
+    assert max(it.tasks for it in events if isinstance(it, Polled)) > 1
 
 
 def test_a_result_is_reported_until_the_server_has_decided(client: Client) -> None:
@@ -358,15 +436,6 @@ def test_results_that_are_too_much_for_one_request_are_said_apart(client: Client
     assert endings == ["completed"] * 12
 
 
-def test_a_poll_that_is_refused_ends_the_worker_with_the_reason(client: Client) -> None:
-    with pytest.raises(EngineError, match="pairs of a handler and a queue"):
-        Worker(
-            client,
-            handlers={f"handler-{n}": _nothing for n in range(11)},
-            queues=[f"queue-{n}" for n in range(11)],
-        ).run()
-
-
 def test_only_the_queues_that_are_named_are_served(client: Client) -> None:
     async def greet(_: Any, ctx: Context) -> dict[str, Any]:
         return {"queue": ctx.task.queue_name}
@@ -431,40 +500,59 @@ def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> Non
         Worker(client.with_options(api_key=reader.secret), handlers={"a": _nothing}).run()
     with pytest.raises(EngineError, match="give the client a tenant"):
         Worker(client.with_options(tenant=None), handlers={"a": _nothing}).run()
-    with pytest.raises(ValueError, match="the server serves log by itself"):
-        Worker(client, handlers={"log": _nothing}).run()
-    with pytest.raises(ValueError, match="without handlers"):
-        Worker(client, handlers={})
+    wrong_options: dict[str, dict[str, Any]] = {
+        "without handlers": {"handlers": {}},
+        "queues is empty": {"queues": []},
+        "pairs of a handler and a queue": {"queues": [f"queue-{n}" for n in range(101)]},
+        "concurrency": {"concurrency": 0},
+        "at most half of lease": {"heartbeat": 6, "lease": 10},
+    }
+    for match, options in wrong_options.items():
+        with pytest.raises(ValueError, match=match):
+            Worker(client, **{"handlers": {"a": _nothing}, **options})
     for wrong_handler in (lambda: None, lambda a, b, c: None, "charge"):
         with pytest.raises(TypeError, match="the handler a"):
             Worker(client, handlers={"a": wrong_handler})  # type: ignore[dict-item]
 
 
-def test_a_worker_whose_key_is_revoked_says_so_and_ends(client: Client) -> None:
+def test_a_worker_whose_key_is_revoked_says_so_and_goes_on(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     key = client.api_keys.mint(
         tenant_id=client.settings.tenant, name="worker", capabilities=["worker"]
     )
-    seen = threading.Event()
-    worker = Worker(
-        client.with_options(api_key=key.secret),
-        handlers={"a": _nothing},
-        poll_wait=0.1,
-        on_event=lambda event: seen.set(),
-    )
-    failures: list[EngineError] = []
+    polled, failed = threading.Event(), threading.Event()
 
-    def serve() -> None:
-        try:
-            worker.run()
-        except EngineError as error:
-            failures.append(error)
+    def see(event: WorkerEvent) -> None:
+        if isinstance(event, Polled):
+            polled.set()
+        if isinstance(event, Failed):
+            failed.set()
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    assert seen.wait(LONG)
-    client.api_keys.revoke(key.id)
-    thread.join(LONG)
-    assert [error.status for error in failures] == [401]
+    own = client.with_options(api_key=key.secret)
+    with serving(own, {"a": _nothing}, poll_wait=0.1, on_event=see):
+        assert polled.wait(LONG)
+        client.api_keys.revoke(key.id)
+        assert failed.wait(LONG)
+    [complaint] = [it.getMessage() for it in caplog.records if it.levelname == "WARNING"]
+    assert "give the client an api_key that the server knows, and that is not revoked" in complaint
+
+
+def test_names_that_nobody_knows_are_told_after_a_while(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.sequences.create(name="test", version=1, blocks=[step("sorts"), step("known")])
+    client.instances.create(sequence="test")
+    names = ["sort", "known", "log"]
+    with serving(client, dict.fromkeys(names, _nothing), complain_after=0.2, queues=["fast"]):
+        while len(caplog.records) < 3:
+            time.sleep(0.05)
+    assert [it.getMessage() for it in caplog.records] == [
+        'no sequence and no task of the tenant names the handler "sort"; '
+        'tasks wait for "sorts" (1)',
+        '"log" is a handler of the server itself: no worker gets its tasks',
+        'no task of the tenant was ever in the queue "fast"',
+    ]
 
 
 def test_hooks_see_each_task_and_surround_its_handler(client: Client) -> None:

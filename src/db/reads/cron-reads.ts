@@ -14,12 +14,23 @@ export const scheduleById = lookup<ScheduleRow>(
   `select ${COLUMNS} from cron_schedules where id = $1::uuid`,
 );
 
-/** `CronSchedule` records, oldest first, of all tenants without one (docs/cron.md). */
-export const scheduleList = list({
+const SCHEDULES = {
   columns: COLUMNS,
   from: 'cron_schedules',
   by: filtersOf('cron_schedules', ['tenant_id']),
-  order: orderBy('cron_schedules', ['created_at', 'id']),
   toText: (row: ScheduleRow) => JSON.stringify(scheduleOf(row)),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
+};
+
+/** `CronSchedule` records, oldest first, of all tenants without one (docs/cron.md). */
+export const scheduleList = list({
+  ...SCHEDULES,
+  order: orderBy('cron_schedules', ['created_at', 'id']),
+});
+
+/** Those that are enabled, by when they fire next. */
+export const nextScheduleList = list({
+  ...SCHEDULES,
+  always: 'enabled and next_fire_at is not null',
+  order: orderBy('cron_schedules', ['next_fire_at', 'id']),
 });

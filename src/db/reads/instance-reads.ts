@@ -10,6 +10,7 @@
 
 import type { OpenWait } from '../../../schema/instance.js';
 import type { StepPhase } from '../../core/execution.js';
+import { foldedSql } from '../../core/failure-reason.js';
 import type { InstanceState } from '../../core/states.js';
 import { selected } from '../tables.js';
 import { type Filter, filtersOf, type Narrowing, timeFilters } from './filters.js';
@@ -82,6 +83,22 @@ const FAILURE: Filter = {
     `or strpos(lower(${failure} ->> 'code'), lower(${text})) > 0)`,
 };
 
+/** Those whose failure has this member. */
+function failureMember(member: string): Filter {
+  return {
+    column: 'i.failure',
+    type: 'text',
+    holds: (failure, value) => `${failure} ->> '${member}' = ${value}`,
+  };
+}
+
+/** Those whose message is folded to this reason. */
+const FAILURE_REASON: Filter = {
+  column: 'i.failure',
+  type: 'text',
+  holds: (failure, reason) => `${foldedSql(`${failure} ->> 'message'`)} = ${reason}`,
+};
+
 const CREATED = timeFilters('instances', 'created_at', 'i');
 const UPDATED = timeFilters('instances', 'updated_at', 'i');
 
@@ -102,6 +119,10 @@ const FILTERS = {
   updated_after: UPDATED.after,
   updated_before: UPDATED.before,
   failure: FAILURE,
+  failure_code: failureMember('code'),
+  failure_block: failureMember('block_id'),
+  failure_handler: failureMember('handler'),
+  failure_reason: FAILURE_REASON,
 };
 export type InstanceFilter = Narrowing<keyof typeof FILTERS>;
 /** Of changes of many, which may leave out what has ended for good. */

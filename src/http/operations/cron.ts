@@ -5,7 +5,7 @@ import { type CronSchedule, NEXT_FIRES_MAX } from '../../../schema/cron.js';
 import { nextFires } from '../../core/cron.js';
 import { parseCron } from '../../core/cron-fields.js';
 import { isoTime } from '../../core/time.js';
-import { scheduleById, scheduleList } from '../../db/reads/cron-reads.js';
+import { nextScheduleList, scheduleById, scheduleList } from '../../db/reads/cron-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
 import { invalid } from '../../errors.js';
 import {
@@ -25,7 +25,8 @@ async function scheduleNamed(deps: FrontDeps, call: CallById): Promise<CronSched
 
 const list: Operation<'cron.list'> = async (deps, call) => {
   const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(scheduleList(query)));
+  const listed = query.order === 'next_fire' ? nextScheduleList(query) : scheduleList(query);
+  return pageReply(call, query, await deps.reads.page(listed));
 };
 
 const get: Operation<'cron.get'> = async (deps, call) =>

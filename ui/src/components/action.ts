@@ -15,13 +15,13 @@ export interface Action<Input> {
 /**
  * @param act what is sent
  * @param options.done what is told when it is done
- * @param options.then what the page does then, such as closing a dialog
+ * @param options.onDone what the page does then, such as closing a dialog
  */
 export function useAction<Input, Result>(
   act: (input: Input) => PromiseLike<Result>,
   options: {
     readonly done?: (result: Result, input: Input) => ReactNode;
-    readonly then?: (result: Result, input: Input) => void;
+    readonly onDone?: (result: Result, input: Input) => void;
   } = {},
 ): Action<Input> {
   const tell = useToast();
@@ -30,7 +30,7 @@ export function useAction<Input, Result>(
     mutationFn: async (input: Input) => act(input),
     onSuccess: async (result, input) => {
       if (options.done) tell(options.done(result, input));
-      options.then?.(result, input);
+      options.onDone?.(result, input);
       await queries.invalidateQueries();
     },
   });

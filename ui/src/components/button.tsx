@@ -55,3 +55,8 @@ function classOf(kind: ButtonKind, more?: string): string {
     .filter(Boolean)
     .join(' ');
 }
+
+/** Buttons and other small things side by side. */
+export function ButtonRow({ children }: { readonly children: ReactNode }) {
+  return <span className={styles.row}>{children}</span>;
+}

@@ -135,3 +135,27 @@ export function wrongOf(error: unknown, name: string): string | undefined {
   const { field } = error;
   return field === name || field.endsWith(`.${name}`) ? error.message : undefined;
 }
+
+/** Fields below each other. What is filled in is sent by its submit button or by Enter. */
+export function Form(props: { readonly onSubmit: () => void; readonly children: ReactNode }) {
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        props.onSubmit();
+      }}
+    >
+      {props.children}
+    </form>
+  );
+}
+
+/** The value of a field of JSON. @throws SyntaxError with the name of the field */
+export function jsonOf(label: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new SyntaxError(`${label} is no JSON: ${(error as Error).message}`);
+  }
+}

@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any, Literal
 
 from . import models
-from ._resource import AsyncCaller, AsyncResource, JsonObject, path
+from ._resource import Caller, JsonObject, Resource, path
 from .pages import AsyncPages
 
 
-class AsyncHealthOperations(AsyncResource):
+class AsyncHealthOperations(Resource):
     """The operations `health.*`."""
 
     async def live(self) -> models.Health:
@@ -44,7 +44,7 @@ class AsyncHealthOperations(AsyncResource):
         )
 
 
-class AsyncDocsOperations(AsyncResource):
+class AsyncDocsOperations(Resource):
     """The operations `docs.*`."""
 
     async def openapi(self) -> models.OpenApiDocument:
@@ -85,7 +85,7 @@ class AsyncDocsOperations(AsyncResource):
         )
 
 
-class AsyncSequencesOperations(AsyncResource):
+class AsyncSequencesOperations(Resource):
     """The operations `sequences.*`."""
 
     async def create(
@@ -460,7 +460,7 @@ class AsyncSequencesOperations(AsyncResource):
         )
 
 
-class AsyncInstancesOperations(AsyncResource):
+class AsyncInstancesOperations(Resource):
     """The operations `instances.*`."""
 
     async def create(
@@ -569,11 +569,19 @@ class AsyncInstancesOperations(AsyncResource):
         sequence_id: str | None = None,
         sequence_name: str | None = None,
         sequence: str | None = None,
+        sequence_version: int | None = None,
+        parent_instance_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        waiting_for: models.BatchActionFilterWaitingFor | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
         failure: str | None = None,
+        failure_code: str | None = None,
+        failure_block: str | None = None,
+        failure_handler: str | None = None,
+        failure_reason: str | None = None,
         metadata: Mapping[str, str] | None = None,
         state: Sequence[models.InstanceState] | None = None,
         offset: int | None = None,
@@ -589,11 +597,19 @@ class AsyncInstancesOperations(AsyncResource):
             tenant_id: The header x-tenant-id wins.
             sequence_name: Every version of the sequences with this name.
             sequence: The same.
+            sequence_version: Of its sequence.
+            parent_instance_id: Those that this instance started.
+            ids: These and no others, at most 1000.
+            waiting_for: Those with a step that waits for it: see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
             updated_before: Exclusive.
             failure: A part of the message or code of its failure, in any case.
+            failure_code: The code of its failure.
+            failure_block: The block_id of its failure.
+            failure_handler: The handler of its failure.
+            failure_reason: The reason as /instances/failures tells it.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
@@ -612,11 +628,19 @@ class AsyncInstancesOperations(AsyncResource):
                 "sequence_id": sequence_id,
                 "sequence_name": sequence_name,
                 "sequence": sequence,
+                "sequence_version": sequence_version,
+                "parent_instance_id": parent_instance_id,
+                "ids": ids,
+                "waiting_for": waiting_for,
                 "created_after": created_after,
                 "created_before": created_before,
                 "updated_after": updated_after,
                 "updated_before": updated_before,
                 "failure": failure,
+                "failure_code": failure_code,
+                "failure_block": failure_block,
+                "failure_handler": failure_handler,
+                "failure_reason": failure_reason,
                 "metadata": metadata,
                 "state": state,
                 "offset": offset,
@@ -634,11 +658,19 @@ class AsyncInstancesOperations(AsyncResource):
         sequence_id: str | None = None,
         sequence_name: str | None = None,
         sequence: str | None = None,
+        sequence_version: int | None = None,
+        parent_instance_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        waiting_for: models.BatchActionFilterWaitingFor | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
         failure: str | None = None,
+        failure_code: str | None = None,
+        failure_block: str | None = None,
+        failure_handler: str | None = None,
+        failure_reason: str | None = None,
         metadata: Mapping[str, str] | None = None,
         state: Sequence[models.InstanceState] | None = None,
         offset: int | None = None,
@@ -654,11 +686,19 @@ class AsyncInstancesOperations(AsyncResource):
             tenant_id: The header x-tenant-id wins.
             sequence_name: Every version of the sequences with this name.
             sequence: The same.
+            sequence_version: Of its sequence.
+            parent_instance_id: Those that this instance started.
+            ids: These and no others, at most 1000.
+            waiting_for: Those with a step that waits for it: see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
             updated_before: Exclusive.
             failure: A part of the message or code of its failure, in any case.
+            failure_code: The code of its failure.
+            failure_block: The block_id of its failure.
+            failure_handler: The handler of its failure.
+            failure_reason: The reason as /instances/failures tells it.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
@@ -677,11 +717,19 @@ class AsyncInstancesOperations(AsyncResource):
                 "sequence_id": sequence_id,
                 "sequence_name": sequence_name,
                 "sequence": sequence,
+                "sequence_version": sequence_version,
+                "parent_instance_id": parent_instance_id,
+                "ids": ids,
+                "waiting_for": waiting_for,
                 "created_after": created_after,
                 "created_before": created_before,
                 "updated_after": updated_after,
                 "updated_before": updated_before,
                 "failure": failure,
+                "failure_code": failure_code,
+                "failure_block": failure_block,
+                "failure_handler": failure_handler,
+                "failure_reason": failure_reason,
                 "metadata": metadata,
                 "state": state,
                 "offset": offset,
@@ -848,27 +896,36 @@ class AsyncInstancesOperations(AsyncResource):
             repeatable=True,
         )
 
-    async def retry(self, id: str) -> models.InstanceRetried:
-        """Run a failed instance again from where it failed.
-
-        Answers 400 unless the instance is failed. It is due at once. For the root key and for
-        keys with the capability operator.
-        """
-        return await self._call(
-            "POST",
-            path("/instances/{id}/retry", id=id),
-            models.InstanceRetried,
-        )
-
-    async def tree(self, id: str) -> builtins.list[models.TreeNode]:
+    def tree(
+        self,
+        id: str,
+        *,
+        block_id: str | None = None,
+        depth: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> AsyncPages[models.TreeNode]:
         """Get the nodes of the execution tree.
 
         For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            block_id: This block and those inside of it.
+            depth: How many levels below those that come first.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
         """
-        return await self._call(
+        return self._pages(
             "GET",
             path("/instances/{id}/tree", id=id),
-            builtins.list[models.TreeNode],
+            models.TreeNode,
+            query={
+                "block_id": block_id,
+                "depth": depth,
+                "offset": offset,
+                "limit": limit,
+            },
             repeatable=True,
         )
 
@@ -876,9 +933,14 @@ class AsyncInstancesOperations(AsyncResource):
         self,
         id: str,
         *,
+        block_id: str | None = None,
+        iteration: str | None = None,
+        iteration_from: int | None = None,
+        iteration_to: int | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        max_bytes: int | None = None,
     ) -> AsyncPages[models.BlockOutput]:
         """List block outputs, oldest first.
 
@@ -886,19 +948,29 @@ class AsyncInstancesOperations(AsyncResource):
         Unknown parameters are refused.
 
         Args:
+            iteration: The counters of the loops around the block, as in 2.0.
+            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
+            iteration_to: Inclusive; without it the one in iteration_from.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
                 of an offset.
+            max_bytes: The answer ends before it is longer, with at least one row, and says
+                where to go on.
         """
         return self._pages(
             "GET",
             path("/instances/{id}/outputs", id=id),
             models.BlockOutput,
             query={
+                "block_id": block_id,
+                "iteration": iteration,
+                "iteration_from": iteration_from,
+                "iteration_to": iteration_to,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
+                "max_bytes": max_bytes,
             },
             repeatable=True,
         )
@@ -953,6 +1025,12 @@ class AsyncInstancesOperations(AsyncResource):
         self,
         id: str,
         *,
+        block_id: str | None = None,
+        iteration: str | None = None,
+        iteration_from: int | None = None,
+        iteration_to: int | None = None,
+        cursor: str | None = None,
+        max_bytes: int | None = None,
         offset: int | None = None,
         limit: int | None = None,
         include_outputs: bool | None = None,
@@ -963,6 +1041,13 @@ class AsyncInstancesOperations(AsyncResource):
         Unknown parameters are refused.
 
         Args:
+            iteration: The counters of the loops around the block, as in 2.0.
+            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
+            iteration_to: Inclusive; without it the one in iteration_from.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+            max_bytes: The answer ends before it is longer, with at least one row, and says
+                where to go on.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
             include_outputs: False leaves the values of outputs out. Default: True.
@@ -972,9 +1057,63 @@ class AsyncInstancesOperations(AsyncResource):
             path("/instances/{id}/timeline", id=id),
             models.Timeline,
             query={
+                "block_id": block_id,
+                "iteration": iteration,
+                "iteration_from": iteration_from,
+                "iteration_to": iteration_to,
+                "cursor": cursor,
+                "max_bytes": max_bytes,
                 "offset": offset,
                 "limit": limit,
                 "include_outputs": include_outputs,
+            },
+            repeatable=True,
+        )
+
+    def attempts(
+        self,
+        id: str,
+        *,
+        block_id: str | None = None,
+        iteration: str | None = None,
+        iteration_from: int | None = None,
+        iteration_to: int | None = None,
+        state: Sequence[models.StepAttemptState] | None = None,
+        order: models.Literal["oldest", "newest"] | None = None,
+        include_payloads: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.StepAttempt]:
+        """List the tries of the steps of an instance, those that began first before the others.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            iteration: The counters of the loops around the block, as in 2.0.
+            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
+            iteration_to: Inclusive; without it the one in iteration_from.
+            state: Separated by commas; none stands for all.
+            order: Which of them come first. Default: "oldest".
+            include_payloads: False: without params, overlay and output. Default: True.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            path("/instances/{id}/attempts", id=id),
+            models.StepAttempt,
+            query={
+                "block_id": block_id,
+                "iteration": iteration,
+                "iteration_from": iteration_from,
+                "iteration_to": iteration_to,
+                "state": state,
+                "order": order,
+                "include_payloads": include_payloads,
+                "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )
@@ -1111,17 +1250,50 @@ class AsyncInstancesOperations(AsyncResource):
             },
         )
 
+    async def retry(
+        self,
+        id: str,
+        *,
+        context: JsonObject | None = None,
+        context_mode: models.ForkInstanceContextMode | None = None,
+    ) -> models.InstanceRetried:
+        """Run a failed instance again from where it failed, with other data if it is given.
+
+        Answers 400 unless the instance is failed. It is due at once. For the root key and for
+        keys with the capability operator.
+
+        Args:
+            context: For context.data, before anything runs.
+            context_mode: merge: member by member; replace: in place of all data. Default:
+                "merge".
+        """
+        return await self._call(
+            "POST",
+            path("/instances/{id}/retry", id=id),
+            models.InstanceRetried,
+            body={
+                "context": context,
+                "context_mode": context_mode,
+            },
+        )
+
     async def resume_from(
         self,
         id: str,
         block_id: str,
         *,
         context: JsonObject | None = None,
+        context_mode: models.ForkInstanceContextMode | None = None,
         signals: Sequence[models.SendSignal | JsonObject] | None = None,
     ) -> models.ResumedFrom:
         """Run an instance again from one of its top-level blocks.
 
         For the root key and for keys with the capability operator.
+
+        Args:
+            context: For context.data, before anything runs.
+            context_mode: merge: member by member; replace: in place of all data. Default:
+                "merge".
         """
         return await self._call(
             "POST",
@@ -1129,6 +1301,7 @@ class AsyncInstancesOperations(AsyncResource):
             models.ResumedFrom,
             body={
                 "context": context,
+                "context_mode": context_mode,
                 "signals": signals,
             },
         )
@@ -1139,6 +1312,7 @@ class AsyncInstancesOperations(AsyncResource):
         *,
         from_block_id: str,
         context: JsonObject | None = None,
+        context_mode: models.ForkInstanceContextMode | None = None,
         dry_run: bool | None = None,
         signals: Sequence[models.SendSignal | JsonObject] | None = None,
     ) -> models.InstanceForked:
@@ -1147,6 +1321,9 @@ class AsyncInstancesOperations(AsyncResource):
         For the root key and for keys with the capability operator.
 
         Args:
+            context: For context.data, before anything runs.
+            context_mode: merge: member by member; replace: in place of all data. Default:
+                "merge".
             dry_run: Default: True.
         """
         return await self._call(
@@ -1156,6 +1333,7 @@ class AsyncInstancesOperations(AsyncResource):
             body={
                 "from_block_id": from_block_id,
                 "context": context,
+                "context_mode": context_mode,
                 "dry_run": dry_run,
                 "signals": signals,
             },
@@ -1250,8 +1428,41 @@ class AsyncInstancesOperations(AsyncResource):
             repeatable=True,
         )
 
+    async def failures(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_name: str | None = None,
+        failed_after: datetime | str | None = None,
+        failed_before: datetime | str | None = None,
+    ) -> models.FailureGroups:
+        """Failed instances by sequence and reason.
 
-class AsyncApprovalsOperations(AsyncResource):
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            failed_after: Exclusive.
+            failed_before: Exclusive.
+        """
+        return await self._call(
+            "GET",
+            "/instances/failures",
+            models.FailureGroups,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_name": sequence_name,
+                "failed_after": failed_after,
+                "failed_before": failed_before,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncApprovalsOperations(Resource):
     """The operations `approvals.*`."""
 
     def list(
@@ -1396,7 +1607,7 @@ class AsyncApprovalsOperations(AsyncResource):
         )
 
 
-class AsyncBulkJobsOperations(AsyncResource):
+class AsyncBulkJobsOperations(Resource):
     """The operations `bulk_jobs.*`."""
 
     def list(
@@ -1460,7 +1671,7 @@ class AsyncBulkJobsOperations(AsyncResource):
         )
 
 
-class AsyncRateLimitsOperations(AsyncResource):
+class AsyncRateLimitsOperations(Resource):
     """The operations `rate_limits.*`."""
 
     async def put(self, key: str, *, max_count: int, window_seconds: int) -> models.RateLimit:
@@ -1521,7 +1732,7 @@ class AsyncRateLimitsOperations(AsyncResource):
         )
 
 
-class AsyncCredentialsOperations(AsyncResource):
+class AsyncCredentialsOperations(Resource):
     """The operations `credentials.*`."""
 
     async def create(
@@ -1672,7 +1883,7 @@ class AsyncCredentialsOperations(AsyncResource):
         )
 
 
-class AsyncWorkersOperations(AsyncResource):
+class AsyncWorkersOperations(Resource):
     """The operations `workers.*`."""
 
     async def poll(
@@ -1995,7 +2206,7 @@ class AsyncWorkersOperations(AsyncResource):
         )
 
 
-class AsyncCronOperations(AsyncResource):
+class AsyncCronOperations(Resource):
     """The operations `cron.*`."""
 
     async def create(
@@ -2063,17 +2274,20 @@ class AsyncCronOperations(AsyncResource):
         self,
         *,
         tenant_id: str | None = None,
+        order: models.Literal["created", "next_fire"] | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPages[models.CronSchedule]:
-        """List schedules, oldest first.
+        """List schedules, oldest first or by when they fire next.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            order: next_fire: those that are enabled, by when they fire next. Default:
+                created, oldest first.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
@@ -2085,6 +2299,7 @@ class AsyncCronOperations(AsyncResource):
             models.CronSchedule,
             query={
                 "tenant_id": tenant_id,
+                "order": order,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
@@ -2201,7 +2416,7 @@ class AsyncCronOperations(AsyncResource):
         )
 
 
-class AsyncReleasesOperations(AsyncResource):
+class AsyncReleasesOperations(Resource):
     """The operations `releases.*`."""
 
     async def create(
@@ -2400,8 +2615,27 @@ class AsyncReleasesOperations(AsyncResource):
             models.Release,
         )
 
+    async def series(self, id: str, *, step: int | None = None) -> models.ReleaseSeries:
+        """Both versions of a release over time.
 
-class AsyncContinuityOperations(AsyncResource):
+        For the root key and for keys with the capability operator or publisher or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            step: In seconds. Default: a sixtieth of the time since the canary began.
+        """
+        return await self._call(
+            "GET",
+            path("/releases/{id}/series", id=id),
+            models.ReleaseSeries,
+            query={
+                "step": step,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncContinuityOperations(Resource):
     """The operations `continuity.*`."""
 
     async def create(
@@ -2737,7 +2971,7 @@ class AsyncContinuityOperations(AsyncResource):
         )
 
 
-class AsyncMigrationsOperations(AsyncResource):
+class AsyncMigrationsOperations(Resource):
     """The operations `migrations.*`."""
 
     async def migrate(
@@ -2887,7 +3121,7 @@ class AsyncMigrationsOperations(AsyncResource):
         )
 
 
-class AsyncRuntimesOperations(AsyncResource):
+class AsyncRuntimesOperations(Resource):
     """The operations `runtimes.*`."""
 
     async def register(
@@ -2941,7 +3175,7 @@ class AsyncRuntimesOperations(AsyncResource):
         )
 
 
-class AsyncHandoffsOperations(AsyncResource):
+class AsyncHandoffsOperations(Resource):
     """The operations `handoffs.*`."""
 
     async def create(
@@ -3136,7 +3370,7 @@ class AsyncHandoffsOperations(AsyncResource):
         )
 
 
-class AsyncCapsulesOperations(AsyncResource):
+class AsyncCapsulesOperations(Resource):
     """The operations `capsules.*`."""
 
     async def import_(
@@ -3175,7 +3409,7 @@ class AsyncCapsulesOperations(AsyncResource):
         )
 
 
-class AsyncApiKeysOperations(AsyncResource):
+class AsyncApiKeysOperations(Resource):
     """The operations `api_keys.*`."""
 
     async def mint(
@@ -3250,7 +3484,7 @@ class AsyncApiKeysOperations(AsyncResource):
         )
 
 
-class AsyncTenantsOperations(AsyncResource):
+class AsyncTenantsOperations(Resource):
     """The operations `tenants.*`."""
 
     def list(
@@ -3280,7 +3514,7 @@ class AsyncTenantsOperations(AsyncResource):
         )
 
 
-class AsyncTenantLimitsOperations(AsyncResource):
+class AsyncTenantLimitsOperations(Resource):
     """The operations `tenant_limits.*`."""
 
     async def put(
@@ -3346,7 +3580,7 @@ class AsyncTenantLimitsOperations(AsyncResource):
         )
 
 
-class AsyncWebhooksOperations(AsyncResource):
+class AsyncWebhooksOperations(Resource):
     """The operations `webhooks.*`."""
 
     async def subscribe(
@@ -3596,7 +3830,7 @@ class AsyncWebhooksOperations(AsyncResource):
         )
 
 
-class AsyncTriggersOperations(AsyncResource):
+class AsyncTriggersOperations(Resource):
     """The operations `triggers.*`."""
 
     async def create(
@@ -3770,7 +4004,7 @@ class AsyncTriggersOperations(AsyncResource):
         )
 
 
-class AsyncEventsOperations(AsyncResource):
+class AsyncEventsOperations(Resource):
     """The operations `events.*`."""
 
     async def send(
@@ -3890,7 +4124,7 @@ class AsyncEventsOperations(AsyncResource):
         )
 
 
-class AsyncChangesOperations(AsyncResource):
+class AsyncChangesOperations(Resource):
     """The operations `changes.*`."""
 
     def list(
@@ -3925,10 +4159,40 @@ class AsyncChangesOperations(AsyncResource):
         )
 
 
-class AsyncOperations(AsyncResource):
+class AsyncQueuesOperations(Resource):
+    """The operations `queues.*`."""
+
+    async def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        alive_within_secs: int | None = None,
+    ) -> models.Queues:
+        """Open tasks and workers by handler and queue.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            alive_within_secs: Who was seen within this time counts as alive. Default: 60.
+        """
+        return await self._call(
+            "GET",
+            "/queues",
+            models.Queues,
+            query={
+                "tenant_id": tenant_id,
+                "alive_within_secs": alive_within_secs,
+            },
+            repeatable=True,
+        )
+
+
+class AsyncOperations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
-    def __init__(self, caller: AsyncCaller) -> None:
+    def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
         self.api_keys = AsyncApiKeysOperations(caller)
         self.approvals = AsyncApprovalsOperations(caller)
@@ -3944,6 +4208,7 @@ class AsyncOperations(AsyncResource):
         self.health = AsyncHealthOperations(caller)
         self.instances = AsyncInstancesOperations(caller)
         self.migrations = AsyncMigrationsOperations(caller)
+        self.queues = AsyncQueuesOperations(caller)
         self.rate_limits = AsyncRateLimitsOperations(caller)
         self.releases = AsyncReleasesOperations(caller)
         self.runtimes = AsyncRuntimesOperations(caller)

@@ -569,11 +569,19 @@ class InstancesOperations(Resource):
         sequence_id: str | None = None,
         sequence_name: str | None = None,
         sequence: str | None = None,
+        sequence_version: int | None = None,
+        parent_instance_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        waiting_for: models.BatchActionFilterWaitingFor | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
         failure: str | None = None,
+        failure_code: str | None = None,
+        failure_block: str | None = None,
+        failure_handler: str | None = None,
+        failure_reason: str | None = None,
         metadata: Mapping[str, str] | None = None,
         state: Sequence[models.InstanceState] | None = None,
         offset: int | None = None,
@@ -589,11 +597,19 @@ class InstancesOperations(Resource):
             tenant_id: The header x-tenant-id wins.
             sequence_name: Every version of the sequences with this name.
             sequence: The same.
+            sequence_version: Of its sequence.
+            parent_instance_id: Those that this instance started.
+            ids: These and no others, at most 1000.
+            waiting_for: Those with a step that waits for it: see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
             updated_before: Exclusive.
             failure: A part of the message or code of its failure, in any case.
+            failure_code: The code of its failure.
+            failure_block: The block_id of its failure.
+            failure_handler: The handler of its failure.
+            failure_reason: The reason as /instances/failures tells it.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
@@ -612,11 +628,19 @@ class InstancesOperations(Resource):
                 "sequence_id": sequence_id,
                 "sequence_name": sequence_name,
                 "sequence": sequence,
+                "sequence_version": sequence_version,
+                "parent_instance_id": parent_instance_id,
+                "ids": ids,
+                "waiting_for": waiting_for,
                 "created_after": created_after,
                 "created_before": created_before,
                 "updated_after": updated_after,
                 "updated_before": updated_before,
                 "failure": failure,
+                "failure_code": failure_code,
+                "failure_block": failure_block,
+                "failure_handler": failure_handler,
+                "failure_reason": failure_reason,
                 "metadata": metadata,
                 "state": state,
                 "offset": offset,
@@ -634,11 +658,19 @@ class InstancesOperations(Resource):
         sequence_id: str | None = None,
         sequence_name: str | None = None,
         sequence: str | None = None,
+        sequence_version: int | None = None,
+        parent_instance_id: str | None = None,
+        ids: Sequence[str] | None = None,
+        waiting_for: models.BatchActionFilterWaitingFor | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
         updated_after: datetime | str | None = None,
         updated_before: datetime | str | None = None,
         failure: str | None = None,
+        failure_code: str | None = None,
+        failure_block: str | None = None,
+        failure_handler: str | None = None,
+        failure_reason: str | None = None,
         metadata: Mapping[str, str] | None = None,
         state: Sequence[models.InstanceState] | None = None,
         offset: int | None = None,
@@ -654,11 +686,19 @@ class InstancesOperations(Resource):
             tenant_id: The header x-tenant-id wins.
             sequence_name: Every version of the sequences with this name.
             sequence: The same.
+            sequence_version: Of its sequence.
+            parent_instance_id: Those that this instance started.
+            ids: These and no others, at most 1000.
+            waiting_for: Those with a step that waits for it: see /instances/{id}/explain.
             created_after: Exclusive.
             created_before: Exclusive.
             updated_after: Exclusive.
             updated_before: Exclusive.
             failure: A part of the message or code of its failure, in any case.
+            failure_code: The code of its failure.
+            failure_block: The block_id of its failure.
+            failure_handler: The handler of its failure.
+            failure_reason: The reason as /instances/failures tells it.
             metadata: One parameter metadata.<key>=<value> for each equality on a top-level
                 text of the metadata; all must hold, and at most 16 are possible.
             state: Separated by commas; none stands for all.
@@ -677,11 +717,19 @@ class InstancesOperations(Resource):
                 "sequence_id": sequence_id,
                 "sequence_name": sequence_name,
                 "sequence": sequence,
+                "sequence_version": sequence_version,
+                "parent_instance_id": parent_instance_id,
+                "ids": ids,
+                "waiting_for": waiting_for,
                 "created_after": created_after,
                 "created_before": created_before,
                 "updated_after": updated_after,
                 "updated_before": updated_before,
                 "failure": failure,
+                "failure_code": failure_code,
+                "failure_block": failure_block,
+                "failure_handler": failure_handler,
+                "failure_reason": failure_reason,
                 "metadata": metadata,
                 "state": state,
                 "offset": offset,
@@ -848,27 +896,36 @@ class InstancesOperations(Resource):
             repeatable=True,
         )
 
-    def retry(self, id: str) -> models.InstanceRetried:
-        """Run a failed instance again from where it failed.
-
-        Answers 400 unless the instance is failed. It is due at once. For the root key and for
-        keys with the capability operator.
-        """
-        return self._call(
-            "POST",
-            path("/instances/{id}/retry", id=id),
-            models.InstanceRetried,
-        )
-
-    def tree(self, id: str) -> builtins.list[models.TreeNode]:
+    def tree(
+        self,
+        id: str,
+        *,
+        block_id: str | None = None,
+        depth: int | None = None,
+        offset: int | None = None,
+        limit: int | None = None,
+    ) -> Page[models.TreeNode]:
         """Get the nodes of the execution tree.
 
         For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            block_id: This block and those inside of it.
+            depth: How many levels below those that come first.
+            offset: How many to leave out. Default: 0.
+            limit: How many at most.
         """
-        return self._call(
+        return self._pages(
             "GET",
             path("/instances/{id}/tree", id=id),
-            builtins.list[models.TreeNode],
+            models.TreeNode,
+            query={
+                "block_id": block_id,
+                "depth": depth,
+                "offset": offset,
+                "limit": limit,
+            },
             repeatable=True,
         )
 
@@ -876,9 +933,14 @@ class InstancesOperations(Resource):
         self,
         id: str,
         *,
+        block_id: str | None = None,
+        iteration: str | None = None,
+        iteration_from: int | None = None,
+        iteration_to: int | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        max_bytes: int | None = None,
     ) -> Page[models.BlockOutput]:
         """List block outputs, oldest first.
 
@@ -886,19 +948,29 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
+            iteration: The counters of the loops around the block, as in 2.0.
+            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
+            iteration_to: Inclusive; without it the one in iteration_from.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
                 of an offset.
+            max_bytes: The answer ends before it is longer, with at least one row, and says
+                where to go on.
         """
         return self._pages(
             "GET",
             path("/instances/{id}/outputs", id=id),
             models.BlockOutput,
             query={
+                "block_id": block_id,
+                "iteration": iteration,
+                "iteration_from": iteration_from,
+                "iteration_to": iteration_to,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
+                "max_bytes": max_bytes,
             },
             repeatable=True,
         )
@@ -953,6 +1025,12 @@ class InstancesOperations(Resource):
         self,
         id: str,
         *,
+        block_id: str | None = None,
+        iteration: str | None = None,
+        iteration_from: int | None = None,
+        iteration_to: int | None = None,
+        cursor: str | None = None,
+        max_bytes: int | None = None,
         offset: int | None = None,
         limit: int | None = None,
         include_outputs: bool | None = None,
@@ -963,6 +1041,13 @@ class InstancesOperations(Resource):
         Unknown parameters are refused.
 
         Args:
+            iteration: The counters of the loops around the block, as in 2.0.
+            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
+            iteration_to: Inclusive; without it the one in iteration_from.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+            max_bytes: The answer ends before it is longer, with at least one row, and says
+                where to go on.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
             include_outputs: False leaves the values of outputs out. Default: True.
@@ -972,9 +1057,63 @@ class InstancesOperations(Resource):
             path("/instances/{id}/timeline", id=id),
             models.Timeline,
             query={
+                "block_id": block_id,
+                "iteration": iteration,
+                "iteration_from": iteration_from,
+                "iteration_to": iteration_to,
+                "cursor": cursor,
+                "max_bytes": max_bytes,
                 "offset": offset,
                 "limit": limit,
                 "include_outputs": include_outputs,
+            },
+            repeatable=True,
+        )
+
+    def attempts(
+        self,
+        id: str,
+        *,
+        block_id: str | None = None,
+        iteration: str | None = None,
+        iteration_from: int | None = None,
+        iteration_to: int | None = None,
+        state: Sequence[models.StepAttemptState] | None = None,
+        order: models.Literal["oldest", "newest"] | None = None,
+        include_payloads: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[models.StepAttempt]:
+        """List the tries of the steps of an instance, those that began first before the others.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            iteration: The counters of the loops around the block, as in 2.0.
+            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
+            iteration_to: Inclusive; without it the one in iteration_from.
+            state: Separated by commas; none stands for all.
+            order: Which of them come first. Default: "oldest".
+            include_payloads: False: without params, overlay and output. Default: True.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            path("/instances/{id}/attempts", id=id),
+            models.StepAttempt,
+            query={
+                "block_id": block_id,
+                "iteration": iteration,
+                "iteration_from": iteration_from,
+                "iteration_to": iteration_to,
+                "state": state,
+                "order": order,
+                "include_payloads": include_payloads,
+                "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )
@@ -1111,17 +1250,50 @@ class InstancesOperations(Resource):
             },
         )
 
+    def retry(
+        self,
+        id: str,
+        *,
+        context: JsonObject | None = None,
+        context_mode: models.ForkInstanceContextMode | None = None,
+    ) -> models.InstanceRetried:
+        """Run a failed instance again from where it failed, with other data if it is given.
+
+        Answers 400 unless the instance is failed. It is due at once. For the root key and for
+        keys with the capability operator.
+
+        Args:
+            context: For context.data, before anything runs.
+            context_mode: merge: member by member; replace: in place of all data. Default:
+                "merge".
+        """
+        return self._call(
+            "POST",
+            path("/instances/{id}/retry", id=id),
+            models.InstanceRetried,
+            body={
+                "context": context,
+                "context_mode": context_mode,
+            },
+        )
+
     def resume_from(
         self,
         id: str,
         block_id: str,
         *,
         context: JsonObject | None = None,
+        context_mode: models.ForkInstanceContextMode | None = None,
         signals: Sequence[models.SendSignal | JsonObject] | None = None,
     ) -> models.ResumedFrom:
         """Run an instance again from one of its top-level blocks.
 
         For the root key and for keys with the capability operator.
+
+        Args:
+            context: For context.data, before anything runs.
+            context_mode: merge: member by member; replace: in place of all data. Default:
+                "merge".
         """
         return self._call(
             "POST",
@@ -1129,6 +1301,7 @@ class InstancesOperations(Resource):
             models.ResumedFrom,
             body={
                 "context": context,
+                "context_mode": context_mode,
                 "signals": signals,
             },
         )
@@ -1139,6 +1312,7 @@ class InstancesOperations(Resource):
         *,
         from_block_id: str,
         context: JsonObject | None = None,
+        context_mode: models.ForkInstanceContextMode | None = None,
         dry_run: bool | None = None,
         signals: Sequence[models.SendSignal | JsonObject] | None = None,
     ) -> models.InstanceForked:
@@ -1147,6 +1321,9 @@ class InstancesOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
+            context: For context.data, before anything runs.
+            context_mode: merge: member by member; replace: in place of all data. Default:
+                "merge".
             dry_run: Default: True.
         """
         return self._call(
@@ -1156,6 +1333,7 @@ class InstancesOperations(Resource):
             body={
                 "from_block_id": from_block_id,
                 "context": context,
+                "context_mode": context_mode,
                 "dry_run": dry_run,
                 "signals": signals,
             },
@@ -1246,6 +1424,39 @@ class InstancesOperations(Resource):
             builtins.list[models.EffectReceipt],
             query={
                 "tenant_id": tenant_id,
+            },
+            repeatable=True,
+        )
+
+    def failures(
+        self,
+        *,
+        tenant_id: str | None = None,
+        namespace: str | None = None,
+        sequence_name: str | None = None,
+        failed_after: datetime | str | None = None,
+        failed_before: datetime | str | None = None,
+    ) -> models.FailureGroups:
+        """Failed instances by sequence and reason.
+
+        For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            failed_after: Exclusive.
+            failed_before: Exclusive.
+        """
+        return self._call(
+            "GET",
+            "/instances/failures",
+            models.FailureGroups,
+            query={
+                "tenant_id": tenant_id,
+                "namespace": namespace,
+                "sequence_name": sequence_name,
+                "failed_after": failed_after,
+                "failed_before": failed_before,
             },
             repeatable=True,
         )
@@ -2063,17 +2274,20 @@ class CronOperations(Resource):
         self,
         *,
         tenant_id: str | None = None,
+        order: models.Literal["created", "next_fire"] | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[models.CronSchedule]:
-        """List schedules, oldest first.
+        """List schedules, oldest first or by when they fire next.
 
         For the root key and for keys with the capability operator or auditor. Unknown
         parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            order: next_fire: those that are enabled, by when they fire next. Default:
+                created, oldest first.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
@@ -2085,6 +2299,7 @@ class CronOperations(Resource):
             models.CronSchedule,
             query={
                 "tenant_id": tenant_id,
+                "order": order,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
@@ -2398,6 +2613,25 @@ class ReleasesOperations(Resource):
             "POST",
             path("/releases/{id}/rollback", id=id),
             models.Release,
+        )
+
+    def series(self, id: str, *, step: int | None = None) -> models.ReleaseSeries:
+        """Both versions of a release over time.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        Unknown parameters are refused.
+
+        Args:
+            step: In seconds. Default: a sixtieth of the time since the canary began.
+        """
+        return self._call(
+            "GET",
+            path("/releases/{id}/series", id=id),
+            models.ReleaseSeries,
+            query={
+                "step": step,
+            },
+            repeatable=True,
         )
 
 
@@ -3916,6 +4150,36 @@ class ChangesOperations(Resource):
         )
 
 
+class QueuesOperations(Resource):
+    """The operations `queues.*`."""
+
+    def list(
+        self,
+        *,
+        tenant_id: str | None = None,
+        alive_within_secs: int | None = None,
+    ) -> models.Queues:
+        """Open tasks and workers by handler and queue.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            alive_within_secs: Who was seen within this time counts as alive. Default: 60.
+        """
+        return self._call(
+            "GET",
+            "/queues",
+            models.Queues,
+            query={
+                "tenant_id": tenant_id,
+                "alive_within_secs": alive_within_secs,
+            },
+            repeatable=True,
+        )
+
+
 class Operations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
@@ -3935,6 +4199,7 @@ class Operations(Resource):
         self.health = HealthOperations(caller)
         self.instances = InstancesOperations(caller)
         self.migrations = MigrationsOperations(caller)
+        self.queues = QueuesOperations(caller)
         self.rate_limits = RateLimitsOperations(caller)
         self.releases = ReleasesOperations(caller)
         self.runtimes = RuntimesOperations(caller)

@@ -21,13 +21,15 @@ from .errors import NETWORK, NO_ENGINE, TIMEOUT, EngineError
 
 PREFIX = "/api/v1"
 
-#: Of waits between tries, in seconds, where the server does not tell.
-WAIT_MIN, WAIT_MAX = 0.1, 5.0
+#: Of waits between tries, in seconds.
+WAIT_FIRST, WAIT_MAX = 0.2, 10.0
 #: A server that says more is not waited for.
 RETRY_AFTER_MAX = 60.0
 
 #: Refusals that another try does not change.
 _LASTING = frozenset({"ENG_NO_KEYS", "ENG_SLOW_READ"})
+#: Nothing was done.
+_UNDONE = frozenset({408, 429})
 #: What a proxy answers that got no answer itself.
 _GATEWAY = frozenset({502, 503, 504})
 #: A 503 that says so may have happened; any other one has not.
@@ -245,13 +247,25 @@ def next_query(response: httpx.Response) -> dict[str, str] | None:
 # ---------------------------------------------------------------- tries
 
 
+def backoff(tries: int, at_least: float | None = None, longest: float = WAIT_MAX) -> float:
+    """Seconds to wait before the next try, with chance in them: who failed together comes apart.
+
+    Args:
+        tries: That were made before the last one.
+        at_least: What the server asks for.
+    """
+    # Twenty doublings are beyond any longest wait, and numbers have an end.
+    growing = min(WAIT_FIRST * 2.0 ** min(tries, 20), longest)
+    return (at_least or 0) + growing * random.uniform(0.5, 1)
+
+
 class Tries:
     """How often one request has been tried, and whether it is tried again."""
 
     def __init__(self, request: Request, retries: int) -> None:
         self._repeatable = request.repeatable
-        self._left = retries
-        self._wait = WAIT_MIN
+        self._retries = retries
+        self._tries = 0
 
     def after_answer(self, response: httpx.Response) -> float:
         """Seconds to wait before the next try.
@@ -272,7 +286,7 @@ class Tries:
         return self._next(told)
 
     def _may_help(self, error: EngineError) -> bool:
-        if error.status == 429:
+        if error.status in _UNDONE:
             return True
         if error.status not in _GATEWAY or error.code in _LASTING:
             return False
@@ -281,12 +295,10 @@ class Tries:
         return self._repeatable or (is_known and not _UNKNOWN.search(error.message))
 
     def _next(self, error: EngineError) -> float:
-        if self._left == 0 or (error.retry_after or 0) > RETRY_AFTER_MAX:
+        if self._tries == self._retries or (error.retry_after or 0) > RETRY_AFTER_MAX:
             raise error
-        self._left -= 1
-        wait, self._wait = self._wait, min(self._wait * 2, WAIT_MAX)
-        # Clients that were refused together do not come back together.
-        return max(error.retry_after or 0, wait) * random.uniform(1, 1.25)
+        self._tries += 1
+        return backoff(self._tries - 1, error.retry_after)
 
 
 #: Errors of a request that the server has not seen.

@@ -6,30 +6,20 @@ from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 from ._request import Request, Settings, path, with_keys
-from .pages import AsyncPages, Page
 
-__all__ = ["AsyncCaller", "AsyncResource", "Caller", "JsonObject", "Resource", "path"]
+__all__ = ["Caller", "JsonObject", "Resource", "path"]
 
 #: An object of JSON, in place of a model.
 JsonObject: TypeAlias = Mapping[str, Any]
 
 
 class Caller(Protocol):
-    """Whoever sends requests and waits."""
+    """Whoever sends requests. What an asynchronous one gives is awaited by the operation."""
 
     @property
     def settings(self) -> Settings: ...
     def call(self, request: Request, reply: Any) -> Any: ...
-    def page(self, request: Request, item: Any, member: str | None) -> Page[Any]: ...
-
-
-class AsyncCaller(Protocol):
-    """Whoever sends requests and lets others work meanwhile."""
-
-    @property
-    def settings(self) -> Settings: ...
-    async def call(self, request: Request, reply: Any) -> Any: ...
-    def pages(self, request: Request, item: Any, member: str | None) -> AsyncPages[Any]: ...
+    def pages(self, request: Request, item: Any, member: str | None) -> Any: ...
 
 
 class Resource:
@@ -51,37 +41,9 @@ class Resource:
 
     def _pages(
         self, method: str, path: str, item: Any, *, member: str | None = None, **parts: Any
-    ) -> Page[Any]:
-        return self._caller.page(
-            _request(self._caller.settings, method, path, **parts), item, member
-        )
-
-
-class AsyncResource:
-    """Operations of one kind of thing."""
-
-    def __init__(self, caller: AsyncCaller) -> None:
-        self._caller = caller
-
-    @property
-    def _tenant(self) -> str | None:
-        return self._caller.settings.tenant
-
-    @property
-    def _namespace(self) -> str:
-        return self._caller.settings.namespace
-
-    async def _call(self, method: str, path: str, reply: Any, **parts: Any) -> Any:
-        return await self._caller.call(
-            _request(self._caller.settings, method, path, **parts), reply
-        )
-
-    def _pages(
-        self, method: str, path: str, item: Any, *, member: str | None = None, **parts: Any
-    ) -> AsyncPages[Any]:
-        return self._caller.pages(
-            _request(self._caller.settings, method, path, **parts), item, member
-        )
+    ) -> Any:
+        request = _request(self._caller.settings, method, path, **parts)
+        return self._caller.pages(request, item, member)
 
 
 def _request(

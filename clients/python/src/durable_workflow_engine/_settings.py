@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TypedDict
 
 from ._request import Settings, base_url
 
 DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+class Options(TypedDict, total=False):
+    """What another client on the same connections may have of its own."""
+
+    api_key: str | None
+    tenant: str | None
+    namespace: str
+    timeout: float
+    retries: int
 
 
 def settings_from(
@@ -20,13 +32,30 @@ def settings_from(
     """What was given, else what the environment says.
 
     Raises:
-        ValueError: the address is none.
+        ValueError: the address is none, or the file of the key has none.
+        OSError: the file of the key cannot be read.
     """
     return Settings(
-        url=base_url(url or os.environ.get("ENGINE_URL") or DEFAULT_URL),
-        api_key=api_key or os.environ.get("ENGINE_API_KEY"),
-        tenant=tenant or os.environ.get("ENGINE_TENANT"),
+        url=base_url(url or _variable("ENGINE_URL") or DEFAULT_URL),
+        api_key=api_key or _variable("ENGINE_API_KEY") or _key_in_file(),
+        tenant=tenant or _variable("ENGINE_TENANT"),
         namespace=namespace,
         timeout=timeout,
         retries=retries,
     )
+
+
+def _variable(name: str) -> str | None:
+    """Blank is as good as not there."""
+    return os.environ.get(name, "").strip() or None
+
+
+def _key_in_file() -> str | None:
+    """Of ENGINE_API_KEY_FILE, as secrets are often mounted."""
+    file = _variable("ENGINE_API_KEY_FILE")
+    if file is None:
+        return None
+    key = Path(file).read_text().strip()
+    if not key:
+        raise ValueError(f"ENGINE_API_KEY_FILE: {file} is empty")
+    return key

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,15 +11,13 @@ from typing import Any
 import httpx
 from pydantic import TypeAdapter
 
-from ._request import Request, Settings, no_answer, path, refusal
+from ._request import Request, Settings, backoff, no_answer, path, refusal
 from .errors import EngineError
 from .events import Change, Done, InstanceEvent, Output, StateChange
 from .models import AuditEntry, BlockOutput
 
 #: A comment comes every 15 s: after so many seconds of silence the connection is dead.
-SILENCE_MAX = 45.0
-#: Of waits before a stream is opened again, in seconds.
-WAIT_MIN, WAIT_MAX = 0.2, 10.0
+SILENCE_MAX, COMMENTS_EVERY = 45.0, 15.0
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Following:
 
     def __init__(self) -> None:
         self.is_done = False
-        self._wait = WAIT_MIN
+        self._breaks = 0
 
     def request(self) -> Request:
         """What to ask for now."""
@@ -77,7 +77,7 @@ class Following:
 
     def heard(self) -> None:
         """The server is there."""
-        self._wait = WAIT_MIN
+        self._breaks = 0
 
     def after_break(self, error: httpx.TransportError | EngineError | None) -> float:
         """Seconds to wait before the stream is opened again.
@@ -86,21 +86,56 @@ class Following:
             EngineError: it would be refused again.
         """
         told = no_answer(error) if isinstance(error, httpx.TransportError) else error
-        if told is not None and told.status not in (0, 429, 502, 503, 504):
+        if told is not None and told.status not in (0, 408, 429, 502, 503, 504):
             raise told
-        wait, self._wait = self._wait, min(self._wait * 2, WAIT_MAX)
-        return max(wait, (told.retry_after or 0) if told else 0)
+        self._breaks += 1
+        return backoff(self._breaks - 1, told.retry_after if told else None)
 
 
-def stream_arguments(following: Following, settings: Settings, timeout: float) -> dict[str, Any]:
-    """Of `httpx.Client.stream`."""
+class Deadline:
+    """Until when something is waited for.
+
+    Args:
+        seconds: From now; None: as long as it takes.
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self._at = math.inf if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds; below 0 when it is over."""
+        return self._at - time.monotonic()
+
+    def check(self) -> None:
+        """
+        Raises:
+            TimeoutError: it is over.
+        """
+        if self.left <= 0:
+            raise TimeoutError
+
+    def outlasts(self, silence: float) -> bool:
+        """Whether a connection that ends after so much silence ends in time.
+
+        Comments are no silence: one that began long before the deadline would be heard beyond it.
+        """
+        return not self.left < COMMENTS_EVERY < silence
+
+
+def stream_arguments(following: Following, settings: Settings, silence: float) -> dict[str, Any]:
+    """Of `httpx.Client.stream`.
+
+    Args:
+        silence: Seconds without a word after which it ends.
+    """
     request = following.request()
     return {
         "method": request.method,
         "url": settings.url + request.path,
         "params": request.params(),
         "headers": {**settings.headers(), "accept": "text/event-stream"},
-        "timeout": httpx.Timeout(settings.timeout, read=min(timeout, SILENCE_MAX)),
+        "timeout": httpx.Timeout(settings.timeout, read=silence),
     }
 
 

@@ -1,4 +1,4 @@
-"""The asynchronous client: the same as the blocking one, for asyncio."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from ._async_operations import (
 )
 from ._request import Request, Settings, Tries, read
 from ._resource import JsonObject
-from ._settings import settings_from
+from ._settings import Options, settings_from
 from ._stream import (
     SILENCE_MAX,
     ChangeFollowing,
+    Deadline,
     Following,
     InstanceFollowing,
     Lines,
@@ -29,13 +30,12 @@ from ._stream import (
     check_stream,
     stream_arguments,
 )
-from .client import Client
 from .errors import EngineError, InstanceEnded, RunTimeout
 from .events import Change, InstanceEvent, Output, RunResult
 from .pages import AsyncPages, slice_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 
 class AsyncClient(AsyncOperations):
@@ -43,12 +43,14 @@ class AsyncClient(AsyncOperations):
 
         async with AsyncClient(url="http://localhost:8080", api_key=key, tenant="demo") as client:
             created = await client.instances.create(sequence="order", context={"data": {"id": 7}})
-            print((await client.instances.get(created.id)).state)
+            instance = await client.instances.get(created.id)
+            print(instance.state)
 
     Args:
         url: Of the server; the prefix `/api/v1` may be left out. Default: that of the environment,
             ENGINE_URL, or else http://127.0.0.1:8080.
-        api_key: Default: ENGINE_API_KEY. None where the server asks for none.
+        api_key: Default: ENGINE_API_KEY, or what stands in the file ENGINE_API_KEY_FILE. None where
+            the server asks for none.
         tenant: Sent with every request. Default: ENGINE_TENANT.
         namespace: For bodies that leave it out.
         timeout: Seconds without a word of the server, after which a try is given up.
@@ -56,7 +58,7 @@ class AsyncClient(AsyncOperations):
         transport: In place of httpx's own one, such as for certificates and proxies.
 
     Raises:
-        ValueError: the address is none.
+        ValueError: the address is none, or the file of the key is empty.
     """
 
     instances: AsyncInstances
@@ -85,19 +87,12 @@ class AsyncClient(AsyncOperations):
         self.instances = AsyncInstances(self)
         self.changes = AsyncChanges(self)
 
-    @classmethod
-    def like(cls, client: Client) -> Self:
-        """One for the same server, key and tenant as a blocking client."""
-        one = object.__new__(cls)
-        one._use(client.settings, httpx.AsyncClient(timeout=client.settings.timeout))
-        return one
-
     @property
     def settings(self) -> Settings:
         """What every request is sent with."""
         return self._settings
 
-    def with_options(self, **changes: Any) -> Self:
+    def with_options(self, **changes: Unpack[Options]) -> Self:
         """The same client with another `tenant`, `namespace`, `timeout`, `retries` or `api_key`.
 
         It shares the connections, and is closed with this one.
@@ -132,7 +127,7 @@ class AsyncClient(AsyncOperations):
         return read(reply, await self._send(request))
 
     def pages(self, request: Request, item: Any, member: str | None) -> AsyncPages[Any]:
-        """A list, of which nothing has been read."""
+        """A list."""
 
         async def fetch(asked: Request) -> Any:
             return slice_of(asked, await self._send(asked), item, member)
@@ -153,27 +148,40 @@ class AsyncClient(AsyncOperations):
                 wait = tries.after_answer(response)
             await asyncio.sleep(wait)
 
-    async def follow(self, following: Following) -> AsyncIterator[Any]:
+    async def follow(
+        self,
+        following: Following,
+        deadline: Deadline | None = None,
+    ) -> AsyncIterator[Any]:
         """Tells what a stream tells, and opens it again when it breaks.
 
         Raises:
             EngineError: it is refused.
+            TimeoutError: the deadline is over.
         """
+        deadline = deadline or Deadline()
         while not following.is_done:
+            deadline.check()
             try:
-                async for event in self._events(following):
+                async for event in self._events(following, deadline):
                     for told in following.take(event):
                         yield told
                     if following.is_done:
                         return
                 wait = following.after_break(None)
             except (httpx.TransportError, EngineError) as error:
+                deadline.check()
                 wait = following.after_break(error)
-            await asyncio.sleep(wait)
+            await asyncio.sleep(max(0, min(wait, deadline.left)))
 
-    async def _events(self, following: Following) -> AsyncIterator[ServerSentEvent]:
+    async def _events(
+        self,
+        following: Following,
+        deadline: Deadline,
+    ) -> AsyncIterator[ServerSentEvent]:
         lines = Lines()
-        arguments = stream_arguments(following, self._settings, SILENCE_MAX)
+        silence = min(deadline.left, SILENCE_MAX)
+        arguments = stream_arguments(following, self._settings, silence)
         async with self._http.stream(**arguments) as response:
             if not response.is_success:
                 await response.aread()
@@ -182,6 +190,8 @@ class AsyncClient(AsyncOperations):
                 following.heard()
                 for event in lines.feed(chunk):
                     yield event
+                if not deadline.outlasts(silence):
+                    return
 
 
 class AsyncInstances(AsyncInstancesOperations):
@@ -222,6 +232,7 @@ class AsyncInstances(AsyncInstancesOperations):
             RunTimeout: it has not ended in time, and goes on.
             EngineError: it could not be created.
         """
+        deadline = Deadline(timeout)
         created = await self.create(
             sequence=sequence,
             namespace=namespace,
@@ -231,22 +242,17 @@ class AsyncInstances(AsyncInstancesOperations):
             metadata=metadata,
             context={"data": data or {}},
         )
+        outputs: dict[str, Any] = {}
         try:
-            outputs = await asyncio.wait_for(self._outputs_of(created.id), timeout)
-        except asyncio.TimeoutError as error:
+            async for event in self._client.follow(InstanceFollowing(created.id), deadline):
+                if isinstance(event, Output):
+                    outputs[event.output.block_id] = event.output.output
+        except TimeoutError as error:
             raise RunTimeout(created.id, timeout or 0) from error
         instance = await self.get(created.id)
         if instance.state != "completed":
             raise InstanceEnded(instance)
         return RunResult(instance, outputs)
-
-    async def _outputs_of(self, id: str) -> dict[str, Any]:
-        """Of all blocks, once the instance has ended."""
-        outputs: dict[str, Any] = {}
-        async for event in self.follow(id):
-            if isinstance(event, Output):
-                outputs[event.output.block_id] = event.output.output
-        return outputs
 
 
 class AsyncChanges(AsyncChangesOperations):

@@ -1,4 +1,7 @@
-"""The blocking client."""
+"""The blocking client.
+
+Written by `npm run generate` from async_client.py.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,18 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from . import models
-from ._operations import ChangesOperations, InstancesOperations, Operations
+from ._operations import (
+    ChangesOperations,
+    InstancesOperations,
+    Operations,
+)
 from ._request import Request, Settings, Tries, read
 from ._resource import JsonObject
-from ._settings import settings_from
+from ._settings import Options, settings_from
 from ._stream import (
     SILENCE_MAX,
     ChangeFollowing,
+    Deadline,
     Following,
     InstanceFollowing,
     Lines,
@@ -30,20 +38,22 @@ from .events import Change, InstanceEvent, Output, RunResult
 from .pages import Page, slice_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 
 class Client(Operations):
-    """The API of one server for one tenant. May be used by several threads at once.
+    """The API of one server for one tenant. Threads may share it.
 
         with Client(url="http://localhost:8080", api_key=key, tenant="demo") as client:
             created = client.instances.create(sequence="order", context={"data": {"id": 7}})
-            print(client.instances.get(created.id).state)
+            instance = client.instances.get(created.id)
+            print(instance.state)
 
     Args:
         url: Of the server; the prefix `/api/v1` may be left out. Default: that of the environment,
             ENGINE_URL, or else http://127.0.0.1:8080.
-        api_key: Default: ENGINE_API_KEY. None where the server asks for none.
+        api_key: Default: ENGINE_API_KEY, or what stands in the file ENGINE_API_KEY_FILE. None where
+            the server asks for none.
         tenant: Sent with every request. Default: ENGINE_TENANT.
         namespace: For bodies that leave it out.
         timeout: Seconds without a word of the server, after which a try is given up.
@@ -51,7 +61,7 @@ class Client(Operations):
         transport: In place of httpx's own one, such as for certificates and proxies.
 
     Raises:
-        ValueError: the address is none.
+        ValueError: the address is none, or the file of the key is empty.
     """
 
     instances: Instances
@@ -85,7 +95,7 @@ class Client(Operations):
         """What every request is sent with."""
         return self._settings
 
-    def with_options(self, **changes: Any) -> Self:
+    def with_options(self, **changes: Unpack[Options]) -> Self:
         """The same client with another `tenant`, `namespace`, `timeout`, `retries` or `api_key`.
 
         It shares the connections, and is closed with this one.
@@ -119,8 +129,8 @@ class Client(Operations):
         """
         return read(reply, self._send(request))
 
-    def page(self, request: Request, item: Any, member: str | None) -> Page[Any]:
-        """The first page of a list."""
+    def pages(self, request: Request, item: Any, member: str | None) -> Page[Any]:
+        """A list."""
 
         def fetch(asked: Request) -> Any:
             return slice_of(asked, self._send(asked), item, member)
@@ -141,44 +151,49 @@ class Client(Operations):
                 wait = tries.after_answer(response)
             time.sleep(wait)
 
-    def follow(self, following: Following, deadline: float | None = None) -> Iterator[Any]:
+    def follow(
+        self,
+        following: Following,
+        deadline: Deadline | None = None,
+    ) -> Iterator[Any]:
         """Tells what a stream tells, and opens it again when it breaks.
-
-        Args:
-            deadline: Of `time.monotonic`.
 
         Raises:
             EngineError: it is refused.
             TimeoutError: the deadline is over.
         """
+        deadline = deadline or Deadline()
         while not following.is_done:
-            left = SILENCE_MAX if deadline is None else deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
+            deadline.check()
             try:
-                for event in self._events(following, left, deadline):
-                    yield from following.take(event)
+                for event in self._events(following, deadline):
+                    for told in following.take(event):
+                        yield told
                     if following.is_done:
                         return
                 wait = following.after_break(None)
             except (httpx.TransportError, EngineError) as error:
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise TimeoutError from error
+                deadline.check()
                 wait = following.after_break(error)
-            time.sleep(wait if deadline is None else min(wait, max(0, deadline - time.monotonic())))
+            time.sleep(max(0, min(wait, deadline.left)))
 
     def _events(
-        self, following: Following, left: float, deadline: float | None
+        self,
+        following: Following,
+        deadline: Deadline,
     ) -> Iterator[ServerSentEvent]:
         lines = Lines()
-        with self._http.stream(**stream_arguments(following, self._settings, left)) as response:
+        silence = min(deadline.left, SILENCE_MAX)
+        arguments = stream_arguments(following, self._settings, silence)
+        with self._http.stream(**arguments) as response:
             if not response.is_success:
                 response.read()
             check_stream(response)
             for chunk in response.iter_bytes():
                 following.heard()
-                yield from lines.feed(chunk)
-                if deadline is not None and time.monotonic() >= deadline:
+                for event in lines.feed(chunk):
+                    yield event
+                if not deadline.outlasts(silence):
                     return
 
 
@@ -220,7 +235,7 @@ class Instances(InstancesOperations):
             RunTimeout: it has not ended in time, and goes on.
             EngineError: it could not be created.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = Deadline(timeout)
         created = self.create(
             sequence=sequence,
             namespace=namespace,

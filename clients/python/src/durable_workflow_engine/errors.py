@@ -78,16 +78,33 @@ class RunTimeout(TimeoutError):  # noqa: N818  (as TimeoutError)
 
 
 class RetryableError(Exception):
-    """Raised by a handler: another try may succeed. So may it after any exception but `FatalError`.
+    """Raised by a handler: the step is tried again, as its `retry` says.
 
-    Attributes:
-        retry_after: Seconds before which it would not. The worker keeps the task for so long.
+    So it is after any exception that has no attribute `retryable` that is False.
+
+    Args:
+        retry_after: Seconds before which another try makes no sense. The worker keeps the claim
+            until then, and not its place.
+        details: Kept as a line of the step's logs, as JSON.
     """
 
-    def __init__(self, message: str, *, retry_after: float = 0) -> None:
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after: float = 0, details: object = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.details = details
 
 
 class FatalError(Exception):
-    """Raised by a handler: no other try would succeed."""
+    """Raised by a handler: the step has failed for good, since another try would not help.
+
+    Args:
+        details: Kept as a line of the step's logs, as JSON.
+    """
+
+    retryable = False
+
+    def __init__(self, message: str, *, details: object = None) -> None:
+        super().__init__(message)
+        self.details = details

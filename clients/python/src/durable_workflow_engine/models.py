@@ -31,6 +31,21 @@ BatchActionAction = Annotated[
     ],
     Open,
 ]
+BatchActionFilterWaitingFor = Annotated[
+    Literal[
+        "task",
+        "handler",
+        "approval",
+        "sleep",
+        "delay",
+        "retry",
+        "child",
+        "rate_limit",
+        "event",
+        "slot",
+    ],
+    Open,
+]
 BulkJobOperation = Annotated[
     Literal[
         "state",
@@ -245,6 +260,13 @@ FailureCode = Annotated[
     ],
     Open,
 ]
+ForkInstanceContextMode = Annotated[
+    Literal[
+        "merge",
+        "replace",
+    ],
+    Open,
+]
 GateMetric = Annotated[
     Literal[
         "error_rate",
@@ -379,6 +401,13 @@ RegisterRuntimeCapabilitiesTrust = Annotated[
     ],
     Open,
 ]
+ReleasePointVariant = Annotated[
+    Literal[
+        "baseline",
+        "candidate",
+    ],
+    Open,
+]
 ReleaseState = Annotated[
     Literal[
         "draft",
@@ -435,6 +464,24 @@ ShownPriority = Annotated[
         "Normal",
         "High",
         "Critical",
+    ],
+    Open,
+]
+StepAttemptSource = Annotated[
+    Literal[
+        "task",
+        "process",
+    ],
+    Open,
+]
+StepAttemptState = Annotated[
+    Literal[
+        "pending",
+        "claimed",
+        "completed",
+        "failed",
+        "timed_out",
+        "cancelled",
     ],
     Open,
 ]
@@ -690,6 +737,14 @@ class BatchActionFilter(Model):
     """Every version of the sequences with this name."""
     sequence: str | None = None
     """The same."""
+    sequence_version: int | None = None
+    """Of its sequence."""
+    parent_instance_id: str | None = None
+    """Those that this instance started."""
+    ids: list[str] | None = None
+    """These and no others, at most 1000."""
+    waiting_for: BatchActionFilterWaitingFor | None = None
+    """Those with a step that waits for it: see /instances/{id}/explain."""
     created_after: datetime | None = None
     """Exclusive."""
     created_before: datetime | None = None
@@ -700,6 +755,14 @@ class BatchActionFilter(Model):
     """Exclusive."""
     failure: str | None = None
     """A part of the message or code of its failure, in any case."""
+    failure_code: str | None = None
+    """The code of its failure."""
+    failure_block: str | None = None
+    """The block_id of its failure."""
+    failure_handler: str | None = None
+    """The handler of its failure."""
+    failure_reason: str | None = None
+    """The reason as /instances/failures tells it."""
     metadata: dict[str, str] | None = None
     states: list[InstanceState] | None = None
 
@@ -729,6 +792,8 @@ class BlockOutput(Model):
     output_ref: str | None
     output_size: int
     attempt: int
+    iteration: str | None = None
+    """The counters of the loops around it, as in 2.0."""
     created_at: datetime
 
 
@@ -1583,6 +1648,37 @@ class Failure(Model):
     at: datetime
 
 
+class FailureGroup(Model):
+    """Instances that failed for the same reason. Lists and changes of many select just these by
+    sequence_id, failure_code, failure_block, failure_handler and failure_reason.
+    """
+
+    namespace: str
+    sequence_id: str
+    sequence_name: str
+    version: int
+    block_id: str | None
+    handler: str | None
+    code: FailureCode
+    reason: str
+    """The message, with # for numbers and ids, and "…" for what is quoted."""
+    count: int
+    first_at: datetime
+    last_at: datetime
+    example_instance_id: str
+    """The newest."""
+    example_message: str
+
+
+class FailureGroups(Model):
+    groups: list[FailureGroup]
+    """The largest first, at most 200."""
+    looked_at: int
+    """The newest failed instances, at most 10000."""
+    complete: bool
+    """Whether there are no more failed instances, and no more groups."""
+
+
 class FailureHook(Model):
     """A step that runs in the server after an instance has failed."""
 
@@ -1671,6 +1767,9 @@ class ForEachBlock(Model):
 class ForkInstance(Model):
     from_block_id: str
     context: dict[str, Any] | None = None
+    """For context.data, before anything runs."""
+    context_mode: ForkInstanceContextMode | None = None
+    """merge: member by member; replace: in place of all data. Default: "merge"."""
     dry_run: bool | None = None
     """Default: True."""
     signals: list[SendSignal] | None = None
@@ -2399,6 +2498,26 @@ class PutTenantLimits(Model):
     queue_depth_max: int | None = None
 
 
+class QueueInfo(Model):
+    """The open tasks of a handler and a queue."""
+
+    handler: str
+    queue: str | None
+    """Null: tasks without a queue."""
+    waiting: int
+    claimed: int
+    oldest_waiting_since: datetime | None
+    workers: int
+    """Those alive that poll for such tasks; with 0 of them nobody serves it."""
+
+
+class Queues(Model):
+    queues: list[QueueInfo]
+    """By handler and queue."""
+    complete: bool
+    """Whether there are no more open tasks than the oldest 20000, which are counted."""
+
+
 class RaceBlock(Model):
     """first_to_resolve: the first branch that ends wins, whether it succeeds or fails;
     first_to_succeed: the first that succeeds, failures count once all failed. The other
@@ -2518,6 +2637,33 @@ class ReleaseDecision(Model):
     decided_at: datetime
 
 
+class ReleasePoint(Model):
+    at: datetime
+    """When the interval begins in which the instances were created."""
+    variant: ReleasePointVariant
+    ended: int
+    failed: int
+    error_rate: float
+    duration_p50_ms: float
+    """From creation to the end."""
+    duration_p95_ms: float
+    share: float
+    """Of what has ended of both versions."""
+
+
+class ReleaseSeries(Model):
+    """Both versions since the canary began, in each interval in which instances were created
+    that have ended.
+    """
+
+    since: datetime
+    step_secs: int
+    points: list[ReleasePoint]
+    """Oldest first."""
+    complete: bool
+    """Whether there are no more ended instances than the newest 10000, which are counted."""
+
+
 class Requirements(Model):
     """What a runtime must offer: all of each list, but any one of the regions."""
 
@@ -2539,6 +2685,9 @@ class ResolveEffect(Model):
 
 class ResumeFrom(Model):
     context: dict[str, Any] | None = None
+    """For context.data, before anything runs."""
+    context_mode: ForkInstanceContextMode | None = None
+    """merge: member by member; replace: in place of all data. Default: "merge"."""
     signals: list[SendSignal] | None = None
 
 
@@ -2565,6 +2714,13 @@ class Retry(Model):
     """Asked after each failure, which it sees as _error. No further try if false."""
     non_retryable_codes: list[str] | None = None
     """An error with one of these codes is not tried again."""
+
+
+class RetryInstance(Model):
+    context: dict[str, Any] | None = None
+    """For context.data, before anything runs."""
+    context_mode: ForkInstanceContextMode | None = None
+    """merge: member by member; replace: in place of all data. Default: "merge"."""
 
 
 class RollbackCapsule(Model):
@@ -2802,6 +2958,42 @@ class SplitVariant(Model):
 class StartCanary(Model):
     percent: int
     """Of new instances of the baseline, those that the candidate gets."""
+
+
+class StepAttempt(Model):
+    """A try of a step: of a worker from its dispatch on, of the process once it has ended."""
+
+    id: str
+    source: StepAttemptSource
+    block_id: str
+    iteration: str
+    """The counters of the loops around it; '' outside of loops."""
+    attempt: int
+    """Counted from 0 in each iteration."""
+    state: StepAttemptState
+    handler_name: str | None
+    """Null of a sub_sequence, or when it is not known."""
+    queue_name: str | None
+    task_id: str | None
+    worker_id: str | None
+    """Who had it last."""
+    queued_at: datetime | None
+    """The dispatch to workers."""
+    started_at: datetime | None
+    """The last claim, or when a request left the process; null: not yet, or not kept."""
+    ended_at: datetime | None
+    timeout_ms: int | None
+    params: Any = None
+    """As they were rendered for the worker."""
+    overlay: Any = None
+    """What a for_each adds to context.data for it."""
+    output: Any = None
+    error: StepAttemptError | None
+
+
+class StepAttemptError(Model):
+    message: str
+    retryable: bool | None
 
 
 class StepBlock(Model):
@@ -3047,6 +3239,8 @@ class Timeline(Model):
 class TimelineEntry(Model):
     block_id: str
     attempt: int
+    iteration: str | None = None
+    """The counters of the loops around it, as in 2.0."""
     completed_at: datetime
     output: Any = None
     output_ref: str | None = None
@@ -3094,6 +3288,10 @@ class TreeNode(Model):
     started_at: datetime | None
     completed_at: datetime | None
     items: ItemCounts | None = None
+    iteration: int | None = None
+    """Of a loop that is open: the pass that it is at, from 0."""
+    output_count: int | None = None
+    """Of a block in loops: the rows that it has left, over all passes."""
 
 
 class Trigger(Model):

@@ -1,7 +1,71 @@
-/** The page of approvals. */
+/** What people are asked: each question with its choices, oldest first. */
 
-import { Page } from '../../components/page.tsx';
+import type { Approval } from 'durable-workflow-engine-client';
+import { UserCheck } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { useList } from '../../components/list.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { SequenceField } from '../../components/sequence-field.tsx';
+import { Pager } from '../../components/table.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { ApprovalCard } from './approval-card.tsx';
+import styles from './approvals.module.css';
 
 export default function Approvals() {
-  return <Page title="Approvals">{null}</Page>;
+  const { client } = useEngine();
+  const [filters, change] = useFilters();
+  const { sequence } = filters;
+  const list = useList<Approval>(
+    ['approvals.list', sequence],
+    (page, options) => client.approvals.list({ ...page, sequence }, options),
+    { live: true },
+  );
+  return (
+    <Page
+      title="Approvals"
+      about="Instances that wait for the answer of a person, the longest wait first."
+    >
+      <div className={styles.filter}>
+        <SequenceField
+          isFilter
+          value={sequence ?? ''}
+          onChange={(name) => change({ sequence: name })}
+        />
+      </div>
+      <Panel title="Open questions" isFlush>
+        <Loaded query={list.query} height={320}>
+          {({ items, nextCursor }) =>
+            items.length === 0 ? (
+              <NoApprovals />
+            ) : (
+              <>
+                <ul className={styles.list}>
+                  {items.map((approval) => (
+                    <li key={approval.id}>
+                      <ApprovalCard approval={approval} />
+                    </li>
+                  ))}
+                </ul>
+                <Pager cursor={list.cursor} next={nextCursor} onPage={list.onPage} />
+              </>
+            )
+          }
+        </Loaded>
+      </Panel>
+    </Page>
+  );
+}
+
+function NoApprovals() {
+  return (
+    <Empty title="Nobody is asked anything" icon={<UserCheck size={26} aria-hidden />}>
+      <p>
+        A step with the handler <code>human_review</code> asks a person, and its question stands
+        here. <Link href="/sequences">To the sequences</Link>
+      </p>
+    </Empty>
+  );
 }

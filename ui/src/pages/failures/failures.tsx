@@ -1,7 +1,181 @@
-/** The page of failures. */
+/** What fails now, by sequence and reason, and the way to mend all of one reason at once. */
 
-import { Page } from '../../components/page.tsx';
+import { useQuery } from '@tanstack/react-query';
+import type { FailureGroup } from 'durable-workflow-engine-client';
+import { CircleCheck } from 'lucide-react';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/bulk-dialog.tsx';
+import { Button, ButtonRow } from '../../components/button.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { FieldRow } from '../../components/field.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { SequenceField } from '../../components/sequence-field.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { hrefOf, useFilters } from '../../lib/address.ts';
+import { formatCount } from '../../lib/format.ts';
+import styles from './failures.module.css';
+
+interface Chosen {
+  readonly action: BulkAction;
+  readonly group: FailureGroup;
+}
 
 export default function Failures() {
-  return <Page title="Failures">{null}</Page>;
+  const { allowed } = useEngine();
+  const [filters, change] = useFilters();
+  const [chosen, setChosen] = useState<Chosen>();
+  const { sequence } = filters;
+  const groups = useFailureGroups(sequence);
+  const actions: Column<FailureGroup> = {
+    name: 'Action',
+    cell: (group) => (
+      <ButtonRow>
+        <Button onClick={() => setChosen({ action: 'retry', group })}>Retry all</Button>
+        <Button onClick={() => setChosen({ action: 'cancel', group })}>Cancel all</Button>
+      </ButtonRow>
+    ),
+  };
+  return (
+    <Page
+      title="Failures"
+      about="Failed instances, by what they failed of. The largest groups first."
+    >
+      <FieldRow>
+        <SequenceField
+          isFilter
+          value={sequence ?? ''}
+          onChange={(name) => change({ sequence: name })}
+        />
+      </FieldRow>
+      <Panel title="By reason" isFlush>
+        <Loaded query={groups} height={320}>
+          {({ groups: rows, complete, looked_at }) => (
+            <>
+              <FailureTable rows={rows} more={allowed.operate ? [actions] : []} />
+              {!complete && (
+                <p className={styles.note}>
+                  Of the newest {formatCount(looked_at)} failed instances; there are more.
+                </p>
+              )}
+            </>
+          )}
+        </Loaded>
+      </Panel>
+      {chosen && (
+        <BulkDialog
+          action={chosen.action}
+          filter={filterOf(chosen.group)}
+          onClose={() => setChosen(undefined)}
+        >
+          <p>
+            Instances of <strong>{chosen.group.sequence_name}</strong>, version{' '}
+            {chosen.group.version}, that failed of:
+          </p>
+          <p className={styles.reason}>{chosen.group.reason}</p>
+        </BulkDialog>
+      )}
+    </Page>
+  );
+}
+
+export function useFailureGroups(sequence?: string) {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['instances.failures', sequence],
+    queryFn: ({ signal }) => client.instances.failures({ sequence_name: sequence }, { signal }),
+    meta: { live: 'all' },
+  });
+}
+
+const COLUMNS: readonly Column<FailureGroup>[] = [
+  {
+    name: 'Count',
+    isNumber: true,
+    cell: (group) => (
+      <Link href={hrefOf('/instances', addressOf(group))} className={styles.count}>
+        {formatCount(group.count)}
+      </Link>
+    ),
+  },
+  {
+    name: 'Reason',
+    cell: (group) => (
+      <>
+        <Link href={`/instances/${group.example_instance_id}`} title={group.example_message}>
+          {group.reason}
+        </Link>{' '}
+        <code className="dim small">{group.code}</code>
+      </>
+    ),
+  },
+  {
+    name: 'Where',
+    cell: ({ sequence_id, sequence_name, version, block_id, handler }) => (
+      <>
+        <Link href={`/sequences/${sequence_id}`}>{sequence_name}</Link>{' '}
+        <span className="dim small">
+          version {version}
+          {block_id !== null && (
+            <>
+              {' '}
+              at <code>{block_id}</code>
+            </>
+          )}
+          {handler !== null && ` (${handler})`}
+        </span>
+      </>
+    ),
+  },
+  { name: 'First', cell: ({ first_at }) => <Time at={first_at} /> },
+  { name: 'Last', cell: ({ last_at }) => <Time at={last_at} /> },
+];
+
+/** @param props.more columns behind those that are always there */
+export function FailureTable(props: {
+  readonly rows: readonly FailureGroup[];
+  readonly more?: readonly Column<FailureGroup>[];
+}) {
+  return (
+    <Table
+      label="Failures by reason"
+      columns={[...COLUMNS, ...(props.more ?? [])]}
+      rows={props.rows}
+      idOf={({ sequence_id, block_id, code, reason }) =>
+        [sequence_id, block_id, code, reason].join(' ')
+      }
+      empty={
+        <Empty title="Nothing has failed" icon={<CircleCheck size={26} aria-hidden />}>
+          <p>Instances that fail stand here until they are retried, cancelled or removed.</p>
+        </Empty>
+      }
+    />
+  );
+}
+
+/** Exactly the instances of a group. */
+function filterOf(group: FailureGroup): BulkFilter {
+  return {
+    states: ['failed'],
+    sequence_id: group.sequence_id,
+    failure_code: group.code,
+    failure_reason: group.reason,
+    failure_block: group.block_id,
+    failure_handler: group.handler,
+  };
+}
+
+/** The same, for the address of the list of instances. */
+function addressOf(group: FailureGroup): Readonly<Record<string, string | undefined>> {
+  return {
+    state: 'failed',
+    sequence_id: group.sequence_id,
+    failure_code: group.code,
+    failure_reason: group.reason,
+    failure_block: group.block_id ?? undefined,
+    failure_handler: group.handler ?? undefined,
+  };
 }

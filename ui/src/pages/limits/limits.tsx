@@ -1,7 +1,223 @@
-/** The page of limits. */
+/** How fast the steps and the tenant may go. */
 
-import { Page } from '../../components/page.tsx';
+import { useQuery } from '@tanstack/react-query';
+import type { PutTenantLimits, RateLimit, TenantLimits } from 'durable-workflow-engine-client';
+import { Gauge, Plus } from 'lucide-react';
+import { useState } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Button, ButtonRow } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Empty, ErrorBox } from '../../components/error-box.tsx';
+import { Form, TextField, wrongOf } from '../../components/field.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Facts, Page, Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { formatCount, wordsOf } from '../../lib/format.ts';
+import styles from './limits.module.css';
 
 export default function Limits() {
-  return <Page title="Limits">{null}</Page>;
+  const { allowed } = useEngine();
+  return (
+    <Page title="Limits">
+      <RateLimits />
+      {allowed.administer && <LimitsOfTenant />}
+    </Page>
+  );
+}
+
+const COLUMNS: readonly Column<RateLimit>[] = [
+  { name: 'Key', cell: ({ key }) => <code>{key}</code> },
+  { name: 'At most', isNumber: true, cell: ({ max_count }) => formatCount(max_count) },
+  { name: 'In seconds', isNumber: true, cell: ({ window_seconds }) => formatCount(window_seconds) },
+  { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
+];
+
+function RateLimits() {
+  const { client, allowed } = useEngine();
+  const [edited, setEdited] = useState<RateLimit | 'new'>();
+  const list = useList<RateLimit>(['rateLimits.list'], ({ limit }, options) =>
+    client.rateLimits.list({ limit }, options),
+  );
+  const remove = useAction((key: string) => client.rateLimits.delete(key), {
+    done: (_, key) => `Steps with the key ${key} are not limited any more.`,
+  });
+  const actions: Column<RateLimit> = {
+    name: 'Action',
+    cell: (limit) => (
+      <ButtonRow>
+        <Button onClick={() => setEdited(limit)}>Change</Button>
+        <Button isBusy={remove.isBusy} onClick={() => remove.run(limit.key)}>
+          Remove
+        </Button>
+      </ButtonRow>
+    ),
+  };
+  return (
+    <Panel
+      title="Rate limits of steps"
+      isFlush
+      actions={
+        allowed.operate && (
+          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
+            New limit
+          </Button>
+        )
+      }
+    >
+      <ListTable
+        list={list}
+        label="Rate limits"
+        columns={allowed.operate ? [...COLUMNS, actions] : COLUMNS}
+        idOf={({ key }) => key}
+        empty={
+          <Empty title="No rate limits" icon={<Gauge size={26} aria-hidden />}>
+            <p>
+              Steps that name a <code>rate_limit_key</code> share the limit of that key. Without one
+              they start at once.
+            </p>
+          </Empty>
+        }
+      />
+      {edited && (
+        <RateLimitForm
+          limit={edited === 'new' ? undefined : edited}
+          onClose={() => setEdited(undefined)}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => void }) {
+  const { limit, onClose } = props;
+  const { client } = useEngine();
+  const [key, setKey] = useState(limit?.key ?? '');
+  const [count, setCount] = useState(String(limit?.max_count ?? 100));
+  const [seconds, setSeconds] = useState(String(limit?.window_seconds ?? 60));
+  const save = useAction(
+    () => client.rateLimits.put(key, { max_count: Number(count), window_seconds: Number(seconds) }),
+    { done: () => `The limit of ${key} is set.`, onDone: onClose },
+  );
+  return (
+    <Dialog title={limit ? `Limit of ${limit.key}` : 'New rate limit'} onClose={onClose}>
+      <Form onSubmit={() => save.run(undefined)}>
+        {!limit && (
+          <TextField label="Key" required value={key} onChange={setKey} hint="As steps name it" />
+        )}
+        <TextField
+          label="How many starts at most"
+          type="number"
+          min={1}
+          required
+          value={count}
+          onChange={setCount}
+          wrong={wrongOf(save.error, 'max_count')}
+        />
+        <TextField
+          label="In how many seconds"
+          type="number"
+          min={1}
+          required
+          value={seconds}
+          onChange={setSeconds}
+          wrong={wrongOf(save.error, 'window_seconds')}
+        />
+        {save.error !== null && <ErrorBox error={save.error} />}
+        <DialogActions label="Set the limit" isBusy={save.isBusy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** In the order of the form. */
+const TENANT_LIMITS = [
+  'bytes_per_second',
+  'bytes_burst',
+  'rows_per_second',
+  'rows_burst',
+  'blocks_per_second',
+  'blocks_burst',
+  'schedules_per_second',
+  'schedules_burst',
+  'schedules_max',
+  'queue_depth_max',
+] as const satisfies readonly (keyof PutTenantLimits)[];
+
+function LimitsOfTenant() {
+  const { client, tenant = '' } = useEngine();
+  const [isEdited, setEdited] = useState(false);
+  const limits = useQuery({
+    queryKey: ['tenantLimits.get', tenant],
+    queryFn: ({ signal }) => client.tenantLimits.get(tenant, { signal }),
+  });
+  const reset = useAction(() => client.tenantLimits.delete(tenant), {
+    done: () => `${tenant} has the default limits.`,
+  });
+  return (
+    <Panel
+      title={`What ${tenant} may take of the server`}
+      actions={
+        <ButtonRow>
+          <Button isBusy={reset.isBusy} onClick={() => reset.run(undefined)}>
+            Use the defaults
+          </Button>
+          <Button onClick={() => setEdited(true)}>Change</Button>
+        </ButtonRow>
+      }
+    >
+      <Loaded query={limits} height={120}>
+        {(set) => (
+          <>
+            <Facts
+              facts={TENANT_LIMITS.map((name) => [
+                wordsOf(name),
+                set[name] === null ? 'default' : formatCount(set[name]),
+              ])}
+            />
+            {isEdited && <TenantLimitsForm limits={set} onClose={() => setEdited(false)} />}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) {
+  const { limits, onClose } = props;
+  const { client, tenant = '' } = useEngine();
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
+    Object.fromEntries(TENANT_LIMITS.map((name) => [name, limits[name]?.toString() ?? ''])),
+  );
+  const save = useAction(
+    () => {
+      const set = TENANT_LIMITS.map((name) => [name, texts[name] ? Number(texts[name]) : null]);
+      return client.tenantLimits.put(tenant, Object.fromEntries(set));
+    },
+    { done: () => `The limits of ${tenant} are set.`, onDone: onClose },
+  );
+  return (
+    <Dialog title={`Limits of ${tenant}`} onClose={onClose}>
+      <Form onSubmit={() => save.run(undefined)}>
+        <p className="dim">An empty field stands for the default.</p>
+        <div className={styles.fields}>
+          {TENANT_LIMITS.map((name) => (
+            <TextField
+              key={name}
+              label={wordsOf(name)}
+              type="number"
+              min={0}
+              value={texts[name] ?? ''}
+              onChange={(text) => setTexts({ ...texts, [name]: text })}
+              wrong={wrongOf(save.error, name)}
+            />
+          ))}
+        </div>
+        {save.error !== null && <ErrorBox error={save.error} />}
+        <DialogActions label="Set the limits" isBusy={save.isBusy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
 }

@@ -1,7 +1,124 @@
-/** The page of schedules. */
+/** What starts instances by the clock: when each fires next, and how to change, run and delete one. */
 
-import { Page } from '../../components/page.tsx';
+import type { CronSchedule } from 'durable-workflow-engine-client';
+import { AlarmClock, Plus } from 'lucide-react';
+import { useState } from 'react';
+import { Link, useLocation, useParams } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { countOf } from '../../lib/format.ts';
+import { ScheduleDialog } from './schedule-dialog.tsx';
+import { ScheduleForm } from './schedule-form.tsx';
+
+const COLUMNS: readonly Column<CronSchedule>[] = [
+  {
+    name: 'Starts',
+    cell: (schedule) => <Link href={`/schedules/${schedule.id}`}>{startedBy(schedule)}</Link>,
+  },
+  {
+    name: 'When',
+    cell: ({ cron_expr, timezone }) => (
+      <>
+        <code>{cron_expr}</code> <span className="dim small">{timezone}</span>
+      </>
+    ),
+  },
+  { name: 'State', cell: (schedule) => <ScheduleState schedule={schedule} /> },
+  {
+    name: 'Next',
+    cell: ({ next_fire_at, enabled }) => <Time at={enabled ? next_fire_at : null} />,
+  },
+  { name: 'Last', cell: ({ last_triggered_at }) => <Time at={last_triggered_at} /> },
+];
+
+export function startedBy({ sequence, sequence_id, version }: CronSchedule): string {
+  if (sequence === null) return `sequence ${sequence_id}`;
+  return version === null ? sequence : `${sequence}, version ${version}`;
+}
+
+export function ScheduleState({ schedule }: { readonly schedule: CronSchedule }) {
+  const { enabled, last_error, skipped_fires } = schedule;
+  if (!enabled) return <Badge tone="idle">switched off</Badge>;
+  if (last_error !== null) {
+    return (
+      <>
+        <Badge tone="danger">last fire failed</Badge> <span className="small">{last_error}</span>
+      </>
+    );
+  }
+  return (
+    <>
+      <Badge tone="ok">on</Badge>{' '}
+      {skipped_fires > 0 && (
+        <span className="small">{countOf(skipped_fires, 'fire')} left out</span>
+      )}
+    </>
+  );
+}
 
 export default function Schedules() {
-  return <Page title="Schedules">{null}</Page>;
+  const { client, allowed } = useEngine();
+  const { id } = useParams();
+  const [, go] = useLocation();
+  const [isMaking, setMaking] = useState(false);
+  const list = useList<CronSchedule>(
+    ['cron.list'],
+    (page, options) => client.cron.list(page, options),
+    { live: true },
+  );
+  const run = useAction((schedule: CronSchedule) => client.cron.run(schedule.id), {
+    done: ({ instance_id }) => (
+      <>
+        Started: <Link href={`/instances/${instance_id}`}>the instance</Link>
+      </>
+    ),
+  });
+  const action: Column<CronSchedule> = {
+    name: 'Action',
+    cell: (schedule) => (
+      <Button isBusy={run.isBusy} onClick={() => run.run(schedule)}>
+        Run now
+      </Button>
+    ),
+  };
+  return (
+    <Page
+      title="Schedules"
+      about="Instances that are started by the clock."
+      actions={
+        allowed.operate && (
+          <Button
+            kind="primary"
+            icon={<Plus size={15} aria-hidden />}
+            onClick={() => setMaking(true)}
+          >
+            New schedule
+          </Button>
+        )
+      }
+    >
+      <Panel title="Schedules, oldest first" isFlush>
+        <ListTable
+          list={list}
+          label="Schedules"
+          columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
+          idOf={(schedule) => schedule.id}
+          empty={
+            <Empty title="No schedules yet" icon={<AlarmClock size={26} aria-hidden />}>
+              <p>A schedule starts an instance of a sequence whenever its expression says so.</p>
+            </Empty>
+          }
+        />
+      </Panel>
+      {isMaking && <ScheduleForm onClose={() => setMaking(false)} />}
+      {id !== undefined && <ScheduleDialog id={id} onClose={() => go('/schedules')} />}
+    </Page>
+  );
 }

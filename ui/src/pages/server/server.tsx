@@ -1,7 +1,90 @@
-/** The page of server. */
+/** What the server says of itself: versions, readiness, and where its interfaces are. */
 
-import { Page } from '../../components/page.tsx';
+import { useQuery } from '@tanstack/react-query';
+import { EngineError } from 'durable-workflow-engine-client';
+import { ENGINE_URL, useEngine } from '../../api/engine.tsx';
+import { Badge } from '../../components/badge.tsx';
+import { messageOf } from '../../components/error-box.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { type Fact, Facts, Page, Panel } from '../../components/page.tsx';
+
+const READ_EVERY_MS = 10_000;
 
 export default function Server() {
-  return <Page title="Server">{null}</Page>;
+  const { client, who } = useEngine();
+  const info = useQuery({
+    queryKey: ['info'],
+    queryFn: ({ signal }) => client.info({ signal }),
+  });
+  const caller: readonly Fact[] = [
+    ['Signed in as', whoName(who)],
+    ['May', who.capabilities.join(', ')],
+  ];
+  return (
+    <Page title="Server">
+      <Panel title="Health">
+        <Readiness />
+      </Panel>
+      <Panel title="Versions">
+        <Loaded query={info} height={48}>
+          {(versions) => (
+            <Facts
+              facts={[
+                ['Server', versions.version],
+                ['Schema of the database', versions.storage_schema_version],
+                ['Schema of capsules', versions.contract_schema_version],
+                versions.env_label !== null && ['Environment', versions.env_label],
+              ]}
+            />
+          )}
+        </Loaded>
+      </Panel>
+      <Panel title="You">
+        <Facts facts={caller} />
+      </Panel>
+      <Panel title="Interfaces">
+        <ul>
+          <li>
+            <a href={`${ENGINE_URL}/swagger-ui`}>Operations of the API</a>, to read and to try
+          </li>
+          <li>
+            <a href={`${ENGINE_URL}/api-docs/openapi.json`}>OpenAPI document</a>, for generators of
+            clients
+          </li>
+          <li>
+            <code>{ENGINE_URL}/metrics</code>, for Prometheus; asks for a key
+          </li>
+        </ul>
+      </Panel>
+    </Page>
+  );
+}
+
+function whoName(who: ReturnType<typeof useEngine>['who']): string {
+  if (who.is_insecure) return 'nobody: this server asks for no keys';
+  return who.is_root ? 'root' : who.key?.name || (who.key?.id ?? '');
+}
+
+function Readiness() {
+  const { client } = useEngine();
+  const ready = useQuery({
+    queryKey: ['health.ready'],
+    queryFn: ({ signal }) => client.health.ready({ signal, retries: 0 }),
+    retry: false,
+    refetchInterval: READ_EVERY_MS,
+  });
+  if (ready.error) {
+    const isAnswer = ready.error instanceof EngineError && ready.error.status > 0;
+    return (
+      <p>
+        <Badge tone="danger">{isAnswer ? 'not ready' : 'away'}</Badge> {messageOf(ready.error)}
+      </p>
+    );
+  }
+  return (
+    <p>
+      {ready.data ? <Badge tone="ok">ready</Badge> : <Badge>asking</Badge>} It owns the database,
+      and reaches it.
+    </p>
+  );
 }

@@ -1,7 +1,22 @@
-/** The page of triggers. */
+/** What outside starts instances, and the events that steps wait for. */
 
-import { Page } from '../../components/page.tsx';
+import { useParams } from 'wouter';
+import { Page, Tabs } from '../../components/page.tsx';
+import { Events } from './events.tsx';
+import { TriggerList } from './trigger-list.tsx';
+
+const TABS = [
+  { href: '/triggers', label: 'Triggers', Part: TriggerList },
+  { href: '/triggers/events', label: 'Events', Part: Events },
+] as const;
 
 export default function Triggers() {
-  return <Page title="Triggers">{null}</Page>;
+  const { tab } = useParams();
+  const { href, Part } = TABS.find((one) => one.href === `/triggers/${tab}`) ?? TABS[0];
+  return (
+    <Page title="Triggers and events">
+      <Tabs label="Triggers and events" tabs={TABS} current={href} />
+      <Part />
+    </Page>
+  );
 }

@@ -1,7 +1,24 @@
-/** The page of workers. */
+/** Who does the work of steps, what waits for it, and the tasks themselves. */
 
-import { Page } from '../../components/page.tsx';
+import { useParams } from 'wouter';
+import { Page, Tabs } from '../../components/page.tsx';
+import { Queues } from './queues.tsx';
+import { Tasks } from './tasks.tsx';
+import { WorkerList } from './worker-list.tsx';
+
+const TABS = [
+  { href: '/workers', label: 'Queues', Part: Queues },
+  { href: '/workers/list', label: 'Workers', Part: WorkerList },
+  { href: '/workers/tasks', label: 'Tasks', Part: Tasks },
+] as const;
 
 export default function Workers() {
-  return <Page title="Workers">{null}</Page>;
+  const { tab } = useParams();
+  const { href, Part } = TABS.find((one) => one.href === `/workers/${tab}`) ?? TABS[0];
+  return (
+    <Page title="Workers and queues" about="Steps that workers do: what waits, and who takes it.">
+      <Tabs label="Workers and queues" tabs={TABS} current={href} />
+      <Part />
+    </Page>
+  );
 }

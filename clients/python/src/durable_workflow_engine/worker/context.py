@@ -7,13 +7,23 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from .._model import encode
 from ..models import WorkerTask
 
 #: Of one try, and of one line, as the server takes them.
 LINES_MAX, LINE_LENGTH_MAX = 1_000, 8_192
+
+#: Why nobody waits for a result any more.
+#:
+#: - `lost`: the server said that the claim is over: the instance was cancelled, or another worker
+#:   has the task
+#: - `silent`: no heartbeat was answered for as long as the lease lasts, so that another worker may
+#:   have the task
+#: - `timeout`: the `timeout` of the step has passed
+#: - `stopping`: the worker stops, and the task took longer than its `grace`
+CancelReason: TypeAlias = Literal["lost", "silent", "timeout", "stopping"]
 
 Save = Callable[[Mapping[str, Any]], Awaitable[None]]
 
@@ -25,8 +35,11 @@ class _Context:
         #: The whole task. An effect that should happen once carries a key that is the same in each
         #: try, such as its `instance_id` and `block_id` outside of loops.
         self.task = task
+        #: Why it is cancelled; None: it is not.
+        self.cancel_reason: CancelReason | None = None
         self._save = save
-        self._lines: deque[dict[str, Any]] = deque(maxlen=LINES_MAX)
+        self._lines: deque[dict[str, Any]] = deque()
+        self._dropped = 0
         self._cancelled = threading.Event()
 
     @property
@@ -36,7 +49,7 @@ class _Context:
 
     @property
     def resume(self) -> Any:
-        """What an earlier claimer of the task saved with `checkpoint`; None: nothing."""
+        """What the last try, or an earlier claim, saved with `checkpoint`; None: nothing."""
         return self.task.resume_checkpoint
 
     @property
@@ -46,7 +59,7 @@ class _Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the result any more: stop working."""
+        """Whether going on is of no use: stop working."""
         return self._cancelled.is_set()
 
     def log(self, message: str, level: str = "info") -> None:
@@ -56,11 +69,24 @@ class _Context:
         """
         now = datetime.now(timezone.utc).isoformat()
         self._lines.append({"ts": now, "level": level, "message": message[:LINE_LENGTH_MAX]})
+        # The end tells more than the beginning; one place is for what says that something is left
+        # out.
+        if len(self._lines) == LINES_MAX:
+            self._lines.popleft()
+            self._dropped += 1
 
-    def _logged(self) -> list[dict[str, Any]]:
-        return list(self._lines)
+    def _logged(self) -> dict[str, Any]:
+        """To be put into a result: `logs`, unless there are none."""
+        if not self._lines:
+            return {}
+        lines = list(self._lines)
+        if self._dropped:
+            told = f"{self._dropped} earlier lines were left out"
+            lines.insert(0, {"ts": lines[0]["ts"], "level": "warn", "message": told})
+        return {"logs": lines}
 
-    def _cancel(self) -> None:
+    def _cancel(self, reason: CancelReason) -> None:
+        self.cancel_reason = reason
         self._cancelled.set()
 
 
@@ -71,7 +97,7 @@ class Context(_Context):
         """Saves how far the work got, for whoever has to take it over; at most 256 KiB.
 
         Raises:
-            EngineError: it was refused, such as for its size.
+            EngineError: it was refused, such as for its size; or the claim is lost.
             TypeError, ValueError: it has no form in JSON.
         """
         await self._save(encode(state))
@@ -88,7 +114,7 @@ class ThreadContext(_Context):
         """Saves how far the work got, for whoever has to take it over; at most 256 KiB.
 
         Raises:
-            EngineError: it was refused, such as for its size.
+            EngineError: it was refused, such as for its size; or the claim is lost.
             TypeError, ValueError: it has no form in JSON.
         """
 
@@ -100,5 +126,5 @@ class ThreadContext(_Context):
         asyncio.run_coroutine_threadsafe(save(), self._loop).result()
 
     def wait_cancelled(self, seconds: float) -> bool:
-        """Waits for so long, but not longer than anybody waits for the result."""
+        """Waits for so long, but no longer than going on is of use; whether it is of none."""
         return self._cancelled.wait(seconds)

@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 
 from ..models import WorkerTask
 
-#: `lost`: the server took no result that the worker knows of. The claim was lost, or the instance
-#: has ended, or the worker has stopped.
-Ending: TypeAlias = Literal["completed", "failed", "retried", "lost"]
+#: What became of a run of a handler. `dropped`: nothing is reported, because the claim is lost.
+#: `given_up`: it did not end while the worker stopped, and is offered again when its lease is over.
+Ending: TypeAlias = Literal["completed", "failed", "dropped", "given_up"]
 
 
 @dataclass(frozen=True)
@@ -21,27 +21,45 @@ class TaskStarted:
 
 @dataclass(frozen=True)
 class TaskEnded:
-    """The server has decided about the result of a task."""
+    """A handler has ended; its result is about to be reported."""
 
     task: WorkerTask
     ending: Ending
-    #: From the claim to the server's answer.
+    #: Since the claim.
     seconds: float
     #: What the handler raised, if it did.
     error: BaseException | None = None
+    #: Of a failure.
+    retryable: bool | None = None
 
 
 @dataclass(frozen=True)
-class Exchanged:
-    """The server was asked once."""
+class Polled:
+    """A poll was answered."""
 
-    #: What was reported, heartbeats among it.
-    results: int
-    #: What was claimed.
+    #: How many tasks were asked for.
+    limit: int
+    #: How many came.
     tasks: int
     seconds: float
-    #: Why there was no answer, or a refusal.
-    error: Exception | None = None
 
 
-WorkerEvent: TypeAlias = TaskStarted | TaskEnded | Exchanged
+@dataclass(frozen=True)
+class Reported:
+    """Results and heartbeats were answered, in one request."""
+
+    results: int
+    #: Those that were not taken: their claims are lost, or what they say is wrong.
+    refused: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A request failed, and is sent again; or the result of a task was refused."""
+
+    error: Exception
+    task: WorkerTask | None = None
+
+
+WorkerEvent: TypeAlias = TaskStarted | TaskEnded | Polled | Reported | Failed

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -47,9 +48,8 @@ class Handler:
         arguments = [self._argument(task), *([context] if self.takes_context else [])]
         if self.is_async:
             return self._checked(await self.function(*arguments))
-        run = contextvars.copy_context().run
-        loop = asyncio.get_running_loop()
-        return self._checked(await loop.run_in_executor(threads, run, self.function, *arguments))
+        call = partial(contextvars.copy_context().run, self.function, *arguments)
+        return self._checked(await asyncio.get_running_loop().run_in_executor(threads, call))
 
     def _argument(self, task: WorkerTask) -> Any:
         if self.takes_task:

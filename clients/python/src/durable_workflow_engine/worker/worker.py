@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
+import socket
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,18 +18,22 @@ from ..async_client import AsyncClient
 from ..client import Client
 from ..errors import EngineError
 from ..models import WorkerTask
-from .complaint import advised, refuse_builtins
+from .advice import advice_for
 from .context import Context, ThreadContext
-from .events import TaskStarted, WorkerEvent
+from .events import WorkerEvent
+from .exchanges import Exchanges
 from .handlers import bind
-from .job import Job
-from .link import ExchangeLink
-from .talk import WAIT_MAX, WAIT_MIN, Talk, is_open, pause
+from .link import Link
+from .tasks import Settings, Tasks
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
-#: Of what is said after the grace is over, in seconds.
-LAST_WORDS = 5.0
+#: Pairs of a handler and a queue that a poll may name.
+PAIRS_MAX = 100
+#: How long handlers may take to end once a stopping worker has cancelled them, in seconds.
+CANCELLED_MAX = 1.0
+#: How long a stopping worker tries to send its last results, in seconds.
+LAST_WORDS_MAX = 5.0
 
 
 class Worker:
@@ -42,16 +48,21 @@ class Worker:
     failed for good; after any other exception it is tried again, as its `retry` says.
 
     Args:
-        client: Whose address, key and tenant are used. A `Client` is only asked for these.
+        client: Of a `Client` only its address, key and tenant are used; give an `AsyncClient` where
+            the connections need more than these.
         handlers: Functions by the names that steps give as their `handler`.
-        concurrency: How many tasks are done at once.
+        concurrency: How many tasks are done at once, of all handlers together.
         queues: Only tasks of these queues; None: of every queue and of none.
-        worker_id: Unique among the workers that run at the same time. Default: a new one.
-        version: Of the worker, as the fleet shows it.
-        heartbeat: Seconds between two signs of life; well below `lease`.
-        lease: Seconds of silence after which the server gives a task to somebody else.
+        worker_id: Unique among the workers that run at the same time. Default: of host, process and
+            chance.
+        version: Of your program, as the fleet shows it.
+        lease: Seconds of silence after which the server gives a task to somebody else: its
+            ENGINE_WORKER_REAPER_STALE_SECS.
+        heartbeat: Seconds between two signs of life. Default: a quarter of `lease`.
         poll_wait: Seconds that a poll waits for work.
         grace: Seconds that tasks in hand are given after `stop`.
+        complain_after: Seconds after which handlers and queues that had no task are looked at; 0:
+            never.
         on_event: Told of what happens, such as for metrics. It must not block.
         trace: A context manager around each handler, such as a span.
 
@@ -69,57 +80,66 @@ class Worker:
         queues: Sequence[str] | None = None,
         worker_id: str | None = None,
         version: str | None = None,
-        heartbeat: float = 15.0,
         lease: float = 60.0,
+        heartbeat: float | None = None,
         poll_wait: float = 20.0,
         grace: float = 20.0,
+        complain_after: float = 60.0,
         on_event: Callable[[WorkerEvent], None] | None = None,
         trace: Callable[[Context | ThreadContext], AbstractContextManager[Any]] | None = None,
     ) -> None:
-        if not handlers:
-            raise ValueError("a worker without handlers has nothing to do")
-        if concurrency < 1:
-            raise ValueError("concurrency must be 1 or more")
-        if not 0 < heartbeat < lease:
-            raise ValueError("heartbeat must be above 0 and below lease")
-        self.worker_id = worker_id or f"worker-{uuid.uuid4()}"
-        self._handlers = {name: bind(name, function) for name, function in handlers.items()}
+        self.worker_id = worker_id or _new_worker_id()
         self._given = client
-        self._concurrency = concurrency
         self._queues = queues
         self._version = version
-        self._heartbeat = heartbeat
-        self._lease = lease
-        self._poll_wait_ms = round(poll_wait * 1000)
+        self._poll_wait = poll_wait
         self._grace = grace
+        self._complain_after = complain_after
         self._on_event = on_event
-        self._trace = trace or (lambda _: contextlib.nullcontext())
-        self._jobs: dict[asyncio.Task[None], Job] = {}
-        self._beats: set[asyncio.Task[None]] = set()
+        self._settings = Settings(
+            handlers={name: bind(name, function) for name, function in handlers.items()},
+            concurrency=concurrency,
+            heartbeat=lease / 4 if heartbeat is None else heartbeat,
+            lease=lease,
+            trace=trace or (lambda _: contextlib.nullcontext()),
+            tell=self._tell,
+        )
+        _expect_sound(self._settings, queues)
+        #: Handlers and queues that had a task.
+        self._fed: tuple[set[str], set[str | None]] = (set(), set())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopped = False
 
     def run(self) -> None:
         """Serves until SIGTERM or SIGINT, or `stop`; finishes the tasks in hand.
 
+        A second signal ends the process.
+
         Raises:
-            EngineError: the key or the tenant is refused.
-            ValueError: a handler has the name of a built-in one.
+            EngineError: the server refuses the worker: the message says what may be wrong.
         """
         asyncio.run(self._run())
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
+        signals = (signal.SIGTERM, signal.SIGINT)
+
+        def stop() -> None:
+            for name in signals:
+                loop.remove_signal_handler(name)
+            self.stop()
+
+        for name in signals:
             # Not in other threads than the first, and not on Windows.
             with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(name, self.stop)
+                loop.add_signal_handler(name, stop)
         await self.serve()
 
     def stop(self) -> None:
-        """Takes no more tasks; `run` and `serve` end when those in hand are done.
+        """Takes no more tasks; `run` and `serve` end when those in hand are done and reported.
 
-        May be called from any thread.
+        What takes longer than `grace` is cancelled; what then does not end within a second is given
+        up, and is offered again when its lease is over. May be called from any thread.
         """
         self._is_stopped = True
         if self._loop is not None:
@@ -131,108 +151,94 @@ class Worker:
         self._stopping = asyncio.Event()
         if self._is_stopped:
             return
-        given = self._given
-        client = AsyncClient.like(given) if isinstance(given, Client) else given
-        self._threads = ThreadPoolExecutor(self._concurrency, thread_name_prefix="handler")
+        client = _asynchronous(self._given)
+        threads = ThreadPoolExecutor(self._settings.concurrency, thread_name_prefix="handler")
         try:
-            await self._serve(client.with_options(retries=0))
+            await self._serve(client, threads)
         finally:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            threads.shutdown(wait=False, cancel_futures=True)
             self._loop = None
-            if client is not given:
+            if client is not self._given:
                 await client.close()
 
-    async def _serve(self, client: AsyncClient) -> None:
-        await self._introduce(client)
-        names = list(self._handlers)
-        self._talk = Talk(
-            ExchangeLink(client, self.worker_id, self._version, names, self._queues),
-            poll_wait_ms=self._poll_wait_ms,
-            room=self._room,
-            take=self._take,
+    async def _serve(self, client: AsyncClient, threads: ThreadPoolExecutor) -> None:
+        tasks = Tasks(self._settings, threads)
+        names = list(self._settings.handlers)
+        own = client.with_options(retries=0)
+
+        def take(task: WorkerTask) -> None:
+            self._fed[0].add(task.handler_name)
+            self._fed[1].add(task.queue_name)
+            tasks.begin(task, exchanges)
+
+        exchanges = Exchanges(
+            Link(own, self.worker_id, self._version, names, self._queues),
+            poll_wait=self._poll_wait,
+            room=lambda: tasks.free_places,
+            take=take,
             tell=self._tell,
         )
-        talking, beating = self._talk.run(), self._beat()
-        background = [asyncio.create_task(talking), asyncio.create_task(beating)]
+        exchanges.schedule()
         stopping = asyncio.ensure_future(self._stopping.wait())
-        refused = self._talk.refused
+        beating = asyncio.ensure_future(self._beat(tasks))
+        advising = asyncio.ensure_future(self._advise(client))
         try:
-            ends: list[asyncio.Future[Any]] = [stopping, refused, *background]
+            ends: list[asyncio.Future[Any]] = [stopping, exchanges.broken]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for task in background:
-                # It ends by itself only when it is broken.
-                if task.done():
-                    task.result()
-            if refused.done():
-                raise refused.result()
-            await self._finish()
+            if exchanges.broken.done():
+                exchanges.broken.result()
+            await self._finish(tasks, exchanges)
         finally:
-            self._talk.close()
-            for job in self._jobs.values():
-                job.lose()
-            left: list[asyncio.Future[Any]] = [stopping, *background, *self._beats, *self._jobs]
+            await exchanges.close()
+            await tasks.close()
+            left: list[asyncio.Future[Any]] = [stopping, beating, advising]
             for one in left:
                 one.cancel()
             await asyncio.gather(*left, return_exceptions=True)
 
-    async def _introduce(self, client: AsyncClient) -> None:
-        """Asks what is built in, which also shows whether key and tenant are right."""
-        wait = WAIT_MIN
-        while not self._stopping.is_set():
-            try:
-                known = await client.handlers()
-            except EngineError as error:
-                if error.status != 0 and not is_open(error.status):
-                    raise advised(error) from error
-                log.warning("the server is not there yet: %s", error)
-                await pause(self._stopping, max(wait, error.retry_after or 0))
-                wait = min(wait * 2, WAIT_MAX)
-            else:
-                refuse_builtins(self._handlers, known.builtin)
-                return
-
-    async def _finish(self) -> None:
+    async def _finish(self, tasks: Tasks, exchanges: Exchanges) -> None:
         """What is in hand is done and reported, as far as the grace allows."""
-        self._talk.close()
-        for job in self._jobs.values():
-            job.hurry()
-        if self._jobs:
-            await asyncio.wait(self._jobs, timeout=self._grace)
-        # A try that is cut off is no failure: somebody else gets it after a while of silence.
-        for job in self._jobs.values():
-            job.abandon()
-        if self._jobs:
-            await asyncio.wait(self._jobs, timeout=LAST_WORDS)
+        exchanges.stop_polling()
 
-    # ------------------------------------------------------------ tasks
+        async def done() -> None:
+            await tasks.done()
+            # A poll that was under way may bring more.
+            await exchanges.quiet()
+            while not tasks.is_idle:
+                await tasks.done()
+                await exchanges.quiet()
 
-    def _room(self) -> int:
-        """How many tasks more can be done. Results that are not taken yet are bounded as well."""
-        if self._stopping.is_set():
-            return 0
-        running = sum(job.is_running for job in self._jobs.values())
-        return min(self._concurrency - running, 2 * self._concurrency - len(self._jobs))
+        finished = asyncio.ensure_future(done())
+        try:
+            await asyncio.wait({finished}, timeout=self._grace)
+            if not finished.done():
+                tasks.cancel_all()
+                await asyncio.wait({finished}, timeout=CANCELLED_MAX)
+                tasks.give_up_all()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(exchanges.quiet(), LAST_WORDS_MAX)
+        finally:
+            finished.cancel()
 
-    def _take(self, task: WorkerTask) -> None:
-        job = Job(task, self._handlers[task.handler_name], self._talk)
-        doing = asyncio.create_task(self._do(job))
-        self._jobs[doing] = job
-        doing.add_done_callback(self._jobs.pop)
-        self._tell(TaskStarted(task))
-
-    async def _do(self, job: Job) -> None:
-        self._tell(await job.run(self._threads, self._trace))
-        self._talk.wake()
-
-    async def _beat(self) -> None:
-        """Says of all tasks in hand that they are worked on, in one request."""
+    async def _beat(self, tasks: Tasks) -> None:
         while True:
-            await asyncio.sleep(self._heartbeat)
-            for job in self._jobs.values():
-                # The next round comes in time, whether or not this one is answered.
-                beat = asyncio.create_task(job.beat(self._lease))
-                self._beats.add(beat)
-                beat.add_done_callback(self._beats.discard)
+            await asyncio.sleep(self._settings.heartbeat / 4)
+            tasks.beat()
+
+    async def _advise(self, client: AsyncClient) -> None:
+        """Looks once at handlers and queues that had no task."""
+        if self._complain_after <= 0:
+            return
+        await asyncio.sleep(self._complain_after)
+        handlers, queues = self._fed
+        idle = [name for name in self._settings.handlers if name not in handlers]
+        empty = [name for name in self._queues or () if name not in queues]
+        if not idle and not empty:
+            return
+        # Whatever is wrong with the server is told by the polls.
+        with contextlib.suppress(EngineError):
+            for sentence in await advice_for(client, idle, empty):
+                log.warning("%s", sentence)
 
     def _tell(self, event: WorkerEvent) -> None:
         if self._on_event is None:
@@ -241,3 +247,31 @@ class Worker:
             self._on_event(event)
         except Exception:
             log.exception("on_event failed")
+
+
+def _new_worker_id() -> str:
+    """Readable, and like no other: containers often share both host name and process id."""
+    return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def _asynchronous(client: Client | AsyncClient) -> AsyncClient:
+    """The same, or one for the same server, key and tenant as a blocking client."""
+    if isinstance(client, AsyncClient):
+        return client
+    it = client.settings
+    return AsyncClient(url=it.url, namespace=it.namespace, timeout=it.timeout).with_options(
+        api_key=it.api_key, tenant=it.tenant
+    )
+
+
+def _expect_sound(settings: Settings, queues: Sequence[str] | None) -> None:
+    if not settings.handlers:
+        raise ValueError("a worker without handlers has nothing to do")
+    if queues is not None and not queues:
+        raise ValueError("queues is empty: leave it out for all queues")
+    if len(settings.handlers) * len(queues or [None]) > PAIRS_MAX:
+        raise ValueError(f"more than {PAIRS_MAX} pairs of a handler and a queue")
+    if settings.concurrency < 1:
+        raise ValueError("concurrency must be 1 or more")
+    if not 0 < settings.heartbeat <= settings.lease / 2:
+        raise ValueError("heartbeat must be above 0, and at most half of lease")

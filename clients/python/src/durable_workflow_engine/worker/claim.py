@@ -1,0 +1,144 @@
+"""One claimed task: its heartbeats, its checkpoints, and what ends it before its handler does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import EngineError
+from ..models import WorkerTask
+from .context import CancelReason, Context, ThreadContext
+from .exchanges import Exchanges, Outcome
+from .link import Result
+
+log = logging.getLogger("durable_workflow_engine.worker")
+
+#: Somebody else has the task, or nobody.
+LOSS = frozenset({404, 409})
+
+
+class Claim:
+    """
+    Args:
+        on_cancel: Is called once, when going on is of no use.
+    """
+
+    def __init__(
+        self,
+        task: WorkerTask,
+        exchanges: Exchanges,
+        *,
+        is_async: bool,
+        on_cancel: Callable[[], None],
+    ) -> None:
+        self.task = task
+        self.name = f'task {task.id} of "{task.handler_name}"'
+        kind = Context if is_async else ThreadContext
+        self.context = kind(task, self._save)
+        #: The server has said so; it may have been cancelled before, for another reason.
+        self.is_lost = False
+        self._exchanges = exchanges
+        self._on_cancel = on_cancel
+        self._checkpoint_seq = task.checkpoint_seq
+        self._saving = asyncio.Lock()
+        self._claimed_at = time.monotonic()
+        #: When the last heartbeat was sent that the server took, and when the last one was sent.
+        self._heard_at = self._beat_at = self._claimed_at
+        self._time_limit: asyncio.TimerHandle | None = None
+        if task.timeout_ms is not None:
+            loop = asyncio.get_running_loop()
+            self._time_limit = loop.call_later(task.timeout_ms / 1000, self.cancel, "timeout")
+
+    @property
+    def seconds(self) -> float:
+        """Since the claim."""
+        return time.monotonic() - self._claimed_at
+
+    def end(self) -> None:
+        """The handler has ended: nobody looks at the clock any more."""
+        if self._time_limit is not None:
+            self._time_limit.cancel()
+
+    def cancel(self, reason: CancelReason) -> None:
+        """The handler is to stop. If it has an output all the same, the server judges it."""
+        if self.context.cancelled:
+            return
+        if reason != "stopping":
+            log.warning("%s is cancelled: %s", self.name, reason)
+        self.context._cancel(reason)
+        self._on_cancel()
+
+    def say(self, result: Result, *, is_fleeting: bool = False) -> asyncio.Future[Outcome]:
+        """Says something of the task, with the epoch of the claim."""
+        named = {"task_id": self.task.id, "claim_epoch": self.task.claim_epoch, **result}
+        return self._exchanges.say(named, is_fleeting=is_fleeting)
+
+    def beat(self, heartbeat: float, lease: float) -> None:
+        """A heartbeat if it is time for one; nobody works on a lease that nobody vouches for."""
+        now = time.monotonic()
+        if now - self._heard_at >= lease:
+            self.cancel("silent")
+        if self.is_lost or now - self._beat_at < heartbeat:
+            return
+        self._beat_at = now
+
+        def heard(outcome: asyncio.Future[Outcome]) -> None:
+            if outcome.cancelled():
+                return
+            if outcome.result().status == 200:
+                self._heard_at = max(self._heard_at, now)
+            elif outcome.result().status in LOSS:
+                self._lose()
+
+        self.say({"kind": "heartbeat"}, is_fleeting=True).add_done_callback(heard)
+
+    def _lose(self) -> None:
+        self.is_lost = True
+        self.cancel("lost")
+
+    # ------------------------------------------------------------ checkpoints
+
+    async def _save(self, state: Mapping[str, Any]) -> None:
+        """One behind the other, since each is numbered by the answer to the one before."""
+        async with self._saving:
+            while not await self._is_saved(state):
+                pass
+
+    async def _is_saved(self, state: Mapping[str, Any]) -> bool:
+        """
+        Returns:
+            Whether the checkpoint is there. If not, it has another number by now.
+
+        Raises:
+            EngineError: it never will be.
+        """
+        seq = self._checkpoint_seq
+        said: Result = {"kind": "heartbeat", "checkpoint_seq": seq, "checkpoint": state}
+        outcome = await self._say_of_claim(said)
+        if outcome.status == 200:
+            self._checkpoint_seq = outcome.checkpoint_seq or seq + 1
+            return True
+        if outcome.status not in LOSS:
+            raise _refused(outcome)
+        # Either the claim is lost, or an answer was, and the checkpoint is there: a plain heartbeat
+        # tells.
+        plain = await self._say_of_claim({"kind": "heartbeat"})
+        stored = seq if plain.checkpoint_seq is None else plain.checkpoint_seq
+        if plain.status != 200 or stored == seq:
+            self._lose()
+            raise _refused(outcome)
+        self._checkpoint_seq = stored
+        return outcome.is_repeated and stored == seq + 1
+
+    async def _say_of_claim(self, result: Result) -> Outcome:
+        if self.is_lost:
+            raise EngineError("the claim is lost", status=409, code="ENG_CONFLICT")
+        return await self.say(result)
+
+
+def _refused(outcome: Outcome) -> EngineError:
+    why = outcome.error or "the worker has stopped"
+    return EngineError(f"the checkpoint was refused: {why}", status=outcome.status)

@@ -1,0 +1,253 @@
+"""The tasks in hand: runs their handlers, keeps their claims alive, and reports what came of them.
+
+A place is free as soon as a handler has ended; what is still to be said of its task takes none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import EngineError, FatalError, RetryableError
+from ..models import WorkerTask
+from .claim import LOSS, Claim
+from .context import LINE_LENGTH_MAX, Context, ThreadContext
+from .events import Ending, Failed, TaskEnded, TaskStarted, WorkerEvent
+from .exchanges import Exchanges
+from .handlers import Handler
+from .link import Result
+
+log = logging.getLogger("durable_workflow_engine.worker")
+
+#: What the server keeps of a message, in characters.
+MESSAGE_LENGTH_MAX = 500
+
+Trace = Callable[[Context | ThreadContext], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a worker; times in seconds."""
+
+    handlers: Mapping[str, Handler]
+    concurrency: int
+    heartbeat: float
+    lease: float
+    trace: Trace
+    tell: Callable[[WorkerEvent], None]
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """How a handler ended, and what is said of it; None: nothing."""
+
+    ending: Ending
+    result: Result | None = None
+    error: BaseException | None = None
+    retry_after: float = 0
+
+    @property
+    def retryable(self) -> bool | None:
+        """Of a failure."""
+        is_failure = self.result is not None and self.result["kind"] == "fail"
+        return self.result["retryable"] if self.result and is_failure else None
+
+
+class Tasks:
+    """
+    Args:
+        threads: For handlers that are plain functions.
+    """
+
+    def __init__(self, settings: Settings, threads: Executor) -> None:
+        self._settings = settings
+        self._threads = threads
+        #: Those that have to be kept alive: of running handlers, and of failures held back.
+        self._claims: set[Claim] = set()
+        #: What goes on until all of a claim is said.
+        self._work: set[asyncio.Task[None]] = set()
+        #: Failures that are held back.
+        self._held = 0
+        self._stopping = asyncio.Event()
+        self._running = 0
+
+    @property
+    def free_places(self) -> int:
+        return self._settings.concurrency - self._running
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._work
+
+    def begin(self, task: WorkerTask, exchanges: Exchanges) -> None:
+        """Runs the handler of a task that was claimed."""
+        self._running += 1
+        run = _Run(task, self._settings.handlers[task.handler_name], exchanges)
+        self._claims.add(run.claim)
+        work = asyncio.create_task(self._do(run, exchanges))
+        self._work.add(work)
+        work.add_done_callback(self._work.discard)
+
+    def beat(self) -> None:
+        """Says of all tasks in hand that they are worked on, as far as it is time."""
+        for claim in list(self._claims):
+            claim.beat(self._settings.heartbeat, self._settings.lease)
+
+    async def done(self) -> None:
+        """Returns when all of them are done and reported. From now on nothing is held back."""
+        self._stopping.set()
+        while self._work:
+            await asyncio.wait(self._work)
+
+    def cancel_all(self) -> None:
+        """The handlers are to stop, since the worker does."""
+        for claim in list(self._claims):
+            claim.cancel("stopping")
+
+    def give_up_all(self) -> None:
+        """Their handlers may go on, but nobody listens to them any more."""
+        for claim in list(self._claims):
+            self._end(claim, _Ended("given_up"))
+
+    async def close(self) -> None:
+        """Ends whatever is left, without a word."""
+        self.give_up_all()
+        for work in self._work:
+            work.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+
+    # ------------------------------------------------------------ one task
+
+    async def _do(self, run: _Run, exchanges: Exchanges) -> None:
+        claim = run.claim
+        self._settings.tell(TaskStarted(claim.task))
+        ended = await run.ended(self._threads, self._settings.trace)
+        self._running -= 1
+        exchanges.schedule()
+        if ended.retry_after > 0:
+            await self._hold_back(ended.retry_after)
+        # It may have been given up meanwhile.
+        if claim not in self._claims:
+            return
+        self._end(claim, ended)
+        if ended.result is not None:
+            await self._report(claim, ended.result)
+
+    def _end(self, claim: Claim, ended: _Ended) -> None:
+        claim.end()
+        self._claims.discard(claim)
+        self._settings.tell(
+            TaskEnded(claim.task, ended.ending, claim.seconds, ended.error, ended.retryable)
+        )
+
+    async def _hold_back(self, seconds: float) -> None:
+        """Not more than it can do at once: else it would claim what other workers could do."""
+        if self._held >= self._settings.concurrency:
+            return
+        self._held += 1
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except asyncio.TimeoutError:
+            pass
+        finally:
+            self._held -= 1
+
+    async def _report(self, claim: Claim, result: Result) -> None:
+        """What is refused for its claim is somebody else's by now; else it becomes a failure."""
+        if claim.is_lost:
+            return
+        outcome = await claim.say(result)
+        if outcome.status in (0, 200):
+            return
+        if outcome.status in LOSS:
+            if not outcome.is_repeated:
+                log.warning("the result of %s is dropped: its claim is lost", claim.name)
+            return
+        log.warning("the result of %s was refused: %s", claim.name, outcome.error)
+        self._settings.tell(
+            Failed(EngineError(outcome.error, status=outcome.status), task=claim.task)
+        )
+        if result["kind"] == "complete":
+            refused = failure(f"the output was refused: {outcome.error}", retryable=False)
+            await self._report(claim, {**refused, **claim.context._logged()})
+        elif "logs" in result:
+            await self._report(claim, failure(result["message"], retryable=result["retryable"]))
+
+
+class _Run:
+    """The handler of one task."""
+
+    def __init__(self, task: WorkerTask, handler: Handler, exchanges: Exchanges) -> None:
+        self._handler = handler
+        self._work: asyncio.Task[dict[str, Any]] | None = None
+        self.claim = Claim(task, exchanges, is_async=handler.is_async, on_cancel=self._cancel)
+
+    def _cancel(self) -> None:
+        # A thread cannot be stopped, and keeps its place until it ends.
+        if self._work is not None and self._handler.is_async:
+            self._work.cancel()
+
+    async def ended(self, threads: Executor, trace: Trace) -> _Ended:
+        """Waits for the end of the handler."""
+        claim = self.claim
+        self._work = asyncio.create_task(self._handle(threads, trace))
+        try:
+            await asyncio.wait({self._work})
+        except asyncio.CancelledError:
+            self._work.cancel()
+            raise
+        finally:
+            claim.end()
+        error = asyncio.CancelledError() if self._work.cancelled() else self._work.exception()
+        if error is None:
+            if claim.is_lost:
+                return _Ended("dropped")
+            output = {"kind": "complete", "output": self._work.result()}
+            return _Ended("completed", {**output, **claim.context._logged()})
+        reason = claim.context.cancel_reason
+        if reason == "stopping":
+            return _Ended("given_up", error=error)
+        if claim.is_lost or reason == "silent":
+            return _Ended("dropped", error=error)
+        return self._failed(error)
+
+    async def _handle(self, threads: Executor, trace: Trace) -> dict[str, Any]:
+        with trace(self.claim.context):
+            return await self._handler.run(self.claim.task, self.claim.context, threads)
+
+    def _failed(self, error: BaseException) -> _Ended:
+        """An exception is retryable unless it says that it is not."""
+        context = self.claim.context
+        retryable = getattr(error, "retryable", True) is not False
+        retry_after = getattr(error, "retry_after", None)
+        if isinstance(error, (RetryableError, FatalError)):
+            message = str(error)
+            if error.details is not None:
+                context.log(json.dumps(error.details, default=str), "error")
+        elif isinstance(error, asyncio.CancelledError):
+            limit = context.task.timeout_ms
+            is_late = context.cancel_reason == "timeout"
+            why = f"the time limit of {limit} ms has passed" if is_late else "it was cancelled"
+            message = f"the handler did not end: {why}"
+        else:
+            lines = "".join(traceback.format_exception(error)).strip()
+            context.log(lines[-LINE_LENGTH_MAX:], "error")
+            message = f"{type(error).__name__}: {error}"
+        return _Ended(
+            "failed",
+            {**failure(message, retryable=retryable), **context._logged()},
+            error,
+            retry_after if retryable and isinstance(retry_after, (int, float)) else 0,
+        )
+
+
+def failure(message: str, *, retryable: bool) -> Result:
+    """What is said of a task whose try has failed."""
+    return {"kind": "fail", "message": message[:MESSAGE_LENGTH_MAX], "retryable": retryable}

@@ -1,0 +1,53 @@
+/** Failures put together by where they happened and why. Pure. */
+
+import type { FailureGroup } from '../../schema/statistics.js';
+import { foldReason } from './failure-reason.js';
+
+/** One failed instance. */
+export interface FailedRow
+  extends Pick<FailureGroup, 'namespace' | 'sequence_id' | 'sequence_name' | 'version' | 'code'> {
+  readonly id: string;
+  readonly block_id: string | null;
+  readonly handler: string | null;
+  readonly message: string;
+  readonly failed_at: string;
+}
+
+/** The largest group first; of equal ones the one whose last failure is newest. */
+export function groupFailures(rows: Iterable<FailedRow>): FailureGroup[] {
+  const groups = new Map<string, FailureGroup>();
+  for (const row of rows) {
+    const { id, message, failed_at: at, ...where } = row;
+    const reason = foldReason(message);
+    const key = JSON.stringify([
+      where.sequence_id,
+      where.block_id,
+      where.handler,
+      where.code,
+      reason,
+    ]);
+    const group = groups.get(key);
+    if (group === undefined) {
+      groups.set(key, {
+        ...where,
+        reason,
+        count: 1,
+        first_at: at,
+        last_at: at,
+        example_instance_id: id,
+        example_message: message,
+      });
+      continue;
+    }
+    group.count += 1;
+    if (at < group.first_at) group.first_at = at;
+    if (at > group.last_at) {
+      group.last_at = at;
+      group.example_instance_id = id;
+      group.example_message = message;
+    }
+  }
+  return [...groups.values()].sort(
+    (a, b) => b.count - a.count || (a.last_at < b.last_at ? 1 : a.last_at > b.last_at ? -1 : 0),
+  );
+}

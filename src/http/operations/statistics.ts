@@ -1,0 +1,78 @@
+/** Sums over many instances and tasks (docs/operate/statistics.md). Reads only. */
+
+import {
+  FAILURE_GROUPS_MAX,
+  type FailureGroups,
+  INTERVALS_MAX,
+  OUTCOMES_LOOKED_AT_MAX,
+  QUEUED_TASKS_LOOKED_AT_MAX,
+  type Queues,
+  type ReleaseSeries,
+} from '../../../schema/statistics.js';
+import { groupFailures } from '../../core/failure-groups.js';
+import { queuesOf, releasePoints } from '../../core/statistics.js';
+import { isoTime } from '../../core/time.js';
+import {
+  failedInstances,
+  openTasksByQueue,
+  outcomesOverTime,
+  workersByQueue,
+} from '../../db/reads/statistic-reads.js';
+import {
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  listTenant,
+  type Operation,
+} from './operation.js';
+import { releaseNamed } from './releases.js';
+
+const failures: Operation<'instances.failures'> = async (deps, call) => {
+  const { rows, lookedAt, isComplete } = await failedInstances(deps.reads, listQuery(call));
+  const groups = groupFailures(rows);
+  const answer: FailureGroups = {
+    groups: groups.slice(0, FAILURE_GROUPS_MAX),
+    looked_at: lookedAt,
+    complete: isComplete && groups.length <= FAILURE_GROUPS_MAX,
+  };
+  return jsonReply(JSON.stringify(answer));
+};
+
+const queues: Operation<'queues.list'> = async (deps, call) => {
+  const { reads } = deps;
+  const tenant = listTenant(call, call.query.tenant_id);
+  const since = Math.max(0, deps.now() - call.query.alive_within_secs * 1_000);
+  const tasks = await openTasksByQueue(reads, tenant);
+  const answer: Queues = {
+    queues: queuesOf(tasks, await workersByQueue(reads, tenant, since)),
+    complete: (tasks[0]?.looked_at ?? 0) <= QUEUED_TASKS_LOOKED_AT_MAX,
+  };
+  return jsonReply(JSON.stringify(answer));
+};
+
+/** Intervals of a default step. */
+const INTERVALS = 60;
+
+/** A release whose canary has not begun has no points. */
+const series: Operation<'releases.series'> = async (deps, call) => {
+  const release = await releaseNamed(deps, call);
+  const now = deps.now();
+  const since = Date.parse(release.canary_started_at ?? isoTime(now));
+  const age = Math.max(1, Math.ceil((now - since) / 1_000));
+  const asked = call.query.step ?? Math.ceil(age / INTERVALS);
+  const step = Math.max(asked, Math.ceil(age / INTERVALS_MAX));
+  const rows = await outcomesOverTime(deps.reads, release.id, since, step);
+  const answer: ReleaseSeries = {
+    since: isoTime(since),
+    step_secs: step,
+    points: releasePoints(rows, release.candidate_sequence_id),
+    complete: (rows[0]?.looked_at ?? 0) <= OUTCOMES_LOOKED_AT_MAX,
+  };
+  return jsonReply(JSON.stringify(answer));
+};
+
+export const statisticOperations = {
+  'instances.failures': failures,
+  'queues.list': queues,
+  'releases.series': series,
+} satisfies Partial<FrontOperations>;

@@ -1,0 +1,128 @@
+/** Changes many instances at once: says first how many, and follows what takes long as a job. */
+
+import { useQuery } from '@tanstack/react-query';
+import type {
+  BatchAction,
+  BatchActionResult,
+  BulkJob,
+  Client,
+} from 'durable-workflow-engine-client';
+import { type ReactNode, useId, useRef } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../api/engine.tsx';
+import { countOf, formatCount } from '../lib/format.ts';
+import { useAction } from './action.ts';
+import { ConfirmDialog } from './dialog.tsx';
+import { Loaded } from './loaded.tsx';
+
+export type BulkAction = BatchAction['action'];
+export type BulkFilter = BatchAction['filter'];
+
+const WORDS: Record<BulkAction, readonly [verb: string, done: string]> = {
+  retry: ['Retry', 'retried'],
+  pause: ['Pause', 'paused'],
+  resume: ['Resume', 'resumed'],
+  cancel: ['Cancel', 'cancelled'],
+  signal: ['Signal', 'signalled'],
+};
+
+/** A count that takes long is a job of its own, and is asked for how far it is. */
+const COUNT_EVERY_MS = 1000;
+
+interface Counted {
+  readonly applied: number;
+  readonly skipped: number;
+  readonly isCounting: boolean;
+}
+
+/**
+ * @param props.filter which instances; all of its members count
+ * @param props.signal what is sent, where the action is to signal
+ * @param props.children what is said above the count, such as what they have in common
+ */
+export function BulkDialog(props: {
+  readonly action: BulkAction;
+  readonly filter: BulkFilter;
+  readonly signal?: { readonly signal_type: string; readonly payload: unknown };
+  readonly children?: ReactNode;
+  readonly onClose: () => void;
+  readonly onDone?: () => void;
+}) {
+  const { action, filter, signal, children, onClose, onDone } = props;
+  const { client } = useEngine();
+  const opened = useId();
+  const counting = useRef<string | undefined>(undefined);
+  const [verb, done] = WORDS[action];
+  const body = { filter, action, ...signal };
+  const count = useQuery({
+    queryKey: ['instances.batchAction', opened, body],
+    queryFn: ({ signal: ending }) =>
+      countMatches(client, { ...body, dry_run: true }, counting, ending),
+    refetchInterval: ({ state }) => (state.data?.isCounting ? COUNT_EVERY_MS : false),
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  const act = useAction(() => client.instances.batchAction(body), {
+    done: (result) =>
+      isJob(result) ? (
+        <>
+          It takes a while, and goes on as a <Link href="/jobs">bulk job</Link>.
+        </>
+      ) : (
+        summaryOf(result, done)
+      ),
+    onDone: () => {
+      onDone?.();
+      onClose();
+    },
+  });
+  const matching = count.data?.applied ?? 0;
+  return (
+    <ConfirmDialog
+      title={`${verb} many instances?`}
+      action={count.data ? `${verb} ${countOf(matching, 'instance')}` : verb}
+      kind={action === 'cancel' ? 'danger' : 'primary'}
+      isBusy={act.isBusy}
+      isDisabled={count.data === undefined || matching === 0}
+      error={act.error}
+      onConfirm={() => act.run(undefined)}
+      onClose={onClose}
+    >
+      {children}
+      <Loaded query={count} height={24}>
+        {({ applied, skipped, isCounting }) => (
+          <p role="status">
+            <strong>{countOf(applied, 'instance')}</strong> would be {done}
+            {skipped > 0 && `, ${formatCount(skipped)} left alone, since it does not concern them`}
+            {isCounting ? '; still counting…' : '.'}
+          </p>
+        )}
+      </Loaded>
+    </ConfirmDialog>
+  );
+}
+
+function summaryOf({ applied, failed }: BatchActionResult, done: string): string {
+  const refused = failed > 0 ? `; ${formatCount(failed)} refused` : '';
+  return `${countOf(applied, 'instance')} ${done}${refused}.`;
+}
+
+function isJob(result: BatchActionResult | BulkJob): result is BulkJob {
+  return 'operation' in result;
+}
+
+/** Asks for the count once; where that became a job, later calls ask how far the job is. */
+async function countMatches(
+  client: Client,
+  body: BatchAction,
+  counting: { current: string | undefined },
+  signal: AbortSignal,
+): Promise<Counted> {
+  const result =
+    counting.current === undefined
+      ? await client.instances.batchAction(body, { signal })
+      : await client.bulkJobs.get(counting.current, { signal });
+  if (isJob(result)) counting.current = result.id;
+  const { applied, skipped } = result;
+  return { applied, skipped, isCounting: isJob(result) && result.ended_at === null };
+}

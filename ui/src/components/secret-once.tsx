@@ -1,0 +1,26 @@
+/** Shows a secret that was made just now, and that nobody can read again. */
+
+import { Button } from './button.tsx';
+import { CopyButton } from './copy.tsx';
+import { Dialog } from './dialog.tsx';
+import styles from './secret-once.module.css';
+
+export function SecretOnce(props: {
+  readonly title: string;
+  readonly about: string;
+  readonly secret: string;
+  readonly onClose: () => void;
+}) {
+  return (
+    <Dialog title={props.title} onClose={props.onClose}>
+      <p>{props.about} Copy it now: it is shown this once.</p>
+      <p className={styles.secret}>
+        <code>{props.secret}</code>
+        <CopyButton text={props.secret} label="Copy the secret" />
+      </p>
+      <Button kind="primary" onClick={props.onClose}>
+        I have it
+      </Button>
+    </Dialog>
+  );
+}

@@ -1,0 +1,182 @@
+/** The keys of the tenant: what each may do, when it was used last, and how to make and revoke one. */
+
+import type { ApiKey, Capability, KeyMinted } from 'durable-workflow-engine-client';
+import { KeyRound, Plus } from 'lucide-react';
+import { useState } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button, ButtonRow } from '../../components/button.tsx';
+import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Empty, ErrorBox } from '../../components/error-box.tsx';
+import { Checkbox, Form, TextField, wrongOf } from '../../components/field.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Panel } from '../../components/page.tsx';
+import { SecretOnce } from '../../components/secret-once.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import styles from './keys.module.css';
+
+const COLUMNS: readonly Column<ApiKey>[] = [
+  { name: 'Name', cell: ({ name, id }) => name || <code>{id}</code> },
+  {
+    name: 'May',
+    cell: ({ capabilities }) => (
+      <ButtonRow>
+        {capabilities.map((word) => (
+          <Badge key={word}>{word}</Badge>
+        ))}
+      </ButtonRow>
+    ),
+  },
+  { name: 'State', cell: (key) => <KeyState apiKey={key} /> },
+  { name: 'Last used', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+  { name: 'Expires', cell: ({ expires_at }) => <Time at={expires_at} /> },
+  { name: 'Made', cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+function KeyState({ apiKey }: { apiKey: ApiKey }) {
+  if (apiKey.revoked) return <Badge tone="idle">revoked</Badge>;
+  const hasExpired = apiKey.expires_at !== null && Date.parse(apiKey.expires_at) <= Date.now();
+  return hasExpired ? <Badge tone="warn">expired</Badge> : <Badge tone="ok">valid</Badge>;
+}
+
+export function ApiKeys() {
+  const { client, tenant = '' } = useEngine();
+  const [isMaking, setMaking] = useState(false);
+  const [revoked, setRevoked] = useState<ApiKey>();
+  const list = useList<ApiKey>(['apiKeys.list', tenant], (page, options) =>
+    client.apiKeys.list({ ...page, tenant_id: tenant }, options),
+  );
+  const revoke = useAction(({ id }: ApiKey) => client.apiKeys.revoke(id), {
+    done: (_, { name, id }) => `Revoked: ${name || id}`,
+    onDone: () => setRevoked(undefined),
+  });
+  const action: Column<ApiKey> = {
+    name: 'Action',
+    cell: (key) => !key.revoked && <Button onClick={() => setRevoked(key)}>Revoke</Button>,
+  };
+  return (
+    <Panel
+      title="API keys"
+      isFlush
+      actions={
+        <Button icon={<Plus size={15} aria-hidden />} onClick={() => setMaking(true)}>
+          New key
+        </Button>
+      }
+    >
+      <ListTable
+        list={list}
+        label="API keys"
+        columns={[...COLUMNS, action]}
+        idOf={({ id }) => id}
+        empty={
+          <Empty title="No keys yet" icon={<KeyRound size={26} aria-hidden />}>
+            <p>Workers and applications use a key each, with no more rights than they need.</p>
+          </Empty>
+        }
+      />
+      {isMaking && <NewKey onClose={() => setMaking(false)} />}
+      {revoked && (
+        <ConfirmDialog
+          title={`Revoke ${revoked.name || revoked.id}?`}
+          action="Revoke the key"
+          kind="danger"
+          isBusy={revoke.isBusy}
+          error={revoke.error}
+          onConfirm={() => revoke.run(revoked)}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>
+            From then on whoever uses it is refused, and what it has open ends. That cannot be
+            undone.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Panel>
+  );
+}
+
+const CAPABILITIES: readonly (readonly [word: Capability, about: string])[] = [
+  ['operator', 'everything of the tenant'],
+  ['auditor', 'reads everything'],
+  ['worker', 'takes tasks and reports their results'],
+  ['starter', 'starts instances, and sends signals'],
+  ['publisher', 'stores sequences, and leads releases'],
+  ['approver', 'answers approvals'],
+  ['secrets', 'beside worker: is given the secrets that tasks name'],
+];
+
+function NewKey({ onClose }: { onClose: () => void }) {
+  const { client, tenant = '' } = useEngine();
+  const [name, setName] = useState('');
+  const [expires, setExpires] = useState('');
+  const [chosen, setChosen] = useState<readonly Capability[]>([]);
+  const [made, setMade] = useState<KeyMinted>();
+  const mint = useAction(
+    () =>
+      client.apiKeys.mint({
+        tenant_id: tenant,
+        name,
+        capabilities: chosen,
+        expires_at: expires === '' ? null : new Date(expires).toISOString(),
+      }),
+    { onDone: setMade },
+  );
+  if (made) {
+    return (
+      <SecretOnce
+        title="The key is made"
+        about="The server keeps only its hash."
+        secret={made.secret}
+        onClose={onClose}
+      />
+    );
+  }
+  return (
+    <Dialog title="New API key" onClose={onClose}>
+      <Form onSubmit={() => mint.run(undefined)}>
+        <TextField
+          label="Name"
+          value={name}
+          onChange={setName}
+          hint="Who uses it, such as billing worker"
+          wrong={wrongOf(mint.error, 'name')}
+        />
+        <fieldset className={styles.set}>
+          <legend>What it may do</legend>
+          {CAPABILITIES.map(([word, about]) => (
+            <Checkbox
+              key={word}
+              label={
+                <>
+                  <strong>{word}</strong> <span className="dim">{about}</span>
+                </>
+              }
+              isChecked={chosen.includes(word)}
+              onChange={(isChosen) =>
+                setChosen(isChosen ? [...chosen, word] : chosen.filter((other) => other !== word))
+              }
+            />
+          ))}
+        </fieldset>
+        <TextField
+          label="Expires"
+          type="datetime-local"
+          value={expires}
+          onChange={setExpires}
+          hint="Empty: never"
+          wrong={wrongOf(mint.error, 'expires_at')}
+        />
+        {mint.error !== null && <ErrorBox error={mint.error} />}
+        <DialogActions
+          label="Make the key"
+          isBusy={mint.isBusy}
+          isDisabled={chosen.length === 0}
+          onClose={onClose}
+        />
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,119 @@
+/** One schedule: its next fires, what its instances begin with, and what can be done with it. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { CronSchedule } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Button, ButtonRow } from '../../components/button.tsx';
+import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { JsonView } from '../../components/json-view.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Facts } from '../../components/page.tsx';
+import { Time } from '../../components/time.tsx';
+import { hrefOf } from '../../lib/address.ts';
+import { formatInstant, wordsOf } from '../../lib/format.ts';
+import { ScheduleForm } from './schedule-form.tsx';
+import { ScheduleState, startedBy } from './schedules.tsx';
+
+export function ScheduleDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const { client } = useEngine();
+  const schedule = useQuery({
+    queryKey: ['cron.get', id],
+    queryFn: ({ signal }) => client.cron.get(id, { signal }),
+  });
+  return (
+    <Dialog title="Schedule" isWide onClose={onClose}>
+      <Loaded query={schedule} height={300}>
+        {(read) => <Details schedule={read} onClose={onClose} />}
+      </Loaded>
+    </Dialog>
+  );
+}
+
+function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () => void }) {
+  const { client, allowed } = useEngine();
+  const [open, setOpen] = useState<'change' | 'delete'>();
+  const close = () => setOpen(undefined);
+  const toggle = useAction(() => client.cron.update(schedule.id, { enabled: !schedule.enabled }));
+  const remove = useAction(() => client.cron.delete(schedule.id), {
+    done: () => 'The schedule is deleted. The instances that it started go on.',
+    onDone: onClose,
+  });
+  const { sequence, sequence_id, cron_expr, timezone, overlap_policy, priority } = schedule;
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Starts', startedBy(schedule)],
+          ['When', <code key="when">{`${cron_expr} ${timezone}`}</code>],
+          ['State', <ScheduleState key="state" schedule={schedule} />],
+          ['Last fire', <Time key="last" at={schedule.last_triggered_at} />],
+          ['While an earlier run goes on', wordsOf(overlap_policy)],
+          ['Priority', priority],
+        ]}
+      />
+      <Link
+        href={hrefOf('/instances', sequence ? { sequence } : { sequence_id: sequence_id ?? '' })}
+      >
+        Instances of this sequence
+      </Link>
+      <NextFires id={schedule.id} />
+      <JsonView label="what its instances begin with" value={schedule.context} />
+      {toggle.error !== null && <ErrorBox error={toggle.error} />}
+      {allowed.operate && (
+        <ButtonRow>
+          <Button onClick={() => setOpen('change')}>Change</Button>
+          <Button isBusy={toggle.isBusy} onClick={() => toggle.run(undefined)}>
+            {schedule.enabled ? 'Switch off' : 'Switch on'}
+          </Button>
+          <Button onClick={() => setOpen('delete')}>Delete</Button>
+        </ButtonRow>
+      )}
+      {open === 'change' && <ScheduleForm schedule={schedule} onClose={close} />}
+      {open === 'delete' && (
+        <ConfirmDialog
+          title="Delete this schedule?"
+          action="Delete the schedule"
+          kind="danger"
+          isBusy={remove.isBusy}
+          error={remove.error}
+          onConfirm={() => remove.run(undefined)}
+          onClose={close}
+        >
+          <p>It starts nothing any more. The instances that it started go on.</p>
+        </ConfirmDialog>
+      )}
+    </>
+  );
+}
+
+function NextFires({ id }: { id: string }) {
+  const { client } = useEngine();
+  const next = useQuery({
+    queryKey: ['cron.nextFires', id],
+    queryFn: ({ signal }) => client.cron.nextFires(id, { n: 5 }, { signal }),
+  });
+  return (
+    <section>
+      <h3>Next fires</h3>
+      <Loaded query={next} height={110}>
+        {({ fires }) =>
+          fires.length === 0 ? (
+            <p className="dim">It will never fire again.</p>
+          ) : (
+            <ul>
+              {fires.map((at) => (
+                <li key={at} className="numbers">
+                  {formatInstant(new Date(at))}
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}

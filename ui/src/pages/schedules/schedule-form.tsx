@@ -1,0 +1,94 @@
+/** Makes a schedule, or changes one. */
+
+import type { CronSchedule, OverlapPolicy } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Form, jsonOf, Select, TextArea, TextField, wrongOf } from '../../components/field.tsx';
+import { SequenceField } from '../../components/sequence-field.tsx';
+
+const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label: string }[] = [
+  { value: 'allow', label: 'Start another one' },
+  { value: 'skip', label: 'Leave the fire out' },
+  { value: 'buffer_one', label: 'Start one when it has ended' },
+  { value: 'cancel_previous', label: 'Cancel the earlier run' },
+];
+
+/** @param props.schedule the one that is changed; absent: a new one */
+export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => void }) {
+  const { schedule, onClose } = props;
+  const { client } = useEngine();
+  const [sequence, setSequence] = useState('');
+  const [expression, setExpression] = useState(schedule?.cron_expr ?? '');
+  const [timezone, setTimezone] = useState(schedule?.timezone ?? zoneHere());
+  const [overlap, setOverlap] = useState<OverlapPolicy>(schedule?.overlap_policy ?? 'allow');
+  const [data, setData] = useState(JSON.stringify(schedule?.context.data ?? {}, null, 2));
+  const save = useAction(
+    async () => {
+      const context = {
+        data: jsonOf('Input', data) as object,
+        config: schedule?.context.config ?? {},
+      };
+      const body = { cron_expr: expression, timezone, overlap_policy: overlap, context };
+      if (schedule === undefined) return client.cron.create({ ...body, sequence });
+      return client.cron.update(schedule.id, body);
+    },
+    { done: () => 'The schedule is kept.', onDone: onClose },
+  );
+  return (
+    <Dialog title={schedule ? 'Change the schedule' : 'New schedule'} onClose={onClose}>
+      <Form onSubmit={() => save.run(undefined)}>
+        {schedule === undefined && (
+          <SequenceField
+            value={sequence}
+            onChange={setSequence}
+            wrong={wrongOf(save.error, 'sequence')}
+          />
+        )}
+        <TextField
+          label="Expression"
+          required
+          value={expression}
+          onChange={setExpression}
+          hint="Such as 0 9 * * 1-5, or @daily; with seconds first and the year last where needed"
+          wrong={wrongOf(save.error, 'cron_expr')}
+        />
+        <TextField
+          label="Time zone"
+          required
+          list="time-zones"
+          value={timezone}
+          onChange={setTimezone}
+          wrong={wrongOf(save.error, 'timezone')}
+        />
+        <datalist id="time-zones">
+          {Intl.supportedValuesOf('timeZone').map((zone) => (
+            <option key={zone} value={zone} />
+          ))}
+        </datalist>
+        <Select
+          label="While an earlier run goes on"
+          value={overlap}
+          options={OVERLAPS}
+          onChange={setOverlap}
+        />
+        <TextArea
+          label="Input"
+          rows={5}
+          value={data}
+          onChange={setData}
+          hint="context.data of the instances, as JSON"
+          wrong={wrongOf(save.error, 'data')}
+        />
+        {save.error !== null && <ErrorBox error={save.error} />}
+        <DialogActions label="Keep it" isBusy={save.isBusy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function zoneHere(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}

@@ -1,0 +1,194 @@
+/** The events that came, who took each, and a way to send one. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { EventStatus, StoredEvent } from 'durable-workflow-engine-client';
+import { Radio, Send } from 'lucide-react';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Empty, ErrorBox } from '../../components/error-box.tsx';
+import {
+  FieldRow,
+  Form,
+  jsonOf,
+  Select,
+  TextArea,
+  TextField,
+  wrongOf,
+} from '../../components/field.tsx';
+import { JsonView } from '../../components/json-view.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Facts, Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { countOf } from '../../lib/format.ts';
+
+const TONES: Record<EventStatus, Tone> = { pending: 'wait', consumed: 'ok', expired: 'idle' };
+
+const STATES: readonly { readonly value: EventStatus | ''; readonly label: string }[] = [
+  { value: '', label: 'All' },
+  { value: 'pending', label: 'Kept for a step' },
+  { value: 'consumed', label: 'Taken' },
+  { value: 'expired', label: 'Expired' },
+];
+
+export function Events() {
+  const { client, allowed } = useEngine();
+  const [filters, change] = useFilters();
+  const [shown, setShown] = useState<string>();
+  const [isSending, setSending] = useState(false);
+  const { event_name } = filters;
+  const status = STATES.find(({ value }) => value === filters.status)?.value ?? '';
+  const list = useList<StoredEvent>(
+    ['events.list', status, event_name],
+    (page, options) =>
+      client.events.list({ ...page, event_name, status: status || undefined }, options),
+    { live: true },
+  );
+  const columns: readonly Column<StoredEvent>[] = [
+    {
+      name: 'Event',
+      cell: ({ id, event_name: name }) => <Button onClick={() => setShown(id)}>{name}</Button>,
+    },
+    { name: 'For', cell: ({ correlation_key }) => correlation_key ?? 'all' },
+    {
+      name: 'State',
+      cell: (event) => <Badge tone={TONES[event.status]}>{event.status}</Badge>,
+    },
+    { name: 'Taken by', cell: ({ matched }) => countOf(matched, 'step') },
+    { name: 'Came', cell: ({ created_at }) => <Time at={created_at} /> },
+    { name: 'Kept until', cell: ({ expires_at }) => <Time at={expires_at} /> },
+  ];
+  return (
+    <>
+      <FieldRow>
+        <TextField
+          label="Name"
+          placeholder="All"
+          value={event_name ?? ''}
+          onChange={(name) => change({ event_name: name })}
+        />
+        <Select
+          label="State"
+          value={status}
+          options={STATES}
+          onChange={(value) => change({ status: value })}
+        />
+      </FieldRow>
+      <Panel
+        title="Events, newest first"
+        isFlush
+        actions={
+          allowed.operate && (
+            <Button icon={<Send size={15} aria-hidden />} onClick={() => setSending(true)}>
+              Send an event
+            </Button>
+          )
+        }
+      >
+        <ListTable
+          list={list}
+          label="Events"
+          columns={columns}
+          idOf={({ id }) => id}
+          empty={
+            <Empty title="No events" icon={<Radio size={26} aria-hidden />}>
+              <p>Steps that wait for an event go on when it comes; it may come before them.</p>
+            </Empty>
+          }
+        />
+      </Panel>
+      {shown !== undefined && <EventDialog id={shown} onClose={() => setShown(undefined)} />}
+      {isSending && <SendForm onClose={() => setSending(false)} />}
+    </>
+  );
+}
+
+function EventDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const { client } = useEngine();
+  const event = useQuery({
+    queryKey: ['events.get', id],
+    queryFn: ({ signal }) => client.events.get(id, { signal }),
+  });
+  return (
+    <Dialog title="Event" isWide onClose={onClose}>
+      <Loaded query={event} height={260}>
+        {(details) => (
+          <>
+            <Facts
+              facts={[
+                ['Name', details.event_name],
+                ['For', details.correlation_key ?? 'all'],
+                ['Of its producer', details.producer_event_id],
+                ['Came', <Time key="came" at={details.created_at} />],
+              ]}
+            />
+            <JsonView label="payload" value={details.payload} />
+            <h3>Taken by</h3>
+            {details.taken_by.length === 0 && <p className="dim">No step yet.</p>}
+            <ul>
+              {details.taken_by.map(({ instance_id, block_id, outcome, taken_at }) => (
+                <li key={`${instance_id} ${block_id}`}>
+                  <Link href={`/instances/${instance_id}`}>{instance_id}</Link> at{' '}
+                  <code>{block_id}</code>: {outcome} <Time at={taken_at} />
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}
+
+function SendForm({ onClose }: { onClose: () => void }) {
+  const { client } = useEngine();
+  const [name, setName] = useState('');
+  const [key, setKey] = useState('');
+  const [payload, setPayload] = useState('{}');
+  // Sent again after a failure, it is the same event.
+  const [producerId] = useState(() => crypto.randomUUID());
+  const send = useAction(
+    async () =>
+      client.events.send({
+        event_name: name,
+        producer_event_id: producerId,
+        correlation_key: key || null,
+        payload: jsonOf('Payload', payload),
+      }),
+    {
+      done: ({ matched }) =>
+        matched > 0 ? `Taken by ${countOf(matched, 'step')}.` : 'Kept: no step waits for it yet.',
+      onDone: onClose,
+    },
+  );
+  return (
+    <Dialog title="Send an event" onClose={onClose}>
+      <Form onSubmit={() => send.run(undefined)}>
+        <TextField
+          label="Name"
+          required
+          value={name}
+          onChange={setName}
+          wrong={wrongOf(send.error, 'event_name')}
+        />
+        <TextField
+          label="For"
+          value={key}
+          onChange={setKey}
+          hint="The correlation key of the steps; empty: those that wait without one"
+          wrong={wrongOf(send.error, 'correlation_key')}
+        />
+        <TextArea label="Payload" value={payload} onChange={setPayload} hint="JSON" />
+        {send.error !== null && <ErrorBox error={send.error} />}
+        <DialogActions label="Send it" isBusy={send.isBusy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}

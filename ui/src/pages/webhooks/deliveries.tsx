@@ -1,0 +1,143 @@
+/** What was delivered, and what was not, with every try of each. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { DeliveryAttempt, DeliverySummary } from 'durable-workflow-engine-client';
+import { MailCheck } from 'lucide-react';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { FieldRow, Select } from '../../components/field.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Panel } from '../../components/page.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { formatCount, formatDuration } from '../../lib/format.ts';
+
+const COLUMNS: readonly Column<DeliverySummary>[] = [
+  { name: 'Address', cell: ({ url }) => url },
+  { name: 'Event', cell: ({ event_type }) => event_type },
+  {
+    name: 'Instance',
+    cell: ({ instance_id }) =>
+      instance_id && (
+        <Link href={`/instances/${instance_id}`}>
+          <ShortId id={instance_id} />
+        </Link>
+      ),
+  },
+  {
+    name: 'Outcome',
+    cell: ({ delivered, status_code, error_class }) => (
+      <Outcome isDelivered={delivered} status={status_code} errorClass={error_class} />
+    ),
+  },
+  { name: 'Tries', isNumber: true, cell: ({ attempts }) => formatCount(attempts) },
+  { name: 'Last try', cell: ({ last_attempted_at }) => <Time at={last_attempted_at} /> },
+];
+
+function Outcome(props: {
+  isDelivered: boolean;
+  status: number | null | undefined;
+  errorClass: string | null | undefined;
+}) {
+  const why = [props.status, props.errorClass].filter(Boolean).join(' ');
+  return (
+    <Badge tone={props.isDelivered ? 'ok' : 'danger'}>
+      {props.isDelivered ? 'delivered' : `not delivered ${why}`}
+    </Badge>
+  );
+}
+
+const OUTCOMES = [
+  { value: '', label: 'All' },
+  { value: 'true', label: 'Delivered' },
+  { value: 'false', label: 'Not delivered' },
+] as const;
+
+export function Deliveries() {
+  const { client } = useEngine();
+  const [filters, change] = useFilters();
+  const [shown, setShown] = useState<string>();
+  const chosen = OUTCOMES.find(({ value }) => value === filters.delivered)?.value ?? '';
+  const delivered = chosen === '' ? undefined : chosen === 'true';
+  const list = useList<DeliverySummary>(
+    ['webhooks.deliveries', chosen],
+    (page, options) => client.webhooks.deliveries({ ...page, delivered }, options),
+    { live: true },
+  );
+  const tries: Column<DeliverySummary> = {
+    name: 'Action',
+    cell: ({ delivery_id }) => <Button onClick={() => setShown(delivery_id)}>Show tries</Button>,
+  };
+  return (
+    <>
+      <FieldRow>
+        <Select
+          label="Outcome"
+          value={chosen}
+          options={OUTCOMES}
+          onChange={(value) => change({ delivered: value })}
+        />
+      </FieldRow>
+      <Panel title="Deliveries, newest first" isFlush>
+        <ListTable
+          list={list}
+          label="Deliveries"
+          columns={[...COLUMNS, tries]}
+          idOf={({ delivery_id }) => delivery_id}
+          empty={
+            <Empty title="No deliveries" icon={<MailCheck size={26} aria-hidden />}>
+              <p>Whatever a subscription is told stands here, with every try.</p>
+            </Empty>
+          }
+        />
+      </Panel>
+      {shown !== undefined && <Tries id={shown} onClose={() => setShown(undefined)} />}
+    </>
+  );
+}
+
+const TRY_COLUMNS: readonly Column<DeliveryAttempt>[] = [
+  { name: 'Try', isNumber: true, cell: ({ attempt_number }) => attempt_number },
+  { name: 'When', cell: ({ attempted_at }) => <Time at={attempted_at} /> },
+  {
+    name: 'Outcome',
+    cell: ({ success, status_code, error_class, error_excerpt }) => (
+      <>
+        <Outcome isDelivered={success} status={status_code} errorClass={error_class} />{' '}
+        <span className="small">{error_excerpt}</span>
+      </>
+    ),
+  },
+  { name: 'Took', isNumber: true, cell: ({ duration_ms }) => formatDuration(duration_ms) },
+];
+
+function Tries({ id, onClose }: { id: string; onClose: () => void }) {
+  const { client } = useEngine();
+  const tries = useQuery({
+    queryKey: ['webhooks.delivery', id],
+    queryFn: ({ signal }) => client.webhooks.delivery(id, { signal }),
+  });
+  return (
+    <Dialog title="Tries of this delivery" isWide onClose={onClose}>
+      <Loaded query={tries} height={160}>
+        {(rows) => (
+          <Table
+            label="Tries"
+            columns={TRY_COLUMNS}
+            rows={rows}
+            idOf={(one) => one.id}
+            empty={<Empty title="No tries are kept" />}
+          />
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}

@@ -1,0 +1,83 @@
+/** What waits by handler and queue, for how long, and whether anybody serves it. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { QueueInfo } from 'durable-workflow-engine-client';
+import { Inbox } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge } from '../../components/badge.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Panel } from '../../components/page.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Elapsed } from '../../components/time.tsx';
+import { hrefOf } from '../../lib/address.ts';
+import { countOf, formatCount } from '../../lib/format.ts';
+
+/** Queues change with every task: a change of instances says little of them. */
+const READ_EVERY_MS = 5000;
+
+export function useQueues() {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['queues.list'],
+    queryFn: ({ signal }) => client.queues.list({}, { signal }),
+    refetchInterval: READ_EVERY_MS,
+  });
+}
+
+export function Queues() {
+  const queues = useQueues();
+  return (
+    <Panel title="Queues" isFlush>
+      <Loaded query={queues} height={240}>
+        {({ queues: rows }) => <QueueTable rows={rows} />}
+      </Loaded>
+    </Panel>
+  );
+}
+
+const COLUMNS: readonly Column<QueueInfo>[] = [
+  {
+    name: 'Handler',
+    cell: ({ handler, queue }) => (
+      <>
+        <Link href={hrefOf('/workers/tasks', { handler })}>{handler}</Link>{' '}
+        {queue !== null && <span className="dim small">queue {queue}</span>}
+      </>
+    ),
+  },
+  { name: 'Waiting', isNumber: true, cell: ({ waiting }) => formatCount(waiting) },
+  {
+    name: 'Longest wait',
+    cell: ({ oldest_waiting_since }) =>
+      oldest_waiting_since === null ? (
+        <span className="dim">–</span>
+      ) : (
+        <Elapsed from={oldest_waiting_since} />
+      ),
+  },
+  { name: 'With workers', isNumber: true, cell: ({ claimed }) => formatCount(claimed) },
+  { name: 'Served by', cell: (queue) => <Served queue={queue} /> },
+];
+
+function Served({ queue: { workers, waiting } }: { queue: QueueInfo }) {
+  if (workers > 0) return <Badge tone="ok">{countOf(workers, 'worker')}</Badge>;
+  return <Badge tone={waiting > 0 ? 'danger' : 'idle'}>nobody</Badge>;
+}
+
+export function QueueTable({ rows }: { readonly rows: readonly QueueInfo[] }) {
+  return (
+    <Table
+      label="Queues"
+      columns={COLUMNS}
+      rows={rows}
+      idOf={({ handler, queue }) => `${handler} ${queue}`}
+      empty={
+        <Empty title="No queues" icon={<Inbox size={26} aria-hidden />}>
+          <p>A step whose handler is none of the built-in ones waits here for a worker.</p>
+        </Empty>
+      }
+    />
+  );
+}

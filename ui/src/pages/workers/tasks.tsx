@@ -1,0 +1,173 @@
+/** The tasks of workers, newest first, with filters and the claims of each. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { WorkerAttempt, WorkerTask, WorkerTaskState } from 'durable-workflow-engine-client';
+import { Inbox } from 'lucide-react';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { FieldRow, Select, TextField } from '../../components/field.tsx';
+import { JsonView } from '../../components/json-view.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Panel } from '../../components/page.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { useFilters } from '../../lib/address.ts';
+
+const TONES: Record<WorkerTaskState, Tone> = {
+  pending: 'wait',
+  claimed: 'info',
+  completed: 'ok',
+  failed: 'danger',
+};
+
+const STATES: readonly { readonly value: WorkerTaskState | ''; readonly label: string }[] = [
+  { value: '', label: 'All' },
+  { value: 'pending', label: 'Waiting' },
+  { value: 'claimed', label: 'With a worker' },
+  { value: 'completed', label: 'Completed' },
+  { value: 'failed', label: 'Failed' },
+];
+
+const COLUMNS: readonly Column<WorkerTask>[] = [
+  { name: 'Handler', cell: ({ handler_name }) => handler_name },
+  {
+    name: 'Step',
+    cell: ({ instance_id, block_id }) => (
+      <>
+        <code>{block_id}</code> of{' '}
+        <Link href={`/instances/${instance_id}`}>
+          <ShortId id={instance_id} />
+        </Link>
+      </>
+    ),
+  },
+  {
+    name: 'State',
+    cell: ({ state, error_message }) => (
+      <>
+        <Badge tone={TONES[state]}>{state}</Badge> <span className="small">{error_message}</span>
+      </>
+    ),
+  },
+  { name: 'Worker', cell: ({ worker_id }) => worker_id },
+  { name: 'Try', isNumber: true, cell: ({ attempt }) => attempt + 1 },
+  { name: 'Queued', cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+export function Tasks() {
+  const { client } = useEngine();
+  const [filters, change] = useFilters();
+  const [shown, setShown] = useState<WorkerTask>();
+  const { handler, worker, queue } = filters;
+  const state = STATES.find(({ value }) => value === filters.state)?.value ?? '';
+  const list = useList<WorkerTask>(
+    ['workers.tasks', handler, worker, queue, state],
+    (page, options) =>
+      client.workers.tasks(
+        {
+          ...page,
+          handler_name: handler,
+          worker_id: worker,
+          queue_name: queue,
+          state: state === '' ? undefined : [state],
+        },
+        options,
+      ),
+    { live: true },
+  );
+  const action: Column<WorkerTask> = {
+    name: 'Action',
+    cell: (task) => <Button onClick={() => setShown(task)}>Show</Button>,
+  };
+  return (
+    <>
+      <FieldRow>
+        <TextField
+          label="Handler"
+          placeholder="All"
+          value={handler ?? ''}
+          onChange={(value) => change({ handler: value })}
+        />
+        <TextField
+          label="Queue"
+          placeholder="All"
+          value={queue ?? ''}
+          onChange={(value) => change({ queue: value })}
+        />
+        <TextField
+          label="Worker"
+          placeholder="All"
+          value={worker ?? ''}
+          onChange={(value) => change({ worker: value })}
+        />
+        <Select
+          label="State"
+          value={state}
+          options={STATES}
+          onChange={(value) => change({ state: value })}
+        />
+      </FieldRow>
+      <Panel title="Tasks, newest first" isFlush>
+        <ListTable
+          list={list}
+          label="Tasks"
+          columns={[...COLUMNS, action]}
+          idOf={({ id }) => id}
+          empty={
+            <Empty title="No such tasks" icon={<Inbox size={26} aria-hidden />}>
+              <p>Whenever a step needs a worker, its task stands here.</p>
+            </Empty>
+          }
+        />
+      </Panel>
+      {shown && <TaskDialog task={shown} onClose={() => setShown(undefined)} />}
+    </>
+  );
+}
+
+const CLAIM_COLUMNS: readonly Column<WorkerAttempt>[] = [
+  { name: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'What', cell: ({ event, reason }) => [event, reason].filter(Boolean).join(': ') },
+  { name: 'Claim', isNumber: true, cell: ({ claim_epoch }) => claim_epoch },
+  { name: 'Worker', cell: ({ worker_id }) => worker_id },
+];
+
+function TaskDialog({ task, onClose }: { task: WorkerTask; onClose: () => void }) {
+  const { client } = useEngine();
+  const claims = useQuery({
+    queryKey: ['workers.attempts', task.id],
+    queryFn: async ({ signal }) => client.workers.attempts(task.id, {}, { signal }),
+    meta: { live: task.instance_id },
+  });
+  return (
+    <Dialog title={`Task of ${task.handler_name}`} isWide onClose={onClose}>
+      <h3>Params</h3>
+      <JsonView label="params" value={task.params} />
+      {task.output !== null && (
+        <>
+          <h3>Output</h3>
+          <JsonView label="output" value={task.output} />
+        </>
+      )}
+      <h3>Claims</h3>
+      <Loaded query={claims} height={120}>
+        {({ items }) => (
+          <Table
+            label="Claims"
+            columns={CLAIM_COLUMNS}
+            rows={items}
+            idOf={({ id }) => id}
+            empty={<p className="dim">No worker has claimed it yet.</p>}
+          />
+        )}
+      </Loaded>
+    </Dialog>
+  );
+}

@@ -1,0 +1,69 @@
+/** The workers that have been seen, and what each of them does. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { WorkerInfo } from 'durable-workflow-engine-client';
+import { Zap } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge } from '../../components/badge.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Panel } from '../../components/page.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { hrefOf } from '../../lib/address.ts';
+import { formatCount } from '../../lib/format.ts';
+
+const READ_EVERY_MS = 5000;
+
+const COLUMNS: readonly Column<WorkerInfo>[] = [
+  {
+    name: 'Worker',
+    cell: ({ worker_id, version }) => (
+      <>
+        <Link href={hrefOf('/workers/tasks', { worker: worker_id })}>{worker_id}</Link>{' '}
+        {version !== null && <span className="dim small">{version}</span>}
+      </>
+    ),
+  },
+  {
+    name: 'State',
+    cell: ({ alive }) =>
+      alive ? <Badge tone="ok">alive</Badge> : <Badge tone="warn">not seen</Badge>,
+  },
+  { name: 'Handlers', cell: ({ handlers }) => handlers.join(', ') },
+  { name: 'Queues', cell: ({ queues }) => queues.join(', ') },
+  { name: 'Tasks', isNumber: true, cell: ({ in_flight }) => formatCount(in_flight) },
+  { name: 'Last seen', cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+];
+
+export function WorkerList() {
+  const { client } = useEngine();
+  const workers = useQuery({
+    queryKey: ['workers.list'],
+    queryFn: ({ signal }) => client.workers.list({ include_stale: true }, { signal }),
+    refetchInterval: READ_EVERY_MS,
+  });
+  return (
+    <Panel title="Workers, those seen last first" isFlush>
+      <Loaded query={workers} height={240}>
+        {(rows) => (
+          <Table
+            label="Workers"
+            columns={COLUMNS}
+            rows={rows}
+            idOf={({ worker_id }) => worker_id}
+            empty={
+              <Empty title="No workers have been seen" icon={<Zap size={26} aria-hidden />}>
+                <p>
+                  A worker is a process of yours that polls for tasks with the client library, or
+                  over REST. It stands here from its first poll on.
+                </p>
+              </Empty>
+            }
+          />
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
