@@ -1,0 +1,36 @@
+/** What a state of a block looks like: a picture and a word in the colour of what it means. */
+
+import {
+  CircleCheck,
+  CircleDashed,
+  CirclePlay,
+  CircleSlash,
+  CircleX,
+  Hourglass,
+  type LucideIcon,
+  RotateCw,
+  SkipForward,
+} from 'lucide-react';
+import { Badge, type Tone } from '../components/badge.tsx';
+import type { DrawnState } from './run-states.ts';
+
+export const STATE_LOOKS: Readonly<Record<DrawnState, readonly [tone: Tone, icon: LucideIcon]>> = {
+  pending: ['idle', CircleDashed],
+  running: ['info', CirclePlay],
+  waiting: ['wait', Hourglass],
+  retrying: ['warn', RotateCw],
+  completed: ['ok', CircleCheck],
+  failed: ['danger', CircleX],
+  cancelled: ['idle', CircleSlash],
+  skipped: ['idle', SkipForward],
+};
+
+/** @param props.text in place of the word of the state */
+export function StateMark({ state, text }: { readonly state: DrawnState; readonly text?: string }) {
+  const [tone, Icon] = STATE_LOOKS[state];
+  return (
+    <Badge tone={tone} icon={<Icon size={13} aria-hidden />}>
+      {text ?? state}
+    </Badge>
+  );
+}

@@ -1,0 +1,304 @@
+/**
+ * Two definitions in one: the outline of the newer one with what it no longer has in its old place, what
+ * became of every block, and the changes as a list. Blocks are known by their ids. Pure.
+ */
+
+import type { SemanticDiff } from 'durable-workflow-engine-client';
+import {
+  type Definition,
+  type Lane,
+  type Outline,
+  type OutlineBlock,
+  outlineOf,
+} from './outline.ts';
+
+export const CHANGE_KINDS = ['added', 'removed', 'changed', 'moved'] as const;
+export type ChangeKind = (typeof CHANGE_KINDS)[number];
+
+export interface MemberChange {
+  /** Such as `handler` or `params.body.amount`. */
+  readonly member: string;
+  /** As JSON; undefined where it is not there. */
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+export interface Change {
+  /** In the merged outline. */
+  readonly path: string;
+  readonly kind: ChangeKind;
+  /** Of a block that moved: where it was. A moved block may have changed, too. */
+  readonly from: string | undefined;
+  readonly members: readonly MemberChange[];
+  /** What the server says of it. */
+  readonly notes: readonly { readonly severity: string; readonly summary: string }[];
+}
+
+export interface DefinitionChanges {
+  readonly merged: Outline;
+  /** In the order of the merged outline. */
+  readonly changes: readonly Change[];
+  /** What the server says of the sequence as a whole. */
+  readonly notes: Change['notes'];
+}
+
+/** @param said the semantic diff of the two, whose summaries are put beside the changes */
+export function definitionChanges(
+  before: Definition,
+  after: Definition,
+  said?: SemanticDiff,
+): DefinitionChanges {
+  const [old, next] = [outlineOf(before), outlineOf(after)];
+  const merged = mergedOutline(old, next);
+  const notes = new Map<string, { severity: string; summary: string }[]>();
+  for (const { block_id = '', severity, summary } of said?.entries ?? []) {
+    const list = notes.get(block_id) ?? [];
+    notes.set(block_id, list);
+    list.push({ severity, summary });
+  }
+  const changes: Change[] = [];
+  for (const block of merged.byPath.values()) {
+    const change = changeOf(block, old, next);
+    if (change !== undefined) changes.push({ ...change, notes: notes.get(block.id) ?? [] });
+  }
+  return { merged, changes, notes: notes.get('') ?? [] };
+}
+
+function changeOf(
+  block: OutlineBlock,
+  old: Outline,
+  next: Outline,
+): Omit<Change, 'notes'> | undefined {
+  const { path } = block;
+  const was = counterpart(block, old);
+  const is = counterpart(block, next);
+  if (was === undefined) return { path, kind: 'added', from: undefined, members: [] };
+  if (is === undefined) return { path, kind: 'removed', from: was.path, members: [] };
+  const members = memberChanges(was, is);
+  if (hasMoved(was, is, old, next)) return { path, kind: 'moved', from: was.path, members };
+  return members.length === 0 ? undefined : { path, kind: 'changed', from: undefined, members };
+}
+
+/** Hooks have names of their own, which blocks may have too. */
+function counterpart(block: OutlineBlock, outline: Outline): OutlineBlock | undefined {
+  const path = isHook(block) ? block.path : outline.pathOf.get(block.id);
+  return path === undefined ? undefined : outline.byPath.get(path);
+}
+
+const isHook = ({ path }: OutlineBlock) => path.startsWith('@');
+
+/** Stands in another list, or in another order to those that stayed beside it. */
+function hasMoved(was: OutlineBlock, is: OutlineBlock, old: Outline, next: Outline): boolean {
+  if (idOfParent(was, old) !== idOfParent(is, next)) return true;
+  const [oldLane, lane] = [laneOf(was, old), laneOf(is, next)];
+  if (!isSameLane(oldLane, lane)) return true;
+  return movedIn(oldLane, lane).has(is.id);
+}
+
+function idOfParent({ parent }: OutlineBlock, { byPath }: Outline): string | undefined {
+  return parent === null ? undefined : byPath.get(parent)?.id;
+}
+
+interface Place {
+  readonly key: string;
+  readonly label: string;
+  readonly list: readonly OutlineBlock[];
+}
+
+function laneOf(block: OutlineBlock, outline: Outline): Place {
+  const around = block.parent === null ? undefined : outline.byPath.get(block.parent);
+  if (around === undefined) return { key: '', label: '', list: outline.blocks };
+  const lane = around.lanes.find(({ blocks }) => blocks.includes(block))!;
+  return { key: lane.key, label: lane.label, list: lane.blocks };
+}
+
+/** Branches have numbers for names: what they hold says more than their place. */
+function isSameLane(was: Place, is: Place): boolean {
+  return was.key === is.key || (isNumbered(is.key) && sharesMost(was.list, is.list));
+}
+
+const isNumbered = (key: string) => /^branch \d+$/.test(key);
+
+function sharesMost(was: readonly OutlineBlock[], is: readonly OutlineBlock[]): boolean {
+  const ids = new Set(was.map(({ id }) => id));
+  return 2 * is.filter(({ id }) => ids.has(id)).length > was.length;
+}
+
+const moves = new WeakMap<readonly OutlineBlock[], [unknown, ReadonlySet<string>]>();
+
+/** Those that are out of the longest run of blocks which kept their order. */
+function movedIn(was: Place, is: Place): ReadonlySet<string> {
+  const known = moves.get(is.list);
+  if (known !== undefined && known[0] === was.list) return known[1];
+  const places = new Map(was.list.map(({ id }, i) => [id, i]));
+  const both = is.list.filter(({ id }) => places.has(id));
+  const kept = new Set(longestRise(both.map(({ id }) => places.get(id)!)));
+  const moved = new Set(both.filter((_, i) => !kept.has(i)).map(({ id }) => id));
+  moves.set(is.list, [was.list, moved]);
+  return moved;
+}
+
+/** The indexes of a longest rising part of the numbers. */
+function longestRise(numbers: readonly number[]): number[] {
+  const ends: number[] = [];
+  const before: number[] = [];
+  for (const [i, number] of numbers.entries()) {
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (numbers[ends[middle]!]! < number) low = middle + 1;
+      else high = middle;
+    }
+    before[i] = low === 0 ? -1 : ends[low - 1]!;
+    ends[low] = i;
+  }
+  const rise: number[] = [];
+  for (let i = ends.at(-1) ?? -1; i >= 0; i = before[i]!) rise.push(i);
+  return rise.reverse();
+}
+
+// ---------------------------------------------------------------- members
+
+/** Lists of blocks are drawn, and compared block by block. */
+const LISTS: ReadonlySet<string> = new Set([
+  'branches',
+  'try_block',
+  'catch_block',
+  'finally_block',
+  'body',
+  'blocks',
+  'default',
+  'action',
+  'compensation',
+]);
+
+function memberChanges(was: OutlineBlock, is: OutlineBlock): MemberChange[] {
+  if (was.source === undefined || is.source === undefined) return [];
+  const [before, after] = [ownMembers(was), ownMembers(is)];
+  const members = new Set([...before.keys(), ...after.keys()]);
+  return [...members]
+    .filter((member) => before.get(member) !== after.get(member))
+    .map((member) => ({ member, before: before.get(member), after: after.get(member) }));
+}
+
+/** Every value by the way to it, as JSON. Null is the same as absent. */
+function ownMembers({ source }: OutlineBlock): ReadonlyMap<string, string> {
+  const members = new Map<string, string>();
+  const walk = (value: unknown, way: string, isOfBlock: boolean) => {
+    if (value === null || value === undefined) return;
+    if (typeof value !== 'object' || Object.keys(value).length === 0) {
+      members.set(way, JSON.stringify(value));
+      return;
+    }
+    for (const [key, inner] of Object.entries(value)) {
+      if (isOfBlock && LISTS.has(key)) continue;
+      const isPart = isOfBlock && (PARTS.has(key) || PARTS.has(way));
+      const name = Array.isArray(value) ? `[${nameOf(inner, key)}]` : way === '' ? key : `.${key}`;
+      walk(inner, way + name, isPart || (isOfBlock && Array.isArray(value)));
+    }
+  };
+  walk(source, '', true);
+  return members;
+}
+
+/** Routes, variants and steps of sagas go by what they are known by: one more moves none of them. */
+function nameOf(part: unknown, index: string): string {
+  if (typeof part !== 'object' || part === null) return index;
+  const { id, name, condition } = part as Readonly<Record<string, unknown>>;
+  const known = [id, name, condition].find((word) => typeof word === 'string');
+  return known === undefined ? index : String(known);
+}
+
+/** Lists whose members hold lists of blocks. */
+const PARTS: ReadonlySet<string> = new Set(['routes', 'variants', 'steps']);
+
+// ---------------------------------------------------------------- one outline of two
+
+function mergedOutline(old: Outline, next: Outline): Outline {
+  const byPath = new Map<string, OutlineBlock>();
+  const pathOf = new Map<string, string>();
+  /** Removed blocks keep their old insides as far as those are removed, too. */
+  const keepRemoved = (block: OutlineBlock, parent: string | null, depth: number): OutlineBlock =>
+    placed(block, parent, depth, (lane, path) =>
+      lane.blocks.filter(isRemoved).map((inner) => keepRemoved(inner, path, depth + 1)),
+    );
+  const isRemoved = (block: OutlineBlock) => counterpart(block, next) === undefined;
+  const merge = (
+    was: readonly OutlineBlock[],
+    is: readonly OutlineBlock[],
+    parent: string | null,
+    depth: number,
+  ): OutlineBlock[] => {
+    const list = is.map((block) => mergeBlock(block, parent, depth));
+    for (const [i, block] of was.entries()) {
+      if (!isRemoved(block)) continue;
+      // Behind the nearest block before it that is still there.
+      const ids = was.slice(0, i).map(({ id }) => id);
+      const behind = list.findLastIndex(({ id }) => ids.includes(id));
+      list.splice(behind + 1, 0, keepRemoved(block, parent, depth));
+    }
+    return list;
+  };
+  const mergeBlock = (block: OutlineBlock, parent: string | null, depth: number): OutlineBlock => {
+    const was = counterpart(block, old);
+    const merged = placed(block, parent, depth, (lane, path) =>
+      merge(counterLane(lane, block, was)?.blocks ?? [], lane.blocks, path, depth + 1),
+    );
+    const gone = (was?.lanes ?? []).filter(
+      (lane) =>
+        !block.lanes.some((kept) => counterLane(kept, block, was) === lane) &&
+        lane.blocks.some(isRemoved),
+    );
+    const removed = gone.map((lane) => ({
+      ...lane,
+      key: `removed ${lane.key}`,
+      blocks: lane.blocks
+        .filter(isRemoved)
+        .map((inner) => keepRemoved(inner, merged.path, depth + 1)),
+    }));
+    return withLanes(merged, [...merged.lanes, ...removed]);
+  };
+  const blocks = merge(old.blocks, next.blocks, null, 0);
+  const hooks = merge(old.hooks, next.hooks, null, 0);
+  const note = (block: OutlineBlock) => {
+    byPath.set(block.path, block);
+    if (!isHook(block)) pathOf.set(block.id, block.path);
+    for (const lane of block.lanes) lane.blocks.forEach(note);
+  };
+  blocks.forEach(note);
+  hooks.forEach(note);
+  return { blocks, hooks, byPath, pathOf };
+}
+
+/** The lane of the older block that a lane of the newer one continues. */
+function counterLane(
+  lane: Lane,
+  { lanes }: OutlineBlock,
+  was: OutlineBlock | undefined,
+): Lane | undefined {
+  if (was === undefined) return undefined;
+  if (!isNumbered(lane.key)) return was.lanes.find(({ key }) => key === lane.key);
+  const shared = was.lanes.find(({ blocks }) => sharesMost(blocks, lane.blocks));
+  if (shared !== undefined) return shared;
+  const sameNumber = was.lanes.find(({ key }) => key === lane.key);
+  const isTaken = lanes.some(
+    (other) => sameNumber !== undefined && sharesMost(sameNumber.blocks, other.blocks),
+  );
+  return isTaken ? undefined : sameNumber;
+}
+
+function placed(
+  block: OutlineBlock,
+  parent: string | null,
+  depth: number,
+  listOf: (lane: Lane, path: string) => OutlineBlock[],
+): OutlineBlock {
+  const path = parent === null ? block.path.split('/').at(-1)! : `${parent}/${block.id}`;
+  const lanes = block.lanes.map((lane) => ({ ...lane, blocks: listOf(lane, path) }));
+  return withLanes({ ...block, path, parent, depth }, lanes);
+}
+
+function withLanes(block: OutlineBlock, lanes: readonly Lane[]): OutlineBlock {
+  const blocks = lanes.flatMap((lane) => lane.blocks);
+  return { ...block, lanes, size: blocks.reduce((sum, { size }) => sum + 1 + size, 0) };
+}

@@ -1,0 +1,405 @@
+/**
+ * The drawing that can be moved and zoomed. Places come from `layout.ts` alone: an update of a run changes
+ * what blocks show and never where they are. Every block is a button, and the arrows go from one to the next.
+ */
+
+import {
+  type Node,
+  type NodeProps,
+  Panel,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStore,
+  ViewportPortal,
+} from '@xyflow/react';
+import { ChevronDown, ChevronRight, Maximize, ZoomIn, ZoomOut } from 'lucide-react';
+import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef } from 'react';
+import { IconButton } from '../components/button.tsx';
+import { countOf } from '../lib/format.ts';
+import '@xyflow/react/dist/base.css';
+import { labelOf, useView } from './faces.tsx';
+import styles from './flow.module.css';
+import type { Drawing, DrawnEdge, DrawnLane, DrawnNode } from './layout.ts';
+import { LookIcon } from './look-icon.tsx';
+import { LOOK_WORDS } from './words.ts';
+
+const ZOOM = { min: 0.1, max: 1.5, readable: 0.55 } as const;
+/** Around the drawing, and around a block that is brought into view. */
+const MARGIN = 20;
+
+export default function FlowCanvas(props: { readonly drawing: Drawing; readonly label: string }) {
+  return (
+    <ReactFlowProvider>
+      <Canvas {...props} />
+    </ReactFlowProvider>
+  );
+}
+
+type BlockNode = Node<{ readonly node: DrawnNode }, 'block'>;
+
+const NODE_TYPES = { block: memo(BlockShape) };
+
+function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label: string }) {
+  const { selected, onToggle } = useView();
+  const frame = useRef<HTMLDivElement>(null);
+  const nodes = useMemo(() => drawing.nodes.map(flowNode), [drawing]);
+  const byPath = useMemo(() => new Map(drawing.nodes.map((node) => [node.path, node])), [drawing]);
+  const bringIntoView = useBringIntoView();
+  const wanted = useRef<string | null>(null);
+
+  const focus = useCallback(
+    (path: string) => {
+      const node = byPath.get(path);
+      if (node === undefined) return;
+      bringIntoView(node);
+      wanted.current = path;
+      focusOn(frame.current, wanted);
+    },
+    [byPath, bringIntoView],
+  );
+
+  // What was out of sight is there only after the next rendering.
+  useEffect(() => {
+    const watcher = new MutationObserver(() => focusOn(frame.current, wanted));
+    if (frame.current !== null) watcher.observe(frame.current, { childList: true, subtree: true });
+    return () => watcher.disconnect();
+  }, []);
+
+  const last = useRef<string | null>(null);
+  useEffect(() => {
+    const node = selected === null ? undefined : byPath.get(selected);
+    if (node !== undefined && last.current !== selected) bringIntoView(node);
+    last.current = selected;
+  }, [selected, byPath, bringIntoView]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const path = (event.target as HTMLElement).closest<HTMLElement>('[data-path]')?.dataset.path;
+    const node = path === undefined ? undefined : byPath.get(path);
+    if (node === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    const step = stepFrom(drawing, node, event.key);
+    if (step === undefined) return;
+    event.preventDefault();
+    if (step.toggles) onToggle(node.path);
+    else focus(step.path);
+  };
+
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the buttons inside
+    <div ref={frame} className={styles.canvas} onKeyDown={onKeyDown}>
+      <div className={styles.place}>
+        <ReactFlow
+          aria-label={label}
+          nodes={nodes}
+          nodeTypes={NODE_TYPES}
+          nodesDraggable={false}
+          nodesConnectable={false}
+          nodesFocusable={false}
+          elementsSelectable={false}
+          disableKeyboardA11y
+          onlyRenderVisibleElements
+          panOnScroll
+          zoomActivationKeyCode={['Meta', 'Control']}
+          minZoom={ZOOM.min}
+          maxZoom={ZOOM.max}
+          proOptions={{ hideAttribution: true }}
+        >
+          <ViewportPortal>
+            <Edges drawing={drawing} />
+          </ViewportPortal>
+          <Controls drawing={drawing} />
+        </ReactFlow>
+      </div>
+    </div>
+  );
+}
+
+function flowNode(node: DrawnNode): BlockNode {
+  const { path, x, y, width, height, block } = node;
+  return {
+    id: path,
+    type: 'block',
+    position: { x, y },
+    ...{ width, height, zIndex: block.depth },
+    // No lines are bound to blocks; without this all of them would be measured first.
+    handles: [],
+    data: { node },
+    // It is no widget: the buttons inside are.
+    domAttributes: { 'aria-roledescription': undefined } as BlockNode['domAttributes'] & object,
+  };
+}
+
+function focusOn(frame: HTMLElement | null, wanted: { current: string | null }): void {
+  if (wanted.current === null) return;
+  const selector = `[data-path="${CSS.escape(wanted.current)}"]`;
+  const button = frame?.querySelector<HTMLElement>(selector);
+  if (button == null) return;
+  wanted.current = null;
+  button.focus({ preventScroll: true });
+}
+
+/** Where a key leads from a block, by the order and the nesting of the blocks. */
+export function stepFrom(
+  { nodes }: Drawing,
+  node: DrawnNode,
+  key: string,
+): { readonly toggles: boolean; readonly path: string } | undefined {
+  const at = nodes.indexOf(node);
+  const to = (index: number) => {
+    const other = nodes[index];
+    return other === undefined ? undefined : { toggles: false, path: other.path };
+  };
+  switch (key) {
+    case 'ArrowDown':
+      return to(at + 1);
+    case 'ArrowUp':
+      return to(at - 1);
+    case 'Home':
+      return to(0);
+    case 'End':
+      return to(nodes.length - 1);
+    case 'ArrowRight':
+      if (!node.isGroup) return undefined;
+      return node.isOpen ? to(at + 1) : { toggles: true, path: node.path };
+    case 'ArrowLeft':
+      if (node.isGroup && node.isOpen) return { toggles: true, path: node.path };
+      return node.block.parent === null
+        ? undefined
+        : to(nodes.findIndex(({ path }) => path === node.block.parent));
+    default:
+      return undefined;
+  }
+}
+
+// ---------------------------------------------------------------- the view
+
+function useBringIntoView(): (node: DrawnNode) => void {
+  const { getViewport, setViewport } = useReactFlow();
+  const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
+  return useCallback(
+    (node) => {
+      const { x, y, zoom } = getViewport();
+      // Of a large group its head is what has to be seen.
+      const box = { ...node, height: Math.min(node.height, 120), width: Math.min(node.width, 400) };
+      const middle = node.x + node.width / 2;
+      const left = middle - box.width / 2;
+      const dx = shift(left * zoom + x, box.width * zoom, width);
+      const dy = shift(box.y * zoom + y, box.height * zoom, height);
+      if (dx !== 0 || dy !== 0) void setViewport({ x: x + dx, y: y + dy, zoom });
+    },
+    [getViewport, setViewport, width, height],
+  );
+}
+
+/** By how much a line from `start` has to move to lie within the room. */
+function shift(start: number, length: number, room: number): number {
+  if (room === 0) return 0;
+  if (start < MARGIN) return MARGIN - start;
+  return Math.min(0, room - MARGIN - (start + length));
+}
+
+/** Zoom, and the view at first: the upper end, as wide as can still be read. */
+function Controls({ drawing }: { readonly drawing: Drawing }) {
+  const { zoomIn, zoomOut, fitBounds, setViewport } = useReactFlow();
+  const width = useStore((state) => state.width);
+  const isPlaced = useRef(false);
+  useEffect(() => {
+    if (isPlaced.current || width === 0) return;
+    isPlaced.current = true;
+    const zoom = Math.max(ZOOM.readable, Math.min(1, (width - 2 * MARGIN) / drawing.width));
+    void setViewport({ x: (width - drawing.width * zoom) / 2, y: MARGIN, zoom });
+  }, [drawing, width, setViewport]);
+  const whole = { x: 0, y: 0, width: drawing.width, height: drawing.height };
+  return (
+    <Panel position="top-right" className={styles.controls ?? ''}>
+      <IconButton
+        label="Zoom in"
+        icon={<ZoomIn size={16} aria-hidden />}
+        onClick={() => zoomIn()}
+      />
+      <IconButton
+        label="Zoom out"
+        icon={<ZoomOut size={16} aria-hidden />}
+        onClick={() => zoomOut()}
+      />
+      <IconButton
+        label="Show all of it"
+        icon={<Maximize size={16} aria-hidden />}
+        onClick={() => fitBounds(whole, { padding: 0.05 })}
+      />
+    </Panel>
+  );
+}
+
+// ---------------------------------------------------------------- lines
+
+/** All lines are two paths, however many there are: those that led somewhere, and the others. */
+function Edges({ drawing }: { readonly drawing: Drawing }) {
+  const { faceOf } = useView();
+  const parts = { plain: '', faint: '', arrows: '', faintArrows: '' };
+  for (const edge of drawing.edges) {
+    const isFaint = edge.leadsTo.length > 0 && edge.leadsTo.every((path) => faceOf(path)?.isFaint);
+    parts[isFaint ? 'faint' : 'plain'] += lineOf(edge);
+    if (edge.kind === 'next') parts[isFaint ? 'faintArrows' : 'arrows'] += arrowOf(edge);
+  }
+  return (
+    <svg className={styles.edges} width={drawing.width} height={drawing.height} aria-hidden="true">
+      <path className={styles.faintLine} d={parts.faint} />
+      <path className={styles.line} d={parts.plain} />
+      <path className={styles.faintArrow} d={parts.faintArrows} />
+      <path className={styles.arrow} d={parts.arrows} />
+    </svg>
+  );
+}
+
+const CORNER = 6;
+
+/** With round corners. */
+export function lineOf({ points }: DrawnEdge): string {
+  const [[startX, startY] = [0, 0], ...rest] = points;
+  let path = `M${startX} ${startY}`;
+  for (const [i, [x, y]] of rest.entries()) {
+    const next = rest[i + 1];
+    if (next === undefined) {
+      path += `L${x} ${y}`;
+      continue;
+    }
+    const before = i === 0 ? [startX, startY] : rest[i - 1]!;
+    const [inX, inY] = towards(x, y, before[0]!, before[1]!);
+    const [outX, outY] = towards(x, y, next[0], next[1]);
+    path += `L${inX} ${inY}Q${x} ${y} ${outX} ${outY}`;
+  }
+  return path;
+}
+
+function towards(x: number, y: number, toX: number, toY: number): readonly [number, number] {
+  const length = Math.hypot(toX - x, toY - y);
+  const share = Math.min(CORNER, length / 2) / (length || 1);
+  return [x + (toX - x) * share, y + (toY - y) * share];
+}
+
+function arrowOf({ points }: DrawnEdge): string {
+  const [x, y] = points.at(-1)!;
+  return `M${x - 4} ${y - 7}L${x} ${y - 1}L${x + 4} ${y - 7}Z`;
+}
+
+// ---------------------------------------------------------------- blocks
+
+function BlockShape({ data: { node } }: NodeProps<BlockNode>) {
+  return node.isOpen ? <OpenGroup node={node} /> : <Card node={node} />;
+}
+
+function Card({ node }: { readonly node: DrawnNode }) {
+  const { faceOf, selected, onSelect, onToggle } = useView();
+  const { block, path, isGroup } = node;
+  const face = faceOf(path);
+  return (
+    <button
+      type="button"
+      className={styles.card}
+      data-path={path}
+      data-tone={face?.tone ?? 'plain'}
+      data-faint={face?.isFaint || undefined}
+      data-closed={isGroup || undefined}
+      aria-pressed={selected === path}
+      aria-expanded={isGroup ? false : undefined}
+      aria-label={labelOf(block, face)}
+      onClick={() => {
+        onSelect(path);
+        if (isGroup) onToggle(path);
+      }}
+    >
+      <span className={styles.kind} title={LOOK_WORDS[block.look]}>
+        <LookIcon look={block.look} />
+      </span>
+      <Name node={node} />
+      {isGroup && <ChevronRight className={styles.chevron} size={16} aria-hidden />}
+    </button>
+  );
+}
+
+/** The name, and below it what is known beside it. */
+function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
+  const face = useView().faceOf(path);
+  const inside = block.size > 0 && !isOpen ? countOf(block.size, 'block') : '';
+  return (
+    <span className={styles.words}>
+      <span className={face?.isStruck ? styles.struck : styles.id}>
+        {block.id}
+        {block.isInjected && <span className={styles.tag}>injected</span>}
+      </span>
+      {face === undefined ? (
+        <span className={styles.detail}>{[inside, block.detail].filter(Boolean).join(' · ')}</span>
+      ) : (
+        <span className={styles.state}>
+          <face.icon size={13} aria-hidden />
+          {face.word}
+          <span className={styles.note}>{[face.note, inside].filter(Boolean).join(' · ')}</span>
+        </span>
+      )}
+    </span>
+  );
+}
+
+function OpenGroup({ node }: { readonly node: DrawnNode }) {
+  const { faceOf, selected, onSelect, onToggle } = useView();
+  const { block, path } = node;
+  const face = faceOf(path);
+  return (
+    <div
+      className={styles.group}
+      data-tone={face?.tone ?? 'plain'}
+      data-faint={face?.isFaint || undefined}
+      data-look={block.look}
+    >
+      <div className={styles.head}>
+        <button
+          type="button"
+          className={styles.title}
+          data-path={path}
+          aria-pressed={selected === path}
+          aria-expanded
+          aria-label={labelOf(block, face)}
+          onClick={() => onSelect(path)}
+        >
+          <span className={styles.kind} title={LOOK_WORDS[block.look]}>
+            <LookIcon look={block.look} />
+          </span>
+          <Name node={node} />
+        </button>
+        <button
+          type="button"
+          className={styles.close}
+          aria-label={`Close ${block.id}`}
+          title="Close"
+          onClick={() => onToggle(path)}
+        >
+          <ChevronDown size={16} aria-hidden />
+        </button>
+      </div>
+      {node.lanes.map((lane) => (
+        <LaneFrame key={`${lane.x} ${lane.y}`} lane={lane} node={node} />
+      ))}
+    </div>
+  );
+}
+
+function LaneFrame({ lane, node }: { readonly lane: DrawnLane; readonly node: DrawnNode }) {
+  const box = {
+    ...{ left: lane.x - node.x, top: lane.y - node.y },
+    ...{ width: lane.width, height: lane.height },
+  };
+  return (
+    <div
+      className={lane.isFramed ? styles.framed : styles.lane}
+      data-fallback={lane.isFallback || undefined}
+      style={box}
+    >
+      <span className={styles.laneLabel} title={lane.label}>
+        {lane.label}
+      </span>
+      {lane.isEmpty && <span className={styles.nothing}>nothing</span>}
+    </div>
+  );
+}

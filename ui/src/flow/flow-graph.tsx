@@ -1,0 +1,67 @@
+/** A sequence, or a run of one, as a graph and as a list. */
+
+import { useMemo, useRef, useState } from 'react';
+import { useNow } from '../lib/now.ts';
+import { runFace } from './faces.tsx';
+import { FlowFrame } from './flow-frame.tsx';
+import { type Definition, type Outline, outlineOf } from './outline.ts';
+import { type RunFacts, statusesOf } from './run-states.ts';
+
+export interface FlowProps {
+  readonly definition: Definition;
+  /** Absent: the definition alone is drawn. */
+  readonly run?: RunFacts | undefined;
+  /** For screen readers, such as 'Flow of order-pipeline, version 3'. */
+  readonly label: string;
+  /** The ids from the outermost block on, as in `orders/charge`. Absent: the drawing keeps it itself. */
+  readonly selected?: string | null;
+  readonly onSelect?: (path: string) => void;
+  /** The run goes on: what a block has taken so far grows. */
+  readonly isLive?: boolean;
+}
+
+export default function FlowGraph(props: FlowProps) {
+  return props.isLive ? <Live {...props} /> : <Flow {...props} now={undefined} />;
+}
+
+function Live(props: FlowProps) {
+  return <Flow {...props} now={useNow()} />;
+}
+
+function Flow({
+  definition,
+  run,
+  label,
+  selected,
+  onSelect,
+  now,
+}: FlowProps & { now: number | undefined }) {
+  const outline = useOutline(definition, run);
+  const [own, setOwn] = useState<string | null>(null);
+  const faceOf = useMemo(() => {
+    const statuses = run === undefined ? undefined : statusesOf(outline, run);
+    return (path: string) => {
+      const status = statuses?.get(path);
+      return status === undefined ? undefined : runFace(status, now);
+    };
+  }, [outline, run, now]);
+  return (
+    <FlowFrame
+      outline={outline}
+      faceOf={faceOf}
+      label={label}
+      selected={selected === undefined ? own : selected}
+      onSelect={onSelect ?? setOwn}
+    />
+  );
+}
+
+/** The same object for as long as the blocks are the same: every update of a run has a new tree. */
+export function useOutline(definition: Definition, run: RunFacts | undefined): Outline {
+  const known = useRef<{ definition: Definition; ids: string; outline: Outline }>(undefined);
+  const ids = (run?.tree ?? []).map(({ block_id }) => block_id).join('\n');
+  if (known.current?.definition !== definition || known.current.ids !== ids) {
+    known.current = { definition, ids, outline: outlineOf(definition, run?.tree) };
+  }
+  return known.current.outline;
+}

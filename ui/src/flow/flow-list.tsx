@@ -1,0 +1,111 @@
+/** The same blocks as nested lists: for screen readers, for narrow screens, and for whoever likes lists better. */
+
+import { ChevronDown, ChevronRight } from 'lucide-react';
+import { labelOf, useView } from './faces.tsx';
+import styles from './flow-list.module.css';
+import { isGroup } from './layout.ts';
+import { LookIcon } from './look-icon.tsx';
+import type { Outline, OutlineBlock } from './outline.ts';
+
+export function FlowList(props: {
+  readonly outline: Outline;
+  readonly open: ReadonlySet<string>;
+  readonly label: string;
+}) {
+  const { outline, open, label } = props;
+  return (
+    <ul className={styles.list} aria-label={label}>
+      {[...outline.blocks, ...outline.hooks].map((block) => (
+        <Item key={block.path} block={block} open={open} />
+      ))}
+    </ul>
+  );
+}
+
+function Item({
+  block,
+  open,
+}: {
+  readonly block: OutlineBlock;
+  readonly open: ReadonlySet<string>;
+}) {
+  const { faceOf, selected, onSelect, onToggle } = useView();
+  const face = faceOf(block.path);
+  const isOpen = isGroup(block) && open.has(block.path);
+  const Chevron = isOpen ? ChevronDown : ChevronRight;
+  return (
+    <li>
+      <div className={styles.row} data-tone={face?.tone ?? 'plain'}>
+        {isGroup(block) ? (
+          <button
+            type="button"
+            className={styles.toggle}
+            aria-expanded={isOpen}
+            aria-label={`${isOpen ? 'Close' : 'Open'} ${block.id}`}
+            onClick={() => onToggle(block.path)}
+          >
+            <Chevron size={16} aria-hidden />
+          </button>
+        ) : (
+          <span className={styles.noToggle} />
+        )}
+        <button
+          type="button"
+          className={styles.block}
+          data-path={block.path}
+          data-faint={face?.isFaint || undefined}
+          aria-pressed={selected === block.path}
+          aria-label={labelOf(block, face)}
+          onClick={() => onSelect(block.path)}
+        >
+          <LookIcon look={block.look} />
+          <span className={face?.isStruck ? styles.struck : styles.id}>{block.id}</span>
+          {block.isInjected && <span className={styles.tag}>injected</span>}
+          {face === undefined ? (
+            <span className={styles.note}>{block.detail}</span>
+          ) : (
+            <>
+              <span className={styles.state}>
+                <face.icon size={13} aria-hidden />
+                {face.word}
+              </span>
+              <span className={styles.note}>{face.note}</span>
+            </>
+          )}
+        </button>
+      </div>
+      {isOpen && <Lanes block={block} open={open} />}
+    </li>
+  );
+}
+
+function Lanes({
+  block,
+  open,
+}: {
+  readonly block: OutlineBlock;
+  readonly open: ReadonlySet<string>;
+}) {
+  return (
+    <ul className={styles.list}>
+      {block.lanes.map((lane) =>
+        block.arrangement === 'body' ? (
+          lane.blocks.map((inner) => <Item key={inner.path} block={inner} open={open} />)
+        ) : (
+          <li key={lane.key}>
+            <span className={styles.lane}>{lane.label}</span>
+            {lane.blocks.length === 0 ? (
+              <span className={styles.nothing}>nothing</span>
+            ) : (
+              <ul className={styles.list}>
+                {lane.blocks.map((inner) => (
+                  <Item key={inner.path} block={inner} open={open} />
+                ))}
+              </ul>
+            )}
+          </li>
+        ),
+      )}
+    </ul>
+  );
+}

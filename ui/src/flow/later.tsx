@@ -1,0 +1,35 @@
+/** The drawings, each loaded when it is first shown: they are large, and not needed for the first paint. */
+
+import { type ComponentProps, lazy, Suspense } from 'react';
+import { Place } from '../components/later.tsx';
+
+const LazyFlowGraph = lazy(() => import('./flow-graph.tsx'));
+const LazyTimeline = lazy(() => import('./timeline.tsx'));
+const LazyDefinitionDiff = lazy(() => import('./diff-graph.tsx'));
+
+/** A sequence, or a run of one. */
+export function FlowGraph(props: ComponentProps<typeof LazyFlowGraph>) {
+  return (
+    <Suspense fallback={<Place height={480} />}>
+      <LazyFlowGraph {...props} />
+    </Suspense>
+  );
+}
+
+/** The tries of a run over time. */
+export function Timeline(props: ComponentProps<typeof LazyTimeline>) {
+  return (
+    <Suspense fallback={<Place height={320} />}>
+      <LazyTimeline {...props} />
+    </Suspense>
+  );
+}
+
+/** What differs between two definitions. */
+export function DefinitionDiff(props: ComponentProps<typeof LazyDefinitionDiff>) {
+  return (
+    <Suspense fallback={<Place height={480} />}>
+      <LazyDefinitionDiff {...props} />
+    </Suspense>
+  );
+}

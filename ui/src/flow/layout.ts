@@ -1,0 +1,308 @@
+/**
+ * Where everything of a drawing lies. A definition is a tree of lists, so it is measured from the inside
+ * and placed from the outside: lists go down, lanes go side by side, and a block lies within the one around
+ * it. The same outline with the same groups open always gives the same places, whatever a run does. Pure; in
+ * pixels at the zoom 1.
+ */
+
+import type { Lane, Outline, OutlineBlock } from './outline.ts';
+
+export const LEAF = { width: 224, height: 56 } as const;
+/** What names an open group. */
+export const HEADER_HEIGHT = 48;
+/** Room for the arrow between two blocks of a list. */
+export const GAP_Y = 26;
+const GAP_X = 16;
+const PADDING = 14;
+const LANE_LABEL_HEIGHT = 24;
+/** Of the lines that part into lanes and meet again. */
+const FORK_HEIGHT = 18;
+const LANE_PADDING = 12;
+/** An open group has a button beside its name. */
+const GROUP_WIDTH_MIN = LEAF.width + 40;
+const EMPTY_LANE = { width: 96, height: 20 } as const;
+/** More lanes go into further rows: a drawing is read from top to bottom. */
+export const LANES_PER_ROW_MAX = 6;
+/** Between the root list and what runs after the end of an instance. */
+const HOOKS_GAP = 40;
+/** Beyond so many blocks a drawing begins with some of its groups closed. */
+export const OPEN_BLOCKS_MAX = 150;
+
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface DrawnLane extends Box {
+  readonly label: string;
+  readonly isFallback: boolean;
+  readonly isEmpty: boolean;
+  /** Has a frame of its own; others are told apart by the lines that lead to them. */
+  readonly isFramed: boolean;
+  /** Paths of the blocks in it. */
+  readonly paths: readonly string[];
+}
+
+export interface DrawnNode extends Box {
+  readonly path: string;
+  readonly block: OutlineBlock;
+  /** Has blocks inside, and may be opened and closed. */
+  readonly isGroup: boolean;
+  readonly isOpen: boolean;
+  /** Of an open group that has several, in places of the whole drawing. */
+  readonly lanes: readonly DrawnLane[];
+}
+
+/** An arrow, by its corners. */
+export interface DrawnEdge {
+  readonly kind: 'next' | 'fork' | 'join';
+  readonly points: readonly (readonly [x: number, y: number])[];
+  /** Dimmed when none of these blocks was reached. Empty: the way through an empty lane. */
+  readonly leadsTo: readonly string[];
+}
+
+export interface Drawing {
+  /** In the order in which they are written; what is inside comes behind what is around it. */
+  readonly nodes: readonly DrawnNode[];
+  readonly edges: readonly DrawnEdge[];
+  readonly width: number;
+  readonly height: number;
+}
+
+/** @param open paths of the groups whose inside is drawn */
+export function drawingOf(outline: Outline, open: ReadonlySet<string>): Drawing {
+  const sizes = new Map<string, Size>();
+  const main = measureList(outline.blocks, open, sizes);
+  const hooks = outline.hooks.map((block) => measure(block, open, sizes));
+  const width = Math.max(main.width, ...hooks.map((size) => size.width));
+  const pen: Pen = { open, sizes, nodes: [], edges: [] };
+  placeList(outline.blocks, width / 2, 0, pen);
+  let y = main.height;
+  for (const [i, block] of outline.hooks.entries()) {
+    y += HOOKS_GAP;
+    place(block, width / 2, y, pen);
+    y += hooks[i]!.height;
+  }
+  return { nodes: pen.nodes, edges: pen.edges, width, height: y };
+}
+
+/**
+ * The groups that a drawing begins with: all, or in a big one the outer ones first, as long as what is shown
+ * stays a drawing that can be read.
+ */
+export function openAtFirst(outline: Outline, blocksMax = OPEN_BLOCKS_MAX): Set<string> {
+  const open = new Set<string>();
+  const level = [...outline.blocks, ...outline.hooks];
+  let shown = level.length;
+  // A group opens only after the one around it, and small ones of a level before large ones.
+  for (let queue = groupsIn(level); queue.length > 0; ) {
+    const next: OutlineBlock[] = [];
+    for (const block of queue) {
+      const inside = block.lanes.flatMap(({ blocks }) => blocks);
+      if (shown + inside.length > blocksMax) continue;
+      shown += inside.length;
+      open.add(block.path);
+      next.push(...groupsIn(inside));
+    }
+    queue = next;
+  }
+  return open;
+}
+
+function groupsIn(blocks: readonly OutlineBlock[]): OutlineBlock[] {
+  return blocks.filter(isGroup).sort((a, b) => childrenOf(a) - childrenOf(b));
+}
+
+function childrenOf({ lanes }: OutlineBlock): number {
+  return lanes.reduce((sum, { blocks }) => sum + blocks.length, 0);
+}
+
+export function isGroup({ lanes }: OutlineBlock): boolean {
+  return lanes.length > 0;
+}
+
+// ---------------------------------------------------------------- measuring
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+function measure(block: OutlineBlock, open: ReadonlySet<string>, sizes: Map<string, Size>): Size {
+  const size = isGroup(block) && open.has(block.path) ? measureGroup(block, open, sizes) : LEAF;
+  sizes.set(block.path, size);
+  return size;
+}
+
+function measureList(
+  blocks: readonly OutlineBlock[],
+  open: ReadonlySet<string>,
+  sizes: Map<string, Size>,
+): Size {
+  let [width, height] = [0, 0];
+  for (const [i, block] of blocks.entries()) {
+    const size = measure(block, open, sizes);
+    width = Math.max(width, size.width);
+    height += size.height + (i === 0 ? 0 : GAP_Y);
+  }
+  return { width, height };
+}
+
+function measureGroup(
+  block: OutlineBlock,
+  open: ReadonlySet<string>,
+  sizes: Map<string, Size>,
+): Size {
+  const rows = rowsOf(block).map((row) => {
+    const lanes = row.map((lane) => laneSize(block, lane, open, sizes));
+    return {
+      width: lanes.reduce((sum, { width }) => sum + width, GAP_X * (lanes.length - 1)),
+      height: Math.max(...lanes.map(({ height }) => height)),
+    };
+  });
+  const width = Math.max(GROUP_WIDTH_MIN, ...rows.map((row) => row.width));
+  const height = rows.reduce((sum, row) => sum + row.height, GAP_X * (rows.length - 1));
+  const forks = isForked(block) ? 2 * FORK_HEIGHT : 0;
+  return {
+    width: width + 2 * PADDING,
+    height: HEADER_HEIGHT + forks + height + (isForked(block) ? 0 : PADDING),
+  };
+}
+
+function laneSize(
+  { arrangement, path }: OutlineBlock,
+  lane: Lane,
+  open: ReadonlySet<string>,
+  sizes: Map<string, Size>,
+): Size {
+  const list = lane.blocks.length === 0 ? EMPTY_LANE : measureList(lane.blocks, open, sizes);
+  if (arrangement === 'body') return list;
+  const size = {
+    width: list.width + 2 * LANE_PADDING,
+    height: list.height + LANE_LABEL_HEIGHT + LANE_PADDING,
+  };
+  sizes.set(laneKey(path, lane), size);
+  return size;
+}
+
+/** No path of a block has this in it. */
+const laneKey = (path: string, { key }: Lane) => `${path}\n${key}`;
+
+/** Wrapped, so that hundreds of branches do not lie in one line. */
+function rowsOf({ arrangement, lanes }: OutlineBlock): Lane[][] {
+  if (arrangement !== 'rows') return wrapped(lanes, LANES_PER_ROW_MAX);
+  const rows: Lane[][] = [];
+  for (const lane of lanes) {
+    rows[lane.row] ??= [];
+    rows[lane.row]!.push(lane);
+  }
+  return rows;
+}
+
+function wrapped(lanes: readonly Lane[], perRow: number): Lane[][] {
+  const rows = Math.ceil(lanes.length / perRow);
+  return Array.from({ length: rows }, (_, row) => lanes.slice(row * perRow, (row + 1) * perRow));
+}
+
+/** Lines lead to the lanes and from them only where one row has them all. */
+function isForked({ arrangement, lanes }: OutlineBlock): boolean {
+  return arrangement === 'fork' && lanes.length <= LANES_PER_ROW_MAX;
+}
+
+// ---------------------------------------------------------------- placing
+
+interface Pen {
+  readonly open: ReadonlySet<string>;
+  readonly sizes: ReadonlyMap<string, Size>;
+  readonly nodes: DrawnNode[];
+  readonly edges: DrawnEdge[];
+}
+
+function placeList(blocks: readonly OutlineBlock[], middle: number, top: number, pen: Pen): void {
+  let y = top;
+  for (const [i, block] of blocks.entries()) {
+    if (i > 0) {
+      const points = [
+        [middle, y],
+        [middle, y + GAP_Y],
+      ] as const;
+      pen.edges.push({ kind: 'next', points, leadsTo: [block.path] });
+      y += GAP_Y;
+    }
+    place(block, middle, y, pen);
+    y += pen.sizes.get(block.path)!.height;
+  }
+}
+
+function place(block: OutlineBlock, middle: number, y: number, pen: Pen): void {
+  const { width, height } = pen.sizes.get(block.path)!;
+  const x = middle - width / 2;
+  const isOpen = isGroup(block) && pen.open.has(block.path);
+  const lanes: DrawnLane[] = [];
+  const box = { x, y, width, height };
+  pen.nodes.push({ ...box, path: block.path, block, isGroup: isGroup(block), isOpen, lanes });
+  if (!isOpen) return;
+  if (block.arrangement === 'body') {
+    placeList(block.lanes[0]!.blocks, middle, y + HEADER_HEIGHT, pen);
+    return;
+  }
+  placeLanes(block, box, lanes, pen);
+  if (isForked(block)) connect(box, lanes, pen);
+}
+
+function placeLanes(block: OutlineBlock, box: Box, drawn: DrawnLane[], pen: Pen): void {
+  let top = box.y + HEADER_HEIGHT + (isForked(block) ? FORK_HEIGHT : 0);
+  for (const row of rowsOf(block)) {
+    const sizes = row.map((lane) => pen.sizes.get(laneKey(block.path, lane))!);
+    const height = Math.max(...sizes.map((size) => size.height));
+    const inner = sizes.reduce((sum, size) => sum + size.width, GAP_X * (row.length - 1));
+    // What is left over in a shorter row goes to its frames: rows end together.
+    const room = box.width - 2 * PADDING - inner;
+    const isFramed = !isForked(block);
+    let left = box.x + PADDING + (isFramed ? 0 : room / 2);
+    for (const [i, lane] of row.entries()) {
+      const width = sizes[i]!.width + (isFramed ? room / row.length : 0);
+      drawn.push({
+        ...{ x: left, y: top, width, height },
+        ...{ label: lane.label, isFallback: lane.isFallback, isFramed },
+        isEmpty: lane.blocks.length === 0,
+        paths: lane.blocks.map(({ path }) => path),
+      });
+      placeList(lane.blocks, left + width / 2, top + LANE_LABEL_HEIGHT, pen);
+      left += width + GAP_X;
+    }
+    top += height + GAP_X;
+  }
+}
+
+/** From below the header to each lane, and from each lane to the lower end of the group. */
+function connect(box: Box, lanes: readonly DrawnLane[], pen: Pen): void {
+  const middle = box.x + box.width / 2;
+  const bottom = box.y + box.height;
+  for (const lane of lanes) {
+    const x = lane.x + lane.width / 2;
+    const from = box.y + HEADER_HEIGHT;
+    const last = lane.isEmpty ? lane.y + LANE_LABEL_HEIGHT + EMPTY_LANE.height : endOf(lane, pen);
+    const leadsTo = lane.paths;
+    pen.edges.push(
+      { kind: 'fork', points: corners([middle, from - 2], [x, lane.y], from + 6), leadsTo },
+      { kind: 'join', points: corners([x, last], [middle, bottom], bottom - 8), leadsTo },
+    );
+  }
+}
+
+/** The lower end of the last block of a lane: the lanes beside it may be longer. */
+function endOf({ y, paths }: DrawnLane, { sizes }: Pen): number {
+  const heights = paths.map((path) => sizes.get(path)!.height);
+  const start = y + LANE_LABEL_HEIGHT + GAP_Y * (heights.length - 1);
+  return heights.reduce((sum, height) => sum + height, start);
+}
+
+type Point = readonly [x: number, y: number];
+
+/** Down, across at `y`, and down again. */
+function corners(from: Point, to: Point, y: number): readonly Point[] {
+  return from[0] === to[0] ? [from, to] : [from, [from[0], y], [to[0], y], to];
+}

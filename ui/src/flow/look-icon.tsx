@@ -1,0 +1,48 @@
+/** The pictures of the kinds of blocks. */
+
+import {
+  BellRing,
+  Box,
+  CircleQuestionMark,
+  Columns3,
+  Flag,
+  FlaskConical,
+  Globe,
+  ListOrdered,
+  type LucideIcon,
+  Moon,
+  Repeat,
+  ShieldAlert,
+  ShieldCheck,
+  Split,
+  Undo2,
+  UserRoundCheck,
+  Workflow,
+  Zap,
+} from 'lucide-react';
+import type { Look } from './outline.ts';
+
+const ICONS: Readonly<Record<Look, LucideIcon>> = {
+  step: Box,
+  http_request: Globe,
+  approval: UserRoundCheck,
+  sleep: Moon,
+  wait_for_event: BellRing,
+  sub_sequence: Workflow,
+  parallel: Columns3,
+  race: Flag,
+  router: Split,
+  ab_split: FlaskConical,
+  try_catch: ShieldAlert,
+  saga: Undo2,
+  loop: Repeat,
+  for_each: ListOrdered,
+  cancellation_scope: ShieldCheck,
+  hooks: Zap,
+  unknown: CircleQuestionMark,
+};
+
+export function LookIcon({ look, size = 16 }: { readonly look: Look; readonly size?: number }) {
+  const Icon = ICONS[look];
+  return <Icon size={size} aria-hidden />;
+}

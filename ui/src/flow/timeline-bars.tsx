@@ -1,0 +1,150 @@
+/** The bars of one row of a timeline, and the box that tells about one of them. */
+
+import { formatDuration, formatInstant } from '../lib/format.ts';
+import { STATE_LOOKS } from './block-state.tsx';
+import { endOf, type Mark, marksOf, type Range } from './time-axis.ts';
+import styles from './timeline.module.css';
+import type { Bar } from './timeline-rows.ts';
+
+/** More bars cannot be told apart in one row. */
+const BARS_MAX = 150;
+
+export interface Detail {
+  readonly name: string;
+  readonly mark: Mark;
+  /** Of the bar in the window. */
+  readonly left: number;
+  readonly bottom: number;
+}
+
+export function Bars(props: {
+  readonly bars: readonly Bar[];
+  readonly name: string;
+  readonly range: Range;
+  readonly now: number;
+  readonly onDetail: (detail: Detail | null) => void;
+}) {
+  const { bars, name, range, now, onDetail } = props;
+  const scale = 100 / (range.to - range.from);
+  return marksOf(bars, range, now, BARS_MAX).map((mark) => {
+    const { shown } = mark;
+    const from = Math.max(range.from, shown.segments[0]!.from);
+    const to = Math.min(range.to, endOf(mark.bars.at(-1)!, now));
+    const show = ({ currentTarget }: { currentTarget: HTMLElement }) => {
+      const { left, bottom } = currentTarget.getBoundingClientRect();
+      onDetail({ name, mark, left: Math.max(8, left), bottom });
+    };
+    return (
+      <button
+        key={shown.key}
+        type="button"
+        className={styles.bar}
+        data-tone={STATE_LOOKS[shown.state][0]}
+        style={{ left: `${(from - range.from) * scale}%`, width: `${(to - from) * scale}%` }}
+        aria-label={`${name}, ${barText(mark, now).join(', ')}`}
+        onPointerEnter={show}
+        onFocus={show}
+        onPointerLeave={() => onDetail(null)}
+        onBlur={() => onDetail(null)}
+        onKeyDown={({ key }) => key === 'Escape' && onDetail(null)}
+      >
+        {partsOf(mark, from, to, now).map(({ kind, width }, i) => (
+          <span
+            // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a bar are known by their order
+            key={i}
+            className={styles.segment}
+            data-kind={kind}
+            style={{ width: `${width}%` }}
+          />
+        ))}
+      </button>
+    );
+  });
+}
+
+/** In shares of what is seen of the bar. */
+function partsOf({ bars, shown }: Mark, from: number, to: number, now: number) {
+  if (bars.length > 1) return [{ kind: 'span', width: 100 }];
+  return shown.segments.flatMap(({ kind, ...segment }, i) => {
+    const isLast = i === shown.segments.length - 1;
+    const end = isLast ? endOf(shown, now) : segment.to;
+    const length = Math.min(to, end) - Math.max(from, segment.from);
+    if (length < 0) return [];
+    return [{ kind, width: to === from ? 100 : (100 * length) / (to - from) }];
+  });
+}
+
+const WORDS = { queued: 'queued', running: 'ran', waiting: 'waited', backoff: 'backed off' };
+
+/** What is to be said of a bar, part by part. */
+export function barText({ bars, shown }: Mark, now: number): readonly string[] {
+  if (bars.length > 1) return [`${bars.length} tries`, `at worst ${shown.state}`];
+  const parts = shown.segments.map(({ kind, from, to }, i) => {
+    const isLast = i === shown.segments.length - 1;
+    const took = formatDuration((isLast ? endOf(shown, now) : to) - from);
+    return kind === 'span' ? `took ${took}` : `${WORDS[kind]} ${took}`;
+  });
+  return [
+    ...(shown.attempt === undefined ? [] : [`try ${shown.attempt + 1}`]),
+    shown.note === '' ? shown.state : shown.note,
+    ...parts,
+    ...(shown.worker === null ? [] : [`worker ${shown.worker}`]),
+    ...(shown.error === null ? [] : [shown.error]),
+  ];
+}
+
+export function DetailBox({ detail, now }: { readonly detail: Detail; readonly now: number }) {
+  const { name, mark, left, bottom } = detail;
+  const { shown, bars } = mark;
+  const [tone, Icon] = STATE_LOOKS[shown.state];
+  const end = endOf(bars.at(-1)!, now);
+  return (
+    <div
+      className={styles.detail}
+      role="status"
+      style={{ left: `min(${left}px, calc(100vw - 340px))`, top: bottom + 6 }}
+    >
+      <p className={styles.detailHead} data-tone={tone}>
+        <Icon size={14} aria-hidden />
+        <strong>{name}</strong>
+        <span>{barText(mark, now).slice(0, 2).join(' · ')}</span>
+      </p>
+      <dl>
+        <dt>from</dt>
+        <dd>{formatInstant(new Date(bars[0]!.segments[0]!.from))}</dd>
+        <dt>{shown.isOpen ? 'so far' : 'to'}</dt>
+        <dd>{formatInstant(new Date(end))}</dd>
+        {bars.length === 1 &&
+          shown.segments.map(({ kind, from, to }, i) => (
+            <Part
+              // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a bar are known by their order
+              key={i}
+              name={kind === 'span' ? 'took' : WORDS[kind]}
+              ms={(i === shown.segments.length - 1 ? endOf(shown, now) : to) - from}
+            />
+          ))}
+        {shown.worker !== null && (
+          <>
+            <dt>worker</dt>
+            <dd>{shown.worker}</dd>
+          </>
+        )}
+        {shown.error !== null && (
+          <>
+            <dt>error</dt>
+            <dd className={styles.error}>{shown.error}</dd>
+          </>
+        )}
+      </dl>
+    </div>
+  );
+}
+
+function Part({ name, ms }: { readonly name: string; readonly ms: number }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{formatDuration(ms)}</dd>
+    </>
+  );
+}

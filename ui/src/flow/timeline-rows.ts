@@ -1,0 +1,421 @@
+/**
+ * The rows and bars of a timeline: a row for every block that has something to show, within those of the
+ * blocks around it, a row for each pass of a loop, and one bar for each try. What a hundred thousand tries
+ * need is indexed once; the rows that are shown follow from which of them are open. Pure; `now` is given.
+ */
+
+import type { Wait } from 'durable-workflow-engine-client';
+import type { Look, Outline, OutlineBlock } from './outline.ts';
+import {
+  type BlockStatus,
+  type DrawnState,
+  type RunFacts,
+  type StepAttempt,
+  statusesOf,
+  timeOf,
+  WAIT_NOTES,
+} from './run-states.ts';
+import type { Range } from './time-axis.ts';
+
+/** What a part of a bar shows: told apart by its pattern as well as by its colour. */
+export type SegmentKind = 'queued' | 'running' | 'waiting' | 'backoff' | 'span';
+
+export interface Segment {
+  readonly kind: SegmentKind;
+  /** Unix ms. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Bar {
+  readonly key: string;
+  readonly state: DrawnState;
+  readonly segments: readonly Segment[];
+  /** Counted from 0; undefined of what is no try. */
+  readonly attempt: number | undefined;
+  readonly worker: string | null;
+  readonly error: string | null;
+  /** What it waits for, in words. */
+  readonly note: string;
+  /** Goes on. */
+  readonly isOpen: boolean;
+}
+
+export type Row =
+  | {
+      readonly kind: 'block';
+      readonly key: string;
+      readonly block: OutlineBlock;
+      readonly depth: number;
+      readonly bars: readonly Bar[];
+      /** Has rows inside; undefined when it has none. */
+      readonly isOpen: boolean | undefined;
+      readonly state: DrawnState | undefined;
+    }
+  | {
+      readonly kind: 'pass';
+      readonly key: string;
+      readonly block: OutlineBlock;
+      readonly depth: number;
+      readonly bars: readonly Bar[];
+      readonly isOpen: boolean;
+      /** Counted from 0. */
+      readonly pass: number;
+    }
+  | {
+      /** Leads to the other passes of a loop that has more than are shown at once. */
+      readonly kind: 'pages';
+      readonly key: string;
+      readonly block: OutlineBlock;
+      readonly depth: number;
+      readonly page: number;
+      readonly pages: number;
+      readonly total: number;
+      /** The first and the last pass on the page, as they are counted from 1. */
+      readonly first: number;
+      readonly last: number;
+      /** The time that they took. */
+      readonly range: Range;
+    };
+
+/** So many passes of a loop are shown at once. */
+export const PASSES_PER_PAGE = 50;
+/** A loop with more passes begins with them closed. */
+const OPEN_PASSES_MAX = 3;
+
+/** All that happened in one pass of the loops around; the outermost is the run itself. */
+interface Pass {
+  readonly tries: Map<string, Bar[]>;
+  /** By the paths of loops, then by pass. */
+  readonly loops: Map<string, Map<number, Pass>>;
+  from: number;
+  to: number;
+  /** A try has failed for good in it. */
+  hasFailed: boolean;
+  isOpen: boolean;
+}
+
+export interface TimelineIndex {
+  readonly outline: Outline;
+  readonly root: Pass;
+  readonly statuses: ReadonlyMap<string, BlockStatus>;
+  readonly from: number;
+  readonly to: number;
+  readonly now: number;
+}
+
+/** @param now Unix ms: what goes on ends there; for a run that has ended, any time after it */
+export function timelineOf(outline: Outline, run: RunFacts, now: number): TimelineIndex {
+  const statuses = statusesOf(outline, run);
+  const root = newPass();
+  const ends = new Map<string, number>();
+  for (const attempt of run.attempts ?? []) {
+    const block = outline.byPath.get(outline.pathOf.get(attempt.block_id) ?? '');
+    if (block === undefined) continue;
+    const key = `${attempt.block_id}@${attempt.iteration}`;
+    const bar = tryBar(attempt, ends.get(key), statuses.get(block.path)?.startedAt, now);
+    if (bar === undefined) continue;
+    ends.set(key, bar.segments.at(-1)!.to);
+    add(root, block, countersOf(attempt.iteration), bar);
+  }
+  for (const wait of run.waits ?? []) addWait(root, outline, wait, now);
+  spreadBackoffs(root);
+  const times = [...statuses.values()].flatMap(({ startedAt, endedAt }) => [
+    ...(startedAt === undefined ? [] : [startedAt, endedAt ?? now]),
+  ]);
+  let [from, to] = [root.from, root.to];
+  for (const at of times) {
+    from = Math.min(from, at);
+    to = Math.max(to, at);
+  }
+  if (from > to) [from, to] = [now - 1_000, now];
+  return { outline, root, statuses, from, to: Math.max(to, from + 1), now };
+}
+
+/** The tries without their order by blocks: oldest first, for a table. */
+export function triesOf(
+  { outline }: TimelineIndex,
+  attempts: readonly StepAttempt[],
+): readonly { readonly block: OutlineBlock | undefined; readonly attempt: StepAttempt }[] {
+  const startOf = (attempt: StepAttempt) =>
+    timeOf(attempt.queued_at ?? attempt.started_at ?? attempt.ended_at) ?? 0;
+  return attempts
+    .map((attempt) => ({
+      attempt,
+      at: startOf(attempt),
+      block: outline.byPath.get(outline.pathOf.get(attempt.block_id) ?? ''),
+    }))
+    .sort((a, b) => a.at - b.at);
+}
+
+// ---------------------------------------------------------------- bars
+
+function tryBar(
+  attempt: StepAttempt,
+  before: number | undefined,
+  blockStart: number | undefined,
+  now: number,
+): Bar | undefined {
+  const queued = timeOf(attempt.queued_at);
+  const ended = timeOf(attempt.ended_at);
+  // What ran in the process is noted at its end alone: it began no earlier than the one before ended.
+  const started = timeOf(attempt.started_at) ?? (queued === undefined ? before : undefined);
+  const first = queued ?? started ?? (attempt.iteration === '' ? blockStart : undefined) ?? ended;
+  if (first === undefined) return undefined;
+  const last = Math.max(first, ended ?? now);
+  const workFrom = started ?? (queued === undefined ? first : undefined);
+  const segments: Segment[] = [];
+  if (workFrom === undefined) segments.push({ kind: 'queued', from: first, to: last });
+  else {
+    if (workFrom > first) segments.push({ kind: 'queued', from: first, to: workFrom });
+    segments.push({ kind: 'running', from: workFrom, to: Math.max(workFrom, last) });
+  }
+  return {
+    key: attempt.id,
+    state: TRY_STATES[attempt.state],
+    segments,
+    attempt: attempt.attempt,
+    worker: attempt.worker_id,
+    error: attempt.error?.message ?? null,
+    note: attempt.state === 'pending' ? WAIT_NOTES.task : TRY_NOTES[attempt.state],
+    isOpen: ended === undefined,
+  };
+}
+
+export const TRY_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
+  pending: 'waiting',
+  claimed: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  retried: 'retrying',
+  timed_out: 'failed',
+  cancelled: 'cancelled',
+};
+
+export const TRY_NOTES: Readonly<Record<StepAttempt['state'], string>> = {
+  pending: 'queued',
+  claimed: 'with a worker',
+  completed: 'completed',
+  failed: 'failed',
+  retried: 'failed, tried again',
+  timed_out: 'timed out',
+  cancelled: 'cancelled',
+};
+
+/** What is open inside the engine has no try of its own yet. */
+function addWait(root: Pass, outline: Outline, wait: Wait, now: number): void {
+  const block = outline.byPath.get(outline.pathOf.get(wait.block_id ?? '') ?? '');
+  const since = timeOf(wait.since);
+  if (block === undefined || since === undefined || HAS_TRY.has(wait.kind)) return;
+  const kind = wait.kind === 'retry' ? 'backoff' : wait.kind === 'handler' ? 'running' : 'waiting';
+  const counters = [...(wait.path ?? '').matchAll(/\[(\d+)\]/g)].map(([, pass]) => Number(pass));
+  add(root, block, counters, {
+    key: `wait:${wait.path}`,
+    state: kind === 'backoff' ? 'retrying' : kind,
+    segments: [{ kind, from: since, to: Math.max(since, now) }],
+    attempt: wait.attempt,
+    worker: null,
+    error: wait.last_error ?? null,
+    note: WAIT_NOTES[wait.kind],
+    isOpen: true,
+  });
+}
+
+/** These are tries that were dispatched, or nothing to see. */
+const HAS_TRY: ReadonlySet<Wait['kind']> = new Set(['task', 'worker', 'engine']);
+
+/** Between a try and the next one lies the back-off of the first. */
+function spreadBackoffs(pass: Pass): void {
+  for (const bars of pass.tries.values()) {
+    bars.sort((a, b) => a.segments[0]!.from - b.segments[0]!.from);
+    for (const [i, bar] of bars.entries()) {
+      const next = bars[i + 1];
+      if (next === undefined || bar.state !== 'retrying' || bar.isOpen) continue;
+      const [from, to] = [bar.segments.at(-1)!.to, next.segments[0]!.from];
+      if (to <= from) continue;
+      bars[i] = { ...bar, segments: [...bar.segments, { kind: 'backoff', from, to }] };
+    }
+  }
+  for (const passes of pass.loops.values()) {
+    for (const inner of passes.values()) spreadBackoffs(inner);
+  }
+}
+
+// ---------------------------------------------------------------- the index
+
+function newPass(): Pass {
+  return {
+    ...{ tries: new Map(), loops: new Map(), from: Number.POSITIVE_INFINITY },
+    ...{ to: Number.NEGATIVE_INFINITY, hasFailed: false, isOpen: false },
+  };
+}
+
+function countersOf(iteration: string): readonly number[] {
+  return iteration === '' ? [] : iteration.split('.').map(Number);
+}
+
+function add(root: Pass, block: OutlineBlock, counters: readonly number[], bar: Bar): void {
+  let pass = root;
+  stretch(pass, bar);
+  for (const [i, loop] of block.repeats.entries()) {
+    const passes = pass.loops.get(loop) ?? new Map<number, Pass>();
+    pass.loops.set(loop, passes);
+    const counter = counters[i] ?? 0;
+    const inner = passes.get(counter) ?? newPass();
+    passes.set(counter, inner);
+    stretch(inner, bar);
+    pass = inner;
+  }
+  const bars = pass.tries.get(block.path);
+  if (bars === undefined) pass.tries.set(block.path, [bar]);
+  else bars.push(bar);
+}
+
+function stretch(pass: Pass, { segments, state, isOpen }: Bar): void {
+  pass.from = Math.min(pass.from, segments[0]!.from);
+  pass.to = Math.max(pass.to, segments.at(-1)!.to);
+  if (state === 'failed') pass.hasFailed = true;
+  if (isOpen) pass.isOpen = true;
+}
+
+// ---------------------------------------------------------------- rows
+
+/** What the viewer has chosen; what is not in it is as it is at first. */
+export interface RowChoice {
+  /** By the keys of rows. */
+  readonly open: ReadonlyMap<string, boolean>;
+  /** By the keys of the rows of loops; counted from 0. */
+  readonly pages: ReadonlyMap<string, number>;
+}
+
+export function rowsOf(index: TimelineIndex, choice: RowChoice): Row[] {
+  const rows: Row[] = [];
+  for (const block of index.outline.blocks)
+    blockRows(index, block, index.root, '', 0, choice, rows);
+  return rows;
+}
+
+/** @param within the key of the pass that it is in, with a `/` behind it; '' outside of loops */
+function blockRows(
+  index: TimelineIndex,
+  block: OutlineBlock,
+  pass: Pass,
+  within: string,
+  depth: number,
+  choice: RowChoice,
+  rows: Row[],
+): void {
+  const key = `${within}${block.path}`;
+  const status = block.repeats.length === 0 ? index.statuses.get(block.path) : undefined;
+  const inner: Row[] = [];
+  const passes = pass.loops.get(block.path);
+  const isOpen = choice.open.get(key) ?? true;
+  if (passes !== undefined) passRows(index, block, passes, key, depth + 1, choice, inner);
+  else if (!isRepeat(block)) {
+    for (const { blocks } of block.lanes) {
+      for (const each of blocks) blockRows(index, each, pass, within, depth + 1, choice, inner);
+    }
+  }
+  const bars = pass.tries.get(block.path) ?? spanBars(index, block, passes, inner, status);
+  if (bars.length === 0 && inner.length === 0) return;
+  const open = inner.length === 0 ? undefined : isOpen;
+  rows.push({ kind: 'block', key, block, depth, bars, isOpen: open, state: status?.state });
+  if (isOpen) for (const row of inner) rows.push(row);
+}
+
+/** What these do is to wait. */
+const WAITS: ReadonlySet<Look> = new Set(['approval', 'sleep', 'wait_for_event', 'sub_sequence']);
+
+const isRepeat = ({ look }: OutlineBlock) => look === 'loop' || look === 'for_each';
+
+function passRows(
+  index: TimelineIndex,
+  block: OutlineBlock,
+  passes: ReadonlyMap<number, Pass>,
+  key: string,
+  depth: number,
+  choice: RowChoice,
+  rows: Row[],
+): void {
+  if (choice.open.get(key) === false) {
+    // Only that there are some is asked for.
+    rows.push({ kind: 'pass', key: `${key}[]`, block, depth, bars: [], isOpen: false, pass: 0 });
+    return;
+  }
+  const numbers = [...passes.keys()].sort((a, b) => a - b);
+  const pages = Math.ceil(numbers.length / PASSES_PER_PAGE);
+  const page = Math.min(choice.pages.get(key) ?? 0, pages - 1);
+  const shown = numbers.slice(page * PASSES_PER_PAGE, (page + 1) * PASSES_PER_PAGE);
+  if (pages > 1) {
+    const [first, last] = [shown[0]! + 1, shown.at(-1)! + 1];
+    const total = numbers.length;
+    const range = {
+      from: Math.min(...shown.map((number) => passes.get(number)!.from)),
+      to: Math.max(...shown.map((number) => passes.get(number)!.to)),
+    };
+    const place = { key: `${key}[…]`, block, depth, page, pages, total, first, last, range };
+    rows.push({ kind: 'pages', ...place });
+  }
+  for (const number of shown) {
+    const pass = passes.get(number)!;
+    const passKey = `${key}[${number}]`;
+    const isOpen = choice.open.get(passKey) ?? numbers.length <= OPEN_PASSES_MAX;
+    const bars = [spanBar(passKey, passState(pass), pass.from, pass.to, pass.isOpen)];
+    rows.push({ kind: 'pass', key: passKey, block, depth, bars, isOpen, pass: number });
+    if (!isOpen) continue;
+    for (const { blocks } of block.lanes) {
+      for (const each of blocks) {
+        blockRows(index, each, pass, `${passKey}/`, depth + 1, choice, rows);
+      }
+    }
+  }
+}
+
+function passState({ isOpen, hasFailed }: Pass): DrawnState {
+  if (isOpen) return 'running';
+  return hasFailed ? 'failed' : 'completed';
+}
+
+/** Of a block around others: from the first of them to the last. */
+function spanBars(
+  index: TimelineIndex,
+  block: OutlineBlock,
+  passes: ReadonlyMap<number, Pass> | undefined,
+  inner: readonly Row[],
+  status: BlockStatus | undefined,
+): readonly Bar[] {
+  const key = `span:${block.path}`;
+  if (status?.startedAt !== undefined) {
+    const { state, startedAt, endedAt } = status;
+    const bar = spanBar(key, state, startedAt, endedAt ?? index.now, endedAt === undefined);
+    if (block.lanes.length > 0) return [bar];
+    const kind = WAITS.has(block.look) ? 'waiting' : 'running';
+    return [{ ...bar, segments: [{ ...bar.segments[0]!, kind }] }];
+  }
+  let [from, to, isOpen, hasFailed] = [
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+    false,
+    false,
+  ];
+  const take = (part: { from: number; to: number; isOpen: boolean; hasFailed: boolean }) => {
+    from = Math.min(from, part.from);
+    to = Math.max(to, part.to);
+    isOpen ||= part.isOpen;
+    hasFailed ||= part.hasFailed;
+  };
+  for (const pass of passes?.values() ?? []) take(pass);
+  for (const bar of inner.flatMap((row) => (row.kind === 'pages' ? [] : row.bars))) {
+    const ends = { from: bar.segments[0]!.from, to: bar.segments.at(-1)!.to };
+    take({ ...ends, isOpen: bar.isOpen, hasFailed: bar.state === 'failed' });
+  }
+  if (from > to) return [];
+  return [spanBar(key, isOpen ? 'running' : hasFailed ? 'failed' : 'completed', from, to, isOpen)];
+}
+
+function spanBar(key: string, state: DrawnState, from: number, to: number, isOpen: boolean): Bar {
+  return {
+    ...{ key, state, segments: [{ kind: 'span', from, to: Math.max(from, to) }] },
+    ...{ attempt: undefined, worker: null, error: null, note: '', isOpen },
+  };
+}

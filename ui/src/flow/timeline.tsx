@@ -1,0 +1,407 @@
+/**
+ * The tries of a run over time: rows are blocks and passes of loops, every try is a bar with the times that it
+ * was queued, ran, waited and backed off. Only the rows in sight are rendered, so that a hundred thousand
+ * tries stay usable.
+ */
+
+import { useVirtualizer } from '@tanstack/react-virtual';
+import {
+  ChevronDown,
+  ChevronLeft,
+  ChevronRight,
+  ChevronsLeft,
+  ChevronsRight,
+  Maximize,
+  ScanSearch,
+  Table2,
+  ZoomIn,
+  ZoomOut,
+} from 'lucide-react';
+import { useMemo, useRef, useState } from 'react';
+import { Button, IconButton } from '../components/button.tsx';
+import { formatCount } from '../lib/format.ts';
+import { useNow } from '../lib/now.ts';
+import { STATE_LOOKS } from './block-state.tsx';
+import { useOutline } from './flow-graph.tsx';
+import { LookIcon } from './look-icon.tsx';
+import type { Definition } from './outline.ts';
+import type { RunFacts } from './run-states.ts';
+import { panned, type Range, ticksOf, zoomed } from './time-axis.ts';
+import styles from './timeline.module.css';
+import { Bars, type Detail, DetailBox } from './timeline-bars.tsx';
+import { type Row, type RowChoice, rowsOf, timelineOf } from './timeline-rows.ts';
+import { TimelineTable } from './timeline-table.tsx';
+import { tickText } from './words.ts';
+import './tones.css';
+
+export interface TimelineProps {
+  readonly definition: Definition;
+  /** With its attempts. */
+  readonly run: RunFacts;
+  readonly label: string;
+  readonly isLive?: boolean;
+  /** The ids from the outermost block on, as in `orders/charge`. */
+  readonly selected?: string | null;
+  readonly onSelect?: (path: string) => void;
+  /** There is a further page of attempts. */
+  readonly hasMore?: boolean;
+  readonly onMore?: () => void;
+}
+
+export default function Timeline(props: TimelineProps) {
+  return props.isLive ? <Live {...props} /> : <Still {...props} />;
+}
+
+function Live(props: TimelineProps) {
+  return <Chart {...props} now={useNow()} />;
+}
+
+function Still(props: TimelineProps) {
+  const [now] = useState(() => Date.now());
+  return <Chart {...props} now={now} />;
+}
+
+const ROW_HEIGHT = 34;
+const TICK_WIDTH = 110;
+
+function Chart(props: TimelineProps & { readonly now: number }) {
+  const { definition, run, label, isLive, now } = props;
+  const outline = useOutline(definition, run);
+  // What goes on grows with the clock without all of it being indexed again.
+  const asked = useRef({ run, now });
+  if (asked.current.run !== run) asked.current = { run, now };
+  const index = useMemo(() => timelineOf(outline, run, asked.current.now), [outline, run]);
+  const [choice, setChoice] = useState<RowChoice>({ open: new Map(), pages: new Map() });
+  const [isTable, setTable] = useState(false);
+  const [range, setRange] = useState<Range | null>(null);
+  const rows = useMemo(() => rowsOf(index, choice), [index, choice]);
+  const whole = { from: index.from, to: isLive ? Math.max(index.to, now) : index.to };
+  const shown = range ?? whole;
+  if (rows.length === 0) return <p className="dim">Nothing has run yet.</p>;
+  return (
+    <div className={styles.timeline}>
+      <div className={styles.tools}>
+        <Button
+          icon={<Table2 size={15} aria-hidden />}
+          aria-pressed={isTable}
+          kind={isTable ? 'plain' : 'quiet'}
+          onClick={() => setTable(!isTable)}
+        >
+          Table
+        </Button>
+        {!isTable && <Zoom shown={shown} whole={whole} onRange={setRange} />}
+        {!isTable && <Legend />}
+      </div>
+      {isTable ? (
+        <TimelineTable index={index} attempts={run.attempts ?? []} label={label} />
+      ) : (
+        <Plot
+          {...props}
+          rows={rows}
+          shown={shown}
+          onRange={setRange}
+          onOpen={(key, isOpen) =>
+            setChoice((before) => ({ ...before, open: new Map(before.open).set(key, isOpen) }))
+          }
+          onPage={(key, page) =>
+            setChoice((before) => ({ ...before, pages: new Map(before.pages).set(key, page) }))
+          }
+        />
+      )}
+      {props.hasMore && props.onMore && (
+        <p className={styles.more}>
+          <span className="dim small">
+            {formatCount(run.attempts?.length ?? 0)} tries are shown, and there are more.
+          </span>
+          <Button onClick={props.onMore}>Show more</Button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface PlotProps extends TimelineProps {
+  readonly now: number;
+  readonly rows: readonly Row[];
+  readonly shown: Range;
+  readonly onRange: (range: Range | null) => void;
+  readonly onOpen: (key: string, isOpen: boolean) => void;
+  readonly onPage: (key: string, page: number) => void;
+}
+
+function Plot(props: PlotProps) {
+  const { rows, shown, label, isLive, now } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [detail, setDetail] = useState<Detail | null>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 12,
+    getItemKey: (i) => rows[i]!.key,
+  });
+  const width = scroller.current?.clientWidth ?? 800;
+  const { step, ticks } = ticksOf(shown.from, shown.to, Math.max(2, width / 2 / TICK_WIDTH));
+  const share = (at: number) => `${(100 * (at - shown.from)) / (shown.to - shown.from)}%`;
+  const isNowShown = isLive && now >= shown.from && now <= shown.to;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys
+    <section ref={scroller} className={styles.frame} tabIndex={0} aria-label={label}>
+      <div className={styles.axis}>
+        <span className={styles.corner} />
+        <Brush shown={shown} onRange={props.onRange}>
+          {ticks.map((at) => (
+            <span key={at} className={styles.tick} style={{ left: share(at) }}>
+              {tickText(at, step)}
+            </span>
+          ))}
+          {isNowShown && (
+            <span className={styles.nowLabel} style={{ left: share(now) }}>
+              now
+            </span>
+          )}
+        </Brush>
+      </div>
+      <ul className={styles.rows} style={{ height: virtual.getTotalSize() }}>
+        <li className={styles.grid} aria-hidden="true">
+          {ticks.map((at) => (
+            <span key={at} className={styles.gridLine} style={{ left: share(at) }} />
+          ))}
+          {isNowShown && <span className={styles.nowLine} style={{ left: share(now) }} />}
+        </li>
+        {virtual.getVirtualItems().map(({ index, start, key }) => (
+          <li
+            key={key}
+            className={styles.row}
+            style={{ height: ROW_HEIGHT, transform: `translateY(${start}px)` }}
+          >
+            <RowShape {...props} row={rows[index]!} onDetail={setDetail} />
+          </li>
+        ))}
+      </ul>
+      {detail !== null && <DetailBox detail={detail} now={now} />}
+    </section>
+  );
+}
+
+function RowShape(
+  props: PlotProps & { readonly row: Row; readonly onDetail: (detail: Detail | null) => void },
+) {
+  const { row, onPage } = props;
+  if (row.kind === 'pages') return <Pages row={row} onPage={onPage} onRange={props.onRange} />;
+  return (
+    <>
+      <RowName {...props} row={row} />
+      <div className={styles.lane}>
+        <Bars
+          bars={row.bars}
+          name={row.kind === 'pass' ? passName(row) : row.block.id}
+          range={props.shown}
+          now={props.now}
+          onDetail={props.onDetail}
+        />
+      </div>
+    </>
+  );
+}
+
+type ShownRow = Exclude<Row, { kind: 'pages' }>;
+
+function RowName(props: PlotProps & { readonly row: ShownRow }) {
+  const { row, selected, onSelect, onOpen } = props;
+  const { key, block, depth, isOpen } = row;
+  const Chevron = isOpen ? ChevronDown : ChevronRight;
+  const name = row.kind === 'pass' ? passName(row) : block.id;
+  const state = row.kind === 'block' ? row.state : undefined;
+  const [tone, StateIcon] = state === undefined ? ['idle', null] : STATE_LOOKS[state];
+  return (
+    <div className={styles.name} style={{ paddingInlineStart: 4 + 14 * Math.min(depth, 6) }}>
+      {isOpen === undefined ? (
+        <span className={styles.noToggle} />
+      ) : (
+        <button
+          type="button"
+          className={styles.toggle}
+          aria-expanded={isOpen}
+          aria-label={`${isOpen ? 'Close' : 'Open'} ${name}`}
+          onClick={() => onOpen(key, !isOpen)}
+        >
+          <Chevron size={15} aria-hidden />
+        </button>
+      )}
+      <button
+        type="button"
+        className={styles.block}
+        data-tone={tone}
+        aria-pressed={selected === block.path}
+        title={block.path}
+        onClick={() => (row.kind === 'pass' ? onOpen(key, !isOpen) : onSelect?.(block.path))}
+      >
+        {row.kind === 'block' && (
+          <span className={styles.kind}>
+            <LookIcon look={block.look} size={14} />
+          </span>
+        )}
+        <span className={styles.word}>{name}</span>
+        {StateIcon !== null && (
+          <>
+            <StateIcon className={styles.stateIcon ?? ''} size={13} aria-hidden />
+            <span className="hidden-text">{state}</span>
+          </>
+        )}
+      </button>
+    </div>
+  );
+}
+
+function passName({ block, ...row }: ShownRow): string {
+  const pass = row.kind === 'pass' ? row.pass + 1 : 0;
+  return `${block.look === 'for_each' ? 'item' : 'pass'} ${formatCount(pass)}`;
+}
+
+function Pages(props: {
+  readonly row: Extract<Row, { kind: 'pages' }>;
+  readonly onPage: (key: string, page: number) => void;
+  readonly onRange: (range: Range) => void;
+}) {
+  const { key, depth, page, pages, total, first, last, range } = props.row;
+  const loop = key.slice(0, key.lastIndexOf('['));
+  const word = props.row.block.look === 'for_each' ? 'items' : 'passes';
+  const go = (to: number) => props.onPage(loop, to);
+  return (
+    <div className={styles.pages} style={{ paddingInlineStart: 22 + 14 * Math.min(depth, 6) }}>
+      <span>
+        {formatCount(first)}–{formatCount(last)} of {formatCount(total)} {word}
+      </span>
+      <IconButton
+        label={`First ${word}`}
+        icon={<ChevronsLeft size={15} aria-hidden />}
+        disabled={page === 0}
+        onClick={() => go(0)}
+      />
+      <IconButton
+        label={`Earlier ${word}`}
+        icon={<ChevronLeft size={15} aria-hidden />}
+        disabled={page === 0}
+        onClick={() => go(page - 1)}
+      />
+      <IconButton
+        label={`Later ${word}`}
+        icon={<ChevronRight size={15} aria-hidden />}
+        disabled={page === pages - 1}
+        onClick={() => go(page + 1)}
+      />
+      <IconButton
+        label={`Last ${word}`}
+        icon={<ChevronsRight size={15} aria-hidden />}
+        disabled={page === pages - 1}
+        onClick={() => go(pages - 1)}
+      />
+      <IconButton
+        label={`Zoom to these ${word}`}
+        icon={<ScanSearch size={15} aria-hidden />}
+        onClick={() => props.onRange(range)}
+      />
+    </div>
+  );
+}
+
+// ---------------------------------------------------------------- zoom
+
+function Zoom(props: {
+  readonly shown: Range;
+  readonly whole: Range;
+  readonly onRange: (range: Range | null) => void;
+}) {
+  const { shown, whole, onRange } = props;
+  const middle = (shown.from + shown.to) / 2;
+  const size = 16;
+  return (
+    <fieldset className={styles.zoom} aria-label="Time shown">
+      <IconButton
+        label="Earlier"
+        icon={<ChevronLeft size={size} aria-hidden />}
+        disabled={shown.from <= whole.from}
+        onClick={() => onRange(panned(shown, whole, -0.5))}
+      />
+      <IconButton
+        label="Later"
+        icon={<ChevronRight size={size} aria-hidden />}
+        disabled={shown.to >= whole.to}
+        onClick={() => onRange(panned(shown, whole, 0.5))}
+      />
+      <IconButton
+        label="Zoom in"
+        icon={<ZoomIn size={size} aria-hidden />}
+        onClick={() => onRange(zoomed(shown, whole, 0.5, middle))}
+      />
+      <IconButton
+        label="Zoom out"
+        icon={<ZoomOut size={size} aria-hidden />}
+        onClick={() => onRange(zoomed(shown, whole, 2, middle))}
+      />
+      <IconButton
+        label="Show all of it"
+        icon={<Maximize size={size} aria-hidden />}
+        onClick={() => onRange(null)}
+      />
+    </fieldset>
+  );
+}
+
+/** Shorter drags are clicks. */
+const DRAG_PX_MIN = 6;
+
+/** Dragging over the axis chooses the time that is shown. */
+function Brush(props: {
+  readonly shown: Range;
+  readonly onRange: (range: Range) => void;
+  readonly children: React.ReactNode;
+}) {
+  const { shown, onRange, children } = props;
+  const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
+  return (
+    <div
+      className={styles.ticks}
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        const at = placeIn(event);
+        setDrag({ from: at, to: at });
+      }}
+      onPointerMove={(event) => drag !== null && setDrag({ ...drag, to: placeIn(event) })}
+      onPointerUp={({ currentTarget: { clientWidth } }) => {
+        setDrag(null);
+        if (drag === null || Math.abs(drag.to - drag.from) < DRAG_PX_MIN) return;
+        const [left, right] = [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)];
+        const at = (px: number) => shown.from + (px / clientWidth) * (shown.to - shown.from);
+        onRange({ from: at(left), to: Math.max(at(right), at(left) + 1) });
+      }}
+    >
+      {children}
+      {drag !== null && (
+        <span
+          className={styles.brush}
+          style={{ left: Math.min(drag.from, drag.to), width: Math.abs(drag.to - drag.from) }}
+        />
+      )}
+    </div>
+  );
+}
+
+function placeIn({ currentTarget, clientX }: React.PointerEvent<HTMLElement>): number {
+  const { left, width } = currentTarget.getBoundingClientRect();
+  return Math.min(width, Math.max(0, clientX - left));
+}
+
+function Legend() {
+  return (
+    <ul className={styles.legend} aria-label="What the patterns mean">
+      {(['queued', 'running', 'waiting', 'backoff'] as const).map((kind) => (
+        <li key={kind}>
+          <span className={styles.sample} data-kind={kind} data-tone="info" />
+          {kind === 'backoff' ? 'back-off' : kind}
+        </li>
+      ))}
+    </ul>
+  );
+}
