@@ -397,6 +397,18 @@ insert into rate_grants (limit_id, granted_at, id, count)
 select r.limit_id, r.granted_at, r.id, r.count
 from json_to_recordset($1::json) as r(limit_id uuid, granted_at timestamptz, id uuid, count integer);
 
+-- writer_activity_prune
+delete from activity a using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select tenant_id, at, shard from activity where at < r.before
+  order by at limit 20000 offset 0) as old
+where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard;
+
+-- writer_activity_set
+insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
+select r.tenant_id, r.at, r.shard, r.created, r.completed, r.failed, r.cancelled, r.durations
+from json_to_recordset($1::json) as r(tenant_id text, at timestamptz, shard smallint, created integer, completed integer, failed integer, cancelled integer, durations json)
+on conflict (tenant_id, at, shard) do update set created = excluded.created, completed = excluded.completed, failed = excluded.failed, cancelled = excluded.cancelled, durations = excluded.durations;
+
 -- writer_worker_seen
 insert into workers (tenant_id, worker_id, handler_name, queue_name, version, last_seen_at)
 select r.tenant_id, r.worker_id, r.handler_name, coalesce(r.queue_name, ''), r.version, r.last_seen_at

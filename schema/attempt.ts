@@ -31,19 +31,27 @@ export const PASSES_MAX = 1_000;
 
 const Pass = Type.Integer({ minimum: 0, maximum: INT32_MAX });
 
-/** Narrows what loops left; of one block. */
-export const PASSES_QUERY = {
+/** Narrows what blocks left. */
+export const BLOCK_QUERY = {
   block_id: Type.Optional(Type.String()),
   iteration: Type.Optional(
     Type.String({ description: 'The counters of the loops around the block, as in 2.0.' }),
   ),
+};
+
+/** Some passes of a block in loops. */
+const PASSES_QUERY = {
   iteration_from: Type.Optional(
-    noted(Pass, `Of the outermost loop, counted from 0; at most ${PASSES_MAX} at once.`),
+    noted(
+      Pass,
+      `With block_id: of its outermost loop, counted from 0; at most ${PASSES_MAX} at once.`,
+    ),
   ),
   iteration_to: Type.Optional(noted(Pass, 'Inclusive; without it the one in iteration_from.')),
 };
 
 export const AttemptListQuery = Type.Object({
+  ...BLOCK_QUERY,
   ...PASSES_QUERY,
   state: Type.Optional(Type.Array(oneOfWords(ATTEMPT_STATES))),
   order: withDefault(oneOfWords(['oldest', 'newest'], 'Which of them come first.'), 'oldest'),

@@ -29,7 +29,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { InstanceFilter } from './instance.js';
+import { InstanceFilter } from './instance-filter.js';
 
 /** Of whom a body speaks; absent: the header's tenant. */
 export const TenantField = optional(Type.String());

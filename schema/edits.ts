@@ -21,7 +21,8 @@ import {
   withDefault,
 } from './common.js';
 import { Warnings } from './finding.js';
-import { BulkUpdated, InstanceFilter, InstanceRetried, PageQuery, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceRetried, PageQuery, SendSignal } from './instance.js';
+import { InstanceFilter } from './instance-filter.js';
 import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 

@@ -8,8 +8,10 @@ import type { TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
+import { HISTORY_EXAMPLES } from './examples-history.js';
 import { KEY_EXAMPLES } from './examples-keys.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
+import { STATISTIC_EXAMPLES } from './examples-statistics.js';
 
 const charge = {
   type: 'step',
@@ -485,7 +487,9 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   },
   NextFires: { fires: [NEXT_FIRE] },
 
+  ...HISTORY_EXAMPLES,
   ...RELEASE_EXAMPLES,
+  ...STATISTIC_EXAMPLES,
 
   ...CONTINUITY_EXAMPLES,
 

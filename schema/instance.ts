@@ -6,12 +6,10 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { NODE_STATES } from '../src/core/states.js';
-import { PASSES_QUERY } from './attempt.js';
+import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery } from './bulk-job.js';
 import {
   AnyJson,
-  allOptional,
-  CREATED_BETWEEN,
   Cursor,
   checked,
   DryRun,
@@ -38,6 +36,7 @@ import {
   withDefault,
 } from './common.js';
 import { Failure, FailureOrNull } from './failure.js';
+import { InstanceFilter, SELECTION } from './instance-filter.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
@@ -152,70 +151,6 @@ export const SendSignal = named('SendSignal', {
 });
 export type SendSignal = Static<typeof SendSignal>;
 
-/** Top-level string equality on `metadata`, all of them at once. */
-const MetadataFilter = Type.Unsafe<Record<string, string>>({
-  type: 'object',
-  additionalProperties: { type: 'string' },
-});
-
-/** Nothing has an empty name: it is a value that the caller lacks, and must not select everything. */
-const SelectedText = Type.String({ minLength: 1 });
-
-/** As many as a person selects on pages. */
-export const IDS_MAX = 1_000;
-/** What steps can wait for, and instances be looked for by. */
-export const OPEN_WAITS = [
-  'task',
-  'handler',
-  'approval',
-  'sleep',
-  'delay',
-  'retry',
-  'child',
-  'rate_limit',
-  'event',
-  'slot',
-] as const;
-export type OpenWait = (typeof OPEN_WAITS)[number];
-
-/**
- * By what instances are selected, in lists and by actions on many; all that is given must hold. In the
- * query of a list, no value means no filter.
- */
-const SELECTION = {
-  tenant_id: Type.String(),
-  namespace: SelectedText,
-  sequence_id: Uuid,
-  sequence_name: noted(SelectedText, 'Every version of the sequences with this name.'),
-  sequence: noted(SelectedText, 'The same.'),
-  sequence_version: noted(Type.Integer(), 'Of its sequence.'),
-  parent_instance_id: noted(Uuid, 'Those that this instance started.'),
-  ids: Type.Array(Uuid, {
-    minItems: 1,
-    maxItems: IDS_MAX,
-    description: `These and no others, at most ${IDS_MAX}.`,
-  }),
-  waiting_for: oneOfWords(
-    OPEN_WAITS,
-    'Those with a step that waits for it: see /instances/{id}/explain.',
-  ),
-  ...CREATED_BETWEEN,
-  updated_after: noted(Timestamp, 'Exclusive.'),
-  updated_before: noted(Timestamp, 'Exclusive.'),
-  failure: noted(SelectedText, 'A part of the message or code of its failure, in any case.'),
-  failure_code: noted(SelectedText, 'The code of its failure.'),
-  failure_block: noted(SelectedText, 'The block_id of its failure.'),
-  failure_handler: noted(SelectedText, 'The handler of its failure.'),
-  failure_reason: noted(SelectedText, 'The reason as /instances/failures tells it.'),
-  metadata: MetadataFilter,
-};
-
-/** Of actions on many. No `states`, null or an empty list: every state. */
-export const InstanceFilter = strict(
-  Type.Object({ ...allOptional(SELECTION), states: optional(Type.Array(InstanceStateWord)) }),
-);
-export type InstanceFilter = Static<typeof InstanceFilter>;
-
 /** Terminal instances are skipped (docs/decisions/0040-changes-of-many-instances.md). */
 export const BulkState = strict(
   named('BulkState', { filter: InstanceFilter, state: InstanceStateWord, dry_run: DryRun }),
@@ -245,14 +180,12 @@ export type PageQuery = Static<typeof PageQuery>;
 export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor });
 export type KeysetQuery = Static<typeof KeysetQuery>;
 
-/** All blocks of a definition have their node, some thousand at most; a page asks for a part of them. */
+/** All blocks of a definition have their node, 5,000 at most; a page asks for a part of them. */
 export const TreeQuery = Type.Object({
   block_id: Type.Optional(noted(Type.String(), 'This block and those inside of it.')),
   depth: Type.Optional(
     Type.Integer({ minimum: 0, description: 'How many levels below those that come first.' }),
   ),
-  offset: Offset,
-  limit: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 export type TreeQuery = Static<typeof TreeQuery>;
 
@@ -272,7 +205,7 @@ const MaxBytes = Type.Optional(
 );
 
 export const OutputListQuery = Type.Object({
-  ...PASSES_QUERY,
+  ...BLOCK_QUERY,
   ...KeysetQuery.properties,
   max_bytes: MaxBytes,
 });
@@ -280,7 +213,7 @@ export type OutputListQuery = Static<typeof OutputListQuery>;
 
 export const TimelineQuery = strict(
   Type.Object({
-    ...PASSES_QUERY,
+    ...BLOCK_QUERY,
     cursor: Cursor,
     max_bytes: MaxBytes,
     offset: Offset,

@@ -5,8 +5,8 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { named, noted, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
-import { FAILURE_CODES, type FailureCode } from './failure.js';
+import { named, noted, orNull, Timestamp, Uuid } from './common.js';
+import type { FailureCode } from './failure.js';
 import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
@@ -18,6 +18,8 @@ export const FAILURE_GROUPS_MAX = 200;
 export const QUEUED_TASKS_LOOKED_AT_MAX = 20_000;
 /** Ended instances of a release that one answer looks at. */
 export const OUTCOMES_LOOKED_AT_MAX = 10_000;
+/** Minutes of tenants, as they are stored, that one answer is made of. */
+export const ACTIVITY_ROWS_MAX = 20_000;
 /** Intervals of a release, or of the activity, in one answer. */
 export const INTERVALS_MAX = 1_500;
 
@@ -47,7 +49,9 @@ export const FailureGroup = named(
     version: Type.Integer(),
     block_id: orNull(Type.String()),
     handler: orNull(Type.String()),
-    code: oneOfWords(Object.keys(FAILURE_CODES) as FailureCode[]),
+    code: Type.Unsafe<FailureCode>(
+      Type.String({ description: 'As in the failure of an instance.' }),
+    ),
     reason: Type.String({
       description: 'The message, with # for numbers and ids, and "…" for what is quoted.',
     }),
@@ -94,11 +98,48 @@ export const Queues = named('Queues', {
 });
 export type Queues = Static<typeof Queues>;
 
+// ---------------------------------------------------------------- activity
+
+export const ActivityQuery = strict(
+  Type.Object({
+    tenant_id: Type.Optional(Type.String()),
+    since: Type.Optional(noted(Timestamp, 'Default: an hour ago. At most seven days ago.')),
+    step: Type.Integer({
+      minimum: 60,
+      multipleOf: 60,
+      default: 60,
+      description: 'In seconds.',
+    }),
+  }),
+);
+
+export const ActivityInterval = named('ActivityInterval', {
+  at: noted(Timestamp, 'When it begins.'),
+  created: Count,
+  completed: Count,
+  failed: Count,
+  cancelled: Count,
+  duration_p50_ms: noted(
+    orNull(Milliseconds),
+    'From creation to completion or failure, within a tenth; null when none of these ended.',
+  ),
+  duration_p95_ms: orNull(Milliseconds),
+});
+export type ActivityInterval = Static<typeof ActivityInterval>;
+
+export const Activity = named('Activity', 'Instances created and ended in each interval.', {
+  since: Timestamp,
+  step_secs: Type.Integer({ minimum: 60 }),
+  intervals: noted(listOf(ActivityInterval), 'Oldest first, also those in which nothing happened.'),
+  complete: Complete('False: so much was noted that the oldest intervals lack some of it.'),
+});
+export type Activity = Static<typeof Activity>;
+
 // ---------------------------------------------------------------- releases
 
 export const ReleaseSeriesQuery = strict(
   Type.Object({
-    step: optional(
+    step: Type.Optional(
       Type.Integer({
         minimum: 1,
         description: 'In seconds. Default: a sixtieth of the time since the canary began.',
@@ -109,7 +150,9 @@ export const ReleaseSeriesQuery = strict(
 
 export const ReleasePoint = named('ReleasePoint', {
   at: noted(Timestamp, 'When the interval begins in which the instances were created.'),
-  variant: oneOfWords(['baseline', 'candidate']),
+  variant: Type.Unsafe<'baseline' | 'candidate'>(
+    Type.String({ description: 'baseline or candidate.' }),
+  ),
   ended: Count,
   failed: Count,
   error_rate: Type.Number({ minimum: 0, maximum: 1 }),
@@ -153,6 +196,13 @@ export const STATISTIC_ROWS = {
     summary: 'Open tasks and workers by handler and queue.',
     query: QueuesQuery,
     replies: { 200: Queues, ...refusals(400) },
+  },
+  'activity.get': {
+    ...read,
+    path: '/activity',
+    summary: 'Instances created and ended over time.',
+    query: ActivityQuery,
+    replies: { 200: Activity, ...refusals(400) },
   },
   'releases.series': {
     ...readById,

@@ -136,7 +136,7 @@ export function knownRecord({ record, env }: LiveInstance): Required<KnownRecord
 function tree(
   { plan, record: { snapshot, id } }: LiveInstance,
   turn: Turn,
-  { request, part = { offset: 0 } }: MessageOf<'tree'>,
+  { request, part = {} }: MessageOf<'tree'>,
 ): undefined {
   const nodes = partOf(treeOf(plan, snapshot.execution, id), part);
   if (nodes === undefined) throw notFound(`block ${part.block_id} of instance ${id}`);

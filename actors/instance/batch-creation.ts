@@ -195,6 +195,7 @@ class BatchUnit implements UnitOwner {
     const rank = rankOf(priority);
     const at = snapshot.nextFireAt ?? Date.parse(created_at);
     this.#turn.put('instance.insert', id, wholeLine(record));
+    this.#turn.effects.push({ kind: 'counted', tenant: record.tenant_id, change: 'created' });
     this.#turn.put(
       'timer.set',
       id,

@@ -55,6 +55,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   notes.putLines(actor, turn);
   writeGates(actor, turn);
   turn.put('instance.insert', actor.record.id, wholeLine(actor.record, actor.creationAudit));
+  turn.effects.push({ kind: 'counted', tenant: record.tenant_id, change: 'created' });
   actor.creationAudit = undefined;
   record.given = undefined;
 }
@@ -165,6 +166,7 @@ function writeDeadLetter(
   if (snapshot.state === before) return;
   noteEnd(actor, turn);
   noteOutcome(actor.record, turn, before);
+  countEnd(actor, turn);
   if (snapshot.state === 'completed') {
     turn.count('engine_instances_completed_total');
     turn.effects.push({ kind: 'completed', sequence: sequence_id });
@@ -182,4 +184,13 @@ function writeDeadLetter(
   } else if (before === 'failed') {
     turn.put('deadLetter.clear', id, { instance_id: id });
   }
+}
+
+function countEnd(actor: LiveInstance, turn: Turn): void {
+  const { tenant_id: tenant, created_at, snapshot } = actor.record;
+  const { state: change } = snapshot;
+  if (change === 'cancelled') turn.effects.push({ kind: 'counted', tenant, change });
+  if (change !== 'completed' && change !== 'failed') return;
+  const durationMs = actor.env.now() - Date.parse(created_at);
+  turn.effects.push({ kind: 'counted', tenant, change, durationMs });
 }

@@ -100,6 +100,13 @@ export type Effect =
   | { readonly kind: 'release.ended'; readonly release: string }
   /** An instance has completed. */
   | { readonly kind: 'completed'; readonly sequence: string }
+  /** What lines over time count; `durationMs` of an instance that has ended by itself. */
+  | {
+      readonly kind: 'counted';
+      readonly tenant: string;
+      readonly change: 'created' | 'completed' | 'failed' | 'cancelled';
+      readonly durationMs?: number;
+    }
   /** An instance has come to the dead letters. */
   | {
       readonly kind: 'failed';

@@ -359,6 +359,7 @@ export class Cron {
     const timer = { instance_id: id, fire_at: isoTime(now), recover: false, rank };
     turn.put('timer.set', id, timer);
     turn.count('engine_cron_triggered_total');
+    turn.effects.push({ kind: 'counted', tenant: tenant_id, change: 'created' });
     turn.effects.push({ kind: 'continue', instance: id, rank });
     return { record, characters: line.length };
   }

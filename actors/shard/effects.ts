@@ -110,6 +110,9 @@ export class Effects {
         this.#countEnd('engine_sequence_instances_failed_total', effect.sequence);
         this.#parts.writeLine(effect);
         return;
+      case 'counted':
+        this.#parts.activity.count(effect.tenant, effect.change, effect.durationMs);
+        return;
       case 'log':
         this.#parts.writeLine(effect);
         return;

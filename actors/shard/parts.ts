@@ -13,6 +13,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/tracing.js';
+import { Activity } from '../activity/activity.js';
 import { BulkJobs } from '../bulk/jobs.js';
 import { ApiKeys } from '../catalog/api-keys.js';
 import { Catalog } from '../catalog/catalog.js';
@@ -326,6 +327,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     ...owners,
     ownRequests,
     commits,
+    activity: new Activity({ ...shared, clock, shard }),
     out: new Outbox({ shard, ports: deps.ports, commits, log, wakeShard }),
     meter,
     measures,

@@ -139,6 +139,7 @@ export class Shard {
       this.#parts.watchers.drain();
       this.#parts.webhooks.drain();
       this.#parts.feed.watchers.drain();
+      this.#parts.activity.drain();
     });
   }
 
@@ -162,6 +163,7 @@ export class Shard {
     this.#parts.kin.stop();
     this.#parts.schedules.stop();
     this.#parts.routing.stop();
+    this.#parts.activity.stop();
     this.#parts.webhooks.stop();
     this.#parts.catalog?.stop();
     this.#parts.subscriptions?.stop();

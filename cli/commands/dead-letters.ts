@@ -1,11 +1,40 @@
 /** Commands for the dead letter queue: instances that failed. */
 
-import type { TaskInstance } from '../../client/src/index.js';
+import type { FailureGroup, TaskInstance } from '../../client/src/index.js';
 import { type Command, listing } from '../command.js';
+import { ago } from '../table.js';
 import { changing, FAILED_COLUMNS, giveUpOne, retryOne, withNames } from './instances.js';
-import { SELECTION_OPTIONS, selectionOf } from './selection.js';
+import { NAMESPACE_OPTION, SELECTION_OPTIONS, selectionOf, timeOf } from './selection.js';
 
 export const DEAD_LETTER_COMMANDS: readonly Command[] = [
+  listing<FailureGroup>({
+    name: 'failures list',
+    summary: 'List why instances fail now, the most frequent first.',
+    options: [
+      { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
+      NAMESPACE_OPTION,
+      { flags: '--failed-after <time>', about: 'RFC 3339, or how long ago, as 2h or 7d.' },
+      { flags: '--failed-before <time>', about: 'The same.' },
+    ],
+    columns: [
+      { head: 'COUNT', text: ({ count }) => String(count), isWhole: true },
+      { head: 'SEQUENCE', text: ({ sequence_name, version }) => `${sequence_name} v${version}` },
+      { head: 'BLOCK', text: ({ block_id }) => block_id ?? '-' },
+      { head: 'CODE', text: ({ code }) => code },
+      { head: 'REASON', text: ({ reason }) => reason },
+      { head: 'LAST', text: ({ last_at }, now) => ago(last_at, now) },
+      { head: 'EXAMPLE', text: ({ example_instance_id }) => example_instance_id },
+    ],
+    ask: async ({ client }, given) => {
+      const { groups } = await client.instances.failures({
+        sequence_name: given.text('sequence'),
+        namespace: given.text('namespace'),
+        failed_after: timeOf(given.text('failed-after'), 'failed-after', Date.now()),
+        failed_before: timeOf(given.text('failed-before'), 'failed-before', Date.now()),
+      });
+      return groups;
+    },
+  }),
   listing<TaskInstance>({
     name: 'dlq list',
     summary: 'List failed instances, newest first.',

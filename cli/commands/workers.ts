@@ -1,6 +1,6 @@
 /** Commands for workers and their tasks. */
 
-import type { WorkerInfo, WorkerTask } from '../../client/src/index.js';
+import type { QueueInfo, WorkerInfo, WorkerTask } from '../../client/src/index.js';
 import { TASK_STATES, type TaskState } from '../../src/core/states.js';
 import { type Command, listing } from '../command.js';
 import { ago } from '../table.js';
@@ -54,6 +54,23 @@ export const WORKER_COMMANDS: readonly Command[] = [
         limit,
       });
     },
+  }),
+  listing<QueueInfo>({
+    name: 'queues list',
+    summary: 'List what waits for workers by handler and queue, and who serves it.',
+    columns: [
+      { head: 'HANDLER', text: ({ handler }) => handler },
+      { head: 'QUEUE', text: ({ queue }) => queue ?? '-' },
+      { head: 'WAITING', text: ({ waiting }) => String(waiting) },
+      { head: 'CLAIMED', text: ({ claimed }) => String(claimed) },
+      { head: 'OLDEST', text: ({ oldest_waiting_since }, now) => ago(oldest_waiting_since, now) },
+      {
+        head: 'WORKERS',
+        text: ({ workers }) => String(workers),
+        tone: ({ workers, waiting }) => (workers === 0 && waiting > 0 ? 'bad' : undefined),
+      },
+    ],
+    ask: async ({ client }) => (await client.queues.list()).queues,
   }),
   listing<WorkerInfo>({
     name: 'workers list',

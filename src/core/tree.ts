@@ -43,8 +43,6 @@ export interface TreeNode {
 export interface TreePart {
   readonly block_id?: string | undefined;
   readonly depth?: number | undefined;
-  readonly offset?: number;
-  readonly limit?: number | undefined;
 }
 
 /** How far a for_each has come. */
@@ -100,19 +98,18 @@ export function treeOf(plan: Plan, execution: Execution, instanceId: string): Tr
  */
 export function partOf(
   tree: readonly TreeNode[],
-  { block_id, depth = Number.POSITIVE_INFINITY, offset = 0, limit }: TreePart,
+  { block_id, depth = Number.POSITIVE_INFINITY }: TreePart,
 ): TreeNode[] | undefined {
   const top = tree.find((node) => node.block_id === block_id);
   if (block_id !== undefined && top === undefined) return undefined;
   const levels = new Map<string, number>();
-  const part = tree.filter(({ id, parent_id }) => {
+  return tree.filter(({ id, parent_id }) => {
     const above = parent_id === null ? undefined : levels.get(parent_id);
     const isFirst = top === undefined ? parent_id === null : id === top.id;
     const level = isFirst ? 0 : above === undefined ? undefined : above + 1;
     if (level !== undefined) levels.set(id, level);
     return level !== undefined && level <= depth;
   });
-  return part.slice(offset, limit === undefined ? undefined : offset + limit);
 }
 
 function hasOneList(parent: PlanNode | undefined): boolean {

@@ -284,6 +284,8 @@ export const MUTATIONS = {
     before: 'timestamptz',
   }),
   'rateGrant.insert': insert('rate_grants'),
+  'activity.prune': special('latest', 'activity.prune', { before: 'timestamptz' }),
+  'activity.set': set('activity', ['created', 'completed', 'failed', 'cancelled', 'durations']),
   'worker.seen': set('workers', ['version', 'last_seen_at'], { defaults: { queue_name: "''" } }),
   'cron.clear': clear('cron_schedules'),
   'cron.set': set(

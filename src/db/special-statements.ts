@@ -104,6 +104,12 @@ delete from events e using ${rows} cross join lateral (
   order by ended_at, id limit 1000 offset 0) as old
 where e.id = old.id`,
 
+  'activity.prune': (rows) => `
+delete from activity a using ${rows} cross join lateral (
+  select tenant_id, at, shard from activity where at < r.before
+  order by at limit 20000 offset 0) as old
+where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard`,
+
   'delivery.prune': (rows) => `
 delete from webhook_deliveries d using ${rows} cross join lateral (
   select id from webhook_deliveries where attempted_at < r.before

@@ -5,6 +5,7 @@
  */
 
 import { BULK_TABLES } from './bulk-tables.js';
+import { SEEN_TABLES } from './seen-tables.js';
 import { type BaseType, belonging, type ColumnType, type Table, table } from './table.js';
 
 export type { BaseType, ColumnType, Table };
@@ -180,14 +181,6 @@ export const TABLES = {
     checkpoint_seq: 'integer?',
     history: 'json?',
   }),
-  workers: table(['tenant_id', 'worker_id', 'handler_name', 'queue_name'], {
-    tenant_id: 'text',
-    worker_id: 'text',
-    handler_name: 'text',
-    queue_name: 'text',
-    version: 'text?',
-    last_seen_at: 'timestamptz',
-  }),
   kin_notes: table(
     ['to_id', 'from_id'],
     { to_id: 'uuid', from_id: 'uuid', id: 'uuid', word: 'text' },
@@ -297,6 +290,7 @@ export const TABLES = {
     { unique: { api_keys_by_secret: ['secret_hash'] } },
   ),
   tenant_limits: table(['tenant_id'], { tenant_id: 'text', limits: 'json', set_at: 'timestamptz' }),
+  ...SEEN_TABLES,
   ...BULK_TABLES,
   credentials: table(['tenant_id', 'id'], {
     tenant_id: 'text',

@@ -187,6 +187,9 @@ test('every example of a request is taken by the server', async () => {
   await send('workers.fail');
   await tenant.until(other.instance_id, 'failed');
   await send('continuity.resolveEffect');
+  await send('instances.retry');
+  await tenant.post(`/instances/${other.instance_id}/signals`, { signal_type: 'cancel' });
+  await tenant.until(other.instance_id, 'cancelled');
   await send('instances.resumeFrom');
   await send('instances.bulkState');
   await send('instances.batchAction');

@@ -15,6 +15,7 @@ import {
   approvalList,
   promptsOf,
 } from '../../src/db/reads/approval-reads.js';
+import { type AttemptRow, attemptList, instanceBlocks } from '../../src/db/reads/attempt-reads.js';
 import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
 import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../src/db/reads/bulk-job-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
@@ -92,6 +93,21 @@ const A_TIME = '2025-01-01T12:00:00.000Z';
 const A_LATER_TIME = '2025-01-01T13:00:00.000Z';
 const WAITING = ['handler-3', 2, A_TIME, uuid(43_200), 5_000];
 const END_OF_ROWS = Date.parse('2026-01-01T00:00:00Z');
+
+const STEPS = {
+  excluded: ['l'],
+  retried: ['a'],
+  handlers: new Map<string, string>(),
+  nested: new Set<string>(),
+};
+const TRIES = { order: 'oldest', include_payloads: true, limit: 100 } as const;
+
+/** Behind one that lies in the middle. */
+function placeOfTry(): string {
+  const { cursorAfter } = attemptList(BUSY, STEPS, TRIES);
+  assert.ok(cursorAfter !== undefined);
+  return cursorAfter({ created_at: A_TIME, id: uuid(200) } as AttemptRow);
+}
 
 /** One statement per table; `g` counts the rows, a second apart. */
 const AT = "timestamptz '2025-01-01' + g * interval '1 second'";
@@ -203,6 +219,9 @@ const FILL = [
      id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
    select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
    from generate_series(1, 10000) g`,
+  `insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
+   select 'tenant-' || g % ${TENANTS}, ${AT}, 0, 1, 1, 0, 0, '[]' from generate_series(1, 20000) g
+   on conflict do nothing`,
   `insert into bulk_jobs (
      id, tenant_id, operation, request, state, matched, applied, skipped, failed, created_at,
      updated_at, ended_at)
@@ -595,6 +614,27 @@ describe('what the front thread reads', () => {
     ],
     ['outputs of an instance', outputList(ofBusy), { mayNotAvoidSorting: ofOneInstance }],
     [
+      'tries of the steps of an instance',
+      attemptList(BUSY, STEPS, TRIES),
+      { mayNotAvoidSorting: ofOneInstance },
+    ],
+    [
+      'later tries of a block of an instance',
+      attemptList(BUSY, STEPS, { ...TRIES, block_id: 'a', cursor: placeOfTry() }),
+      { mayNotAvoidSorting: ofOneInstance },
+    ],
+    [
+      'instances by their ids',
+      instanceList({ ...ofTenant, ids: SOME_IDS, ...first }),
+      {
+        mayNotAvoidSorting: 'as many as are named',
+      },
+    ],
+    [
+      'children of an instance by a filter',
+      instanceList({ parent_instance_id: uuid(500), state: ['failed'], ...first }),
+    ],
+    [
       'entries of a timeline',
       entryList({ ...ofBusy, ...first }),
       { mayNotAvoidSorting: ofOneInstance },
@@ -732,6 +772,7 @@ describe('what the front thread reads', () => {
     ['a webhook', { text: webhookById.text, values: [uuid(9)] }],
     ['the attempts of a delivery', { text: deliveryAttempts.text, values: [uuid(9)] }],
     ['an instance', { text: instanceById.text, values: [BUSY] }],
+    ['the blocks of an instance', { text: instanceBlocks.text, values: [BUSY] }],
     ['the history of a task', { text: taskHistory.text, values: [uuid(9)] }],
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
     ['the tenants', { text: TENANTS_TEXT, values: ['', 100] }],

@@ -221,6 +221,10 @@ const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
     }
   },
 
+  'activity.prune': (db, tx, rows) => {
+    for (const { before } of rows) remove(db, tx, 'activity', (row) => row.at! < before!);
+  },
+
   'event.prune': (db, tx, rows) => {
     const isOver = ({ status, targets, fires }: Row) =>
       status !== 'pending' && targets === null && fires === null;

@@ -104,6 +104,7 @@ export class RandomUnits {
   #key(kind: MutationKind, row: Readonly<Record<string, JsonValue>>): string {
     const { id, instance_id, task_id, key } = row;
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
+    if (kind === 'activity.set') return JSON.stringify([row.tenant_id, row.at, row.shard]);
     if (kind === 'kinNote.set') return `${row.to_id}:${row.from_id}`;
     if (kind === 'rateGrant.prune') return String(row.limit_id);
     if (kind.startsWith('bulkChange')) return `${row.job_id}:${instance_id}`;

@@ -86,6 +86,7 @@ test('every package that is shipped has a licence that allows it', () => {
 interface Manifest {
   readonly license: string;
   readonly private?: boolean;
+  readonly files: readonly string[];
   readonly bin: Readonly<Record<string, string>>;
   readonly engines: { readonly node: string };
   readonly dependencies: Readonly<Record<string, string>>;
@@ -100,6 +101,17 @@ test('the manifest can be published under the licence of the repository', () => 
   assert.match(read('cli/cli.ts'), /^#!\/usr\/bin\/env node\n/);
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0, January 2004[\s\S]+END OF TERMS/);
   assert.match(read('NOTICE'), /THIRD-PARTY-LICENSES\.txt/);
+});
+
+test('the image is built of what the build reads, and ships the folders that the package ships', () => {
+  const image = read('Dockerfile');
+  for (const folder of ['src', 'actors', 'schema', 'client', 'cli', 'scripts', 'ui']) {
+    assert.ok(image.includes(`\nCOPY ${folder} ./${folder}\n`), folder);
+  }
+  const { files } = JSON.parse(read('package.json')) as Manifest;
+  for (const folder of files.filter((file) => file.startsWith('dist/'))) {
+    assert.ok(image.includes(`\nCOPY --from=build /app/${folder} ./${folder}\n`), folder);
+  }
 });
 
 test('the Node that the program asks for is that of the manifest', () => {

@@ -172,7 +172,9 @@ const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
 
 const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
-  /^src\/db\/(?:batch|lines|mutations|(?:special-)?statements|(?:bulk-)?tables?)\.ts$/.test(name) ||
+  /^src\/db\/(?:batch|lines|mutations|(?:special-)?statements|(?:(?:bulk|seen)-)?tables?)\.ts$/.test(
+    name,
+  ) ||
   name === 'actors/runtime/protocol.ts' ||
   name === 'src/errors.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));

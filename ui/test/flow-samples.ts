@@ -1,8 +1,8 @@
 /** Definitions with every kind of block, and runs with every state: what the tests of drawings draw. */
 
-import type { Block, TreeNode, Wait } from 'durable-workflow-engine-client';
+import type { Block, StepAttempt, TreeNode, Wait } from 'durable-workflow-engine-client';
 import { type Definition, type Outline, outlineOf } from '../src/flow/outline.ts';
-import type { RunFacts, StepAttempt } from '../src/flow/run-states.ts';
+import type { RunFacts } from '../src/flow/run-states.ts';
 
 export const step = (id: string, handler = 'charge_card', more: object = {}): Block =>
   ({ type: 'step', id, handler, ...more }) as Block;
@@ -122,7 +122,8 @@ export function attempt(block_id: string, more: Partial<StepAttempt> = {}): Step
   attempts += 1;
   return {
     ...{ id: `attempt-${attempts}`, block_id, iteration: '', attempt: 0, state: 'completed' },
-    ...{ handler_name: 'charge_card', worker_id: 'worker-7', error: null },
+    ...{ handler_name: 'charge_card', worker_id: 'worker-7', error: null, source: 'task' },
+    ...{ queue_name: null, task_id: null, timeout_ms: null },
     ...{ queued_at: at(0), started_at: at(1_000), ended_at: at(3_000) },
     ...more,
   };
@@ -178,11 +179,11 @@ export const RUN: RunFacts = {
   ],
   attempts: [
     attempt('charge', {
-      ...{ attempt: 0, state: 'retried', error: { message: 'card network timed out' } },
+      ...{ attempt: 0, state: 'failed', error: { message: 'card network timed out', retryable: true } },
       ...{ started_at: at(400), ended_at: at(1_900) },
     }),
     attempt('charge', {
-      ...{ attempt: 1, state: 'retried', error: { message: 'card network timed out' } },
+      ...{ attempt: 1, state: 'failed', error: { message: 'card network timed out', retryable: true } },
       ...{ queued_at: at(3_000), started_at: at(3_200), ended_at: at(4_800) },
     }),
     attempt('charge', {
@@ -206,7 +207,7 @@ export const RUN: RunFacts = {
       },
     }),
     attempt('reserve', {
-      ...{ state: 'failed', error: { message: 'out of stock' } },
+      ...{ state: 'failed', error: { message: 'out of stock', retryable: true } },
       ...{ queued_at: at(22_000), started_at: at(22_100), ended_at: at(23_000) },
     }),
     ...Array.from({ length: 36 }, (_, pass) =>
@@ -219,7 +220,7 @@ export const RUN: RunFacts = {
       attempt('ship', {
         ...{ iteration: `${item}.0`, queued_at: at(30_000 + item * 200) },
         ...{ started_at: at(30_100 + item * 200), ended_at: at(30_600 + item * 200) },
-        ...(item === 7 ? { state: 'failed' as const, error: { message: 'address unknown' } } : {}),
+        ...(item === 7 ? { state: 'failed' as const, error: { message: 'address unknown', retryable: true } } : {}),
       }),
     ),
   ],

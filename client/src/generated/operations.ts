@@ -9,6 +9,8 @@ import type {
 } from '../client/operation.js';
 import type {
   AcceptHandoff,
+  Activity,
+  ActivityGetQuery,
   AnswerApproval,
   ApiKey,
   ApiKeysListQuery,
@@ -403,7 +405,11 @@ export interface Operations {
      * Get the nodes of the execution tree. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
      */
-    tree(id: string, query?: InstancesTreeQuery, options?: CallOptions): List<TreeNode>;
+    tree(
+      id: string,
+      query?: InstancesTreeQuery,
+      options?: CallOptions,
+    ): Promise<readonly TreeNode[]>;
     /**
      * List block outputs, oldest first. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -1120,6 +1126,13 @@ export interface Operations {
      */
     list(query?: QueuesListQuery, options?: CallOptions): Promise<Queues>;
   };
+  readonly activity: {
+    /**
+     * Instances created and ended over time. For the root key and for keys with the capability
+     * operator or auditor. Unknown parameters are refused.
+     */
+    get(query?: ActivityGetQuery, options?: CallOptions): Promise<Activity>;
+  };
 }
 
 /** How each operation is sent. */
@@ -1200,12 +1213,7 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.tree': {
-    method: 'GET',
-    path: '/instances/{id}/tree',
-    takes: 'query',
-    pages: 'offset',
-  },
+  'instances.tree': { method: 'GET', path: '/instances/{id}/tree', takes: 'query' },
   'instances.outputs': {
     method: 'GET',
     path: '/instances/{id}/outputs',
@@ -1523,5 +1531,6 @@ export const OPERATIONS = {
   'changes.stream': { method: 'GET', path: '/changes/stream', takes: 'query', answers: 'events' },
   'instances.failures': { method: 'GET', path: '/instances/failures', takes: 'query' },
   'queues.list': { method: 'GET', path: '/queues', takes: 'query' },
+  'activity.get': { method: 'GET', path: '/activity', takes: 'query' },
   'releases.series': { method: 'GET', path: '/releases/{id}/series', takes: 'query' },
 } as const satisfies Readonly<Record<string, OperationRow>>;

@@ -34,6 +34,29 @@ export interface AcceptHandoff {
   readonly import_receipt?: ImportReceipt | null | undefined;
 }
 
+/** Instances created and ended in each interval. */
+export interface Activity {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly step_secs: number;
+  /** Oldest first, also those in which nothing happened. */
+  readonly intervals: readonly ActivityInterval[];
+  /** False: so much was noted that the oldest intervals lack some of it. */
+  readonly complete: boolean;
+}
+
+export interface ActivityInterval {
+  /** When it begins. */
+  readonly at: string;
+  readonly created: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** From creation to completion or failure, within a tenth; null when none of these ended. */
+  readonly duration_p50_ms: number | null;
+  readonly duration_p95_ms: number | null;
+}
+
 export interface AnswerApproval {
   /** One of the values of its choices. */
   readonly value: string;
@@ -1427,7 +1450,8 @@ export interface FailureGroup {
   readonly version: number;
   readonly block_id: string | null;
   readonly handler: string | null;
-  readonly code: FailureCode;
+  /** As in the failure of an instance. */
+  readonly code: string;
   /** The message, with # for numbers and ids, and "…" for what is quoted. */
   readonly reason: string;
   readonly count: number;
@@ -2605,7 +2629,8 @@ export interface ReleaseDecision {
 export interface ReleasePoint {
   /** When the interval begins in which the instances were created. */
   readonly at: string;
-  readonly variant: 'baseline' | 'candidate';
+  /** baseline or candidate. */
+  readonly variant: string;
   readonly ended: number;
   readonly failed: number;
   readonly error_rate: number;
@@ -3882,10 +3907,6 @@ export interface InstancesTreeQuery {
   readonly block_id?: string | undefined;
   /** How many levels below those that come first. */
   readonly depth?: number | undefined;
-  /** How many to leave out. Default: 0. */
-  readonly offset?: number | undefined;
-  /** How many at most. */
-  readonly limit?: number | undefined;
 }
 
 /** What `instances.outputs` can be asked. */
@@ -3893,10 +3914,6 @@ export interface InstancesOutputsQuery {
   readonly block_id?: string | undefined;
   /** The counters of the loops around the block, as in 2.0. */
   readonly iteration?: string | undefined;
-  /** Of the outermost loop, counted from 0; at most 1000 at once. */
-  readonly iteration_from?: number | undefined;
-  /** Inclusive; without it the one in iteration_from. */
-  readonly iteration_to?: number | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
@@ -3924,10 +3941,6 @@ export interface InstancesTimelineQuery {
   readonly block_id?: string | undefined;
   /** The counters of the loops around the block, as in 2.0. */
   readonly iteration?: string | undefined;
-  /** Of the outermost loop, counted from 0; at most 1000 at once. */
-  readonly iteration_from?: number | undefined;
-  /** Inclusive; without it the one in iteration_from. */
-  readonly iteration_to?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
   readonly cursor?: string | undefined;
   /** The answer ends before it is longer, with at least one row, and says where to go on. */
@@ -3945,7 +3958,7 @@ export interface InstancesAttemptsQuery {
   readonly block_id?: string | undefined;
   /** The counters of the loops around the block, as in 2.0. */
   readonly iteration?: string | undefined;
-  /** Of the outermost loop, counted from 0; at most 1000 at once. */
+  /** With block_id: of its outermost loop, counted from 0; at most 1000 at once. */
   readonly iteration_from?: number | undefined;
   /** Inclusive; without it the one in iteration_from. */
   readonly iteration_to?: number | undefined;
@@ -4332,8 +4345,18 @@ export interface QueuesListQuery {
   readonly alive_within_secs?: number | undefined;
 }
 
+/** What `activity.get` can be asked. */
+export interface ActivityGetQuery {
+  /** The header x-tenant-id wins. */
+  readonly tenant_id?: string | undefined;
+  /** Default: an hour ago. At most seven days ago. */
+  readonly since?: string | undefined;
+  /** In seconds. Default: 60. */
+  readonly step?: number | undefined;
+}
+
 /** What `releases.series` can be asked. */
 export interface ReleasesSeriesQuery {
   /** In seconds. Default: a sixtieth of the time since the canary began. */
-  readonly step?: number | null | undefined;
+  readonly step?: number | undefined;
 }

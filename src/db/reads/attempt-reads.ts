@@ -5,13 +5,13 @@
  * (docs/decisions/0141-history-in-the-order-of-time.md).
  */
 
+import type { AttemptEvent } from '../../../actors/instance/worker-task.js';
 import type { AttemptListQuery, StepAttempt } from '../../../schema/attempt.js';
 import { standing } from '../tasks-as-they-stand.js';
-import type { Filter } from './filters.js';
-import { narrow } from './filters.js';
+import { type Filter, narrow } from './filters.js';
 import { lookup } from './lookup.js';
 import { orderBy } from './order.js';
-import { passesOf, passFilters } from './pass-filters.js';
+import { OUTER_PASS, passesOf } from './pass-filters.js';
 import { Conditions, IS_PRESENT } from './query.js';
 import type { PageRequest } from './reader.js';
 
@@ -22,6 +22,8 @@ export interface KnownSteps {
   /** Steps of the process that may have been tried again. Without any, no audit is read. */
   readonly retried: readonly string[];
   readonly handlers: ReadonlyMap<string, string>;
+  /** Those in several loops. */
+  readonly nested: ReadonlySet<string>;
 }
 
 export interface AttemptRow {
@@ -55,9 +57,9 @@ export const instanceBlocks = lookup<{
   readonly injected: string | null;
 }>(
   'reads_instance_blocks',
-  'select i.tenant_id, s.definition, b.blocks as injected from instances i ' +
-    'left join sequences s on s.id = i.sequence_id ' +
-    `left join injected_blocks b on b.instance_id = i.id where i.id = $1::uuid and ${IS_PRESENT}`,
+  'select i.tenant_id, (select definition from sequences where id = i.sequence_id) as definition, ' +
+    '(select blocks from injected_blocks where instance_id = i.id) as injected ' +
+    `from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
 );
 
 const ORDERS = {
@@ -66,24 +68,26 @@ const ORDERS = {
 } as const;
 
 const FILTERS = {
-  ...passFilters('a'),
+  block_id: { column: 'a.block_id', type: 'text' },
+  iteration: { column: 'a.iteration', type: 'text' },
+  outer_pass: OUTER_PASS,
   state: { column: 'a.state', type: 'text' },
 } satisfies Record<string, Filter>;
 
 /** `StepAttempt` records. */
 export function attemptList(
   instanceId: string,
-  { excluded, retried, handlers }: KnownSteps,
+  { excluded, retried, handlers, nested }: KnownSteps,
   query: AttemptListQuery,
 ): PageRequest<AttemptRow> {
   const order = ORDERS[query.order];
   const whole = new Conditions();
   const instance = `${whole.param(instanceId)}::uuid`;
-  const strangers = `${whole.param(excluded)}::text[]`;
   const most = `${whole.param(query.limit)}::bigint`;
-  const wanted = { ...passesOf(query), state: query.state };
-  const branch = (source: string, isRead: boolean) => {
-    if (!isRead) return undefined;
+  const { block_id, state } = query;
+  const passes = passesOf(query, block_id !== undefined && nested.has(block_id));
+  const wanted = { ...passes, block_id, state };
+  const branch = (source: string) => {
     const own = new Conditions(whole.values);
     narrow(own, FILTERS, wanted);
     if (query.cursor !== undefined) order.goOn(own, query.cursor);
@@ -91,17 +95,16 @@ export function attemptList(
   };
   const isAsked = (...states: readonly StepAttempt['state'][]) =>
     query.state === undefined || query.state.some((state) => states.includes(state));
-  const isOfProcess = query.block_id === undefined || !excluded.includes(query.block_id);
-  const again = retried.filter((id) => query.block_id === undefined || query.block_id === id);
   const has = query.include_payloads;
-  const branches = [
-    branch(tasksOf(instance, has), true),
-    branch(outputsOf(instance, strangers, has), isOfProcess && isAsked('completed', 'failed')),
-    branch(
-      retriesOf(instance, `${whole.param(again)}::text[]`),
-      again.length > 0 && isAsked('failed'),
-    ),
-  ].filter((text) => text !== undefined);
+  const branches = [branch(tasksOf(instance, has))];
+  const isOfWorkers = query.block_id !== undefined && excluded.includes(query.block_id);
+  if (!isOfWorkers && isAsked('completed', 'failed')) {
+    branches.push(branch(outputsOf(instance, `${whole.param(excluded)}::text[]`, has)));
+  }
+  const again = retried.filter((id) => query.block_id === undefined || query.block_id === id);
+  if (again.length > 0 && isAsked('failed')) {
+    branches.push(branch(retriesOf(instance, `${whole.param(again)}::text[]`)));
+  }
   const text = `select a.* from (${branches.join(' union all ')}) a order by ${order.text} limit ${most}`;
   return {
     query: whole.query(text),
@@ -146,9 +149,13 @@ function attemptText(
 
 // ---------------------------------------------------------------- sources
 
-const HAS_TIMED_OUT =
-  `exists (select 1 from json_array_elements(${standing('history')}) h ` +
-  "where h ->> 'event' = 'timed_out')";
+/** Of a task that ended; those entries are in its own row. */
+function hasEvent(event: AttemptEvent): string {
+  return (
+    "(t.state = 'failed' and exists (select 1 from json_array_elements(t.history) h " +
+    `where h ->> 'event' = '${event}'))`
+  );
+}
 
 function payload(column: string, isRead: boolean): string {
   return isRead ? column : 'null::json';
@@ -157,8 +164,8 @@ function payload(column: string, isRead: boolean): string {
 function tasksOf(instance: string, hasPayloads: boolean): string {
   return (
     "select 'task' as source, t.id, t.created_at, t.block_id, t.iteration, t.attempt, " +
-    `case when t.withdrawn then 'cancelled' when t.state = 'failed' and ${HAS_TIMED_OUT} ` +
-    `then 'timed_out' else ${standing('state')} end as state, ` +
+    `case when ${hasEvent('timed_out')} then 'timed_out' ` +
+    `when ${hasEvent('cancelled')} then 'cancelled' else ${standing('state')} end as state, ` +
     `t.handler_name, t.queue_name, ${standing('worker_id')} as worker_id, ` +
     `t.created_at as queued_at, ${standing('claimed_at')} as started_at, ` +
     't.completed_at as ended_at, t.timeout_ms, ' +

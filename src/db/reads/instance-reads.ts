@@ -8,7 +8,7 @@
  * may read much, and have a time limit.
  */
 
-import type { OpenWait } from '../../../schema/instance.js';
+import type { OpenWait } from '../../../schema/instance-filter.js';
 import type { StepPhase } from '../../core/execution.js';
 import { foldedSql } from '../../core/failure-reason.js';
 import type { InstanceState } from '../../core/states.js';

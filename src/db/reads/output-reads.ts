@@ -11,12 +11,16 @@ import { instanceById } from './instance-reads.js';
 import { list } from './list.js';
 import { rowOf, TRY_LATER } from './lookup.js';
 import { orderBy } from './order.js';
-import { type AskedPasses, passesOf, passFilters } from './pass-filters.js';
 import { Conditions, type PageBounds, type Place } from './query.js';
 import type { PageRequest, Reader } from './reader.js';
 import { contextText, type InstanceWireRow, iterationText, outputText } from './wire.js';
 
-export interface TimelineOptions extends AskedPasses {
+interface OfBlock {
+  readonly block_id?: string | undefined;
+  readonly iteration?: string | undefined;
+}
+
+export interface TimelineOptions extends OfBlock {
   readonly offset: number;
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -33,7 +37,7 @@ const EVERYTHING = {
   columns: selected(OUTPUT_COLUMNS),
   from: 'block_outputs',
   of: filtersOf('block_outputs', ['instance_id']),
-  by: passFilters('block_outputs'),
+  by: filtersOf('block_outputs', ['block_id', 'iteration']),
   order: orderBy('block_outputs', ['created_at', 'id']),
   cheaper: 'go on by the cursor of a page, or ask for one block',
 };
@@ -45,14 +49,14 @@ const shownOutputs = list({
 });
 
 /** A part of what an instance left. */
-export interface OutputsAsked extends AskedPasses, Partial<PageBounds> {
+export interface OutputsAsked extends Partial<PageBounds>, OfBlock {
   readonly instance_id: string;
   readonly max_bytes?: number | undefined;
 }
 
 /** `BlockOutput` records without notes on unfinished tries (docs/reference/instances.md). */
 export function outputList(asked: OutputsAsked): PageRequest<ListedOutput> {
-  return { ...shownOutputs({ ...asked, ...passesOf(asked) }), ...bytesOf(asked) };
+  return { ...shownOutputs(asked), ...bytesOf(asked) };
 }
 
 function bytesOf({ max_bytes: bytesMax }: Pick<OutputsAsked, 'max_bytes'>) {
@@ -113,8 +117,7 @@ export async function timelineText(
 ): Promise<TimelinePage> {
   const row = await rowOf(reads, instanceById, 'instance', id, tenant);
   // One more than asked shows whether there are more.
-  const { cursor } = options;
-  const asked = { ...passesOf(options), instance_id: id, cursor, offset, limit: limit + 1 };
+  const asked = { ...options, instance_id: id, offset, limit: limit + 1 };
   const request = hasOutputs ? entryList(asked) : bareEntryList(asked);
   const entries = await reads.page({ ...request, ...bytesOf(options), rowsMax: limit });
   const transitions = await reads.page(transitionList(id));

@@ -1,43 +1,39 @@
-/** Of what blocks in loops left: one block, one pass of all loops around it, or some of the outermost one. Pure. */
+/** Of what a block in loops left: some passes of the outermost one. Pure. */
 
-import { PASSES_MAX } from '../../../schema/attempt.js';
+import { type AttemptListQuery, PASSES_MAX } from '../../../schema/attempt.js';
 import { invalid } from '../../errors.js';
-import type { Filter } from './filters.js';
 
-/** The query of a list that has these members. */
+type Asked = Pick<AttemptListQuery, 'block_id' | 'iteration' | 'iteration_from' | 'iteration_to'>;
+
+/** The members of `PASS_FILTERS`. */
 export interface AskedPasses {
-  readonly block_id?: string | undefined;
-  readonly iteration?: string | undefined;
-  readonly iteration_from?: number | undefined;
-  readonly iteration_to?: number | undefined;
+  /** Those of a block in one loop are found by them. */
+  readonly iteration?: string | readonly string[] | undefined;
+  /** Of a block in several loops: the first of its counters. */
+  readonly outer_pass?: readonly string[] | undefined;
 }
 
-export function passFilters(alias: string) {
-  const iteration = `${alias}.iteration`;
-  return {
-    block_id: { column: `${alias}.block_id`, type: 'text' },
-    iteration: { column: iteration, type: 'text' },
-    outer_passes: { column: `split_part(${iteration}, '.', 1)`, type: 'text' },
-  } as const satisfies Record<string, Filter>;
-}
+export const OUTER_PASS = {
+  column: "split_part(a.iteration, '.', 1)",
+  type: 'text',
+} as const;
 
-/** @throws EngineError 400 when too many passes are asked for, or none */
-export function passesOf({
-  block_id,
-  iteration,
-  iteration_from: from,
-  iteration_to: to,
-}: AskedPasses): {
-  readonly [M in keyof ReturnType<typeof passFilters>]?: string | readonly string[] | undefined;
-} {
-  if (from === undefined) {
-    if (to !== undefined) throw invalid('iteration_to is given without iteration_from');
-    return { block_id, iteration };
-  }
+/**
+ * @param isNested the block is in several loops
+ * @throws EngineError 400 when too many passes are asked for, or of no block
+ */
+export function passesOf(
+  { block_id, iteration, iteration_from: from, iteration_to: to }: Asked,
+  isNested: boolean,
+): AskedPasses {
+  if (from === undefined && to === undefined) return { iteration };
+  if (from === undefined) throw invalid('iteration_to is given without iteration_from');
+  if (block_id === undefined) throw invalid('iteration_from is given without block_id');
+  if (iteration !== undefined) throw invalid('iteration and iteration_from are both given');
   const count = (to ?? from) - from + 1;
   if (count < 1 || count > PASSES_MAX) {
     throw invalid(`iteration_to must be iteration_from or up to ${PASSES_MAX - 1} more`);
   }
-  const outer_passes = Array.from({ length: count }, (_, at) => String(from + at));
-  return { block_id, iteration, outer_passes };
+  const passes = Array.from({ length: count }, (_, at) => String(from + at));
+  return isNested ? { outer_pass: passes } : { iteration: passes };
 }

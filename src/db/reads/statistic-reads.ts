@@ -5,10 +5,12 @@
  */
 
 import {
+  ACTIVITY_ROWS_MAX,
   FAILURES_LOOKED_AT_MAX,
   OUTCOMES_LOOKED_AT_MAX,
   QUEUED_TASKS_LOOKED_AT_MAX,
 } from '../../../schema/statistics.js';
+import type { StoredMinute } from '../../core/activity.js';
 import type { FailedRow } from '../../core/failure-groups.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
 import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
@@ -126,6 +128,30 @@ export function workersByQueue(
       `from workers ${conditions.where} group by handler_name, queue_name`,
   );
   return reads.rowsOf<ServerRow>(query, 'name the tenant');
+}
+
+// ---------------------------------------------------------------- activity
+
+/** The newest, one more than an answer is made of. @throws EngineError 503 */
+export function storedMinutes(
+  reads: Reader,
+  tenant: string | undefined,
+  since: UnixMs,
+): Promise<StoredMinute[]> {
+  return reads.rowsOf<StoredMinute>(
+    minutesQuery(tenant, since),
+    'name the tenant, or a later since',
+  );
+}
+
+export function minutesQuery(tenant: string | undefined, since: UnixMs): Query {
+  const conditions = new Conditions();
+  narrow(conditions, filtersOf('activity', ['tenant_id']), { tenant_id: tenant });
+  conditions.add(`at >= ${conditions.param(isoTime(since))}::timestamptz`);
+  return conditions.query(
+    'select at, created, completed, failed, cancelled, durations ' +
+      `from activity ${conditions.where} order by at desc limit ${ACTIVITY_ROWS_MAX + 1}`,
+  );
 }
 
 // ---------------------------------------------------------------- releases

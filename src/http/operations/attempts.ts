@@ -2,6 +2,7 @@
 
 import type { Block } from '../../../schema/blocks.js';
 import { type BuiltinName, isBuiltin } from '../../../schema/handlers.js';
+import { kindOf } from '../../core/blocks/kinds.js';
 import { treeOf } from '../../core/releases/block-tree.js';
 import { attemptList, instanceBlocks, type KnownSteps } from '../../db/reads/attempt-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
@@ -24,12 +25,16 @@ function stepsOf(blocks: readonly Block[]): KnownSteps {
   const excluded: string[] = [];
   const retried: string[] = [];
   const handlers = new Map<string, string>();
-  for (const [id, { block }] of treeOf(blocks)) {
+  const loopsAround = new Map<string, number>();
+  for (const [id, { block, parent }] of treeOf(blocks)) {
+    const isLooped = parent !== undefined && kindOf(parent).repeats !== 'never';
+    loopsAround.set(id, (loopsAround.get(parent?.id ?? '') ?? 0) + (isLooped ? 1 : 0));
     if (block.type === 'step') handlers.set(id, block.handler);
     if (!isOfProcess(block)) excluded.push(id);
     else if (mayBeTriedAgain(block)) retried.push(id);
   }
-  return { excluded, retried, handlers };
+  const nested = new Set([...loopsAround].flatMap(([id, loops]) => (loops > 1 ? [id] : [])));
+  return { excluded, retried, handlers, nested };
 }
 
 function isOfProcess(block: Block): boolean {

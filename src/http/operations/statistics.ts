@@ -1,6 +1,9 @@
 /** Sums over many instances and tasks (docs/operate/statistics.md). Reads only. */
 
+import { ACTIVITY_KEPT_MS } from '../../../actors/activity/activity.js';
 import {
+  ACTIVITY_ROWS_MAX,
+  type Activity,
   FAILURE_GROUPS_MAX,
   type FailureGroups,
   INTERVALS_MAX,
@@ -9,6 +12,7 @@ import {
   type Queues,
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
+import { activityIntervals } from '../../core/activity.js';
 import { groupFailures } from '../../core/failure-groups.js';
 import { queuesOf, releasePoints } from '../../core/statistics.js';
 import { isoTime } from '../../core/time.js';
@@ -16,6 +20,7 @@ import {
   failedInstances,
   openTasksByQueue,
   outcomesOverTime,
+  storedMinutes,
   workersByQueue,
 } from '../../db/reads/statistic-reads.js';
 import {
@@ -50,6 +55,27 @@ const queues: Operation<'queues.list'> = async (deps, call) => {
   return jsonReply(JSON.stringify(answer));
 };
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+const activity: Operation<'activity.get'> = async (deps, call) => {
+  const { query } = call;
+  const now = deps.now();
+  const asked = query.since === undefined ? now - HOUR_MS : Date.parse(query.since);
+  const kept = Math.min(now, Math.max(asked, now - ACTIVITY_KEPT_MS));
+  const since = kept - (kept % MINUTE_MS);
+  const least = Math.ceil((now - since) / INTERVALS_MAX / MINUTE_MS) * MINUTE_MS;
+  const stepMs = Math.max(query.step * 1_000, least);
+  const rows = await storedMinutes(deps.reads, listTenant(call, query.tenant_id), since);
+  const answer: Activity = {
+    since: isoTime(since),
+    step_secs: stepMs / 1_000,
+    intervals: activityIntervals(rows.slice(0, ACTIVITY_ROWS_MAX), since, now, stepMs),
+    complete: rows.length <= ACTIVITY_ROWS_MAX,
+  };
+  return jsonReply(JSON.stringify(answer));
+};
+
 /** Intervals of a default step. */
 const INTERVALS = 60;
 
@@ -74,5 +100,6 @@ const series: Operation<'releases.series'> = async (deps, call) => {
 export const statisticOperations = {
   'instances.failures': failures,
   'queues.list': queues,
+  'activity.get': activity,
   'releases.series': series,
 } satisfies Partial<FrontOperations>;

@@ -35,3 +35,11 @@ const colors = HighlightStyle.define([
 ]);
 
 export const editorTheme = [look, syntaxHighlighting(colors)];
+
+/**
+ * Where an editor lives: in a document its styles would be a `<style>` element, which the content security policy
+ * refuses; in a shadow tree they are adopted.
+ */
+export function shadowOf(element: HTMLElement): ShadowRoot {
+  return element.shadowRoot ?? element.attachShadow({ mode: 'open' });
+}

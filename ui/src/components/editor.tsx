@@ -7,7 +7,7 @@ import { type Diagnostic, linter, lintGutter, lintKeymap } from '@codemirror/lin
 import { EditorState } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
-import { editorTheme } from './editor-theme.ts';
+import { editorTheme, shadowOf } from './editor-theme.ts';
 
 export interface EditorProps {
   readonly label: string;
@@ -30,8 +30,10 @@ export default function Editor({ label, value, isReadOnly, onChange, check }: Ed
   // biome-ignore lint/correctness/useExhaustiveDependencies: later values are handed to the editor below
   useEffect(() => {
     if (place.current === null) return undefined;
+    const root = shadowOf(place.current);
     const made = new EditorView({
-      parent: place.current,
+      parent: root,
+      root,
       state: EditorState.create({
         doc: value,
         extensions: [

@@ -1,7 +1,7 @@
 /** What people fill in: each with its name, a hint, and what the engine refused about it. */
 
 import { EngineError } from 'durable-workflow-engine-client';
-import { type ComponentProps, type ReactNode, useId } from 'react';
+import { type ComponentProps, type ReactNode, useEffect, useId, useState } from 'react';
 import styles from './field.module.css';
 
 interface FieldProps {
@@ -55,6 +55,22 @@ export function TextField({ label, hint, wrong, onChange, ...rest }: TextFieldPr
       )}
     </Field>
   );
+}
+
+/** How long typing rests before a filter counts: not every letter is asked for. */
+const TYPING_MS = 300;
+
+/** A text that narrows a list, a moment after it was typed. */
+export function FilterField({ value, onChange, ...rest }: TextFieldProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the wait
+  useEffect(() => {
+    if (text === value) return undefined;
+    const timer = setTimeout(() => onChange(text), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return <TextField placeholder="All" {...rest} value={text} onChange={setText} />;
 }
 
 export function TextArea(

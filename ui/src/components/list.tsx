@@ -50,7 +50,7 @@ export function ListTable<Row>(props: {
   readonly columns: readonly Column<Row>[];
   readonly idOf: (row: Row) => string;
   readonly empty: ReactNode;
-  readonly selection?: Selection;
+  readonly selection?: Selection | undefined;
 }) {
   const { list, selection, empty, ...table } = props;
   const { query, cursor, onPage } = list;

@@ -5,7 +5,7 @@ import { unifiedMergeView } from '@codemirror/merge';
 import { EditorState } from '@codemirror/state';
 import { EditorView, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
-import { editorTheme } from './editor-theme.ts';
+import { editorTheme, shadowOf } from './editor-theme.ts';
 
 export interface TextDiffProps {
   readonly label: string;
@@ -17,8 +17,10 @@ export default function TextDiff({ label, before, after }: TextDiffProps) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (place.current === null) return undefined;
+    const root = shadowOf(place.current);
     const made = new EditorView({
-      parent: place.current,
+      parent: root,
+      root,
       state: EditorState.create({
         doc: after,
         extensions: [

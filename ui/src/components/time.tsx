@@ -9,7 +9,7 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
   if (!at) return <span className="dim">–</span>;
   const date = new Date(at);
   return (
-    <time dateTime={at} title={formatInstant(date)} className="numbers">
+    <time dateTime={at} title={formatInstant(date)} className="numbers whole">
       {formatRelative(date, now)}
     </time>
   );
@@ -21,7 +21,7 @@ export function Elapsed(props: { readonly from: string; readonly to?: string | u
   const from = new Date(props.from);
   const to = props.to === undefined ? now : new Date(props.to).getTime();
   return (
-    <span title={`since ${formatInstant(from)}`} className="numbers">
+    <span title={`since ${formatInstant(from)}`} className="numbers whole">
       {formatDuration(Math.max(to - from.getTime(), 0))}
     </span>
   );

@@ -3,44 +3,17 @@
  * laid over the outline of the definition. Pure; no clock: what is still going on has no end.
  */
 
-import type { Failure, TreeNode, Wait } from 'durable-workflow-engine-client';
+import type { Failure, StepAttempt, TreeNode, Wait } from 'durable-workflow-engine-client';
 import { formatCount } from '../lib/format.ts';
 import type { Outline, OutlineBlock } from './outline.ts';
 
 /** What is known of one run, as the server answered it; a member is absent while it is not loaded. */
 export interface RunFacts {
-  readonly tree: readonly RunNode[];
+  readonly tree: readonly TreeNode[];
   /** `waiting_for` of the explanation. */
   readonly waits?: readonly Wait[];
   readonly failure?: Failure | null;
   readonly attempts?: readonly StepAttempt[];
-}
-
-/** `iteration`: of a loop that is open, the pass that it is at, counted from 0. */
-export type RunNode = TreeNode & { readonly iteration?: number };
-
-/** One try of a step. */
-export interface StepAttempt {
-  readonly id: string;
-  readonly block_id: string;
-  /** '' outside of loops, else the counters of the loops around it, as in '3.0'. */
-  readonly iteration: string;
-  /** Counted from 0 in each iteration. */
-  readonly attempt: number;
-  readonly state:
-    | 'pending'
-    | 'claimed'
-    | 'completed'
-    | 'failed'
-    | 'retried'
-    | 'timed_out'
-    | 'cancelled';
-  readonly handler_name: string | null;
-  readonly worker_id: string | null;
-  readonly queued_at: string | null;
-  readonly started_at: string | null;
-  readonly ended_at: string | null;
-  readonly error: { readonly message: string } | null;
 }
 
 export const DRAWN_STATES = [
@@ -113,7 +86,7 @@ interface Facts {
   readonly pass: number | undefined;
 }
 
-function statusOf(block: OutlineBlock, node: RunNode, facts: Facts): BlockStatus {
+function statusOf(block: OutlineBlock, node: TreeNode, facts: Facts): BlockStatus {
   const waits = isOpen(node) ? facts.waits : [];
   const state = stateOf(node, waits);
   const attempt = facts.failure?.attempt ?? waits[0]?.attempt ?? facts.lastTry;
@@ -168,7 +141,7 @@ export const WAIT_NOTES: Readonly<Record<WaitKind, string>> = {
 
 function noteOf(
   block: OutlineBlock,
-  node: RunNode,
+  node: TreeNode,
   waits: readonly Wait[],
   { failure, pass }: Facts,
 ): string {

@@ -4,13 +4,12 @@
  * need is indexed once; the rows that are shown follow from which of them are open. Pure; `now` is given.
  */
 
-import type { Wait } from 'durable-workflow-engine-client';
+import type { StepAttempt, Wait } from 'durable-workflow-engine-client';
 import type { Look, Outline, OutlineBlock } from './outline.ts';
 import {
   type BlockStatus,
   type DrawnState,
   type RunFacts,
-  type StepAttempt,
   statusesOf,
   timeOf,
   WAIT_NOTES,
@@ -85,12 +84,13 @@ const OPEN_PASSES_MAX = 3;
 
 /** All that happened in one pass of the loops around; the outermost is the run itself. */
 interface Pass {
-  readonly tries: Map<string, Bar[]>;
+  /** By the paths of blocks. There may be a hundred thousand passes: what they have not is not made. */
+  tries: Map<string, Bar[]> | undefined;
   /** By the paths of loops, then by pass. */
-  readonly loops: Map<string, Map<number, Pass>>;
+  loops: Map<string, Map<number, Pass>> | undefined;
   from: number;
   to: number;
-  /** A try has failed for good in it. */
+  /** A step has failed in it, and was not tried again. */
   hasFailed: boolean;
   isOpen: boolean;
 }
@@ -119,7 +119,7 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
     add(root, block, countersOf(attempt.iteration), bar);
   }
   for (const wait of run.waits ?? []) addWait(root, outline, wait, now);
-  spreadBackoffs(root);
+  markRetries(root);
   const times = [...statuses.values()].flatMap(({ startedAt, endedAt }) => [
     ...(startedAt === undefined ? [] : [startedAt, endedAt ?? now]),
   ]);
@@ -187,7 +187,6 @@ export const TRY_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
   claimed: 'running',
   completed: 'completed',
   failed: 'failed',
-  retried: 'retrying',
   timed_out: 'failed',
   cancelled: 'cancelled',
 };
@@ -197,7 +196,6 @@ export const TRY_NOTES: Readonly<Record<StepAttempt['state'], string>> = {
   claimed: 'with a worker',
   completed: 'completed',
   failed: 'failed',
-  retried: 'failed, tried again',
   timed_out: 'timed out',
   cancelled: 'cancelled',
 };
@@ -224,29 +222,43 @@ function addWait(root: Pass, outline: Outline, wait: Wait, now: number): void {
 /** These are tries that were dispatched, or nothing to see. */
 const HAS_TRY: ReadonlySet<Wait['kind']> = new Set(['task', 'worker', 'engine']);
 
-/** Between a try and the next one lies the back-off of the first. */
-function spreadBackoffs(pass: Pass): void {
-  for (const bars of pass.tries.values()) {
+/** A try that failed, and was followed by another one: between the two lies its back-off. */
+function markRetries(pass: Pass): void {
+  for (const bars of pass.tries?.values() ?? []) {
+    if (bars.length < 2) continue;
     bars.sort((a, b) => a.segments[0]!.from - b.segments[0]!.from);
     for (const [i, bar] of bars.entries()) {
       const next = bars[i + 1];
-      if (next === undefined || bar.state !== 'retrying' || bar.isOpen) continue;
-      const [from, to] = [bar.segments.at(-1)!.to, next.segments[0]!.from];
-      if (to <= from) continue;
-      bars[i] = { ...bar, segments: [...bar.segments, { kind: 'backoff', from, to }] };
+      if (next !== undefined && bar.state === 'failed') bars[i] = retried(bar, next);
     }
   }
-  for (const passes of pass.loops.values()) {
-    for (const inner of passes.values()) spreadBackoffs(inner);
+  let hasFailed = [...(pass.tries?.values() ?? [])].some((bars) => bars.at(-1)?.state === 'failed');
+  for (const passes of pass.loops?.values() ?? []) {
+    for (const inner of passes.values()) {
+      markRetries(inner);
+      hasFailed ||= inner.hasFailed;
+    }
   }
+  pass.hasFailed = hasFailed;
+}
+
+function retried(bar: Bar, next: Bar): Bar {
+  const [from, to] = [bar.segments.at(-1)!.to, next.segments[0]!.from];
+  const backoff: Segment[] = to > from ? [{ kind: 'backoff', from, to }] : [];
+  const segments = [...bar.segments, ...backoff];
+  return { ...bar, state: 'retrying', note: `${bar.note}, tried again`, segments };
 }
 
 // ---------------------------------------------------------------- the index
 
 function newPass(): Pass {
   return {
-    ...{ tries: new Map(), loops: new Map(), from: Number.POSITIVE_INFINITY },
-    ...{ to: Number.NEGATIVE_INFINITY, hasFailed: false, isOpen: false },
+    tries: undefined,
+    loops: undefined,
+    from: Number.POSITIVE_INFINITY,
+    to: Number.NEGATIVE_INFINITY,
+    hasFailed: false,
+    isOpen: false,
   };
 }
 
@@ -258,23 +270,30 @@ function add(root: Pass, block: OutlineBlock, counters: readonly number[], bar: 
   let pass = root;
   stretch(pass, bar);
   for (const [i, loop] of block.repeats.entries()) {
-    const passes = pass.loops.get(loop) ?? new Map<number, Pass>();
-    pass.loops.set(loop, passes);
+    pass.loops ??= new Map();
+    let passes = pass.loops.get(loop);
+    if (passes === undefined) {
+      passes = new Map();
+      pass.loops.set(loop, passes);
+    }
     const counter = counters[i] ?? 0;
-    const inner = passes.get(counter) ?? newPass();
-    passes.set(counter, inner);
+    let inner = passes.get(counter);
+    if (inner === undefined) {
+      inner = newPass();
+      passes.set(counter, inner);
+    }
     stretch(inner, bar);
     pass = inner;
   }
+  pass.tries ??= new Map();
   const bars = pass.tries.get(block.path);
   if (bars === undefined) pass.tries.set(block.path, [bar]);
   else bars.push(bar);
 }
 
-function stretch(pass: Pass, { segments, state, isOpen }: Bar): void {
+function stretch(pass: Pass, { segments, isOpen }: Bar): void {
   pass.from = Math.min(pass.from, segments[0]!.from);
   pass.to = Math.max(pass.to, segments.at(-1)!.to);
-  if (state === 'failed') pass.hasFailed = true;
   if (isOpen) pass.isOpen = true;
 }
 
@@ -308,7 +327,7 @@ function blockRows(
   const key = `${within}${block.path}`;
   const status = block.repeats.length === 0 ? index.statuses.get(block.path) : undefined;
   const inner: Row[] = [];
-  const passes = pass.loops.get(block.path);
+  const passes = pass.loops?.get(block.path);
   const isOpen = choice.open.get(key) ?? true;
   if (passes !== undefined) passRows(index, block, passes, key, depth + 1, choice, inner);
   else if (!isRepeat(block)) {
@@ -316,7 +335,7 @@ function blockRows(
       for (const each of blocks) blockRows(index, each, pass, within, depth + 1, choice, inner);
     }
   }
-  const bars = pass.tries.get(block.path) ?? spanBars(index, block, passes, inner, status);
+  const bars = pass.tries?.get(block.path) ?? spanBars(index, block, passes, inner, status);
   if (bars.length === 0 && inner.length === 0) return;
   const open = inner.length === 0 ? undefined : isOpen;
   rows.push({ kind: 'block', key, block, depth, bars, isOpen: open, state: status?.state });

@@ -1,11 +1,12 @@
 /** The tries of a timeline as a table, a page at a time: the same for whoever does not see bars. */
 
+import type { StepAttempt } from 'durable-workflow-engine-client';
 import { useMemo, useState } from 'react';
 import { Button } from '../components/button.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { formatCount, formatDuration, formatInstant } from '../lib/format.ts';
 import { StateMark } from './block-state.tsx';
-import { type StepAttempt, timeOf } from './run-states.ts';
+import { timeOf } from './run-states.ts';
 import styles from './timeline.module.css';
 import { type TimelineIndex, TRY_NOTES, TRY_STATES, triesOf } from './timeline-rows.ts';
 

@@ -902,9 +902,7 @@ class InstancesOperations(Resource):
         *,
         block_id: str | None = None,
         depth: int | None = None,
-        offset: int | None = None,
-        limit: int | None = None,
-    ) -> Page[models.TreeNode]:
+    ) -> builtins.list[models.TreeNode]:
         """Get the nodes of the execution tree.
 
         For the root key and for keys with the capability operator or auditor or starter.
@@ -913,18 +911,14 @@ class InstancesOperations(Resource):
         Args:
             block_id: This block and those inside of it.
             depth: How many levels below those that come first.
-            offset: How many to leave out. Default: 0.
-            limit: How many at most.
         """
-        return self._pages(
+        return self._call(
             "GET",
             path("/instances/{id}/tree", id=id),
-            models.TreeNode,
+            builtins.list[models.TreeNode],
             query={
                 "block_id": block_id,
                 "depth": depth,
-                "offset": offset,
-                "limit": limit,
             },
             repeatable=True,
         )
@@ -935,8 +929,6 @@ class InstancesOperations(Resource):
         *,
         block_id: str | None = None,
         iteration: str | None = None,
-        iteration_from: int | None = None,
-        iteration_to: int | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -949,8 +941,6 @@ class InstancesOperations(Resource):
 
         Args:
             iteration: The counters of the loops around the block, as in 2.0.
-            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
-            iteration_to: Inclusive; without it the one in iteration_from.
             offset: How many to leave out. Default: 0.
             limit: How many at most.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
@@ -965,8 +955,6 @@ class InstancesOperations(Resource):
             query={
                 "block_id": block_id,
                 "iteration": iteration,
-                "iteration_from": iteration_from,
-                "iteration_to": iteration_to,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
@@ -1027,8 +1015,6 @@ class InstancesOperations(Resource):
         *,
         block_id: str | None = None,
         iteration: str | None = None,
-        iteration_from: int | None = None,
-        iteration_to: int | None = None,
         cursor: str | None = None,
         max_bytes: int | None = None,
         offset: int | None = None,
@@ -1042,8 +1028,6 @@ class InstancesOperations(Resource):
 
         Args:
             iteration: The counters of the loops around the block, as in 2.0.
-            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
-            iteration_to: Inclusive; without it the one in iteration_from.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
                 of an offset.
             max_bytes: The answer ends before it is longer, with at least one row, and says
@@ -1059,8 +1043,6 @@ class InstancesOperations(Resource):
             query={
                 "block_id": block_id,
                 "iteration": iteration,
-                "iteration_from": iteration_from,
-                "iteration_to": iteration_to,
                 "cursor": cursor,
                 "max_bytes": max_bytes,
                 "offset": offset,
@@ -1079,7 +1061,7 @@ class InstancesOperations(Resource):
         iteration_from: int | None = None,
         iteration_to: int | None = None,
         state: Sequence[models.StepAttemptState] | None = None,
-        order: models.Literal["oldest", "newest"] | None = None,
+        order: Literal["oldest", "newest"] | None = None,
         include_payloads: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -1091,7 +1073,8 @@ class InstancesOperations(Resource):
 
         Args:
             iteration: The counters of the loops around the block, as in 2.0.
-            iteration_from: Of the outermost loop, counted from 0; at most 1000 at once.
+            iteration_from: With block_id: of its outermost loop, counted from 0; at most 1000
+                at once.
             iteration_to: Inclusive; without it the one in iteration_from.
             state: Separated by commas; none stands for all.
             order: Which of them come first. Default: "oldest".
@@ -2274,7 +2257,7 @@ class CronOperations(Resource):
         self,
         *,
         tenant_id: str | None = None,
-        order: models.Literal["created", "next_fire"] | None = None,
+        order: Literal["created", "next_fire"] | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -4180,11 +4163,45 @@ class QueuesOperations(Resource):
         )
 
 
+class ActivityOperations(Resource):
+    """The operations `activity.*`."""
+
+    def get(
+        self,
+        *,
+        tenant_id: str | None = None,
+        since: datetime | str | None = None,
+        step: int | None = None,
+    ) -> models.Activity:
+        """Instances created and ended over time.
+
+        For the root key and for keys with the capability operator or auditor. Unknown
+        parameters are refused.
+
+        Args:
+            tenant_id: The header x-tenant-id wins.
+            since: Default: an hour ago. At most seven days ago.
+            step: In seconds. Default: 60.
+        """
+        return self._call(
+            "GET",
+            "/activity",
+            models.Activity,
+            query={
+                "tenant_id": tenant_id,
+                "since": since,
+                "step": step,
+            },
+            repeatable=True,
+        )
+
+
 class Operations(Resource):
     """All operations: `client.<resource>.<operation>(...)`."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
+        self.activity = ActivityOperations(caller)
         self.api_keys = ApiKeysOperations(caller)
         self.approvals = ApprovalsOperations(caller)
         self.bulk_jobs = BulkJobsOperations(caller)

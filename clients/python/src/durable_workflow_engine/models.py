@@ -401,13 +401,6 @@ RegisterRuntimeCapabilitiesTrust = Annotated[
     ],
     Open,
 ]
-ReleasePointVariant = Annotated[
-    Literal[
-        "baseline",
-        "candidate",
-    ],
-    Open,
-]
 ReleaseState = Annotated[
     Literal[
         "draft",
@@ -594,6 +587,29 @@ class AcceptHandoff(Model):
     destination_instance_id: str
     import_receipt: ImportReceipt | None = None
     """Of an instance on another server: what its import answered."""
+
+
+class Activity(Model):
+    """Instances created and ended in each interval."""
+
+    since: datetime
+    step_secs: int
+    intervals: list[ActivityInterval]
+    """Oldest first, also those in which nothing happened."""
+    complete: bool
+    """False: so much was noted that the oldest intervals lack some of it."""
+
+
+class ActivityInterval(Model):
+    at: datetime
+    """When it begins."""
+    created: int
+    completed: int
+    failed: int
+    cancelled: int
+    duration_p50_ms: float | None
+    """From creation to completion or failure, within a tenth; null when none of these ended."""
+    duration_p95_ms: float | None
 
 
 class AnswerApproval(Model):
@@ -1659,7 +1675,8 @@ class FailureGroup(Model):
     version: int
     block_id: str | None
     handler: str | None
-    code: FailureCode
+    code: str
+    """As in the failure of an instance."""
     reason: str
     """The message, with # for numbers and ids, and "…" for what is quoted."""
     count: int
@@ -2640,7 +2657,8 @@ class ReleaseDecision(Model):
 class ReleasePoint(Model):
     at: datetime
     """When the interval begins in which the instances were created."""
-    variant: ReleasePointVariant
+    variant: str
+    """baseline or candidate."""
     ended: int
     failed: int
     error_rate: float

@@ -1,7 +1,162 @@
-/** The page of instances. */
+/** The instances that match what is asked for, newest first, and what can be done with many of them at once. */
 
-import { Page } from '../../components/page.tsx';
+import type { TaskInstance } from 'durable-workflow-engine-client';
+import { ListTree } from 'lucide-react';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { StateBadge } from '../../components/badge.tsx';
+import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/bulk-dialog.tsx';
+import { Button, ButtonRow, LinkButton } from '../../components/button.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { SequenceName } from '../../components/sequence-name.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { countOf } from '../../lib/format.ts';
+import { FilterBar } from './filter-bar.tsx';
+import { bulkFilterOf, listQueryOf } from './filters.ts';
+import styles from './instances.module.css';
+
+interface Bulk {
+  readonly action: BulkAction;
+  readonly filter: BulkFilter;
+}
+
+const ACTIONS: readonly (readonly [action: BulkAction, label: string])[] = [
+  ['retry', 'Retry'],
+  ['pause', 'Pause'],
+  ['resume', 'Resume'],
+  ['cancel', 'Cancel'],
+];
+
+const COLUMNS: readonly Column<TaskInstance>[] = [
+  {
+    name: 'Instance',
+    cell: ({ id, metadata }) => (
+      <>
+        <Link href={`/instances/${id}`}>
+          <ShortId id={id} />
+        </Link>
+        <span className={styles.metadata}>{summaryOf(metadata)}</span>
+      </>
+    ),
+  },
+  { name: 'Sequence', cell: ({ sequence_id }) => <SequenceName id={sequence_id} /> },
+  {
+    name: 'State',
+    cell: ({ state, failure }) => (
+      <>
+        <StateBadge state={state} />
+        {failure && (
+          <span className={styles.failure} title={failure.message}>
+            {failure.block_id && <code>{failure.block_id}</code>} {failure.message}
+          </span>
+        )}
+      </>
+    ),
+  },
+  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
+];
+
+/** What tells one instance from another, in a line. */
+function summaryOf(metadata: TaskInstance['metadata']): string {
+  return Object.entries(metadata)
+    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
+}
 
 export default function Instances() {
-  return <Page title="Instances">{null}</Page>;
+  const { client, allowed } = useEngine();
+  const [filters] = useFilters();
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [bulk, setBulk] = useState<Bulk>();
+  const { cursor: _, ...asked } = filters;
+  const list = useList<TaskInstance>(
+    ['instances.list', asked],
+    (page, options) =>
+      client.instances.list({ ...listQueryOf(filters, Date.now()), ...page }, options),
+    { live: true },
+  );
+  const isFiltered = Object.keys(asked).length > 0;
+  const act = (action: BulkAction) =>
+    setBulk({
+      action,
+      filter: selected.size > 0 ? { ids: [...selected] } : bulkFilterOf(filters, Date.now()),
+    });
+  return (
+    <Page
+      title="Instances"
+      actions={
+        allowed.start && (
+          <LinkButton href="/sequences" kind="primary">
+            Start one
+          </LinkButton>
+        )
+      }
+    >
+      <FilterBar />
+      <Panel
+        title="Instances, newest first"
+        isFlush
+        actions={
+          allowed.operate && (
+            <ButtonRow>
+              <span className="dim small">
+                {selected.size > 0
+                  ? `${countOf(selected.size, 'instance')} selected`
+                  : isFiltered
+                    ? 'All that match'
+                    : 'All'}
+              </span>
+              {ACTIONS.map(([action, label]) => (
+                <Button key={action} onClick={() => act(action)}>
+                  {label}
+                </Button>
+              ))}
+            </ButtonRow>
+          )
+        }
+      >
+        <ListTable
+          list={list}
+          label="Instances"
+          columns={COLUMNS}
+          idOf={({ id }) => id}
+          selection={allowed.operate ? { ids: selected, change: setSelected } : undefined}
+          empty={<NoInstances isFiltered={isFiltered} />}
+        />
+      </Panel>
+      {bulk && (
+        <BulkDialog
+          {...bulk}
+          onClose={() => setBulk(undefined)}
+          onDone={() => setSelected(new Set())}
+        />
+      )}
+    </Page>
+  );
+}
+
+function NoInstances({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty title="Nothing matches" icon={<ListTree size={26} aria-hidden />}>
+        <p>
+          All filters must match. <Link href="/instances">Show all instances</Link>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No instances yet" icon={<ListTree size={26} aria-hidden />}>
+      <p>
+        An instance is a run of a sequence. <Link href="/sequences">Choose one to start</Link>
+      </p>
+    </Empty>
+  );
 }

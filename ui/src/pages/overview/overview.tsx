@@ -1,7 +1,107 @@
-/** The page of overview. */
+/** What is wrong now, what waits and for whom, and how much goes through: the first page at night. */
 
-import { Page } from '../../components/page.tsx';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { ApprovalCard } from '../approvals/approval-card.tsx';
+import { FailureTable, useFailureGroups } from '../failures/failures.tsx';
+import { QueueTable, useQueues } from '../workers/queues.tsx';
+import { ActivityPanels } from './activity.tsx';
+import { Canaries } from './canaries.tsx';
+import { NextSchedules } from './next-schedules.tsx';
+import styles from './overview.module.css';
+import { Summary } from './summary.tsx';
+
+const FAILURES_SHOWN = 5;
+const QUEUES_SHOWN = 6;
+const APPROVALS_SHOWN = 3;
 
 export default function Overview() {
-  return <Page title="Overview">{null}</Page>;
+  return (
+    <Page title="Overview">
+      <Summary />
+      <FailingNow />
+      <div className={styles.pair}>
+        <ActivityPanels />
+      </div>
+      <div className={styles.pair}>
+        <WaitingForWorkers />
+        <OpenApprovals />
+        <Canaries />
+        <NextSchedules />
+      </div>
+    </Page>
+  );
+}
+
+function FailingNow() {
+  const failures = useFailureGroups();
+  return (
+    <Panel title="Failing now" isFlush actions={<Link href="/failures">All failures</Link>}>
+      <Loaded query={failures} height={230}>
+        {({ groups }) => <FailureTable rows={groups.slice(0, FAILURES_SHOWN)} />}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** Those that nobody serves first, then by how much waits. */
+function WaitingForWorkers() {
+  const queues = useQueues();
+  return (
+    <Panel title="Waiting for workers" isFlush actions={<Link href="/workers">All queues</Link>}>
+      <Loaded query={queues} height={230}>
+        {({ queues: rows }) => (
+          <QueueTable
+            rows={rows
+              .toSorted(
+                (a, b) =>
+                  Number(isStarving(b)) - Number(isStarving(a)) ||
+                  b.waiting - a.waiting ||
+                  b.claimed - a.claimed,
+              )
+              .slice(0, QUEUES_SHOWN)}
+          />
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+const isStarving = ({ workers, waiting }: { workers: number; waiting: number }) =>
+  workers === 0 && waiting > 0;
+
+function OpenApprovals() {
+  const { client } = useEngine();
+  const approvals = useQuery({
+    queryKey: ['approvals.list', 'overview'],
+    queryFn: async ({ signal }) => client.approvals.list({ limit: APPROVALS_SHOWN }, { signal }),
+    meta: { live: 'all' },
+  });
+  return (
+    <Panel
+      title="Approvals, longest wait first"
+      isFlush
+      actions={<Link href="/approvals">All approvals</Link>}
+    >
+      <Loaded query={approvals} height={230}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title="Nobody is asked anything" />
+          ) : (
+            <ul className={styles.approvals}>
+              {items.map((approval) => (
+                <li key={approval.id}>
+                  <ApprovalCard approval={approval} />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
 }

@@ -13,6 +13,7 @@ import { Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import {
   FieldRow,
+  FilterField,
   Form,
   jsonOf,
   Select,
@@ -68,9 +69,8 @@ export function Events() {
   return (
     <>
       <FieldRow>
-        <TextField
+        <FilterField
           label="Name"
-          placeholder="All"
           value={event_name ?? ''}
           onChange={(name) => change({ event_name: name })}
         />

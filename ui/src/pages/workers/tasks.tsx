@@ -11,7 +11,7 @@ import { Button } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { FieldRow, Select, TextField } from '../../components/field.tsx';
+import { FieldRow, FilterField, Select } from '../../components/field.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -89,21 +89,18 @@ export function Tasks() {
   return (
     <>
       <FieldRow>
-        <TextField
+        <FilterField
           label="Handler"
-          placeholder="All"
           value={handler ?? ''}
           onChange={(value) => change({ handler: value })}
         />
-        <TextField
+        <FilterField
           label="Queue"
-          placeholder="All"
           value={queue ?? ''}
           onChange={(value) => change({ queue: value })}
         />
-        <TextField
+        <FilterField
           label="Worker"
-          placeholder="All"
           value={worker ?? ''}
           onChange={(value) => change({ worker: value })}
         />

@@ -1,0 +1,125 @@
+/**
+ * What is created and ended on one shard, counted by tenant and minute when it is committed, and written a
+ * few times a minute: no change waits for it, and none costs a row. A shard that dies loses what it has not
+ * written yet (docs/decisions/0140).
+ */
+
+import type { TimerHandle } from '../../src/core/clock.js';
+import { addTo, type Buckets, bucketOf } from '../../src/core/durations.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import type { Room } from '../runtime/room.js';
+import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Turn } from '../runtime/turn.js';
+
+export type ActivityDeps = SingletonDeps & Pick<Room, 'shard' | 'clock' | 'now' | 'schedule'>;
+
+export type Change = 'created' | 'completed' | 'failed' | 'cancelled';
+
+interface Minute extends Record<Change, number> {
+  /** Of the first change. */
+  readonly at: UnixMs;
+  readonly durations: Buckets;
+  isWritten: boolean;
+}
+
+const MINUTE_MS = 60_000;
+/** How far lines are behind at most; the end of a minute is written at once. */
+const WRITE_MS = 20_000;
+/** Tenants counted at a time, of about a kilobyte each; the changes of more are not counted. */
+const TENANTS_MAX = 10_000;
+/** Small enough that no flush of the writer waits for them. */
+const ROWS_PER_UNIT = 500;
+export const ACTIVITY_KEPT_MS = 7 * 24 * 60 * MINUTE_MS;
+
+export class Activity {
+  readonly #deps: ActivityDeps;
+  readonly #self: Singleton;
+  readonly #minutes = new Map<string, Minute>();
+  #timer: TimerHandle;
+  #isStopped = false;
+
+  constructor(deps: ActivityDeps) {
+    this.#deps = deps;
+    this.#self = new Singleton('activity', deps);
+  }
+
+  /** @param durationMs of what has ended by itself: from creation on */
+  count(tenant: string, change: Change, durationMs?: number): void {
+    const minute = this.#minutes.get(tenant) ?? this.#begin(tenant);
+    if (minute === undefined) return;
+    minute[change] += 1;
+    minute.isWritten = false;
+    if (durationMs !== undefined) addTo(minute.durations, bucketOf(durationMs), 1);
+  }
+
+  /** Writes all that was counted. */
+  drain(): void {
+    this.#write();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#deps.clock.clearTimeout(this.#timer);
+  }
+
+  #begin(tenant: string): Minute | undefined {
+    if (this.#minutes.size >= TENANTS_MAX) return undefined;
+    const at = this.#deps.now();
+    if (this.#minutes.size === 0) this.#writeLater(at);
+    const counts = { created: 0, completed: 0, failed: 0, cancelled: 0 };
+    const minute = { at, ...counts, durations: new Map(), isWritten: false };
+    this.#minutes.set(tenant, minute);
+    return minute;
+  }
+
+  /** Soon, and exactly when the minute is over: what comes then belongs to the next one. */
+  #writeLater(now: UnixMs): void {
+    if (this.#isStopped) return;
+    const { clock, schedule } = this.#deps;
+    const delay = Math.min(WRITE_MS, MINUTE_MS - (now % MINUTE_MS));
+    this.#timer = clock.setTimeout(() => schedule(() => this.#tick()), delay);
+  }
+
+  #tick(): void {
+    const now = this.#deps.now();
+    this.#write();
+    const minuteBegan = now - (now % MINUTE_MS);
+    for (const [tenant, { at }] of this.#minutes) {
+      if (at < minuteBegan) this.#minutes.delete(tenant);
+    }
+    if (this.#minutes.size > 0) this.#writeLater(now);
+    else if (this.#deps.shard === 0) this.#prune(now);
+  }
+
+  #write(): void {
+    const { shard } = this.#deps;
+    let turn = new Turn();
+    let rows = 0;
+    for (const [tenant_id, minute] of this.#minutes) {
+      if (minute.isWritten) continue;
+      const { at, durations, isWritten: _, ...counts } = minute;
+      const place = { tenant_id, at: isoTime(at), shard };
+      const row = { ...place, ...counts, durations: [...durations] };
+      turn.put('activity.set', JSON.stringify([tenant_id, at]), row);
+      minute.isWritten = true;
+      rows += 1;
+      if (rows % ROWS_PER_UNIT > 0) continue;
+      this.#commit(turn);
+      turn = new Turn();
+    }
+    if (rows % ROWS_PER_UNIT > 0) this.#commit(turn);
+  }
+
+  #prune(now: UnixMs): void {
+    const turn = new Turn();
+    turn.put('activity.prune', 'activity', { before: isoTime(now - ACTIVITY_KEPT_MS) });
+    this.#commit(turn);
+  }
+
+  #commit(turn: Turn): void {
+    this.#self.commit(turn, (_error, ack) => {
+      if (ack.outcome !== 'refused') return;
+      this.#deps.log.warn({ sqlState: ack.sqlState }, 'activity rows refused');
+    });
+  }
+}

@@ -1,0 +1,42 @@
+/** The sequences that there are, by id: lists name theirs by ids only. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { SequenceDefinition } from 'durable-workflow-engine-client';
+import { useEngine } from './engine.tsx';
+
+export type SequenceSummary = Pick<
+  SequenceDefinition,
+  'id' | 'namespace' | 'name' | 'version' | 'deprecated'
+>;
+
+/** More than anybody chooses from; others are asked for one by one. */
+const READ_MAX = 500;
+const STALE_MS = 30_000;
+
+/** Undefined until they are there. */
+export function useSequences(): readonly SequenceSummary[] | undefined {
+  const { client } = useEngine();
+  const { data } = useQuery({
+    queryKey: ['sequences.list', 'all'],
+    queryFn: async ({ signal }) => client.sequences.list({ limit: READ_MAX }, { signal }),
+    staleTime: STALE_MS,
+    select: ({ items }) => items as readonly SequenceSummary[],
+  });
+  return data;
+}
+
+/** Undefined until it is known, or for one that is gone. */
+export function useSequence(id: string): SequenceSummary | undefined {
+  const { client } = useEngine();
+  const all = useSequences();
+  const known = all?.find((sequence) => sequence.id === id);
+  const { data } = useQuery({
+    queryKey: ['sequences.get', id],
+    queryFn: ({ signal }) => client.sequences.get(id, { signal }),
+    enabled: all !== undefined && known === undefined,
+    // A definition never changes.
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  return known ?? data;
+}

@@ -1,0 +1,44 @@
+/** The schedules that fire next. */
+
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Panel } from '../../components/page.tsx';
+import { Time } from '../../components/time.tsx';
+import { startedBy } from '../schedules/schedules.tsx';
+import styles from './overview.module.css';
+
+const SHOWN = 5;
+
+export function NextSchedules() {
+  const { client } = useEngine();
+  const schedules = useQuery({
+    queryKey: ['cron.list', 'next'],
+    queryFn: async ({ signal }) =>
+      client.cron.list({ order: 'next_fire', limit: SHOWN }, { signal }),
+    select: ({ items }) => items.filter(({ enabled, next_fire_at }) => enabled && next_fire_at),
+    meta: { live: 'all' },
+  });
+  return (
+    <Panel title="Next schedules" isFlush actions={<Link href="/schedules">All schedules</Link>}>
+      <Loaded query={schedules} height={160}>
+        {(next) =>
+          next.length === 0 ? (
+            <Empty title="No schedule will fire" />
+          ) : (
+            <ul className={styles.list}>
+              {next.map((schedule) => (
+                <li key={schedule.id}>
+                  <Link href={`/schedules/${schedule.id}`}>{startedBy(schedule)}</Link>
+                  <Time at={schedule.next_fire_at} />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
