@@ -19,23 +19,29 @@ const ICONS: Partial<Record<ActionName, typeof Play>> = {
 export function ActionBar({ run }: { readonly run: Run }) {
   const { allowed } = useEngine();
   const act = useInstantAction(run);
-  const { buttons, menu } = choicesOf(run.instance.state, allowed);
+  const { state, failure } = run.instance;
+  const { buttons, menu } = choicesOf(state, allowed);
+  // They stand beside the sentences that say why.
+  const isBelow = (name: ActionName) =>
+    (name === 'retry' && failure !== null) || (name === 'resume' && run.explanation !== undefined);
   return (
     <>
-      {buttons.map((name) => {
-        const Icon = ICONS[name] ?? Play;
-        return (
-          <Button
-            key={name}
-            kind={name === 'pause' ? 'plain' : 'primary'}
-            icon={<Icon size={15} aria-hidden />}
-            isBusy={act.isBusy}
-            onClick={() => act.run(name)}
-          >
-            {ACTION_LABELS[name]}
-          </Button>
-        );
-      })}
+      {buttons
+        .filter((name) => !isBelow(name))
+        .map((name) => {
+          const Icon = ICONS[name] ?? Play;
+          return (
+            <Button
+              key={name}
+              kind={name === 'pause' ? 'plain' : 'primary'}
+              icon={<Icon size={15} aria-hidden />}
+              isBusy={act.isBusy}
+              onClick={() => act.run(name)}
+            >
+              {ACTION_LABELS[name]}
+            </Button>
+          );
+        })}
       <Menu
         label="Actions"
         items={menu.map((name) => ({

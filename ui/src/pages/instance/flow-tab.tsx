@@ -1,7 +1,6 @@
 /** The sequence with the states of its blocks, and beside it everything about the one that is selected. */
 
 import { Place } from '../../components/later.tsx';
-import { Panel } from '../../components/page.tsx';
 import { FlowGraph } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { BlockPanel } from './block-panel.tsx';
@@ -27,16 +26,14 @@ export function FlowTab({ run }: { readonly run: Run }) {
     change({ block: path ?? NOTHING, pass: undefined, ended: undefined, tries: undefined });
   return (
     <div className={block ? `${styles.flow} ${styles.split}` : styles.flow}>
-      <Panel title="Flow" isFlush>
-        <FlowGraph
-          definition={drawn.definition}
-          run={drawn.facts}
-          label={labelOf(run)}
-          selected={selected}
-          onSelect={select}
-          isLive={run.isOpen}
-        />
-      </Panel>
+      <FlowGraph
+        definition={drawn.definition}
+        run={drawn.facts}
+        label={labelOf(run)}
+        selected={selected}
+        onSelect={select}
+        isLive={run.isOpen}
+      />
       {block && (
         <BlockPanel
           key={block.path}

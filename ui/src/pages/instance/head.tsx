@@ -2,7 +2,7 @@
 
 import { Link } from 'wouter';
 import { CopyButton, ShortId } from '../../components/copy.tsx';
-import { type Fact, Facts, Panel } from '../../components/page.tsx';
+import { type Fact, Facts } from '../../components/page.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { formatDuration, wordsOf } from '../../lib/format.ts';
 import styles from './instance.module.css';
@@ -32,7 +32,7 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
   const ended = isOpen ? undefined : (explanation?.since ?? instance.updated_at);
   const from = started_at ?? instance.created_at;
   return (
-    <Panel title="About it">
+    <section className={styles.facts} aria-label="About the instance">
       <Facts
         facts={[
           ['Created', <Time key="" at={instance.created_at} />],
@@ -67,7 +67,7 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
           ],
         ]}
       />
-    </Panel>
+    </section>
   );
 }
 

@@ -81,10 +81,8 @@ function Instance({ id }: { readonly id: string }) {
       about={<AboutLine run={run} />}
       actions={<ActionBar run={run} />}
     >
-      <div className={styles.top}>
-        <Now run={run} />
-        <InstanceFacts run={run} />
-      </div>
+      <Now run={run} />
+      <InstanceFacts run={run} />
       <Tabs
         label="Parts of the instance"
         tabs={TABS.map((one) => ({ href: addressOf(one.name), label: one.label }))}

@@ -161,12 +161,15 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
   }
 }
 
+/** Of the others the handler says no more than the sentence. */
+const WITH_HANDLER: ReadonlySet<WaitKind> = new Set(['task', 'worker', 'handler', 'retry']);
+
 function factsOf(wait: Wait): readonly (ReactNode | false)[] {
   const { workers, attempt, max_attempts, heartbeat_at, limit, ahead } = wait;
   const tries = triesText((attempt ?? 0) + 1, max_attempts ?? undefined);
   return [
     workers !== undefined && <WhoServes workers={workers} />,
-    wait.handler !== undefined && wait.kind !== 'approval' && (
+    wait.handler !== undefined && WITH_HANDLER.has(wait.kind) && (
       <span>
         handler <code>{wait.handler}</code>
       </span>
