@@ -16,8 +16,6 @@ import { isOpen } from './choices.ts';
 
 /** Not every step is a change of state: what is open is read again after this time, too. */
 const OPEN_MS = 5_000;
-/** A definition has some thousand blocks at most. */
-const NODES = 1_000;
 /** Tries of one page of the timeline. */
 const TRIES = 500;
 
@@ -82,13 +80,7 @@ export function useTree({ instance }: Run) {
   const { id } = instance;
   return useQuery({
     queryKey: ['instances.tree', id],
-    queryFn: async ({ signal }) => {
-      const nodes = [];
-      for await (const node of client.instances.tree(id, { limit: NODES }, { signal })) {
-        nodes.push(node);
-      }
-      return nodes;
-    },
+    queryFn: ({ signal }) => client.instances.tree(id, {}, { signal }),
     meta: { live: id },
     refetchInterval: paceOf(instance),
   });
