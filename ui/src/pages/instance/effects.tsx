@@ -62,15 +62,14 @@ export function Effects({ run }: { readonly run: Run }) {
   const resolve: Column<EffectReceipt> = {
     name: 'Action',
     cell: (receipt) =>
-      (receipt.state === 'unknown' || receipt.state === 'dispatched') && (
-        <Button onClick={() => setResolved(receipt)}>Resolve…</Button>
-      ),
+      isInDoubt(receipt) && <Button onClick={() => setResolved(receipt)}>Resolve…</Button>,
   };
+  const canResolve = allowed.operate && data.some(isInDoubt);
   return (
     <Panel title="What it did outside" isFlush>
       <Table
         label="Receipts of effects"
-        columns={allowed.operate ? [...columns, resolve] : columns}
+        columns={canResolve ? [...columns, resolve] : columns}
         rows={data.slice(-shown).reverse()}
         idOf={(receipt) => receipt.id}
       />
@@ -82,6 +81,11 @@ export function Effects({ run }: { readonly run: Run }) {
       {resolved && <ResolveDialog receipt={resolved} onClose={() => setResolved(undefined)} />}
     </Panel>
   );
+}
+
+/** What is under way may still come to an end by itself. */
+function isInDoubt({ state }: EffectReceipt): boolean {
+  return state === 'unknown' || state === 'dispatched';
 }
 
 const OUTCOMES = [

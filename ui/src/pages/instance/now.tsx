@@ -41,7 +41,7 @@ export function Now({ run }: { readonly run: Run }) {
   const waits = run.isOpen ? explanation.waiting_for : [];
   const more = explanation.waiting_count - WAITS_SHOWN;
   return (
-    <Panel title="Now" isFlush={waits.length > 0}>
+    <Panel title={run.isOpen ? 'Now' : 'Outcome'} isFlush={waits.length > 0}>
       {waits.length === 0 ? (
         <State run={run} />
       ) : (

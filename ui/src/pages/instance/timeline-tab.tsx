@@ -1,7 +1,6 @@
 /** One bar for each try over time. Very long runs begin with their latest tries. */
 
 import { Place } from '../../components/later.tsx';
-import { Panel } from '../../components/page.tsx';
 import { Timeline } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { BlockPanel } from './block-panel.tsx';
@@ -17,18 +16,16 @@ export function TimelineTab({ run }: { readonly run: Run }) {
   const { sequence } = run;
   return (
     <div className={styles.stack}>
-      <Panel title="Timeline" isFlush>
-        <Timeline
-          definition={definition}
-          run={facts}
-          label={`Timeline of ${sequence?.name}, version ${sequence?.version}`}
-          isLive={run.isOpen}
-          selected={block?.path ?? null}
-          onSelect={(path) => change({ block: path, pass: undefined, tries: undefined })}
-          hasMore={tries.hasNextPage}
-          onMore={() => void tries.fetchNextPage()}
-        />
-      </Panel>
+      <Timeline
+        definition={definition}
+        run={facts}
+        label={`Timeline of ${sequence?.name}, version ${sequence?.version}`}
+        isLive={run.isOpen}
+        selected={block?.path ?? null}
+        onSelect={(path) => change({ block: path, pass: undefined, tries: undefined })}
+        hasMore={tries.hasNextPage}
+        onMore={() => void tries.fetchNextPage()}
+      />
       {block && (
         <BlockPanel
           key={block.path}
