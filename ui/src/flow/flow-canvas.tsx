@@ -313,12 +313,12 @@ function Card({ node }: { readonly node: DrawnNode }) {
       data-closed={isGroup || undefined}
       aria-pressed={selected === path}
       aria-expanded={isGroup ? false : undefined}
-      aria-label={labelOf(block, face)}
       onClick={() => {
         onSelect(path);
         if (isGroup) onToggle(path);
       }}
     >
+      <span className="hidden-text">{labelOf(block, face)}</span>
       <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
         <LookIcon look={block.look} />
       </span>
@@ -369,9 +369,9 @@ function OpenGroup({ node }: { readonly node: DrawnNode }) {
           data-path={path}
           aria-pressed={selected === path}
           aria-expanded
-          aria-label={labelOf(block, face)}
           onClick={() => onSelect(path)}
         >
+          <span className="hidden-text">{labelOf(block, face)}</span>
           <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
             <LookIcon look={block.look} />
           </span>
