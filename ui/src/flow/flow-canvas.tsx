@@ -333,10 +333,11 @@ function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
   const face = useView().faceOf(path);
   const inside = block.size > 0 && !isOpen ? countOf(block.size, 'block') : '';
   return (
-    <span className={styles.words} aria-hidden>
+    <span className={styles.words} title={labelOf(block, face)} aria-hidden>
       <span className={face?.isStruck ? styles.struck : styles.id}>
         {block.id}
         {block.isInjected && <span className={styles.tag}>injected</span>}
+        {face !== undefined && <span className={styles.aside}>{block.detail}</span>}
       </span>
       {face === undefined ? (
         <span className={styles.detail}>{[inside, block.detail].filter(Boolean).join(' · ')}</span>
