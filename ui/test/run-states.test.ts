@@ -22,7 +22,7 @@ const SHOWN: readonly (readonly [path: string, DrawnState, text: string])[] = [
   ['charge', 'completed', 'charge, step, completed, try 3 of 3, 9 s'],
   ['ask_provider', 'completed', 'ask_provider, HTTP request, completed, 240 ms'],
   ['approve', 'waiting', 'approve, approval, waiting, waits for an answer, 50 s'],
-  ['cool_down', 'waiting', 'cool_down, sleep, waiting, sleeps, 50 s'],
+  ['cool_down', 'waiting', 'cool_down, sleep, waiting, sleeps, 50 s, 10 s left'],
   [
     'await_payment',
     'waiting',
