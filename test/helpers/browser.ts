@@ -222,7 +222,7 @@ export function useBrowser(): Browsers {
 async function withPage(error: unknown, page: Page): Promise<unknown> {
   if (!(error instanceof Error) || page.isClosed()) return error;
   const seen = await page
-    .locator('body')
+    .locator('main')
     .ariaSnapshot({ timeout: 1_000 })
     .catch(() => 'nothing');
   const there = `at ${page.url()} there was:\n${seen.slice(0, SEEN_LENGTH_MAX)}`;
