@@ -2,20 +2,22 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe } from 'node:test';
+import { describe } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { bundleUi, ROOT, uiTests } from '../helpers/ui-bundle.js';
 
 // Below the packages, which the bundles import.
 const folder = mkdtempSync(path.join(ROOT, 'dist/ui-tests-'));
-after(() => rmSync(folder, { recursive: true }));
-
-await bundleUi(
-  uiTests().map((name) => `test/${name}`),
-  folder,
-  { platform: 'node', packages: 'external', loader: { '.css': 'local-css' } },
-);
-for (const name of uiTests()) {
-  const file = path.join(folder, name.replace(/\.ts$/, '.js'));
-  await describe(name.replace(/\.test\.ts$/, ''), () => import(pathToFileURL(file).href));
+try {
+  await bundleUi(
+    uiTests().map((name) => `test/${name}`),
+    folder,
+    { platform: 'node', packages: 'external', loader: { '.css': 'local-css' } },
+  );
+  for (const name of uiTests()) {
+    const file = path.join(folder, name.replace(/\.ts$/, '.js'));
+    await describe(name.replace(/\.test\.ts$/, ''), () => import(pathToFileURL(file).href));
+  }
+} finally {
+  rmSync(folder, { recursive: true });
 }

@@ -154,7 +154,7 @@ function noteOf(
     return `${formatCount(pass + 1)} / ${formatCount(passesMax(block))}`;
   }
   if (failure !== undefined) return failure.message;
-  const [first] = waits;
+  const first = waits.find(({ kind }) => !AT_WORK.has(kind)) ?? waits[0];
   if (first === undefined || first.kind === 'retry') return '';
   const words = first.kind === 'event' && first.name !== undefined ? `waits for ${first.name}` : '';
   const others = waits.length === 1 ? '' : `, ${formatCount(waits.length - 1)} more`;
@@ -190,6 +190,7 @@ function isLater(a: StepAttempt, b: StepAttempt): boolean {
 
 /** Counters of loops, the outermost first: '2.10' is behind '2.9'. */
 export function inPassOrder(a: string, b: string): number {
+  if (!a.includes('.') && !b.includes('.')) return Number(a) - Number(b);
   const [one, other] = [a.split('.'), b.split('.')];
   for (const [i, counter] of one.entries()) {
     const difference = Number(counter) - Number(other[i] ?? 0);
