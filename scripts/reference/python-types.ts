@@ -132,7 +132,8 @@ export class PythonTypes {
     const prefix = way === 'given' ? 'models.' : '';
     if (name !== undefined) return `${prefix}${name}${way === 'given' ? ' | JsonObject' : ''}`;
     if (Array.isArray(shape.enum)) {
-      return prefix + (this.#words.get(wordsOf(shape)) ?? `Literal[${wordsOf(shape)}]`);
+      const words = this.#words.get(wordsOf(shape));
+      return words === undefined ? `Literal[${wordsOf(shape)}]` : `${prefix}${words}`;
     }
     if (shape.const !== undefined) return `Literal[${literal(shape.const)}]`;
     switch (shape.type) {

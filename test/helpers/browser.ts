@@ -23,7 +23,7 @@ import {
 } from 'playwright-core';
 
 /** Rendering takes seconds on a busy machine; a page that does not come fails the test all the same. */
-export const PAGE_PATIENCE_MS = 120_000;
+export const PAGE_PATIENCE_MS = 60_000;
 
 const USUAL_PLACES = [
   '/usr/bin/chromium',
@@ -225,8 +225,8 @@ async function withPage(error: unknown, page: Page): Promise<unknown> {
     .locator('body')
     .ariaSnapshot({ timeout: 1_000 })
     .catch(() => 'nothing');
-  error.message += `\n\nat ${page.url()} there was:\n${seen.slice(0, SEEN_LENGTH_MAX)}`;
-  return error;
+  const there = `at ${page.url()} there was:\n${seen.slice(0, SEEN_LENGTH_MAX)}`;
+  return new Error(`${error.message}\n\n${there}`, { cause: error });
 }
 
 const SEEN_LENGTH_MAX = 6_000;

@@ -61,9 +61,10 @@ function newestList(columns: string) {
 }
 
 /** `SequenceListed` records by tenant, namespace, name and descending version. */
-export function sequenceList(query: {
-  readonly [M in keyof SequenceListQuery]?: SequenceListQuery[M] | undefined;
-}): PageRequest<SequenceListedRow> {
+export function sequenceList(
+  query: Parameters<typeof EVERY_VERSION.whole>[0] &
+    Partial<Pick<SequenceListQuery, 'newest_only' | 'include_definition'>>,
+): PageRequest<SequenceListedRow> {
   const lists = query.newest_only ? NEWEST_VERSION : EVERY_VERSION;
   return (query.include_definition === false ? lists.brief : lists.whole)(query);
 }

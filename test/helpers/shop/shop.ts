@@ -91,7 +91,7 @@ export interface Shop {
   stop(): Promise<void>;
 }
 
-/** @throws Error when something does not come to be as it should within a minute */
+/** @throws Error when something does not come to be as it should */
 export async function openShop({ url, apiKey }: ShopOptions): Promise<Shop> {
   const clientOf = (tenant: string) =>
     new Client({ url, apiKey: apiKey ?? undefined, tenant, namespace: SHOP });

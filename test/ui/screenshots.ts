@@ -1,0 +1,94 @@
+/**
+ * `npm run screenshots [-- name …]`: pictures of every page of the dashboard, light and dark, in `docs/images/dashboard`.
+ * They show the shop of the tests. Ids and times of day differ from run to run, so that a picture is replaced only
+ * where more of it changed than that.
+ *
+ * WebP, since it takes a third of the bytes of PNG and the pictures come with the package.
+ */
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { launchChromium } from '../helpers/browser.js';
+import { addressOf, open, PAGES, signIn } from '../helpers/dashboard.js';
+import { createTestDatabase, stopSharedServer } from '../helpers/database.js';
+import { startEngine } from '../helpers/engine.js';
+import { openShop, SHOP_ENV } from '../helpers/shop/shop.js';
+
+const FOLDER = fileURLToPath(new URL('../../../docs/images/dashboard/', import.meta.url));
+
+const VIEWPORT = { width: 1280, height: 800 };
+const QUALITY = 82;
+/** Of all pixels: what ids and times of day make up on a page that is full of them. */
+const CHANGED_SHARE_MIN = 0.03;
+
+const names = process.argv.slice(2);
+const pages = PAGES.filter(({ name }) => names.length === 0 || names.includes(name));
+mkdirSync(FOLDER, { recursive: true });
+
+const browser = await launchChromium();
+if (browser === undefined) process.exit(1);
+const database = await createTestDatabase();
+const engine = await startEngine({ databaseUrl: database.connectionString, env: SHOP_ENV });
+const shop = await openShop({ url: engine.url, apiKey: engine.apiKey });
+try {
+  const judge = await browser.newPage();
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const context = await browser.newContext({
+      viewport: VIEWPORT,
+      colorScheme,
+      locale: 'en-GB',
+      timezoneId: 'UTC',
+      reducedMotion: 'reduce',
+    });
+    await signIn(context, { apiKey: engine.apiKey });
+    const page = await context.newPage();
+    for (const wanted of pages) {
+      await open(page, engine.url, addressOf(wanted, shop), wanted.title);
+      const file = path.join(FOLDER, `${wanted.name}-${colorScheme}.webp`);
+      const picture = await pictureOf(page);
+      const share = existsSync(file) ? await changedShare(judge, readFileSync(file), picture) : 1;
+      if (share >= CHANGED_SHARE_MIN) writeFileSync(file, picture);
+      const verdict = share >= CHANGED_SHARE_MIN ? 'written' : 'as it was';
+      process.stdout.write(`${path.basename(file)}: ${picture.length} bytes, ${verdict}\n`);
+    }
+    await context.close();
+  }
+} finally {
+  await browser.close();
+  await shop.stop();
+  await engine.stop();
+  await database.drop();
+  await stopSharedServer();
+}
+
+/** What is in the window, by the debugger, since Playwright has no WebP. */
+async function pictureOf(page: Page): Promise<Buffer> {
+  const session = await page.context().newCDPSession(page);
+  const shot = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
+  await session.detach();
+  return Buffer.from(shot.data, 'base64');
+}
+
+/** Of the pixels, how many differ visibly; 1 of pictures of different sizes. */
+function changedShare(judge: Page, before: Buffer, now: Buffer): Promise<number> {
+  const pictures = [before, now].map((picture) => picture.toString('base64'));
+  return judge.evaluate<number>(`(async () => {
+    const pixels = async (base64) => {
+      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+      const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/webp' }));
+      const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d');
+      canvas.drawImage(bitmap, 0, 0);
+      return canvas.getImageData(0, 0, bitmap.width, bitmap.height).data;
+    };
+    const [before, now] = await Promise.all(${JSON.stringify(pictures)}.map(pixels));
+    if (before.length !== now.length) return 1;
+    let changed = 0;
+    for (let at = 0; at < now.length; at += 4) {
+      const difference = [0, 1, 2].map((part) => Math.abs(before[at + part] - now[at + part]));
+      if (Math.max(...difference) > 32) changed += 1;
+    }
+    return changed / (now.length / 4);
+  })()`);
+}
