@@ -2,7 +2,7 @@
 
 import type { Page } from 'playwright-core';
 import { Client } from '../../client/src/index.js';
-import { launchChromium } from '../../test/helpers/browser.js';
+import { launchChromium } from '../../test/helpers/chromium.js';
 import { expectPage, firstPaintMs, open, settled, signIn } from '../../test/helpers/dashboard.js';
 import { startEngine } from '../../test/helpers/engine.js';
 import { SHOP_ENV, TENANT } from '../../test/helpers/shop/shop.js';

@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { expectNoAxeFindings } from '../helpers/browser.js';
 import { useChromium, watch } from '../helpers/chromium.js';
 import { bundleUi, ROOT } from '../helpers/ui-bundle.js';
 
@@ -100,21 +101,6 @@ async function places(page: Page): Promise<ReadonlyMap<string, string>> {
   return new Map(found);
 }
 
-/** What axe finds, in both themes: colours have to be told from each other in each. */
-async function findingsOf(page: Page): Promise<unknown[]> {
-  await page.evaluate(readFileSync(path.join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8'));
-  const findings: unknown[] = [];
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    findings.push(...(await page.evaluate<unknown[]>(FINDINGS)));
-  }
-  return findings;
-}
-
-/** Run in the page, whose types are not known here. */
-const FINDINGS = `axe.run().then(({ violations }) =>
-  violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(({ html, any }) => [html, any[0]?.message])]))`;
-
 drawn(
   'the graph has a button for each block in sight, with all of it in words',
   'run',
@@ -124,7 +110,7 @@ drawn(
     await page.getByRole('button', { name: 'Show all of it' }).click();
     await block(page, '@on_cancel/tell').waitFor();
     assert.equal((await places(page)).size, 40);
-    assert.deepEqual(await findingsOf(page), []);
+    await expectNoAxeFindings(page);
   },
 );
 
@@ -222,7 +208,7 @@ drawn(
     await page.getByRole('button', { name: 'Close prepare' }).click();
     assert.equal(await block(page, 'prepare/pick').count(), 0);
     assert.ok(await page.evaluate('document.documentElement.scrollWidth <= 380'));
-    assert.deepEqual(await findingsOf(page), []);
+    await expectNoAxeFindings(page);
   },
   380,
 );
@@ -240,7 +226,7 @@ drawn('a bar tells what it is about on hover and to who asks by keys', 'timeline
   await detail.waitFor();
   await page.keyboard.press('Escape');
   await detail.waitFor({ state: 'detached' });
-  assert.deepEqual(await findingsOf(page), []);
+  await expectNoAxeFindings(page);
 });
 
 drawn('the axis is zoomed by buttons and by dragging over it', 'timeline', async (page) => {
@@ -268,7 +254,7 @@ drawn('the tries are a table, too', 'timeline', async (page) => {
   assert.match((await table.textContent()) ?? '', /card network timed out/);
   await page.getByRole('button', { name: 'Later' }).click();
   await page.getByText(/^101–/).waitFor();
-  assert.deepEqual(await findingsOf(page), []);
+  await expectNoAxeFindings(page);
 });
 
 drawn(
@@ -293,5 +279,5 @@ drawn('a diff marks what became of each block, and lists it', 'diff', async (pag
   const moved = page.locator('.react-flow [data-path="cleanup/invoice"][aria-pressed="true"]');
   await moved.waitFor();
   assert.ok(await moved.isVisible());
-  assert.deepEqual(await findingsOf(page), []);
+  await expectNoAxeFindings(page);
 });

@@ -113,7 +113,7 @@ test('an instance that waits is taken over to the next version', at, async ({ pa
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Migrate…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Migrate to another version' });
-  const versions = dialog.getByLabel('From version 1 to');
+  const versions = dialog.getByLabel('From version 1 to', { exact: true });
   await versions.selectOption({ label: 'version 3' });
   await dialog.getByText(/^(It stays with its version|It cannot go over)/).waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Migrate to version 3' }).isDisabled());
@@ -227,6 +227,6 @@ async function tabTo(page: Page, target: Locator, key = 'Tab'): Promise<void> {
 
 const TABS_MAX = 150;
 
-function hasFocus(target: Locator): Promise<boolean> {
-  return target.evaluate('(element) => element === document.activeElement');
+async function hasFocus(target: Locator): Promise<boolean> {
+  return (await target.and(target.page().locator(':focus')).count()) === 1;
 }

@@ -133,6 +133,12 @@ test('how far a loop is comes from the tree, else from the path of what is open 
   assert.equal(of('poll', done(0, 10)).note, '');
 });
 
+test('a block that ran in earlier passes is not skipped behind the last one', () => {
+  const tree = treeOf(OUTLINE, { check: { state: 'skipped', output_count: 100_000 } });
+  const { state, note } = statusesOf(OUTLINE, { tree }).get('poll/check')!;
+  assert.deepEqual([state, note], ['completed', '100,000 outputs']);
+});
+
 test('what goes on takes time, and what stands still shows none', () => {
   assert.equal(faceOf('prepare', RUN, T0 + 72_000).note, '1 m');
   assert.equal(runFace(statusesOf(OUTLINE, RUN).get('prepare')!, undefined).note, '');
