@@ -65,7 +65,7 @@ async function until(page: Page, condition: string): Promise<void> {
 }
 
 /** Far more than anything takes that happens at all. */
-const FRAMES_MAX = 10_000;
+const FRAMES_MAX = 2_000;
 
 type Use = (page: Page) => Promise<void>;
 
@@ -127,15 +127,15 @@ drawn('an update changes what blocks show, and moves none', 'run', async (page) 
 
 drawn('the wheel scrolls the page until the drawing was clicked into', 'run', async (page) => {
   await block(page, 'charge').waitFor();
-  await page.setViewportSize({ width: 1280, height: 400 });
+  await page.setViewportSize({ width: 1280, height: 220 });
   const scrolled = () => page.evaluate<number>('document.scrollingElement.scrollTop');
-  await page.mouse.move(640, 300);
+  await page.mouse.move(200, 180);
   await page.mouse.wheel(0, 60);
   await until(page, 'document.scrollingElement.scrollTop > 0');
   const before = await scrolled();
   const view = page.locator('.react-flow__viewport');
   const place = await view.getAttribute('style');
-  await page.mouse.click(200, 300);
+  await page.mouse.click(200, 180);
   await page.mouse.wheel(0, 60);
   await until(
     page,
