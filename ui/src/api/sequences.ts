@@ -13,14 +13,15 @@ export type SequenceSummary = Pick<
 const READ_MAX = 500;
 const STALE_MS = 30_000;
 
-/** Undefined until they are there. */
+/** Undefined until they are there, and for who may not read them. */
 export function useSequences(): readonly SequenceSummary[] | undefined {
-  const { client } = useEngine();
+  const { client, allowed } = useEngine();
   const { data } = useQuery({
     queryKey: ['sequences.list', 'all'],
     queryFn: async ({ signal }) =>
       client.sequences.list({ include_definition: false, limit: READ_MAX }, { signal }),
     staleTime: STALE_MS,
+    enabled: allowed.readSequences,
     select: ({ items }) => items as readonly SequenceSummary[],
   });
   return data;
