@@ -33,7 +33,7 @@ for (const block of OUTLINE.byPath.values()) {
     const label = labelOf(block, face === undefined ? undefined : runFace(face, T0));
     const html = listOf(openAtFirst(OUTLINE), true);
     const escaped = label.replaceAll('>', '&gt;');
-    assert.ok(html.includes(`aria-label="${escaped}"`), label);
+    assert.ok(html.includes(`<span class="hidden-text">${escaped}</span>`), label);
   });
 }
 

@@ -22,7 +22,7 @@ const SHOWN: readonly (readonly [path: string, DrawnState, text: string])[] = [
   ['charge', 'completed', 'charge, step, completed, try 3 of 3, 9 s'],
   ['ask_provider', 'completed', 'ask_provider, HTTP request, completed, 240 ms'],
   ['approve', 'waiting', 'approve, approval, waiting, waits for an answer, 50 s'],
-  ['cool_down', 'waiting', 'cool_down, sleep, waiting, sleeps, 50 s'],
+  ['cool_down', 'waiting', 'cool_down, sleep, waiting, sleeps, 50 s, 10 s left'],
   [
     'await_payment',
     'waiting',
@@ -131,6 +131,12 @@ test('the try is that of the newest pass', () => {
 test('how far a loop is comes from the tree, else from the path of what is open in it', () => {
   assert.equal(of('poll', { ...open(0), iteration: 0 }).note, '1 / 100,000');
   assert.equal(of('poll', done(0, 10)).note, '');
+});
+
+test('a block that ran in earlier passes is not skipped behind the last one', () => {
+  const tree = treeOf(OUTLINE, { check: { state: 'skipped', output_count: 100_000 } });
+  const { state, note } = statusesOf(OUTLINE, { tree }).get('poll/check')!;
+  assert.deepEqual([state, note], ['completed', '100,000 outputs']);
 });
 
 test('what goes on takes time, and what stands still shows none', () => {

@@ -1,9 +1,9 @@
 /** The dashboard: what every page below may count on. */
 
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Router, useLocation } from 'wouter';
-import { isFinal } from '../api/engine.tsx';
+import { isFinal, isUnknown } from '../api/engine.tsx';
 import { LiveProvider } from '../api/live.tsx';
 import { ToastProvider } from '../components/toasts.tsx';
 import { FailureBoundary } from './failure-boundary.tsx';
@@ -13,8 +13,9 @@ import { SignIn } from './sign-in.tsx';
 
 const RETRIES = 2;
 
-const createQueries = () =>
+const createQueries = (onError?: (error: unknown) => void) =>
   new QueryClient({
+    queryCache: new QueryCache({ ...(onError && { onError }) }),
     defaultOptions: {
       queries: {
         retry: (count, error) => count < RETRIES && !isFinal(error),
@@ -52,7 +53,12 @@ export function App() {
 
 /** What was read for one tenant or key is never shown to another: they begin with nothing. */
 function OwnQueries({ children }: { children: ReactNode }) {
-  const [queries] = useState(createQueries);
+  // A key that is refused all of a sudden was revoked, or has expired: the sign-in looks again.
+  const [queries] = useState(() =>
+    createQueries((error) => {
+      if (isUnknown(error)) void signInQueries.refetchQueries({ queryKey: ['whoami'] });
+    }),
+  );
   return <QueryClientProvider client={queries}>{children}</QueryClientProvider>;
 }
 

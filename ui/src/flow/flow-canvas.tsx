@@ -313,12 +313,12 @@ function Card({ node }: { readonly node: DrawnNode }) {
       data-closed={isGroup || undefined}
       aria-pressed={selected === path}
       aria-expanded={isGroup ? false : undefined}
-      aria-label={labelOf(block, face)}
       onClick={() => {
         onSelect(path);
         if (isGroup) onToggle(path);
       }}
     >
+      <span className="hidden-text">{labelOf(block, face)}</span>
       <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
         <LookIcon look={block.look} />
       </span>
@@ -333,10 +333,11 @@ function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
   const face = useView().faceOf(path);
   const inside = block.size > 0 && !isOpen ? countOf(block.size, 'block') : '';
   return (
-    <span className={styles.words} aria-hidden>
+    <span className={styles.words} title={labelOf(block, face)} aria-hidden>
       <span className={face?.isStruck ? styles.struck : styles.id}>
         {block.id}
         {block.isInjected && <span className={styles.tag}>injected</span>}
+        {face !== undefined && <span className={styles.aside}>{block.detail}</span>}
       </span>
       {face === undefined ? (
         <span className={styles.detail}>{[inside, block.detail].filter(Boolean).join(' · ')}</span>
@@ -369,9 +370,9 @@ function OpenGroup({ node }: { readonly node: DrawnNode }) {
           data-path={path}
           aria-pressed={selected === path}
           aria-expanded
-          aria-label={labelOf(block, face)}
           onClick={() => onSelect(path)}
         >
+          <span className="hidden-text">{labelOf(block, face)}</span>
           <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
             <LookIcon look={block.look} />
           </span>

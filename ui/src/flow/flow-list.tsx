@@ -55,9 +55,9 @@ function Item({
           data-path={block.path}
           data-faint={face?.isFaint || undefined}
           aria-pressed={selected === block.path}
-          aria-label={labelOf(block, face)}
           onClick={() => onSelect(block.path)}
         >
+          <span className="hidden-text">{labelOf(block, face)}</span>
           <span className={styles.words} aria-hidden>
             <LookIcon look={block.look} />
             <span className={face?.isStruck ? styles.struck : styles.id}>{block.id}</span>

@@ -109,7 +109,9 @@ function isOpen({ state }: TreeNode): boolean {
 }
 
 /** A step inside a loop may be at several things at once: what holds it up most is what is shown. */
-function stateOf({ state }: TreeNode, waits: readonly Wait[]): DrawnState {
+function stateOf({ state, output_count }: TreeNode, waits: readonly Wait[]): DrawnState {
+  // Behind its last pass a loop has its blocks ready for one that never comes.
+  if (state === 'skipped' && output_count !== undefined && output_count > 0) return 'completed';
   if (waits.some(({ kind }) => kind === 'retry')) return 'retrying';
   if (waits.length === 0) return state;
   return waits.some(({ kind }) => !AT_WORK.has(kind)) ? 'waiting' : 'running';
@@ -155,6 +157,7 @@ function noteOf(
   }
   if (failure !== undefined) return failure.message;
   const first = waits.find(({ kind }) => !AT_WORK.has(kind)) ?? waits[0];
+  if (first === undefined && node.output_count) return `${formatCount(node.output_count)} outputs`;
   if (first === undefined || first.kind === 'retry') return '';
   const words = first.kind === 'event' && first.name !== undefined ? `waits for ${first.name}` : '';
   const others = waits.length === 1 ? '' : `, ${formatCount(waits.length - 1)} more`;

@@ -13,7 +13,7 @@ import { StateMark } from '../../flow/block-state.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
 import { type BlockStatus, statusesOf, triesText } from '../../flow/run-states.ts';
 import { LOOK_WORDS } from '../../flow/words.ts';
-import { formatDuration } from '../../lib/format.ts';
+import { formatCount, formatDuration } from '../../lib/format.ts';
 import { useNow } from '../../lib/now.ts';
 import { BlockOutputs } from './block-outputs.tsx';
 import styles from './block-panel.module.css';
@@ -21,7 +21,8 @@ import { Tries } from './block-tries.tsx';
 import { LogLines } from './logs-tab.tsx';
 import type { Drawn, Run } from './run.ts';
 
-const WITH_OUTPUTS = new Set<OutlineBlock['look']>(['approval', 'sub_sequence']);
+/** Others give nothing, or what is shown with their tries; what loops note of their passes is for the engine. */
+const WITH_OUTPUTS = new Set<OutlineBlock['look']>(['approval', 'sub_sequence', 'unknown']);
 
 export function BlockPanel(props: {
   readonly run: Run;
@@ -53,7 +54,7 @@ export function BlockPanel(props: {
         <BlockActions run={run} block={block} status={status} />
         {isStep && <Tries run={run} block={block} failedPass={failedPass} />}
         {block.lanes.length > 0 && <Inside run={run} drawn={drawn} block={block} />}
-        {(!isStep || WITH_OUTPUTS.has(block.look)) && <BlockOutputs run={run} block={block} />}
+        {WITH_OUTPUTS.has(block.look) && <BlockOutputs run={run} block={block} />}
         <BlockLogs run={run} block={block} />
         {block.source && (
           <details>
@@ -143,7 +144,7 @@ function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineB
   );
 }
 
-/** Of the first lines of the instance; all of them are in the tab of the logs. */
+/** The log is in the order of time, and is looked through from its beginning. */
 const LINES_READ = 1_000;
 const LINES_SHOWN = 50;
 
@@ -153,14 +154,21 @@ function BlockLogs({ run, block }: { readonly run: Run; readonly block: OutlineB
   const { data } = useQuery({
     queryKey: ['instances.logs', id, { limit: LINES_READ }],
     queryFn: async ({ signal }) => client.instances.logs(id, { limit: LINES_READ }, { signal }),
-    select: ({ items }) => items.filter(({ block_id }) => block_id === block.id),
     meta: { live: id },
   });
-  if (data === undefined || data.length === 0) return null;
+  const lines = data?.items.filter(({ block_id }) => block_id === block.id) ?? [];
+  const isCut = (data?.items.length ?? 0) >= LINES_READ;
+  if (lines.length === 0 && !isCut) return null;
   return (
     <section className={styles.section}>
       <h3>Log</h3>
-      <LogLines lines={data.slice(-LINES_SHOWN)} />
+      {lines.length > 0 && <LogLines lines={lines.slice(-LINES_SHOWN)} />}
+      {isCut && (
+        <p className="dim small">
+          Of the first {formatCount(LINES_READ)} lines of the instance;{' '}
+          <Link href={`/instances/${id}/logs`}>the log</Link> has all of them.
+        </p>
+      )}
     </section>
   );
 }

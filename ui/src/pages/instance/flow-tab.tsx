@@ -26,14 +26,16 @@ export function FlowTab({ run }: { readonly run: Run }) {
     change({ block: path ?? NOTHING, pass: undefined, ended: undefined, tries: undefined });
   return (
     <div className={block ? `${styles.flow} ${styles.split}` : styles.flow}>
-      <FlowGraph
-        definition={drawn.definition}
-        run={drawn.facts}
-        label={labelOf(run)}
-        selected={selected}
-        onSelect={select}
-        isLive={run.isOpen}
-      />
+      <div className={styles.graph}>
+        <FlowGraph
+          definition={drawn.definition}
+          run={drawn.facts}
+          label={labelOf(run)}
+          selected={selected}
+          onSelect={select}
+          isLive={run.isOpen}
+        />
+      </div>
       {block && (
         <BlockPanel
           key={block.path}

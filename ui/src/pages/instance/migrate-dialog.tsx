@@ -140,7 +140,7 @@ function Difference(props: { before: SequenceDefinition; after: SequenceDefiniti
   const [isText, setText] = useState(false);
   const label = `What differs from version ${before.version} to version ${after.version}`;
   return (
-    <section className={styles.difference} aria-label={label}>
+    <section className={styles.difference} aria-label="What differs">
       <p className={styles.switch}>
         <strong>What differs</strong>
         <Button kind="quiet" onClick={() => setText(!isText)}>
