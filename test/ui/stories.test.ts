@@ -54,8 +54,8 @@ test(
     await why.getByRole('button', { name: 'Change the data and retry' }).click();
     const dialog = page.getByRole('dialog', { name: 'Retry with other data' });
     const data = dialog.getByRole('textbox', { name: 'Data' });
-    const text = await data.evaluate('(element) => element.innerText');
-    await data.fill(String(text).replace(CARDS.declined, CARDS.good));
+    const text = (await data.textContent()) ?? '';
+    await data.fill(text.replace(CARDS.declined, CARDS.good));
     await dialog.getByRole('button', { name: 'Retry', exact: true }).click();
     await told(page, 'It runs again.');
     await isNow(page, 'completed');
