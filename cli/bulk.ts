@@ -48,7 +48,7 @@ export async function changeMany(session: Session, change: ManyChange): Promise<
     else out.line(`${instances(counted.applied)} would be ${change.done}.`);
     return EXIT.ok;
   }
-  if (counted.applied > 0) await agreed(session, change, counted);
+  if (counted.applied > 0) await expectAgreement(session, change, counted.applied);
   const total = counted.applied === 0 ? counted : await runJob(session, body, counted, change.done);
   if (out.isJson) out.json(total);
   else out.line(resultText(total, change.done));
@@ -56,14 +56,14 @@ export async function changeMany(session: Session, change: ManyChange): Promise<
   return total.failed > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** @throws CommandError */
-async function agreed(
+/** Asks unless the answer is known. @throws CommandError when nobody agrees to so many */
+export async function expectAgreement(
   { asker }: Session,
-  { isAgreed, done }: ManyChange,
-  counted: Counts,
+  { isAgreed, done }: Pick<ManyChange, 'isAgreed' | 'done'>,
+  count: number,
 ): Promise<void> {
   if (isAgreed) return;
-  const what = instances(counted.applied);
+  const what = instances(count);
   if (asker.isThere) return asker.confirm(`${what} will be ${done}. Go on?`);
   throw usageError(
     `${what} would be ${done}, and nobody is there to agree`,
@@ -84,7 +84,7 @@ async function countOf({ client }: Session, body: BatchAction): Promise<Counts> 
   return countsOf(isJob(counted) ? await ended(client, counted) : counted);
 }
 
-const instances = (count: number): string =>
+export const instances = (count: number): string =>
   `${count.toLocaleString('en')} ${count === 1 ? 'instance' : 'instances'}`;
 
 async function runJob(

@@ -71,7 +71,10 @@ const START: Command = {
       flags: '--insecure-auth-anywhere',
       about: 'The same from wherever the address can be reached.',
     },
-    { flags: '--unsafe-database', about: 'Accept a Postgres with fsync or full_page_writes off.' },
+    {
+      flags: '--unsafe-database',
+      about: 'Accept a Postgres with fsync or full_page_writes off, and run the embedded one so.',
+    },
   ],
   run: async () => {
     throw new Error('the server is started by the first file of the program');

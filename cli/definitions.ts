@@ -1,10 +1,11 @@
 /**
- * Definitions in files, and storing them: a version is immutable, so a changed definition becomes the next one,
- * and one that means the same as the newest is left alone. A number that the file gives is taken as it is.
+ * Definitions in files, and storing them as the builder does: a version is immutable, so a changed definition becomes
+ * the next one, and one that is the same as the newest is left alone. A number that the file gives is taken as it is.
  */
 
 import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { apply, isSameDefinition, storedDefinition } from '../client/src/builder/apply.js';
 import {
   type Client,
   type CreateSequence,
@@ -80,8 +81,8 @@ export interface ApplyOptions {
   readonly isDryRun?: boolean;
 }
 
-/** Others may store a version between our look and our writing. */
-const TRIES = 20;
+/** What is told of a version that differs in nothing that its instances would notice. */
+const SAME_MEANING = 'written in another way; its instances do the same';
 
 /** @throws DefinitionError for a definition that is not valid, CommandError for a number that is taken */
 export async function applyDefinition(
@@ -92,13 +93,17 @@ export async function applyDefinition(
   const { name, namespace = 'default', version: wanted } = definition;
   const mayRaise = wanted === undefined || isRaised;
   const warnings = await validateDefinition(client, definition, isStrict);
-  const newest = await stored(client, definition);
-  const before = mayRaise ? newest : await stored(client, definition, wanted);
-  const differences = before === undefined ? [] : await differencesOf(before, definition);
-  const shown = { name, namespace, warnings, differences };
-  if (before !== undefined && differences.length === 0) {
-    return { ...shown, version: before.version, id: before.id, change: 'unchanged' };
+  const place = { name, namespace, tenant_id: definition.tenant_id };
+  const newest = await storedDefinition(client.sequences, place);
+  const before = mayRaise
+    ? newest
+    : await storedDefinition(client.sequences, { ...place, version: wanted });
+  const shown = { name, namespace, warnings };
+  if (before !== undefined && isSameDefinition(before, definition)) {
+    const { id, version } = before;
+    return { ...shown, version, id, change: 'unchanged', differences: [] };
   }
+  const differences = before === undefined ? [] : await differencesOf(before, definition);
   if (before !== undefined && !mayRaise) {
     throw new CommandError(
       'refused',
@@ -106,18 +111,18 @@ export async function applyDefinition(
       'Raise version, or leave it out: then each change becomes the next version.',
     );
   }
-  const next = mayRaise ? Math.max(wanted ?? 1, (newest?.version ?? 0) + 1) : wanted;
   const change = newest === undefined ? 'created' : 'changed';
-  if (isDryRun) return { ...shown, version: next, id: '', change };
-  for (let version = next; ; version++) {
-    try {
-      const { id } = await client.sequences.create({ ...definition, version });
-      return { ...shown, version, id, change };
-    } catch (error) {
-      const isTaken = error instanceof EngineError && error.status === 409;
-      if (!isTaken || !mayRaise || version >= next + TRIES) throw error;
-    }
+  if (isDryRun) {
+    const version = mayRaise ? Math.max(wanted ?? 1, (newest?.version ?? 0) + 1) : wanted;
+    return { ...shown, version, id: '', change, differences };
   }
+  if (!mayRaise) {
+    const { id } = await client.sequences.create({ ...definition, version: wanted });
+    return { ...shown, version: wanted, id, change, differences };
+  }
+  const { id, version, changed } = await apply(client, definition, { versionMin: wanted });
+  // Somebody else may have stored it between our look and our writing.
+  return { ...shown, version, id, change: changed ? change : 'unchanged', differences };
 }
 
 /** Every mistake with the place where it is. */
@@ -150,25 +155,11 @@ export async function validateDefinition(
   }
 }
 
-/** The newest version that is not deprecated, or the one that is asked for; undefined: none. */
-export async function stored(
-  client: Client,
-  { name, namespace, tenant_id }: Pick<Written, 'name' | 'namespace' | 'tenant_id'>,
-  version?: number,
-): Promise<SequenceDefinition | undefined> {
-  try {
-    return await client.sequences.byName({ name, namespace, tenant_id, version });
-  } catch (error) {
-    if (error instanceof EngineError && error.status === 404) return undefined;
-    throw error;
-  }
-}
-
-/** In words; none where both mean the same for a new instance. */
-export async function differencesOf(before: SequenceDefinition, after: Written): Promise<string[]> {
+/** In words. */
+async function differencesOf(before: SequenceDefinition, after: Written): Promise<string[]> {
   const { semanticDiff } = await import('../src/core/releases/diff.js');
   const { entries } = semanticDiff(sideOf(before), sideOf(after));
-  return entries.map(({ summary }) => summary);
+  return entries.length === 0 ? [SAME_MEANING] : entries.map(({ summary }) => summary);
 }
 
 /** The server has checked it. */

@@ -114,6 +114,13 @@ function told(error: unknown, out: Output): ExitCode {
   return exit;
 }
 
+/** Nobody answered, or somebody else. */
+const NOT_THERE: ReadonlySet<string> = new Set([
+  'CLIENT_UNREACHABLE',
+  'CLIENT_NETWORK',
+  'CLIENT_NO_ENGINE',
+]);
+
 /** What to do about refusals that have to do with how the server is asked. */
 function hintFor({ status, code, message, requestId }: EngineError): string | undefined {
   if (status === 401)
@@ -122,7 +129,7 @@ function hintFor({ status, code, message, requestId }: EngineError): string | un
     return 'Give --tenant NAME, set ENGINE_TENANT, or keep it in a profile.';
   }
   if (status === 403) return `This key may not do that: ${PROGRAM} doctor says what it may.`;
-  if (code === 'CLIENT_NETWORK' || code === 'CLIENT_NO_ENGINE') {
+  if (NOT_THERE.has(code)) {
     return `Is this the right address? --url, ENGINE_URL or a profile names it; ${PROGRAM} dev starts a server.`;
   }
   return status >= 500 && requestId !== undefined
@@ -202,8 +209,20 @@ function addArgument(
   const word = isMany ? `${name}...` : name;
   const argument = parser.createArgument(isOptional ? `[${word}]` : `<${word}>`, about);
   if (choices !== undefined) argument.choices(choices);
+  else
+    argument.argParser((text, before) =>
+      isMany ? [...manyOf(before), someText(text)] : someText(text),
+    );
   parser.addArgument(argument);
 }
+
+/** An empty word, as of a variable of a shell that is not set, would be another question to the server. */
+function someText(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty.');
+  return text;
+}
+
+const manyOf = (before: unknown) => (before as readonly string[] | undefined) ?? [];
 
 function parserOfOption({ flags, about, choices, isMany }: Option): OptionParser {
   const words = choices === undefined ? about : `${about} ${listed(choices, isMany)}`;

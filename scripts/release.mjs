@@ -1,12 +1,23 @@
 /**
  * `npm run release [-- --dry-run]`: what a release needs, in order: a clean tree with a version that has a
- * dated section in the changelog and no tag yet, then the package with its bill of materials and the image, then the tag. A dry run
- * makes them, too, but no tag, and goes on where a release would stop. Publishing is left to a
- * person: the last lines say how.
+ * dated section in the changelog and no tag yet, then the packages of npm and Python, the bill of
+ * materials and the image, then the tag. A dry run makes them, too, but no tag, and goes on where a
+ * release would stop. Publishing is left to a person: the last lines say how.
  */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { bootstrap, root } from './lib/bootstrap.mjs';
 import { releaseProblems } from './lib/release-checks.mjs';
@@ -29,6 +40,7 @@ if (problems.length > 0 && !isDry) process.exit(1);
 
 await bootstrap();
 const tarballs = [pack('.'), packClient()];
+const wheel = buildWheel();
 writeBill();
 const image = buildImage();
 if (isDry) {
@@ -40,6 +52,7 @@ if (isDry) {
   say('to publish:');
   say(`  git push origin ${tag}`);
   for (const tarball of tarballs) say(`  npm publish ${tarball}`);
+  if (wheel !== undefined) say(`  python3 -m twine upload ${wheel}`);
   if (image !== undefined) say(`  docker push ${image}, under the name that your registry wants`);
 }
 
@@ -65,6 +78,42 @@ function packClient() {
   run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'client']);
   return pack('./client');
 }
+
+/**
+ * The wheel of the Python client, built by what its pyproject.toml asks for; undefined where that cannot be had. From a
+ * copy, so that nothing of the build is left in the checkout.
+ */
+function buildWheel() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'engine-wheel-'));
+  try {
+    const python = path.join(folder, 'venv/bin/python');
+    const source = path.join(folder, 'source');
+    const pip = ['-m', 'pip', '--disable-pip-version-check', '--quiet'];
+    if (!works('python3', ['-m', 'venv', path.join(folder, 'venv')])) {
+      return skipWheel('there is no Python with venv here');
+    }
+    cpSync(path.join(root, 'clients/python'), source, { recursive: true, filter: isNoCache });
+    if (!works(python, [...pip, 'install', 'build'])) {
+      return skipWheel('no registry of Python packages answers');
+    }
+    run(python, ['-m', 'build', '--wheel', '--outdir', path.join(folder, 'wheels'), source]);
+    const [built] = readdirSync(path.join(folder, 'wheels'));
+    const file = path.join(OUTPUT, built);
+    copyFileSync(path.join(folder, 'wheels', built), path.join(root, file));
+    say(`wheel: ${file}, ${Math.round(statSync(path.join(root, file)).size / 1_024)} KiB`);
+    return file;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function skipWheel(why) {
+  say(`skipped: the wheel of the Python client, because ${why}`);
+}
+
+const isNoCache = (file) => !/(?:__pycache__|\.(?:mypy|pytest|ruff)_cache)$/.test(file);
+
+const works = (program, args) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
 /** What is in it, for those who have to know whether a vulnerability concerns them. */
 function writeBill() {

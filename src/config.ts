@@ -38,7 +38,8 @@ In a checkout: npm start -- [--insecure-auth] …
   --insecure-auth     accept every request without a key (for development), from this machine only
   --insecure-auth-anywhere
                       the same from wherever the address can be reached, as a container needs it
-  --unsafe-database   accept a Postgres with fsync or full_page_writes off (for tests)
+  --unsafe-database   accept a Postgres with fsync or full_page_writes off, and run the embedded one
+                      so (for tests)
   --help              print this text
   --version           print the version`;
 

@@ -233,10 +233,11 @@ class Engine {
   }
 
   async #startEmbedded(): Promise<RoleUrls> {
-    const { dataDir } = this.#config;
+    const { dataDir, unsafeDatabase } = this.#config;
     const { signal } = this.#stopping;
+    const isDurable = !unsafeDatabase;
     // Not raced: it ends by itself, and only once nothing of it is left.
-    const embedded = await startEmbedded({ dataDir, log: this.#log, signal });
+    const embedded = await startEmbedded({ dataDir, log: this.#log, isDurable, signal });
     this.#parts.push({ name: 'embedded database', stop: () => embedded.stop() });
     signal.throwIfAborted();
     this.#embeddedAt = embedded.location;

@@ -2,7 +2,7 @@
 
 import type { Approval } from '../../client/src/index.js';
 import { acting, type Command, listing } from '../command.js';
-import { ago } from '../table.js';
+import { ago, memberText } from '../table.js';
 import { NAMESPACE_OPTION } from './selection.js';
 
 export const APPROVAL_COMMANDS: readonly Command[] = [
@@ -42,6 +42,6 @@ export const APPROVAL_COMMANDS: readonly Command[] = [
         comment: given.text('comment'),
       }),
     said: ({ block_id, value, repeated }) =>
-      `${block_id} was answered with ${value}${repeated ? ', by this same answer before' : ''}.`,
+      `${memberText(block_id)} was answered with ${memberText(value)}${repeated ? ', by this same answer before' : ''}.`,
   }),
 ];

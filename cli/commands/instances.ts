@@ -20,6 +20,7 @@ import type { Session } from '../session.js';
 import { ago, type Column, durationText, memberText, toned } from '../table.js';
 import { toneOf } from '../tones.js';
 import {
+  AGREED_OPTIONS,
   NAMESPACE_OPTION,
   SELECTION_OPTIONS,
   STATE_OPTION,
@@ -88,7 +89,7 @@ const START_OPTIONS: readonly Option[] = [
     about: 'Normal unless given.',
     choices: ['low', 'normal', 'high', 'critical'],
   },
-  { flags: '--at <time>', about: 'Start then: RFC 3339.' },
+  { flags: '--at <time>', about: 'Start then: RFC 3339, or in how long, as 2h.' },
   { flags: '--concurrency-key <text>', about: 'Shares its slots with others of this key.' },
   { flags: '--max-concurrency <n>', about: 'How many of them run at once.' },
   { flags: '--dry-run', about: 'Nothing outside is touched: steps say what they would do.' },
@@ -104,7 +105,7 @@ async function start(session: Session, given: Given): Promise<ExitCode | undefin
     context: data === undefined && config === undefined ? undefined : { data, config },
     metadata: given.pairs('metadata'),
     priority: given.text('priority') as 'normal' | undefined,
-    next_fire_at: timeOf(given.text('at'), 'at', Date.now()),
+    next_fire_at: timeOf(given.text('at'), 'at', Date.now(), 1),
     concurrency_key: given.text('concurrency-key'),
     max_concurrency: given.count('max-concurrency'),
     idempotency_key: given.text('key'),
@@ -182,11 +183,10 @@ const explain = showing({
 
 // ---------------------------------------------------------------- changes of one or many
 
-const AGREED_OPTIONS: readonly Option[] = [
-  { flags: '--all', about: 'Every instance of the tenant that this concerns.' },
-  { flags: '--dry-run', about: 'Count only.' },
-  { flags: '--yes', about: 'Do not ask.' },
-];
+const ALL_OPTION: Option = {
+  flags: '--all',
+  about: 'Every instance of the tenant that this concerns.',
+};
 
 type Action = ManyChange['action'];
 
@@ -221,6 +221,7 @@ export function changing(
       ...(words.options ?? []),
       ...(hasStates ? [STATE_OPTION] : []),
       ...SELECTION_OPTIONS,
+      ALL_OPTION,
       ...AGREED_OPTIONS,
     ],
     run: async (session, given) => {

@@ -20,16 +20,27 @@ export const NAMESPACE_OPTION: Option = {
   about: 'Of this namespace.',
 };
 
-export const SELECTION_OPTIONS: readonly Option[] = [
-  { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
-  { flags: '--sequence-id <id>', about: 'Of this version of a sequence.' },
-  NAMESPACE_OPTION,
+/** Of changes of many. */
+export const AGREED_OPTIONS: readonly Option[] = [
+  { flags: '--dry-run', about: 'Count only.' },
+  { flags: '--yes', about: 'Do not ask.' },
+];
+
+/** Within one sequence. */
+export const NARROWING_OPTIONS: readonly Option[] = [
   { flags: '--metadata <name=value>', about: 'With this metadata; may be repeated.', isMany: true },
   { flags: '--failure <text>', about: 'With this in the message or code of its failure.' },
   { flags: '--created-after <time>', about: 'RFC 3339, or how long ago, as 2h or 7d.' },
   { flags: '--created-before <time>', about: 'The same.' },
   { flags: '--updated-after <time>', about: 'The same.' },
   { flags: '--updated-before <time>', about: 'The same.' },
+];
+
+export const SELECTION_OPTIONS: readonly Option[] = [
+  { flags: '--sequence <name>', about: 'Of every version of the sequences with this name.' },
+  { flags: '--sequence-id <id>', about: 'Of this version of a sequence.' },
+  NAMESPACE_OPTION,
+  ...NARROWING_OPTIONS,
 ];
 
 /** What was selected, without the states. */
@@ -59,16 +70,21 @@ export function statesOf(given: Given): InstanceState[] | undefined {
 const SPAN = /^(\d{1,9})([smhd])$/;
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** @throws CommandError when it is neither a length of time nor an instant */
-export function timeOf(text: string | undefined, name: string, now: number): string | undefined {
+/**
+ * @param direction in which a length of time is meant: -1 ago, 1 from now on
+ * @throws CommandError when it is neither a length of time nor an instant
+ */
+export function timeOf(
+  text: string | undefined,
+  name: string,
+  now: number,
+  direction: -1 | 1 = -1,
+): string | undefined {
   if (text === undefined) return undefined;
   const [, count, unit] = SPAN.exec(text) ?? [];
-  if (count !== undefined) {
-    return new Date(now - Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]).toISOString();
-  }
-  const at = Date.parse(text);
-  if (Number.isNaN(at)) {
-    throw usageError(`--${name} takes a time, as 2026-01-31T12:00:00Z or 2h (ago), not ${text}`);
-  }
-  return new Date(at).toISOString();
+  const spanMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  const at = new Date(count === undefined ? Date.parse(text) : now + direction * spanMs);
+  if (!Number.isNaN(at.getTime())) return at.toISOString();
+  const span = direction < 0 ? '2h (ago)' : '2h (from now)';
+  throw usageError(`--${name} takes a time, as 2026-01-31T12:00:00Z or ${span}, not ${text}`);
 }

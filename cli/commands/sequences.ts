@@ -1,5 +1,6 @@
 /** Commands for definitions. */
 
+import { storedDefinition } from '../../client/src/builder/apply.js';
 import type { SequenceDefinition } from '../../client/src/index.js';
 import type { Finding } from '../../schema/finding.js';
 import {
@@ -18,14 +19,14 @@ import {
   findingLines,
   type InFile,
   readDefinitions,
-  stored,
   validateDefinition,
 } from '../definitions.js';
-import { CommandError, EXIT, type ExitCode } from '../exit.js';
+import { CommandError, EXIT, type ExitCode, usageError } from '../exit.js';
 import type { Output } from '../output.js';
 import type { Session } from '../session.js';
 import { ago, memberText } from '../table.js';
 import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
+import { migrateMany } from './sequence-migration.js';
 
 const FILES: Argument = {
   name: 'files',
@@ -96,7 +97,7 @@ export function appliedLines({ name, version, change, differences }: Applied): s
 const apply: Command = {
   name: 'sequences apply',
   summary:
-    'Store definitions: a changed one becomes the next version, one that means the same is left alone.',
+    'Store definitions: a changed one becomes the next version, one that is the same is left alone.',
   args: [FILES],
   options: [STRICT, { flags: '--dry-run', about: 'Say what would be stored only.' }],
   run: (session, given) =>
@@ -150,14 +151,14 @@ const diff: Command = {
     const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
     const version = async (number: number | undefined) => {
       const name = given.arg(0);
-      const found = await stored(client, { name, namespace, tenant_id: session.tenant }, number);
+      const found = await storedDefinition(client.sequences, { name, namespace, version: number });
       if (found !== undefined) return found;
       throw new CommandError('notFound', `there is no version ${number ?? 'in force'} of ${name}`);
     };
     const [from, to] = given.args.slice(1) as (string | undefined)[];
     const [baseline, candidate] = await Promise.all([
-      version(Number(from)),
-      version(to === undefined ? undefined : Number(to)),
+      version(versionNumber(from)),
+      version(versionNumber(to)),
     ]);
     const told = await client.sequences.compare({
       tenant_id: session.tenant,
@@ -180,10 +181,18 @@ const diff: Command = {
   },
 };
 
+/** @throws CommandError */
+function versionNumber(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw usageError(`a version is a whole number, not ${text}`);
+}
+
 export const SEQUENCE_COMMANDS: readonly Command[] = [
   apply,
   validate,
   diff,
+  migrateMany,
   listing<SequenceDefinition>({
     name: 'sequences list',
     summary: 'List definitions by namespace, name and descending version.',

@@ -18,6 +18,8 @@ export interface EmbeddedOptions {
   readonly log: DbLog;
   /** Default 18. Another one than the database was made with is refused. */
   readonly major?: PostgresMajor;
+  /** Default true. False: nothing is synced, and a crash of the machine may leave a broken database. */
+  readonly isDurable?: boolean;
   /** Ends the start; nothing that it began is left then, and it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -36,6 +38,13 @@ export interface EmbeddedPostgres {
 
 /** How soon a server that died is noticed. */
 const WATCH_MS = 500;
+
+/** A commit waits for no disk. */
+const UNSAFE_SETTINGS: Readonly<Record<string, string>> = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+};
 
 /** Small, durable, without surprises: a newcomer's laptop is where it runs. */
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -67,15 +76,15 @@ const SETTINGS: Readonly<Record<string, string>> = {
  * @throws EmbeddedPostgresError when another engine has the folder, or Postgres cannot run.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { log, major = 18, signal } = options;
+  const { log, major = 18, isDurable = true, signal } = options;
   const dataDir = path.resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true });
   const lock = takeFolder(dataDir);
   const serverOptions: ServerOptions = {
     dataDir,
     major,
-    settings: SETTINGS,
-    isDurable: true,
+    settings: isDurable ? SETTINGS : { ...SETTINGS, ...UNSAFE_SETTINGS },
+    isDurable,
     log,
   };
   try {

@@ -226,6 +226,45 @@ test('an instance goes over to another version, or says why not', async () => {
   assert.match(await cli.ok(migrate), / migrated: version 1 → 2, automatic/);
 });
 
+test('the instances of a version go over to another one, once it was said how many can', async () => {
+  trying('sequences migrate');
+  const gate = (prompt: string) =>
+    step('gate', 'noop', { wait_for_input: { prompt, choices: [{ label: 'Yes', value: 'yes' }] } });
+  const stored = file('gates.json', { name: 'gates', blocks: [gate('Go?')] });
+  await cli.ok(['sequences', 'apply', stored]);
+  const ids = await Promise.all([1, 2, 3].map(() => cli.ok(['instances', 'start', 'gates'])));
+  for (const id of ids) await tenant.until(id.trim(), 'waiting');
+  file('gates.json', { name: 'gates', blocks: [gate('Shall it go?')] });
+  await cli.ok(['sequences', 'apply', stored]);
+  const move = ['sequences', 'migrate', 'gates', '--from', '1', '--state', 'waiting'];
+  assert.match(
+    await cli.ok([...move, '--dry-run']),
+    /^3 instances would be migrated from version 1 to 2\.\n$/,
+  );
+  const refused = await cli.run(move);
+  assert.equal(refused.code, 2);
+  assert.match(refused.err, /3 instances would be migrated .* nobody is there to agree/);
+  const total = await cli.json<{ migrated: number; migrations: unknown[] }>([...move, '--yes']);
+  assert.deepEqual([total.migrated, total.migrations.length], [3, 3]);
+  assert.match(await cli.ok([...move, '--yes']), /^0 instances would be migrated/);
+  await cli.ok(['instances', 'cancel', '--sequence', 'gates', '--yes']);
+  assert.equal((await cli.run(['sequences', 'migrate', 'gates', '--from', '9'])).code, 3);
+  assert.equal((await cli.run(['sequences', 'migrate', 'gates'])).code, 2);
+});
+
+test('a definition that is the same JSON in another order is stored already, as for sequences in code', async () => {
+  const blocks = [greet('one')];
+  await cli.ok(['sequences', 'apply', file('same.json', { name: 'same', blocks })]);
+  const turned = blocks.map((block) => Object.fromEntries(Object.entries(block).reverse()));
+  const place = file('same.json', { blocks: turned, name: 'same' });
+  assert.equal(await cli.ok(['sequences', 'apply', place]), 'same v1: unchanged\n');
+  file('same.json', { name: 'same', blocks: [{ ...blocks[0], cancellable: true }] });
+  assert.match(
+    await cli.ok(['sequences', 'apply', place]),
+    /^same v2: a new version\n {2}written in another way/,
+  );
+});
+
 test('what people are asked is listed and answered', async () => {
   trying('approvals list', 'approvals answer');
   const asks = {
@@ -368,6 +407,30 @@ test('exit codes tell what kind of failure it was', async () => {
     5,
   );
   assert.equal(await code(['cron', 'create', 'nonsense', 'hello']), 6);
+});
+
+test('what cannot be meant is said before anybody is asked', async () => {
+  for (const [args, said] of [
+    [['instances', 'get', ''], /It is empty/],
+    [['instances', 'cancel', ''], /It is empty/],
+    [['sequences', 'diff', 'hello', 'one'], /a version is a whole number, not one/],
+    [['instances', 'start', 'hello', '--at', 'soon'], /2h \(from now\), not soon/],
+  ] as const) {
+    const { code, err } = await cli.run(args);
+    assert.equal(code, 2, err);
+    assert.match(err, said);
+  }
+  const env = { ENGINE_URL: 'http://127.0.0.1:2' };
+  const { code, err } = await cli.run(['instances', 'list'], { env });
+  assert.equal(code, 5);
+  assert.match(err, /reached nobody[\s\S]*Is this the right address\?/);
+});
+
+test('an instance that is to start in some time waits for it', async () => {
+  const id = (await cli.ok(['instances', 'start', 'hello', '--at', '2h'])).trim();
+  const { state, next_fire_at } = await cli.json<TaskInstance>(['instances', 'get', id]);
+  assert.equal(state, 'scheduled');
+  assert.ok(Date.parse(next_fire_at ?? '') > Date.now() + 3_600_000, String(next_fire_at));
 });
 
 test('a tenant that was not named is asked for in words', async () => {

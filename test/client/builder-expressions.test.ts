@@ -46,7 +46,7 @@ const world = (outputs: JsonObject): Scope => ({
   data,
   config: { region: 'eu' },
   outputs: { get: (id) => outputs[id], all: () => outputs },
-  runtime: { attempt: 1 },
+  runtime: { attempt: 1, instance_id: 'i-1' },
   instanceId: 'i-1',
   now: 0,
   random: () => 0.25,
@@ -188,16 +188,16 @@ test('a condition of any operators has the value that they have in the engine', 
 });
 
 test('conditions read as people write them', () => {
-  assert.equal(textOf(input.total.gt(100)), 'data.total > 100');
+  assert.equal(textOf(input.total.gt(100)), 'context.data.total > 100');
   assert.equal(
     textOf(input.paid.and(input.total.plus(1).times(2).ge(9)).or(input.note.eq(null))),
-    'data.paid && (data.total + 1) * 2 >= 9 || data.note == null',
+    'context.data.paid && (context.data.total + 1) * 2 >= 9 || context.data.note == null',
   );
-  assert.equal(textOf(input.paid.not()), '!data.paid');
-  assert.equal(textOf(input.name.in(['a', 'b'])), 'data.name in ["a", "b"]');
-  assert.equal(textOf(pay.receipt.eq(input.name)), 'outputs.pay.receipt == data.name');
-  assert.equal(textOf(input.name.eq(instanceId)), 'data.name == (instance_id)');
-  assert.equal(textOf(fn.len(input.tags).gt(3)), 'len(data.tags) > 3');
+  assert.equal(textOf(input.paid.not()), '!context.data.paid');
+  assert.equal(textOf(input.name.in(['a', 'b'])), 'context.data.name in ["a", "b"]');
+  assert.equal(textOf(pay.receipt.eq(input.name)), 'outputs.pay.receipt == context.data.name');
+  assert.equal(textOf(input.name.eq(instanceId)), 'context.data.name == runtime.instance_id');
+  assert.equal(textOf(fn.len(input.tags).gt(3)), 'len(context.data.tags) > 3');
   assert.equal(textOf(raw('data.x > 1')), '(data.x > 1)');
 });
 
@@ -263,4 +263,24 @@ test('what the engine would read as something else is refused', () => {
     () => textOf({}),
   ];
   for (const make of cases) assert.throws(make, TypeError, String(make));
+});
+
+test('a condition reads the input as it is, whatever names its members have', () => {
+  const named = refTo<{ data: { total: number }; total: number; config: { plan: string } }>([
+    'data',
+  ]);
+  const parsed = (condition: unknown) => {
+    const read = parseCondition(textOf(condition));
+    assert.ok(read.ok);
+    return evaluateCondition(read.value, {
+      ...scope,
+      data: { data: { total: 7 }, total: 3, config: { plan: 'theirs' }, instance_id: 'theirs' },
+      config: { plan: 'ours' },
+    });
+  };
+  assert.equal(parsed(named.total.eq(3)), true);
+  assert.equal(parsed(named.data.total.eq(7)), true);
+  assert.equal(parsed(named.config.plan.eq('theirs')), true);
+  assert.equal(parsed(refTo<{ plan: string }>(['config']).plan.eq('ours')), true);
+  assert.equal(parsed(instanceId.eq(scope.instanceId)), true);
 });

@@ -280,7 +280,7 @@ test('without types of handlers and input everything is allowed, as in JSON', ()
         id: 'thank',
         handler: 'log',
         params: { message: 'paid, receipt {{ outputs.pay.receipt }}' },
-        when: 'data.amount > 0',
+        when: 'context.data.amount > 0',
       },
     ],
   });

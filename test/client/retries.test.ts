@@ -241,7 +241,9 @@ test('the prefix may stand in the address or not, and a path keeps what its part
   const paths = new Set(server.asked.map(({ path }) => path));
   assert.deepEqual([...paths], ['/api/v1/rate-limits/a%2Fb%20c']);
   assert.throws(() => new Client({ url: 'localhost:8080' }), TypeError);
-  assert.throws(() => new Client({ url: server.url }).instances.get(''), TypeError);
+  const client = new Client({ url: server.url });
+  await assert.rejects(client.instances.get(''), TypeError);
+  await assert.rejects(async () => await client.instances.outputs(''), TypeError);
 });
 
 test('filters go as the server reads them', async () => {

@@ -1,6 +1,6 @@
 /**
  * The package of the client as a stranger gets it: what is in it, that it needs nothing but what all platforms have,
- * and that it works from a folder without the repository.
+ * and that it works from a folder without the repository. The long form lets npm install it beside the server.
  */
 
 import assert from 'node:assert/strict';
@@ -19,6 +19,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { useSharedApi } from '../helpers/api.js';
+import { isDeep } from '../helpers/depth.js';
 import { DEFAULT_API_KEY, makeDataDir } from '../helpers/engine.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -29,6 +30,7 @@ const api = useSharedApi();
 const folder = makeDataDir();
 const home = path.join(folder, 'home');
 const installed = path.join(home, 'node_modules', NAME);
+let tarball: string;
 let files: readonly string[];
 
 before(async () => {
@@ -48,7 +50,7 @@ before(async () => {
   files = packed.files.map((file) => file.path);
   mkdirSync(installed, { recursive: true });
   writeFileSync(path.join(home, 'package.json'), '{"type": "module"}');
-  const tarball = path.join(folder, packed.filename);
+  tarball = path.join(folder, packed.filename);
   await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
 });
 after(() => rmSync(folder, { recursive: true }));
@@ -111,6 +113,44 @@ test('the package runs a sequence from a folder without the repository', async (
     env: { PATH: process.env.PATH, SETTINGS: JSON.stringify(settings) },
   });
   assert.equal(stdout, 'Ada\n');
+});
+
+test('npm installs both packages, and a worker runs on the server that its test starts', async (t) => {
+  if (!isDeep) return t.skip('npm takes half a minute, and may need a network');
+  const place = path.join(folder, 'installed');
+  mkdirSync(place);
+  // The build is there; the script that makes one would build into what other tests are running.
+  const flags = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+  const { stdout: packed } = await run('npm', flags, { cwd: ROOT });
+  const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund'];
+  await run('npm', [...install, path.join(folder, filename), tarball], { cwd: place });
+  const program = path.join(place, 'program.mjs');
+  writeFileSync(
+    program,
+    `
+    import { sequence, Worker } from '${NAME}';
+    import { startServer } from '${NAME}/testing';
+    const { client, stop } = await startServer();
+    const worker = new Worker(client, {
+      handlers: { greet: ({ params }) => ({ text: 'Hello, ' + params.name }) },
+    });
+    await worker.start();
+    const hello = sequence('hello').step('greet', {
+      handler: 'greet',
+      params: ({ input }) => ({ name: input.name }),
+    });
+    await hello.apply(client);
+    const { outputs } = await client.instances.run(hello, { name: 'Ada' });
+    console.log(outputs.greet.text);
+    await worker.stop();
+    await stop();
+  `,
+  );
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, XDG_CACHE_HOME: path.join(folder, 'cache') };
+  const { stdout } = await run(process.execPath, [program], { cwd: place, env });
+  assert.equal(stdout, 'Hello, Ada\n');
 });
 
 test('its types are those that a strict program is checked by', async () => {

@@ -19,8 +19,13 @@ export interface Applied {
   readonly warnings: NonNullable<SequenceCreated['warnings']>;
 }
 
-/** A definition without a number. */
+/** A definition whose number is the server's to give. */
 export type Unnumbered = Omit<CreateSequence, 'version'>;
+
+export interface ApplyOptions extends CallOptions {
+  /** No lower number is given. Default: 1. */
+  readonly versionMin?: number | undefined;
+}
 
 /**
  * Looks and stores in turns, until the newest version is the definition. Processes that do so at the same time end
@@ -31,11 +36,12 @@ export type Unnumbered = Omit<CreateSequence, 'version'>;
 export async function apply(
   { sequences }: Pick<Client, 'sequences'>,
   definition: Unnumbered,
-  options: CallOptions = {},
+  { versionMin = 1, ...options }: ApplyOptions = {},
 ): Promise<Applied> {
-  for (let version = 1; ; version += 1) {
-    const newest = await newestOf(sequences, definition, options);
-    if (newest !== undefined && isSame(newest, definition)) {
+  const { name, namespace, tenant_id } = definition;
+  for (let version = versionMin; ; version += 1) {
+    const newest = await storedDefinition(sequences, { name, namespace, tenant_id }, options);
+    if (newest !== undefined && isSameDefinition(newest, definition)) {
       return { id: newest.id, version: newest.version, changed: false, warnings: [] };
     }
     // A number behind the newest may be taken by a version that is deprecated: then the next one is tried.
@@ -47,14 +53,14 @@ export async function apply(
   }
 }
 
-/** Undefined: none has the name, or all of them are deprecated. */
-async function newestOf(
+/** The newest version that is not deprecated, or the one that is asked for; undefined: none. */
+export async function storedDefinition(
   sequences: Client['sequences'],
-  { name, namespace }: Unnumbered,
-  options: CallOptions,
+  query: Parameters<Client['sequences']['byName']>[0],
+  options: CallOptions = {},
 ): Promise<SequenceDefinition | undefined> {
   try {
-    return await sequences.byName({ name, namespace }, options);
+    return await sequences.byName(query, options);
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return undefined;
     throw error;
@@ -78,7 +84,11 @@ async function store(
 /** What makes a definition; everything else is about the version. */
 const MEANING = ['blocks', 'input_schema', 'on_failure', 'on_cancel'] as const;
 
-function isSame(stored: SequenceDefinition, definition: Unnumbered): boolean {
+/**
+ * Whether what is to be stored is stored already: the same JSON, whatever the order of its members. Whoever applies
+ * definitions asks this, and nothing else: the builder here, and the command line.
+ */
+export function isSameDefinition(stored: SequenceDefinition, definition: Unnumbered): boolean {
   return MEANING.every((member) => normal(stored[member]) === normal(definition[member]));
 }
 

@@ -313,25 +313,30 @@ const TEMPLATE_WORD = /^[^\s.|,(){}[\]"'=<>!&+*/?]+$/;
 /** @throws TypeError when a name cannot be written in a condition */
 function conditionPath(path: readonly string[]): string {
   const odd = path.find((name) => !CONDITION_WORD.test(name));
-  if (odd === undefined) return rooted(path);
+  if (odd === undefined) return unshadowed(path);
   throw new TypeError(
     `the name ${JSON.stringify(odd)} cannot stand in a condition: ${path.join('.')}`,
   );
 }
 
+/**
+ * Conditions look for a path among the members of the input first, and then by its root: with an input that has a member
+ * `data`, as events of others often do, `data.type` would be that of this member. So the sections have their long
+ * names here.
+ */
+function unshadowed(path: readonly string[]): string {
+  const [root = ''] = path;
+  if (root === 'data' || root === 'config') return `context.${path.join('.')}`;
+  return root === 'instance_id' ? `runtime.${path.join('.')}` : path.join('.');
+}
+
 /** @throws TypeError when a name cannot be written in a template */
 function templatePath(path: readonly string[]): string {
   const odd = path.find((name) => !TEMPLATE_WORD.test(name));
-  if (odd === undefined) return rooted(path);
+  if (odd === undefined) return path.join('.');
   throw new TypeError(
     `the name ${JSON.stringify(odd)} cannot stand in a template: ${path.join('.')}`,
   );
-}
-
-/** A section as a whole has its long name, since `data` alone is a key in conditions. */
-function rooted(path: readonly string[]): string {
-  const isSection = path.length === 1 && (path[0] === 'data' || path[0] === 'config');
-  return isSection ? `context.${path[0]}` : path.join('.');
 }
 
 // ---------------------------------------------------------------- templates

@@ -120,11 +120,18 @@ export class Client {
   }
 
   #call(row: OperationRow, given: readonly unknown[]): unknown {
-    const call = callOf(row, given, this.#settings);
+    // Taken apart when it is sent: what is wrong with a call rejects, and throws nowhere.
+    const call = () => callOf(row, given, this.#settings);
     if (row.pages !== undefined) {
-      return listOf(row, call.query ?? {}, (query) => this.#send(row, call, query, pageOf));
+      const queryOf = () => call().query ?? {};
+      return listOf(row, queryOf, (query) => this.#send(row, call(), query, pageOf));
     }
-    if (row.answers === 'events') return this.#events(row, call, { signal: call.options.signal });
+    if (row.answers === 'events') return this.#events(row, call);
+    return this.#once(row, call);
+  }
+
+  async #once(row: OperationRow, asked: () => Call): Promise<unknown> {
+    const call = asked();
     return this.#send(row, call, call.query, row.answers === 'text' ? textOf : jsonOf);
   }
 
@@ -137,21 +144,18 @@ export class Client {
     return send(this.#fetch, sendingOf(row, call, query, this.#settings), read);
   }
 
-  async *#events(row: OperationRow, call: Call, reading: Reading): EventStream {
+  async *#events(row: OperationRow, asked: () => Call, reading?: Reading): EventStream {
+    const call = asked();
     const body = await this.#send(row, call, call.query, async (response) => response.body);
-    if (body !== null) yield* eventsOf(body, reading);
+    if (body !== null) yield* eventsOf(body, reading ?? { signal: call.options.signal });
   }
 
   /** One connection of a row that answers by events. */
   #opening(row: OperationRow, path: readonly string[], options: FollowOptions): OpenEvents {
     return (query, reading) => {
       // A stream that is opened again has retries of its own.
-      const call = callOf(
-        row,
-        [...path, query, { ...options, retries: undefined }],
-        this.#settings,
-      );
-      return this.#events(row, call, reading);
+      const given = [...path, query, { ...options, retries: undefined }];
+      return this.#events(row, () => callOf(row, given, this.#settings), reading);
     };
   }
 

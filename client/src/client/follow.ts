@@ -132,6 +132,7 @@ async function* reconnecting(
         tries = 0;
         yield event;
       }
+      if (!signal?.aborted && tries >= retries) throw ended();
     } catch (error) {
       if (signal?.aborted) return;
       if (!hasBeenThere || !isPassing(error) || tries >= retries) throw error;
@@ -145,6 +146,12 @@ async function* reconnecting(
       return;
     }
   }
+}
+
+/** A server that stops ends its streams in the orderly way; so does a proxy that does not like them. */
+function ended(): EngineError {
+  const message = 'the stream ended, again and again';
+  return new EngineError({ status: 0, code: 'CLIENT_NETWORK', message });
 }
 
 /** What comes to an end by itself: an engine that is away, or has too much to do. */

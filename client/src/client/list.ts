@@ -9,16 +9,19 @@ export interface PageAnswer {
   readonly link: string;
 }
 
-/** @param ask one page, by the query it is given */
+/**
+ * @param queryOf that of the call, which may be wrong: then the first page rejects
+ * @param ask one page, by the query it is given
+ */
 export function listOf<T>(
   row: OperationRow,
-  query: Readonly<Record<string, unknown>>,
+  queryOf: () => Readonly<Record<string, unknown>>,
   ask: (query: Readonly<Record<string, unknown>>) => Promise<PageAnswer>,
 ): List<T> {
   const page = async (place: object): Promise<Page<T>> =>
-    pageOf<T>(row, await ask({ ...query, ...place }));
+    pageOf<T>(row, await ask({ ...queryOf(), ...place }));
   const pages = async function* () {
-    let offset = Number(query.offset ?? 0);
+    let offset = Number(queryOf().offset ?? 0);
     for (let place = {}; ; ) {
       const found = await page(place);
       yield found;

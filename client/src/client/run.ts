@@ -67,7 +67,9 @@ export async function run<Results extends object>(
     context: { data: input, config },
   };
   const startedAt = performance.now();
-  const { id } = await client.create(body, { ...call, totalTimeoutMs, idempotencyKey });
+  // Who waits for a minute for the end does not wait longer for the beginning.
+  const creation = { ...call, totalTimeoutMs: totalTimeoutMs ?? timeout, idempotencyKey };
+  const { id } = await client.create(body, creation);
   const left = timeout === undefined ? undefined : timeout - (performance.now() - startedAt);
   return wait<Results>(client, id, { ...call, timeout: left });
 }

@@ -3,16 +3,16 @@
  * part of the package that needs Node.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { Client } from '../client/client.js';
-import { databaseIn, temporaryFolder } from './database.js';
+import { databaseIn, type ThrowAwayDatabase, temporaryFolder } from './database.js';
 import { findServer } from './find-server.js';
+import { preparedFolder } from './prepared.js';
+import { runServer, type ServerProcess } from './server-process.js';
 
 export interface StartServerOptions {
   /**
    * A Postgres on which a database is made for this server, by a user who may do so. Default: `DATABASE_URL`; without
-   * it the server brings its own Postgres, which takes some seconds to be made.
+   * it the server brings its own Postgres, with a copy of a database that the first start on this machine has made.
    */
   readonly databaseUrl?: string | undefined;
   /** Of the client. Default: `test`. */
@@ -39,85 +39,53 @@ export interface TestServer {
  */
 export async function startServer(options: StartServerOptions = {}): Promise<TestServer> {
   const program = findServer();
-  const databaseUrl = options.databaseUrl ?? process.env.DATABASE_URL;
-  const database = databaseUrl ? await databaseIn(databaseUrl, program) : temporaryFolder();
   const apiKey = crypto.randomUUID();
-  const child = spawn(process.execPath, [program, '--unsafe-database'], {
-    env: { ...inherited(), ...DEFAULTS, ...database.env, ...options.env, ENGINE_API_KEY: apiKey },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exited = once(child, 'exit');
-  const end = () => void child.kill('SIGKILL');
-  process.once('exit', end);
+  const start = (database: ThrowAwayDatabase) =>
+    startOn(database, () =>
+      runServer(program, { ...database.env, ...options.env, ENGINE_API_KEY: apiKey }),
+    );
+  const databaseUrl = options.databaseUrl ?? process.env.DATABASE_URL;
+  const { url, stop } = databaseUrl
+    ? await start(await databaseIn(databaseUrl, program))
+    : await startOnOwn(program, start);
+  const client = new Client({ url, apiKey, tenant: options.tenant ?? 'test' });
+  return { url, apiKey, client, stop };
+}
+
+type Start = (database: ThrowAwayDatabase) => Promise<ServerProcess>;
+
+/** On a copy of the prepared database; where that is of no use, on one that is made anew. */
+async function startOnOwn(program: string, start: Start): Promise<ServerProcess> {
+  const prepared = await preparedFolder(program);
+  if (prepared === undefined) return start(temporaryFolder());
   try {
-    const url = await readyAt(child);
+    return await start(prepared);
+  } catch {
+    // If the copy is to blame this works; if it is not, this says the same.
+    const server = await start(temporaryFolder());
+    prepared.discard();
+    return server;
+  }
+}
+
+/** Whose database goes with it. */
+async function startOn(
+  database: ThrowAwayDatabase,
+  run: () => Promise<ServerProcess>,
+): Promise<ServerProcess> {
+  try {
+    const server = await run();
     let stopped: Promise<void> | undefined;
-    const stop = async () => {
-      process.off('exit', end);
-      await ended(child, exited);
-      await database.remove();
-    };
-    const client = new Client({ url, apiKey, tenant: options.tenant ?? 'test' });
+    const stop = () => server.stop().then(() => database.remove());
     return {
-      url,
-      apiKey,
-      client,
+      url: server.url,
       stop: () => {
         stopped ??= stop();
         return stopped;
       },
     };
   } catch (error) {
-    process.off('exit', end);
-    await ended(child, exited);
     await database.remove();
     throw error;
   }
-}
-
-/** One shard is started sooner than several, and any port is free. */
-const DEFAULTS = { ENGINE_HTTP_ADDR: '127.0.0.1:0', ENGINE_SHARDS: '1', ENGINE_LOG_FORMAT: 'json' };
-
-/** Without what would point the server elsewhere, or make it note its coverage. */
-function inherited(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(?:ENGINE_|PG|DATABASE_URL|NODE_TEST_CONTEXT|NODE_V8_COVERAGE)/.test(name),
-  );
-  return Object.fromEntries(kept);
-}
-
-const LINES_KEPT = 40;
-
-/** Resolves with the address that the log names. */
-function readyAt(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const lines: string[] = [];
-    const fail = (why: string) => reject(new Error(`the server ${why}\n${lines.join('\n')}`));
-    child.once('error', (error) => fail(`cannot be run: ${error.message}`));
-    // `close` comes behind the last line of output, `exit` may come before it.
-    child.once('close', (code, signal) => fail(`ended with ${code ?? signal} before it was ready`));
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding('utf8');
-      let rest = '';
-      stream?.on('data', (text: string) => {
-        const whole = (rest + text).split('\n');
-        rest = whole.pop() ?? '';
-        lines.push(...whole);
-        lines.splice(0, lines.length - LINES_KEPT);
-        const ready = whole.find((line) => line.includes('"msg":"ready"'));
-        const url = /"url":"([^"]+)"/.exec(ready ?? '')?.[1];
-        if (url !== undefined) resolve(url);
-      });
-    }
-  });
-}
-
-/** A server that does not end in time has nothing that is worth waiting for. */
-const STOP_PATIENCE_MS = 20_000;
-
-async function ended(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
-  const patience = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
-  child.kill('SIGTERM');
-  await exited.catch(() => undefined);
-  clearTimeout(patience);
 }

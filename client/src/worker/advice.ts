@@ -8,18 +8,20 @@ const SEQUENCES_MAX = 1_000;
 /**
  * @param handlers those that had no task yet
  * @param queues those that had none
+ * @param signal ends the looking, since nobody would read the sentences
  * @returns a sentence for each that is worth a look
  */
 export async function adviceFor(
   client: Client,
   handlers: readonly string[],
   queues: readonly string[],
+  signal: AbortSignal,
 ): Promise<string[]> {
   const [{ builtin }, { by_handler }] = await Promise.all([
-    client.handlers(),
-    client.workers.stats(),
+    client.handlers({}, { signal }),
+    client.workers.stats({}, { signal }),
   ]);
-  const definitions = await namedInSequences(client);
+  const definitions = await namedInSequences(client, signal);
   const others = Object.entries(by_handler)
     .filter(([name, counts]) => !handlers.includes(name) && (counts.pending ?? 0) > 0)
     .map(([name, counts]) => `"${name}" (${counts.pending})`);
@@ -34,7 +36,7 @@ export async function adviceFor(
     }
   }
   for (const queue_name of queues) {
-    const { items } = await client.workers.tasks({ queue_name, limit: 1 });
+    const { items } = await client.workers.tasks({ queue_name, limit: 1 }, { signal });
     if (items.length > 0) continue;
     sentences.push(`no task of the tenant was ever in the queue "${queue_name}"`);
   }
@@ -42,9 +44,9 @@ export async function adviceFor(
 }
 
 /** The definitions as text; undefined where the key may not read them. */
-async function namedInSequences(client: Client): Promise<string | undefined> {
+async function namedInSequences(client: Client, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const { items } = await client.sequences.list({ limit: SEQUENCES_MAX });
+    const { items } = await client.sequences.list({ limit: SEQUENCES_MAX }, { signal });
     return JSON.stringify(items);
   } catch {
     // A worker's key usually may not: its tasks have to do.

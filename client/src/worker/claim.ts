@@ -5,7 +5,7 @@
 
 import type { TaskResult, WorkerTask } from '../generated/types.js';
 import { type AbortReason, TaskAbortedError } from './errors.js';
-import type { TaskContext } from './handlers.js';
+import type { Task, TaskContext } from './handlers.js';
 import { Lines, type LogLine } from './lines.js';
 import { type Outcome, type Report, reportOf } from './outbox.js';
 
@@ -29,6 +29,8 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export class Claim {
   readonly task: WorkerTask;
+  /** As handlers and hooks get it: one and the same, so that they can keep things by it. */
+  readonly given: Task;
   readonly context: TaskContext;
   readonly lines = new Lines();
   readonly #send: (report: Report) => void;
@@ -52,6 +54,11 @@ export class Claim {
     onAbort: (reason: TaskAbortedError) => void,
   ) {
     this.task = task;
+    this.given = {
+      ...task,
+      params: task.params as Task['params'],
+      checkpoint: task.resume_checkpoint,
+    };
     this.#send = send;
     this.#onAbort = onAbort;
     this.#checkpointSeq = task.checkpoint_seq;

@@ -168,7 +168,7 @@ export class Exchanges {
     if (ending === this.#waiting) this.#waiting = undefined;
     if ('value' in answer) this.#take(answer.value, reports, poll, sentAt);
     else if (ending.signal.aborted) this.#giveUp(reports);
-    else this.#failed(answer.error, reports);
+    else this.#failed(answer.error, reports, poll);
     this.schedule();
   }
 
@@ -209,10 +209,10 @@ export class Exchanges {
     this.#owner.onTasks(tasks);
   }
 
-  #failed(error: unknown, reports: readonly Report[]): void {
+  #failed(error: unknown, reports: readonly Report[], poll: Poll | undefined): void {
     const { status = 0, retryAfterMs = 0, message } = error as Partial<EngineError>;
     if (REFUSED.has(status) && reports.length > 0) {
-      void this.#refused(reports, status, message);
+      void this.#refused(reports, poll !== undefined, status, message);
       return;
     }
     this.#failures += 1;
@@ -222,20 +222,23 @@ export class Exchanges {
     this.#again(reports, !UNDONE.has(status), waitMs);
   }
 
-  /** One of them is to blame for the whole: each half is sent by itself. */
+  /**
+   * One of them is to blame for the whole, or the poll that went with them: without it each half is sent by itself.
+   */
   async #refused(
     reports: readonly Report[],
+    hadPoll: boolean,
     status: number,
     error: string | undefined,
   ): Promise<void> {
     const [first, ...others] = reports;
-    if (first !== undefined && others.length === 0) {
+    if (first !== undefined && others.length === 0 && !hadPoll) {
       first.settle({ status, error, isRepeated: first.isRepeated });
       return;
     }
     const half = Math.ceil(reports.length / 2);
     await this.#exchange(reports.slice(0, half), undefined);
-    await this.#exchange(reports.slice(half), undefined);
+    if (half < reports.length) await this.#exchange(reports.slice(half), undefined);
   }
 
   #again(reports: readonly Report[], mayHaveArrived: boolean, waitMs: number): void {

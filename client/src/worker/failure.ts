@@ -31,7 +31,7 @@ function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // It contains itself, or a bigint.
-    return String(value);
+    // It contains itself, or a bigint; not everything has a text of its own.
+    return Object.prototype.toString.call(value);
   }
 }

@@ -100,7 +100,7 @@ export class Tasks {
   }
 
   async #do(claim: Claim): Promise<void> {
-    const task = taskOf(claim.task);
+    const { given: task } = claim;
     this.#telling.tell('onTaskStart', { task });
     const ended = await this.#handle(claim, task);
     this.#running -= 1;
@@ -136,7 +136,7 @@ export class Tasks {
     claim.end();
     this.#claims.delete(claim);
     this.#telling.tell('onTaskEnd', {
-      task: taskOf(claim.task),
+      task: claim.given,
       ending,
       durationMs: claim.durationMs(performance.now()),
       ...(error === undefined ? {} : { error }),
@@ -169,7 +169,7 @@ export class Tasks {
       return;
     }
     this.#telling.warn(`the result of ${name} was refused: ${error}`);
-    this.#telling.tell('onError', { error: new Error(error), task: taskOf(claim.task) });
+    this.#telling.tell('onError', { error: new Error(error), task: claim.given });
     if (said.kind === 'complete') {
       const message = `the output was refused: ${error}`.slice(0, MESSAGE_LENGTH_MAX);
       const failure = { kind: 'fail', message, retryable: false } as const;
@@ -210,10 +210,6 @@ async function outcomeOf(claim: Claim, said: Said): Promise<Outcome> {
     // It is no JSON: a bigint, or something that contains itself.
     return { status: 400, error: (error as Error).message, isRepeated: false };
   }
-}
-
-function taskOf(task: WorkerTask): Task {
-  return { ...task, params: task.params as Task['params'], checkpoint: task.resume_checkpoint };
 }
 
 const nameOf = ({ id, handler_name }: WorkerTask) => `task ${id} of "${handler_name}"`;

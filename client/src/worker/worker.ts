@@ -53,6 +53,8 @@ export class Worker<P extends Named = Named, O = object> {
   #isReachable = true;
   #stopping: Promise<void> | undefined;
   #timers: ReturnType<typeof setTimeout>[] = [];
+  /** Ends what goes on beside the tasks. */
+  readonly #closing = new AbortController();
 
   /** @throws TypeError when the options cannot be right */
   constructor(client: Client, options: WorkerOptions<P, O>) {
@@ -154,6 +156,7 @@ export class Worker<P extends Named = Named, O = object> {
 
   #close(): void {
     this.#exchanges.close();
+    this.#closing.abort();
     for (const timer of this.#timers.splice(0)) clearTimeout(timer);
   }
 
@@ -201,10 +204,11 @@ export class Worker<P extends Named = Named, O = object> {
     const empty = (this.#options.queues ?? []).filter((name) => !queues.has(name));
     if (idle.length + empty.length === 0) return;
     try {
-      const sentences = await adviceFor(this.#client, idle, empty);
+      const { signal } = this.#closing;
+      const sentences = await adviceFor(this.#client, idle, empty, signal);
       for (const sentence of sentences) this.#telling.warn(sentence);
     } catch {
-      // Whatever is wrong with the server is told by the polls.
+      // The worker has stopped; or whatever is wrong with the server is told by the polls.
     }
   }
 }

@@ -57,9 +57,9 @@ export const instanceBlocks = lookup<{
   readonly injected: string | null;
 }>(
   'reads_instance_blocks',
-  'select i.tenant_id, s.definition, b.blocks as injected from instances i ' +
-    'left join sequences s on s.id = i.sequence_id ' +
-    `left join injected_blocks b on b.instance_id = i.id where i.id = $1::uuid and ${IS_PRESENT}`,
+  'select i.tenant_id, (select definition from sequences where id = i.sequence_id) as definition, ' +
+    '(select blocks from injected_blocks where instance_id = i.id) as injected ' +
+    `from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
 );
 
 const ORDERS = {

@@ -1,0 +1,171 @@
+/**
+ * `sequences migrate`: has the instances of one version go over to another one. Each is judged first, the person is
+ * asked with the count of those that can, and what keeps the others is told.
+ */
+
+import { storedDefinition } from '../../client/src/builder/apply.js';
+import type {
+  Client,
+  InstancesMigrated,
+  MigrateInstances,
+  SequenceDefinition,
+} from '../../client/src/index.js';
+import { expectAgreement, instances } from '../bulk.js';
+import type { Command, Given } from '../command.js';
+import { CommandError, EXIT, type ExitCode } from '../exit.js';
+import type { Output } from '../output.js';
+import type { Session } from '../session.js';
+import {
+  AGREED_OPTIONS,
+  NAMESPACE_DEFAULT,
+  NAMESPACE_OPTION,
+  NARROWING_OPTIONS,
+  STATE_OPTION,
+  selectionOf,
+  statesOf,
+} from './selection.js';
+
+/** Each call looks at so many: some seconds, after which the progress moves. */
+const LOOKED_AT = 200;
+const EXAMPLES_MAX = 5;
+
+type Finding = InstancesMigrated['findings'][number];
+
+/** What all calls together found. */
+interface Total
+  extends Omit<InstancesMigrated, 'done' | 'next_cursor' | 'findings' | 'migrations'> {
+  readonly findings: readonly Finding[];
+  readonly migrations: InstancesMigrated['migrations'];
+}
+
+const COUNTS = [
+  'count',
+  'automatic',
+  'migrated',
+  'approval_required',
+  'pinned',
+  'incompatible',
+  'failed',
+] as const;
+
+/** What keeps an instance where it is, in words. */
+const STAYING: readonly (readonly [count: (typeof COUNTS)[number], words: string])[] = [
+  ['approval_required', 'ask for an approval'],
+  ['pinned', 'stay by their pin'],
+  ['incompatible', 'do not fit'],
+  ['failed', 'were refused for now'],
+];
+
+export const migrateMany: Command = {
+  name: 'sequences migrate',
+  summary:
+    'Have the open instances of a version go over to another one, each where that is safe; counts them and asks first.',
+  args: [{ name: 'sequence', about: 'The name of a sequence.' }],
+  options: [
+    { flags: '--from <n>', about: 'The version that they have.' },
+    {
+      flags: '--to <n>',
+      about: 'The version that they go over to; without it the newest that is in force.',
+    },
+    NAMESPACE_OPTION,
+    STATE_OPTION,
+    ...NARROWING_OPTIONS,
+    ...AGREED_OPTIONS,
+  ],
+  run: async (session, given) => {
+    const { client, out } = session;
+    given.required('from');
+    const [source, target] = await Promise.all([
+      versionOf(client, given, given.count('from')),
+      versionOf(client, given, given.count('to')),
+    ]);
+    const { namespace, ...selection } = selectionOf(given, Date.now());
+    const asked = { sequence_id: target.id, filter: { ...selection, states: statesOf(given) } };
+    const way = `migrated from version ${source.version} to ${target.version}`;
+    const found = await migrateAll(session, source.id, { ...asked, dry_run: true }, 'judged');
+    if (given.flag('dry-run') || found.automatic === 0) {
+      if (out.isJson) out.json(found);
+      else {
+        out.line(`${instances(found.automatic)} would be ${way}${stayingText(found)}.`);
+        tellFindings(out, found.findings);
+      }
+      return EXIT.ok;
+    }
+    if (!out.isJson) tellFindings(out, found.findings);
+    await expectAgreement(
+      session,
+      { isAgreed: given.flag('yes'), done: `${way}${stayingText(found)}` },
+      found.automatic,
+    );
+    const total = await migrateAll(session, source.id, asked, way);
+    if (out.isJson) out.json(total);
+    else out.line(`${instances(total.migrated)} ${way}${stayingText(total)}.`);
+    return exitOf(total);
+  },
+};
+
+const exitOf = ({ failed }: Total): ExitCode => (failed > 0 ? EXIT.failed : EXIT.ok);
+
+/** @throws CommandError when there is none */
+async function versionOf(
+  client: Client,
+  given: Given,
+  version: number | undefined,
+): Promise<SequenceDefinition> {
+  const name = given.arg();
+  const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
+  const found = await storedDefinition(client.sequences, { name, namespace, version });
+  if (found !== undefined) return found;
+  throw new CommandError('notFound', `there is no version ${version ?? 'in force'} of ${name}`);
+}
+
+/** As many calls as it takes. Those that go over are gone from the version: the cursor passes over nobody. */
+async function migrateAll(
+  { client, out }: Session,
+  sequence: string,
+  asked: MigrateInstances,
+  done: string,
+): Promise<Total> {
+  const counts = Object.fromEntries(COUNTS.map((name) => [name, 0])) as Record<
+    (typeof COUNTS)[number],
+    number
+  >;
+  const findings = new Map<string, Finding>();
+  const migrations: InstancesMigrated['migrations'][number][] = [];
+  for (let cursor: string | null | undefined; ; ) {
+    const page = await client.sequences.migrateInstances(sequence, {
+      ...asked,
+      limit: LOOKED_AT,
+      cursor,
+    });
+    for (const name of COUNTS) counts[name] += page[name];
+    for (const finding of page.findings) {
+      findings.set(finding.code, together(findings.get(finding.code), finding));
+    }
+    migrations.push(...page.migrations);
+    if (page.done) break;
+    cursor = page.next_cursor;
+    out.progress(`${instances(counts.count)} ${done}`);
+  }
+  out.endProgress();
+  const told = [...findings.values()].sort((a, b) => b.count - a.count);
+  return { ...counts, findings: told, migrations, dry_run: asked.dry_run === true };
+}
+
+function together(before: Finding | undefined, { example_ids, count, ...more }: Finding): Finding {
+  const examples = [...(before?.example_ids ?? []), ...example_ids].slice(0, EXAMPLES_MAX);
+  return { ...more, count: count + (before?.count ?? 0), example_ids: examples };
+}
+
+/** `; 2 do not fit`, or nothing. */
+function stayingText(total: Total): string {
+  return STAYING.filter(([name]) => total[name] > 0)
+    .map(([name, words]) => `; ${total[name].toLocaleString('en')} ${words}`)
+    .join('');
+}
+
+function tellFindings(out: Output, findings: readonly Finding[]): void {
+  for (const { code, count, summary, remedy, example_ids } of findings) {
+    out.note(`  ${count} × ${code}: ${summary}: ${remedy} (as ${example_ids[0]})`);
+  }
+}
