@@ -11,7 +11,7 @@ export const step = (id: string, handler = 'charge_card', more: object = {}): Bl
 export const EVERY_KIND: Definition = {
   blocks: [
     step('charge', 'charge_card', { retry: { max_attempts: 3 } }),
-    step('ask_provider', 'http_request'),
+    step('ask_provider', 'http_request', { params: { url: 'https://pay.example/v1' } }),
     step('approve', 'noop', { wait_for_input: { prompt: 'Pay it?' } }),
     step('cool_down', 'sleep', { params: { duration_ms: 60_000 } }),
     step('await_payment', 'wait_for_event', { params: { name: 'payment' } }),

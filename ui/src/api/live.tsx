@@ -3,12 +3,13 @@
  * again that show what changed. However many changes come, each query reads at most once in its pace.
  */
 
-import { type Query, useQueryClient } from '@tanstack/react-query';
+import { type Query, type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { Changes } from './changes.ts';
 import { useEngine } from './engine.tsx';
 
-export type LiveState = 'connecting' | 'live' | 'lost';
+/** `paced`: changes are for who may read all; others look again every few seconds. */
+export type LiveState = 'connecting' | 'live' | 'lost' | 'paced';
 
 /** What a query may say of itself in its `meta`. */
 export interface LiveMeta extends Record<string, unknown> {
@@ -25,6 +26,8 @@ declare module '@tanstack/react-query' {
 }
 
 const PACE_MS = 1000;
+/** Without news of changes. */
+const PACE_WITHOUT_NEWS_MS = 5000;
 
 const LiveContext = createContext<LiveState>('connecting');
 
@@ -33,11 +36,13 @@ export function useLiveState(): LiveState {
 }
 
 export function LiveProvider({ children }: { children: ReactNode }) {
-  const { client } = useEngine();
+  const { client, allowed } = useEngine();
   const queries = useQueryClient();
   const [state, setState] = useState<LiveState>('connecting');
+  const { readAll } = allowed;
 
   useEffect(() => {
+    if (!readAll) return lookAgain(queries);
     const ending = new AbortController();
     const changes = new Changes();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -82,7 +87,15 @@ export function LiveProvider({ children }: { children: ReactNode }) {
       clearTimeout(timer);
       ending.abort();
     };
-  }, [client, queries]);
+  }, [client, queries, readAll]);
 
-  return <LiveContext value={state}>{children}</LiveContext>;
+  return <LiveContext value={readAll ? state : 'paced'}>{children}</LiveContext>;
+}
+
+function lookAgain(queries: QueryClient): () => void {
+  const timer = setInterval(() => {
+    if (document.hidden) return;
+    void queries.invalidateQueries({ predicate: ({ meta }) => meta?.live !== undefined });
+  }, PACE_WITHOUT_NEWS_MS);
+  return () => clearInterval(timer);
 }
