@@ -50,6 +50,11 @@ export const PAGES: readonly DashboardPage[] = [
   },
   { name: 'releases', path: '/releases', title: 'Releases' },
   { name: 'release', path: ({ canary }) => `/releases/${canary.id}`, title: /checkout/ },
+  {
+    name: 'release-changes',
+    path: ({ canary }) => `/releases/${canary.id}/changes`,
+    title: /checkout/,
+  },
   { name: 'workers', path: '/workers', title: /Workers/ },
   { name: 'tasks', path: '/workers/tasks', title: /Workers/ },
   { name: 'webhooks', path: '/webhooks', title: 'Webhooks' },
