@@ -743,6 +743,7 @@ describe('what the front thread reads', () => {
     ['schedules of a tenant', scheduleList({ ...ofTenant, ...first })],
     ['releases of a tenant', releaseList({ ...ofTenant, limit: 100 })],
     ['releases of all tenants', releaseList({ limit: 1_000 })],
+    ['canaries of a tenant', releaseList({ ...ofTenant, state: 'canary', limit: 100 })],
     ['decisions about a release', decisionList({ release_id: uuid(7) })],
     [
       'what a run left behind',

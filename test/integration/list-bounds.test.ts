@@ -8,6 +8,7 @@ import { approvalCountQuery, approvalList } from '../../src/db/reads/approval-re
 import { candidateList, deadLetterList, instanceList } from '../../src/db/reads/instance-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { Page, PageRequest } from '../../src/db/reads/reader.js';
+import { releaseList } from '../../src/db/reads/release-reads.js';
 import { deliveryList } from '../../src/db/reads/webhook-reads.js';
 import { taskList } from '../../src/db/reads/worker-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from '../../src/db/reads.js';
@@ -67,6 +68,12 @@ before(async () => {
       success, signed, subscription_id)
     select ${id}, ${id}, 'http://sink.example', 'instance.failed', ${id}, 1, ${at}, 5, true, false,
       '${SUBSCRIPTION}' from generate_series(1, ${ROWS}) g`);
+  await admin.query(`insert into releases (
+      id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version,
+      candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy,
+      created_at, updated_at)
+    select ${id}, '${TENANT}', 'default', 'order', ${id}, 1, ${id}, 2, 'draft', 0, '[]', 'pin', ${at},
+      ${at} from generate_series(1, ${ROWS}) g`);
   await admin.query('analyze');
   await admin.end();
 });
@@ -148,6 +155,8 @@ test('no statement of a list with filters looks at more rows than its bound', as
     approvalList({ sequence_name: 'other', limit: 100 }),
     deliveryList({ subscription_id: SUBSCRIPTION, delivered: false, limit: 100 }),
     deliveryList({ url: 'http://nobody.example', limit: 100 }),
+    releaseList({ tenant_id: TENANT, state: 'canary', limit: 100 }),
+    releaseList({ sequence_name: 'other', limit: 100 }),
   ];
   for (const request of requests) {
     assert.ok(request.walk !== undefined);

@@ -130,7 +130,7 @@ test('a worker that polls without a queue serves every queue of its handler', ()
 });
 
 test('the share of a version is that of what ended in the interval', () => {
-  const counts = { at: 'now', ended: 3, failed: 0, p50: 1, p95: 2 };
+  const counts = { at: 'now', ended: 3, failed: 0, cancelled: 0, p50: 1, p95: 2 };
   const points = releasePoints(
     [
       { ...counts, sequence_id: 'old' },
@@ -143,4 +143,11 @@ test('the share of a version is that of what ended in the interval', () => {
     ['baseline', 0, 0.75],
     ['candidate', 1, 0.25],
   ]);
+});
+
+test('rates are of what ended of the version in the interval', () => {
+  const counts = { at: 'now', ended: 8, failed: 2, cancelled: 4, p50: 1, p95: 2 };
+  const points = releasePoints([{ ...counts, sequence_id: 'new' }], 'new');
+  const shown = points.map((it) => [it.cancelled, it.error_rate, it.cancel_rate]);
+  assert.deepEqual(shown, [[4, 0.25, 0.5]]);
 });

@@ -34,6 +34,7 @@ import type {
   BulkUpdated,
   CapsuleAttached,
   CapsuleImported,
+  Changes,
   ChangesListQuery,
   ChangesStreamQuery,
   Checkpoint,
@@ -82,6 +83,7 @@ import type {
   FailTask,
   FailureGroups,
   ForkInstance,
+  GateReport,
   HandlerNames,
   HandlersQuery,
   Handoff,
@@ -713,7 +715,7 @@ export interface Operations {
      * List releases, newest first. For the root key and for keys with the capability operator or
      * publisher or auditor. Unknown parameters are refused.
      */
-    list(query?: ReleasesListQuery, options?: CallOptions): Promise<readonly Release[]>;
+    list(query?: ReleasesListQuery, options?: CallOptions): List<Release>;
     /**
      * Get a release. For the root key and for keys with the capability operator or publisher or
      * auditor.
@@ -724,6 +726,11 @@ export interface Operations {
      * the capability operator or publisher or auditor.
      */
     diff(id: string, options?: CallOptions): Promise<SemanticDiff>;
+    /**
+     * Tell what the gates say now. Changes nothing. For the root key and for keys with the
+     * capability operator or publisher or auditor.
+     */
+    gates(id: string, options?: CallOptions): Promise<GateReport>;
     /**
      * List the decisions about a release, oldest first. For the root key and for keys with the
      * capability operator or publisher or auditor.
@@ -1362,9 +1369,10 @@ export const OPERATIONS = {
   'cron.run': { method: 'POST', path: '/cron/{id}/run', takes: 'body', key: 'idempotency_key' },
   'cron.nextFires': { method: 'GET', path: '/cron/{id}/next-fires', takes: 'query' },
   'releases.create': { method: 'POST', path: '/releases', takes: 'body' },
-  'releases.list': { method: 'GET', path: '/releases', takes: 'query' },
+  'releases.list': { method: 'GET', path: '/releases', takes: 'query', pages: 'cursor' },
   'releases.get': { method: 'GET', path: '/releases/{id}' },
   'releases.diff': { method: 'GET', path: '/releases/{id}/diff' },
+  'releases.gates': { method: 'GET', path: '/releases/{id}/gates' },
   'releases.decisions': { method: 'GET', path: '/releases/{id}/decisions' },
   'releases.validate': { method: 'POST', path: '/releases/{id}/validate', takes: 'body' },
   'releases.canary': { method: 'POST', path: '/releases/{id}/canary', takes: 'body' },

@@ -161,6 +161,7 @@ export interface OutcomeRow {
   readonly sequence_id: string;
   readonly ended: number;
   readonly failed: number;
+  readonly cancelled: number;
   readonly p50: number;
   readonly p95: number;
   readonly looked_at: number;
@@ -190,6 +191,7 @@ export function outcomesQuery(release: string, since: UnixMs, stepSecs: number):
   return conditions.query(
     `select date_bin(${step}, o.created_at, ${from}) as at, o.sequence_id, count(*) as ended, ` +
       "count(*) filter (where o.state = 'failed') as failed, " +
+      "count(*) filter (where o.state = 'cancelled') as cancelled, " +
       `${percentile(0.5)} as p50, ${percentile(0.95)} as p95, ` +
       'sum(count(*)) over ()::bigint as looked_at from (' +
       'select instance_id, sequence_id, state, created_at from release_outcomes ' +

@@ -2452,8 +2452,11 @@ class ReleasesOperations(Resource):
         self,
         *,
         tenant_id: str | None = None,
+        state: models.ReleaseState | None = None,
+        sequence_name: str | None = None,
         limit: int | None = None,
-    ) -> builtins.list[models.Release]:
+        cursor: str | None = None,
+    ) -> Page[models.Release]:
         """List releases, newest first.
 
         For the root key and for keys with the capability operator or publisher or auditor.
@@ -2461,15 +2464,21 @@ class ReleasesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            state: Separated by commas; none stands for all.
             limit: How many at most. At least 1 and at most 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return self._call(
+        return self._pages(
             "GET",
             "/releases",
-            builtins.list[models.Release],
+            models.Release,
             query={
                 "tenant_id": tenant_id,
+                "state": state,
+                "sequence_name": sequence_name,
                 "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )
@@ -2495,6 +2504,18 @@ class ReleasesOperations(Resource):
             "GET",
             path("/releases/{id}/diff", id=id),
             models.SemanticDiff,
+            repeatable=True,
+        )
+
+    def gates(self, id: str) -> models.GateReport:
+        """Tell what the gates say now. Changes nothing.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        """
+        return self._call(
+            "GET",
+            path("/releases/{id}/gates", id=id),
+            models.GateReport,
             repeatable=True,
         )
 
