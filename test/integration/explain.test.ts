@@ -458,6 +458,7 @@ describe('what actors load', () => {
     allSubscriptions: [uuid(7), 100],
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500, ...PLACE],
     webhook: [uuid(77)],
+    oldestActivity: [],
     oldestDelivery: [],
     namedSequence: [
       ['tenant-3', 'tenant-3'],

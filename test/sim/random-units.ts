@@ -269,6 +269,7 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   ],
   routingReleases: [],
   openReleases: [],
+  oldestActivity: [],
   oldestDelivery: [],
   bulkJob: ['id'],
   openBulkJobs: ['tenant'],
