@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { activityIntervals } from '../../src/core/activity.js';
 import { addTo, type Buckets, bucketOf, quantile } from '../../src/core/durations.js';
-import { type FailedRow, groupFailures } from '../../src/core/failure-groups.js';
+import { type FailedRow, FailureGroups } from '../../src/core/failure-groups.js';
 import { foldReason } from '../../src/core/failure-reason.js';
 import { queuesOf, releasePoints } from '../../src/core/statistics.js';
 
@@ -20,6 +20,9 @@ const REASONS: readonly (readonly [message: string, reason: string])[] = [
   ['she said "12 apples', 'she said "# apples'],
   ['naïve42 ٣', 'naï# ٣'],
   ['a "b\nc" d', 'a "…" d'],
+  ['it\'s "x" 7', 'it\'s "…" #'],
+  ['e-mail', 'e-mail'],
+  ['a"1"b2', 'a"…"#'],
 ];
 
 for (const [message, reason] of REASONS) {
@@ -27,6 +30,12 @@ for (const [message, reason] of REASONS) {
     assert.equal(foldReason(message), reason);
     assert.equal(foldReason(reason), reason, 'folding again changes nothing');
   });
+}
+
+function groupFailures(rows: readonly FailedRow[]) {
+  const groups = new FailureGroups();
+  for (const row of rows) groups.add(row);
+  return groups.sorted;
 }
 
 const FAILED: FailedRow = {

@@ -31,25 +31,24 @@ export type FailuresAsked = Narrowing<keyof typeof FAILURE_FILTERS | 'tenant_id'
 /** A failed instance that was looked at, also one that the filters leave out. */
 type LookedAt = { readonly is_match: boolean } & FailedRow;
 
-export interface FailedInstances {
-  readonly rows: readonly FailedRow[];
+export interface LookedAtFailures {
   readonly lookedAt: number;
   readonly isComplete: boolean;
 }
 
-/** The newest failed instances, as many as are looked at. @throws EngineError 503 */
+/** Calls `take` with the newest failed instances, of as many as are looked at. @throws EngineError 503 */
 export async function failedInstances(
   reads: Reader,
   asked: FailuresAsked,
-): Promise<FailedInstances> {
-  const found = await reads.rowsOf<LookedAt>(failedQuery(asked), 'name the tenant');
-  const lookedAt = Math.min(found.length, FAILURES_LOOKED_AT_MAX);
-  const rows = found.slice(0, lookedAt).filter(({ is_match }) => is_match);
-  return {
-    rows: rows.map(({ is_match: _, ...row }) => row),
-    lookedAt,
-    isComplete: found.length === lookedAt,
-  };
+  take: (row: FailedRow) => void,
+): Promise<LookedAtFailures> {
+  let found = 0;
+  await reads.each<LookedAt>(failedQuery(asked), 'name the tenant', ({ is_match, ...row }) => {
+    found += 1;
+    if (is_match && found <= FAILURES_LOOKED_AT_MAX) take(row);
+  });
+  const lookedAt = Math.min(found, FAILURES_LOOKED_AT_MAX);
+  return { lookedAt, isComplete: found === lookedAt };
 }
 
 /** One row more than are looked at shows that there are more. */

@@ -13,7 +13,7 @@ import {
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
 import { activityIntervals } from '../../core/activity.js';
-import { groupFailures } from '../../core/failure-groups.js';
+import { FailureGroups as Groups } from '../../core/failure-groups.js';
 import { queuesOf, releasePoints } from '../../core/statistics.js';
 import { isoTime } from '../../core/time.js';
 import {
@@ -33,8 +33,11 @@ import {
 import { releaseNamed } from './releases.js';
 
 const failures: Operation<'instances.failures'> = async (deps, call) => {
-  const { rows, lookedAt, isComplete } = await failedInstances(deps.reads, listQuery(call));
-  const groups = groupFailures(rows);
+  const found = new Groups();
+  const { lookedAt, isComplete } = await failedInstances(deps.reads, listQuery(call), (row) =>
+    found.add(row),
+  );
+  const groups = found.sorted;
   const answer: FailureGroups = {
     groups: groups.slice(0, FAILURE_GROUPS_MAX),
     looked_at: lookedAt,
