@@ -3,11 +3,11 @@
  * and only the entries within a row are sorted.
  */
 
-import type { AuditEntry, AuditListQuery } from '../../../schema/instance.js';
+import type { AuditEntry } from '../../../schema/instance.js';
 import type { StoredRow } from '../tables.js';
 import { lookup, TRY_LATER } from './lookup.js';
 import { orderOf } from './order.js';
-import { Conditions } from './query.js';
+import { Conditions, type PageBounds } from './query.js';
 import type { PageRequest } from './reader.js';
 
 export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_at'> {
@@ -51,7 +51,7 @@ const ENTRIES_ORDER = orderOf(
 /** `AuditEntry` records, newest first: no more rows are read than hold them. */
 export function auditList(
   instanceId: string,
-  { limit, cursor }: AuditListQuery,
+  { limit, cursor }: Pick<PageBounds, 'cursor' | 'limit'>,
 ): PageRequest<AuditRow> {
   const place = new Conditions([instanceId, limit]);
   if (cursor !== undefined) ENTRIES_ORDER.goOn(place, cursor);
