@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { activityIntervals } from '../../src/core/activity.js';
+import { ActivityLines } from '../../src/core/activity.js';
 import { addTo, type Buckets, bucketOf, quantile } from '../../src/core/durations.js';
 import { type FailedRow, FailureGroups } from '../../src/core/failure-groups.js';
 import { foldReason } from '../../src/core/failure-reason.js';
@@ -105,11 +105,12 @@ test('lines have every interval, and add up the minutes of all shards', () => {
     ...minute,
     at: `2025-01-01T${at}Z`,
   }));
-  const lines = activityIntervals(minutes, since, since + 4 * 60_000, 120_000);
+  const lines = new ActivityLines(since, since + 4 * 60_000, 120_000);
+  for (const it of minutes) lines.add(it);
   const none = { duration_p50_ms: null, duration_p95_ms: null };
   const zero = { created: 0, completed: 0, failed: 0, cancelled: 0, ...none };
   const took = { duration_p50_ms: 4, duration_p95_ms: 4 };
-  assert.deepEqual(lines, [
+  assert.deepEqual(lines.intervals, [
     { at: '2025-01-01T00:00:00.000Z', created: 2, completed: 1, failed: 0, cancelled: 1, ...took },
     { at: '2025-01-01T00:02:00.000Z', created: 4, completed: 2, failed: 0, cancelled: 2, ...took },
     { at: '2025-01-01T00:04:00.000Z', ...zero },

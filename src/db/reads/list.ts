@@ -138,7 +138,7 @@ function walkOf<Row, Of extends string, By extends string>(
     return place.query(text);
   };
   const first = LIMITS.firstRowsWalkedMax;
-  const all = LIMITS.rowsWalkedMax;
+  const all = walk.join === undefined ? LIMITS.rowsWalkedMax : LIMITS.rowsFetchedMax;
   return {
     query: query(first, asked.cursor, 0),
     walk: {

@@ -17,6 +17,27 @@ import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './f
 import { Conditions, IS_PRESENT, type Query } from './query.js';
 import type { Reader } from './reader.js';
 
+export interface Extent {
+  readonly lookedAt: number;
+  readonly isComplete: boolean;
+}
+
+/** Calls `take` with the first rows; one more shows that there are more. */
+async function upTo<Row>(
+  reads: Reader,
+  query: Query,
+  cheaper: string,
+  max: number,
+  take: (row: Row) => void,
+): Promise<Extent> {
+  let found = 0;
+  await reads.each<Row>(query, cheaper, (row) => {
+    found += 1;
+    if (found <= max) take(row);
+  });
+  return { lookedAt: Math.min(found, max), isComplete: found <= max };
+}
+
 // ---------------------------------------------------------------- failures
 
 const FAILED = timeFilters('dead_letters', 'failed_at', 'd');
@@ -31,24 +52,17 @@ export type FailuresAsked = Narrowing<keyof typeof FAILURE_FILTERS | 'tenant_id'
 /** A failed instance that was looked at, also one that the filters leave out. */
 type LookedAt = { readonly is_match: boolean } & FailedRow;
 
-export interface LookedAtFailures {
-  readonly lookedAt: number;
-  readonly isComplete: boolean;
-}
-
 /** Calls `take` with the newest failed instances, of as many as are looked at. @throws EngineError 503 */
-export async function failedInstances(
+export function failedInstances(
   reads: Reader,
   asked: FailuresAsked,
   take: (row: FailedRow) => void,
-): Promise<LookedAtFailures> {
-  let found = 0;
-  await reads.each<LookedAt>(failedQuery(asked), 'name the tenant', ({ is_match, ...row }) => {
-    found += 1;
-    if (is_match && found <= FAILURES_LOOKED_AT_MAX) take(row);
+): Promise<Extent> {
+  const max = FAILURES_LOOKED_AT_MAX;
+  return upTo<LookedAt>(reads, failedQuery(asked), 'name the tenant', max, (looked) => {
+    const { is_match, ...row } = looked;
+    if (is_match) take(row);
   });
-  const lookedAt = Math.min(found, FAILURES_LOOKED_AT_MAX);
-  return { lookedAt, isComplete: found === lookedAt };
 }
 
 /** One row more than are looked at shows that there are more. */
@@ -131,16 +145,15 @@ export function workersByQueue(
 
 // ---------------------------------------------------------------- activity
 
-/** The newest, one more than an answer is made of. @throws EngineError 503 */
+/** Calls `take` with the newest, as many as an answer is made of. @throws EngineError 503 */
 export function storedMinutes(
   reads: Reader,
   tenant: string | undefined,
   since: UnixMs,
-): Promise<StoredMinute[]> {
-  return reads.rowsOf<StoredMinute>(
-    minutesQuery(tenant, since),
-    'name the tenant, or a later since',
-  );
+  take: (minute: StoredMinute) => void,
+): Promise<Extent> {
+  const cheaper = 'name the tenant, or a later since';
+  return upTo(reads, minutesQuery(tenant, since), cheaper, ACTIVITY_ROWS_MAX, take);
 }
 
 export function minutesQuery(tenant: string | undefined, since: UnixMs): Query {
