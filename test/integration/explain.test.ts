@@ -41,12 +41,7 @@ import { decisionList, releaseById, releaseList } from '../../src/db/reads/relea
 import { sampledRuns, storedRun } from '../../src/db/reads/replay-reads.js';
 import { orphans } from '../../src/db/reads/retention-reads.js';
 import { SEQUENCE_LOOKUPS, sequenceList, versionList } from '../../src/db/reads/sequence-reads.js';
-import {
-  failedQuery,
-  minutesQuery,
-  openTasksQuery,
-  outcomesQuery,
-} from '../../src/db/reads/statistic-reads.js';
+import { failedQuery, minutesQuery, outcomesQuery } from '../../src/db/reads/statistic-reads.js';
 import {
   instancesThere,
   openTaskCount,
@@ -763,11 +758,6 @@ describe('what the front thread reads', () => {
     [
       'failures of a tenant by the name of a sequence',
       failedQuery({ ...ofTenant, sequence_name: 'n' }),
-    ],
-    [
-      'open tasks of a tenant by queue',
-      openTasksQuery('tenant-3'),
-      { mayNotAvoidSorting: 'the few queues' },
     ],
     ['the activity of a tenant', minutesQuery('tenant-3', Date.parse(A_TIME))],
     ['the activity of all tenants', minutesQuery(undefined, Date.parse(A_TIME))],
