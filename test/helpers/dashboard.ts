@@ -82,7 +82,7 @@ export async function signInByHand(
   await page.getByLabel('API key').fill(apiKey);
   await page.getByRole('button', { name: 'Sign in' }).click();
   if (tenant === null) return;
-  await page.getByLabel('Tenant').fill(tenant);
+  await page.getByRole('textbox', { name: 'Tenant' }).fill(tenant);
   await page.getByRole('button', { name: 'Open' }).click();
 }
 

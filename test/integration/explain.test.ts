@@ -793,6 +793,19 @@ describe('what the front thread reads', () => {
     ['sequences of a tenant', sequenceList({ ...ofTenant, ...first })],
     ['sequences of all tenants', sequenceList(first)],
     [
+      'the newest versions of a tenant',
+      sequenceList({ ...ofTenant, newest_only: true, include_definition: false, ...first }),
+    ],
+    [
+      'sequences of a tenant by name',
+      sequenceList({ ...ofTenant, name: 'name-7', ...first }),
+      { mayNotAvoidSorting: 'the versions of one name' },
+    ],
+    [
+      'sequences of a tenant by a part of their name',
+      sequenceList({ ...ofTenant, name_contains: 'NAME-7', ...first }),
+    ],
+    [
       'the newest version of a name',
       versionList({ ...ofTenant, namespace: 'default', name: 'name-7', limit: 1 }),
     ],

@@ -174,7 +174,7 @@ describe('ENGINE_PROTECT_DOCS', () => {
 
   test('the page asks for key and tenant, and then shows the document', async (t) => {
     const page = await newPage();
-    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
+    if (page === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
     try {
       await page.goto(`${engine.url}/swagger-ui`);
       await page.fill('#key', 'wrong');
@@ -222,7 +222,7 @@ async function openList(page: Page): Promise<void> {
 for (const prefix of PREFIXES) {
   test(`a person authorises at ${prefix}/swagger-ui and lists instances`, async (t) => {
     const page = await newPage();
-    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
+    if (page === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
     const seen = watch(page);
     try {
       await page.goto(`${api.engine.url}${prefix}/swagger-ui`);

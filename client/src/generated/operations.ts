@@ -173,6 +173,7 @@ import type {
   SequenceCreated,
   SequenceDefinition,
   SequenceDeletionPreview,
+  SequenceListed,
   SequencesByNameQuery,
   SequencesCreateQuery,
   SequencesDeleteQuery,
@@ -289,7 +290,7 @@ export interface Operations {
      * for keys with the capability operator or publisher or auditor or starter. Unknown
      * parameters are refused.
      */
-    list(query?: SequencesListQuery, options?: CallOptions): List<SequenceDefinition>;
+    list(query?: SequencesListQuery, options?: CallOptions): List<SequenceListed>;
     /**
      * Get a version of a definition by name; the newest not deprecated when not given. For the
      * root key and for keys with the capability operator or publisher or auditor or starter.

@@ -2946,6 +2946,38 @@ export interface SequenceDeletionPreview {
   readonly dry_run: true;
 }
 
+/** A stored definition, or what it is known by where the definition was left out. */
+export interface SequenceListed {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: number;
+  readonly deprecated: boolean;
+  readonly status: SequenceStatus;
+  /**
+   * JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
+   * 65536 bytes, and with references followed 5000 values, 1000 schemas, keywords and listed
+   * names, and 100 schemas within one another.
+   */
+  readonly input_schema?: JsonObject;
+  /**
+   * What runs in the server after an instance has failed, one after the other, whatever each
+   * comes to.
+   */
+  readonly on_failure?: readonly FailureHook[];
+  /**
+   * What runs in the server after an instance was cancelled, one after the other, whatever each
+   * comes to.
+   */
+  readonly on_cancel?: readonly CancelHook[];
+  /** ISO 8601. */
+  readonly created_at: string;
+  readonly blocks?: readonly Block[];
+  /** With newest_only: how many the name has. */
+  readonly versions?: number;
+}
+
 export type SequenceStatus = 'draft' | 'staging' | 'production' | 'unpublished';
 
 /** The definition can be stored. */
@@ -3724,6 +3756,13 @@ export interface SequencesListQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  /** In any case. */
+  readonly name_contains?: string | undefined;
+  /** The newest version of each name alone, and how many versions there are. Default: false. */
+  readonly newest_only?: boolean | undefined;
+  /** False: without blocks, input_schema, on_failure and on_cancel. Default: true. */
+  readonly include_definition?: boolean | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 200. */

@@ -1,8 +1,9 @@
 /** Which page an address shows. Every page is loaded when it is first shown. */
 
-import { type ComponentType, lazy, Suspense } from 'react';
+import { type ComponentType, Suspense } from 'react';
 import { Route, Switch } from 'wouter';
 import { Place } from '../components/later.tsx';
+import { later } from '../lib/load.ts';
 import { NotFound } from './not-found.tsx';
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -28,7 +29,7 @@ const PAGES: readonly (readonly [path: string, load: Load])[] = [
   ['/server', () => import('../pages/server/server.tsx')],
 ];
 
-const ROUTES = PAGES.map(([path, load]) => ({ path, Page: lazy(load) }));
+const ROUTES = PAGES.map(([path, load]) => ({ path, Page: later(load) }));
 
 export function Routes() {
   return (

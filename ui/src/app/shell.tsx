@@ -93,6 +93,7 @@ const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {
   connecting: ['idle', 'Connecting'],
   live: ['ok', 'Live'],
   lost: ['warn', 'Engine away'],
+  paced: ['idle', 'Every 5 s'],
 };
 
 function Bar({ live }: { live: LiveState }) {

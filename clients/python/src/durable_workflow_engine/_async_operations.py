@@ -234,10 +234,14 @@ class AsyncSequencesOperations(Resource):
         *,
         tenant_id: str | None = None,
         namespace: str | None = None,
+        name: str | None = None,
+        name_contains: str | None = None,
+        newest_only: bool | None = None,
+        include_definition: bool | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> AsyncPages[models.SequenceDefinition]:
+    ) -> AsyncPages[models.SequenceListed]:
         """List definitions by tenant, namespace, name and descending version.
 
         For the root key and for keys with the capability operator or publisher or auditor or
@@ -245,6 +249,11 @@ class AsyncSequencesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            name_contains: In any case.
+            newest_only: The newest version of each name alone, and how many versions there
+                are. Default: False.
+            include_definition: False: without blocks, input_schema, on_failure and on_cancel.
+                Default: True.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
@@ -253,10 +262,14 @@ class AsyncSequencesOperations(Resource):
         return self._pages(
             "GET",
             "/sequences",
-            models.SequenceDefinition,
+            models.SequenceListed,
             query={
                 "tenant_id": tenant_id,
                 "namespace": namespace,
+                "name": name,
+                "name_contains": name_contains,
+                "newest_only": newest_only,
+                "include_definition": include_definition,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,

@@ -2953,6 +2953,35 @@ class SequenceDeletionPreview(Model):
     dry_run: Literal[True]
 
 
+class SequenceListed(Model):
+    """A stored definition, or what it is known by where the definition was left out."""
+
+    id: str
+    tenant_id: str
+    namespace: str
+    name: str
+    version: int
+    deprecated: bool
+    status: SequenceStatus
+    input_schema: dict[str, Any] | None = None
+    """JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
+    65536 bytes, and with references followed 5000 values, 1000 schemas, keywords and listed
+    names, and 100 schemas within one another.
+    """
+    on_failure: list[FailureHook] | None = None
+    """What runs in the server after an instance has failed, one after the other, whatever each
+    comes to.
+    """
+    on_cancel: list[CancelHook] | None = None
+    """What runs in the server after an instance was cancelled, one after the other, whatever
+    each comes to.
+    """
+    created_at: datetime
+    blocks: list[Block] | None = None
+    versions: int | None = None
+    """With newest_only: how many the name has."""
+
+
 class SequenceValidated(Model):
     """The definition can be stored."""
 

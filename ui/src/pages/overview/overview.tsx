@@ -56,6 +56,7 @@ function WaitingForWorkers() {
       <Loaded query={queues} height={230}>
         {({ queues: rows }) => (
           <QueueTable
+            isBrief
             rows={rows
               .toSorted(
                 (a, b) =>
