@@ -15,7 +15,6 @@ import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import styles from './instance.module.css';
 import { pathIn, type Run } from './run.ts';
 
 const TONES: Record<EffectState, Tone> = {
