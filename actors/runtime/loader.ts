@@ -431,6 +431,11 @@ export class Loader {
     return oldest && Date.parse(oldest.attempted_at);
   }
 
+  async oldestActivity(): Promise<UnixMs | undefined> {
+    const oldest = await this.#one<{ at: string }>('oldestActivity', []);
+    return oldest && Date.parse(oldest.at);
+  }
+
   async schedules(ids: readonly string[]): Promise<Map<string, ScheduleRow>> {
     const rows = await this.#all<ScheduleRow>('schedules', [ids]);
     return new Map(rows.map((row) => [row.id, row]));

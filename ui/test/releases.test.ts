@@ -10,7 +10,7 @@ import type {
   ReleasePoint,
   ReleaseState,
 } from 'durable-workflow-engine-client';
-import { gateOf, limitOf, reasonOf, samplesOf } from '../src/pages/releases/gates.ts';
+import { formatRate, gateOf, limitOf, reasonOf, samplesOf } from '../src/pages/releases/gates.ts';
 import { actionsOf, sentenceOf, stepsOf } from '../src/pages/releases/life.ts';
 import { instantsOf, limitLine, linesOf } from '../src/pages/releases/series.ts';
 import { releasable } from '../src/pages/releases/versions.ts';
@@ -161,7 +161,12 @@ test('a verdict says why: which side has too few, or how the rates stand to the 
   assert.equal(of(30, 25, { ...rates, verdict: 'pass' }), '12 % is within 15 %.');
   const worse = { ...rates, candidate_rate: 0.2 };
   assert.equal(of(30, 25, { ...worse, verdict: 'fail' }), '20 % exceeds 15 %.');
-  assert.match(of(0, 25, { candidate_rate: 0.2, verdict: 'fail' }), /20 % exceeds 5\.0 %; the bas/);
+  assert.match(of(0, 25, { candidate_rate: 0.2, verdict: 'fail' }), /20 % exceeds 5 %; the bas/);
+});
+
+test('rates are told to a hundredth of a percent, so that what exceeds a limit does not look like it', () => {
+  const told = [0, 0.05, 0.1556, 0.159, 1].map(formatRate);
+  assert.deepEqual(told, ['0 %', '5 %', '15.56 %', '15.9 %', '100 %']);
 });
 
 test('no limit is above all instances, and there is none without a baseline', () => {
@@ -198,17 +203,18 @@ function point(second: number, variant: ReleasePoint['variant'], rate: number): 
 
 test('the lines of both versions share their instants, with gaps where one has none', () => {
   const points = [point(2, 'candidate', 0.5), point(1, 'baseline', 0.1), point(2, 'baseline', 0.2)];
-  const instants = instantsOf(points);
-  assert.deepEqual(instants, [1000, 2000]);
-  const lines = linesOf(points, 'error_rate');
+  const series = { since: new Date(500).toISOString(), step_secs: 1, complete: true, points };
+  const instants = instantsOf(series);
+  assert.deepEqual(instants, [500, 1000, 2000, 3000]);
+  const lines = linesOf(series, 'error_rate');
   assert.deepEqual(
     lines.map(({ name, values }) => [name, values]),
     [
-      ['Baseline', [0.1, 0.2]],
-      ['Candidate', [null, 0.5]],
+      ['Baseline', [null, 0.1, 0.2, null]],
+      ['Candidate', [null, null, 0.5, null]],
     ],
   );
-  assert.deepEqual(limitLine(0.3, instants).values, [0.3, 0.3]);
+  assert.deepEqual(limitLine(0.3, instants).values, [0.3, 0.3, 0.3, 0.3]);
 });
 
 test('releases are made of sequences with several versions, newest first', () => {

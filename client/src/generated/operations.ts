@@ -103,6 +103,7 @@ import type {
   InstanceMigrated,
   InstanceRetried,
   InstancesAttemptsQuery,
+  InstancesAuditQuery,
   InstancesBatchActionQuery,
   InstancesBulkRescheduleQuery,
   InstancesBulkStateQuery,
@@ -424,10 +425,10 @@ export interface Operations {
      */
     children(id: string, query?: InstancesChildrenQuery, options?: CallOptions): List<TaskInstance>;
     /**
-     * List the newest 200 audit entries, newest first. For the root key and for keys with the
-     * capability operator or auditor or starter.
+     * List the audit of an instance, newest first. For the root key and for keys with the
+     * capability operator or auditor or starter. Unknown parameters are refused.
      */
-    audit(id: string, options?: CallOptions): Promise<readonly AuditEntry[]>;
+    audit(id: string, query?: InstancesAuditQuery, options?: CallOptions): List<AuditEntry>;
     /**
      * Get state transitions and outputs in the order in which they happened. For the root key and
      * for keys with the capability operator or auditor or starter. Unknown parameters are
@@ -524,14 +525,10 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<CheckpointsPruned>;
     /**
-     * List the receipts of what an instance did outside. For the root key and for keys with the
-     * capability operator or auditor or starter. Unknown parameters are refused.
+     * List the receipts of what an instance did outside, oldest first. For the root key and for
+     * keys with the capability operator or auditor or starter. Unknown parameters are refused.
      */
-    effects(
-      id: string,
-      query?: InstancesEffectsQuery,
-      options?: CallOptions,
-    ): Promise<readonly EffectReceipt[]>;
+    effects(id: string, query?: InstancesEffectsQuery, options?: CallOptions): List<EffectReceipt>;
     /**
      * Failed instances by sequence and reason. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -1234,7 +1231,12 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.audit': { method: 'GET', path: '/instances/{id}/audit' },
+  'instances.audit': {
+    method: 'GET',
+    path: '/instances/{id}/audit',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'instances.timeline': { method: 'GET', path: '/instances/{id}/timeline', takes: 'query' },
   'instances.attempts': {
     method: 'GET',
@@ -1265,7 +1267,7 @@ export const OPERATIONS = {
     method: 'GET',
     path: '/instances/{id}/logs',
     takes: 'query',
-    pages: 'offset',
+    pages: 'cursor',
   },
   'instances.stream': {
     method: 'GET',
@@ -1439,7 +1441,12 @@ export const OPERATIONS = {
     path: '/continuity/executions/{id}/handoff-preview',
     takes: 'body',
   },
-  'instances.effects': { method: 'GET', path: '/instances/{id}/effects', takes: 'query' },
+  'instances.effects': {
+    method: 'GET',
+    path: '/instances/{id}/effects',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'continuity.resolveEffect': {
     method: 'POST',
     path: '/continuity/effects/{id}/resolve',

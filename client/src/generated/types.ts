@@ -4006,6 +4006,14 @@ export interface InstancesChildrenQuery {
   readonly state?: readonly InstanceState[] | undefined;
 }
 
+/** What `instances.audit` can be asked. */
+export interface InstancesAuditQuery {
+  /** How many at most. Larger values are lowered to 1000. Default: 200. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+}
+
 /** What `instances.timeline` can be asked. */
 export interface InstancesTimelineQuery {
   readonly block_id?: string | undefined;
@@ -4078,10 +4086,15 @@ export interface InstancesBatchActionQuery {
 
 /** What `instances.logs` can be asked. */
 export interface InstancesLogsQuery {
+  readonly block_id?: string | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  readonly max_bytes?: number | undefined;
 }
 
 /** What `instances.stream` can be asked. */
@@ -4261,6 +4274,10 @@ export interface ContinuityVerifyProvenanceQuery {
 export interface InstancesEffectsQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
+  /** How many at most. Larger values are lowered to 1000. Default: 1000. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
 }
 
 /** What `migrations.get` can be asked. */

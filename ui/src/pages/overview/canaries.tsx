@@ -32,31 +32,33 @@ export function Canaries() {
         </Link>
       }
     >
-      <Loaded query={releases} height={160}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty title="No canary is under way" />
-          ) : (
-            <ul className={styles.list}>
-              {items.map((release) => (
-                <li key={release.id}>
-                  <span>
-                    <Link href={`/releases/${release.id}`}>{release.sequence_name}</Link>{' '}
-                    <span className="dim">
-                      {release.baseline_version} → {release.candidate_version}
-                    </span>{' '}
-                    <Badge tone="info">{release.canary_percent} %</Badge>{' '}
-                    <span className="dim small">
-                      since <Time at={release.canary_started_at} />
+      <div className={styles.short}>
+        <Loaded query={releases} height={160}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="No canary is under way" />
+            ) : (
+              <ul className={styles.list}>
+                {items.map((release) => (
+                  <li key={release.id}>
+                    <span>
+                      <Link href={`/releases/${release.id}`}>{release.sequence_name}</Link>{' '}
+                      <span className="dim">
+                        {release.baseline_version} → {release.candidate_version}
+                      </span>{' '}
+                      <Badge tone="info">{release.canary_percent} %</Badge>{' '}
+                      <span className="dim small">
+                        since <Time at={release.canary_started_at} />
+                      </span>
                     </span>
-                  </span>
-                  <GateMarks release={release} />
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
+                    <GateMarks release={release} />
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </div>
     </Panel>
   );
 }

@@ -48,7 +48,7 @@ export function GatesEditor(props: {
             onChange={(regression) => set(index, { regression })}
           />
           <TextField
-            label="From so many ended on"
+            label="Ended instances needed"
             type="number"
             min="0"
             step="1"

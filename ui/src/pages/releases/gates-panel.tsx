@@ -10,9 +10,17 @@ import { Chart } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { countOf, formatCompact, formatDuration, formatPercent } from '../../lib/format.ts';
+import { countOf, formatCompact, formatDuration } from '../../lib/format.ts';
 import { VerdictBadge } from './gate-marks.tsx';
-import { gateWords, type Judgement, limitOf, metricName, reasonOf, samplesOf } from './gates.ts';
+import {
+  formatRate,
+  gateWords,
+  type Judgement,
+  limitOf,
+  metricName,
+  reasonOf,
+  samplesOf,
+} from './gates.ts';
 import styles from './releases.module.css';
 import { hasCancelled, instantsOf, limitLine, linesOf } from './series.ts';
 
@@ -54,7 +62,7 @@ function columnsOf(report: GateReport): readonly Column<Judgement>[] {
     const { total } = samplesOf(judgement.gate, report)[of];
     return (
       <span className="numbers">
-        {rate === undefined ? '–' : formatPercent(rate)}{' '}
+        {rate === undefined ? '–' : formatRate(rate)}{' '}
         <span className="dim small">of {formatCompact(total)}</span>
       </span>
     );
@@ -75,7 +83,7 @@ function columnsOf(report: GateReport): readonly Column<Judgement>[] {
       isNumber: true,
       cell: (judgement) => {
         const limit = limitOf(judgement);
-        return limit === undefined ? '–' : formatPercent(limit);
+        return limit === undefined ? '–' : formatRate(limit);
       },
     },
     {
@@ -126,9 +134,9 @@ function Charts(props: {
   readonly report: GateReport | undefined;
 }) {
   const { series, report } = props;
-  const { points, step_secs: step, complete } = series;
-  const charts = useMemo(() => chartsOf(points, report), [points, report]);
-  const instants = useMemo(() => instantsOf(points), [points]);
+  const { step_secs: step, complete } = series;
+  const charts = useMemo(() => chartsOf(series, report), [series, report]);
+  const instants = useMemo(() => instantsOf(series), [series]);
   return (
     <>
       <div className={styles.pair}>
@@ -152,8 +160,8 @@ interface Shown {
   readonly format: (value: number) => string;
 }
 
-function chartsOf(points: ReleaseSeries['points'], report: GateReport | undefined): Shown[] {
-  const instants = instantsOf(points);
+function chartsOf(series: ReleaseSeries, report: GateReport | undefined): Shown[] {
+  const instants = instantsOf(series);
   const limits = (metric: string) =>
     (report?.gates ?? []).flatMap((judgement) => {
       const limit = judgement.gate.metric === metric ? limitOf(judgement) : undefined;
@@ -162,24 +170,24 @@ function chartsOf(points: ReleaseSeries['points'], report: GateReport | undefine
   const cancelLimits = limits('cancel_rate');
   const cancelRate: Shown = {
     title: 'Cancel rate',
-    lines: [...linesOf(points, 'cancel_rate'), ...cancelLimits],
-    format: formatPercent,
+    lines: [...linesOf(series, 'cancel_rate'), ...cancelLimits],
+    format: formatRate,
   };
   return [
     {
       title: 'Error rate',
-      lines: [...linesOf(points, 'error_rate'), ...limits('error_rate')],
-      format: formatPercent,
+      lines: [...linesOf(series, 'error_rate'), ...limits('error_rate')],
+      format: formatRate,
     },
-    ...(cancelLimits.length > 0 || hasCancelled(points) ? [cancelRate] : []),
+    ...(cancelLimits.length > 0 || hasCancelled(series) ? [cancelRate] : []),
     {
       title: 'From creation to end',
       lines: [
-        ...linesOf(points, 'duration_p50_ms', { name: 'half within' }),
-        ...linesOf(points, 'duration_p95_ms', { name: '95 % within', isDashed: true }),
+        ...linesOf(series, 'duration_p50_ms', { name: 'half within' }),
+        ...linesOf(series, 'duration_p95_ms', { name: '95 % within', isDashed: true }),
       ],
       format: formatDuration,
     },
-    { title: 'Ended instances', lines: linesOf(points, 'ended'), format: formatCompact },
+    { title: 'Ended instances', lines: linesOf(series, 'ended'), format: formatCompact },
   ];
 }

@@ -1,7 +1,7 @@
 /** What the verdicts of gates mean: rates, limits, and what a verdict still waits for. Pure. */
 
 import type { Gate, GateReport } from 'durable-workflow-engine-client';
-import { formatCount, formatPercent, wordsOf } from '../../lib/format.ts';
+import { formatCount, wordsOf } from '../../lib/format.ts';
 
 export type Judgement = GateReport['gates'][number];
 
@@ -24,14 +24,19 @@ export function samplesOf(
   };
 }
 
+/** To a hundredth of a percent: what exceeds a limit must not look like it. */
+export function formatRate(share: number): string {
+  return `${Number((share * 100).toFixed(2))} %`;
+}
+
 /** Such as `Error rate`. */
 export function metricName({ metric }: Pick<Gate, 'metric'>): string {
   return wordsOf(metric);
 }
 
-/** Such as `at most 5.0 % above, from 20 on`. */
+/** Such as `at most 5 % above the baseline, from 20 ended on`. */
 export function gateWords({ max_regression, min_sample }: Gate): string {
-  return `at most ${formatPercent(max_regression)} above the baseline, from ${formatCount(Math.max(1, min_sample))} ended on`;
+  return `at most ${formatRate(max_regression)} above the baseline, from ${formatCount(Math.max(1, min_sample))} ended on`;
 }
 
 /** The rate above which the gate fails; undefined while the baseline has none. */
@@ -54,11 +59,11 @@ export function reasonOf(judgement: Judgement, report: Omit<GateReport, 'gates'>
       return `${side} ${formatCount(total)} of ${formatCount(needed)}`;
     });
   if (verdict === 'inconclusive') return `Too few have ended: ${short.join(', ')}.`;
-  const rate = formatPercent(candidate_rate ?? 0);
+  const rate = formatRate(candidate_rate ?? 0);
   if (short.length > 0) {
-    return `${rate} exceeds ${formatPercent(gate.max_regression)}; the baseline has too few runs to compare with.`;
+    return `${rate} exceeds ${formatRate(gate.max_regression)}; the baseline has too few runs to compare with.`;
   }
-  const limit = formatPercent(limitOf(judgement) ?? gate.max_regression);
+  const limit = formatRate(limitOf(judgement) ?? gate.max_regression);
   return verdict === 'pass' ? `${rate} is within ${limit}.` : `${rate} exceeds ${limit}.`;
 }
 

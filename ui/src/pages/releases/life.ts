@@ -53,7 +53,7 @@ const ACTIONS: Readonly<Record<ReleaseState, readonly ActionName[]>> = {
   draft: ['validate'],
   validating: [],
   ready: ['canary'],
-  canary: ['promote', 'pause', 'rollback', 'evaluate'],
+  canary: ['promote', 'evaluate', 'pause', 'rollback'],
   paused: ['canary', 'rollback'],
   promoted: [],
   rolled_back: [],

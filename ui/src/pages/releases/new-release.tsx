@@ -101,7 +101,7 @@ function Draft({ onClose, onMade }: Props) {
           value={candidate}
           options={options}
           onChange={(id) => choose({ ...chosen, candidate: id })}
-          hint="What they shall run"
+          hint="What they are led to"
           wrong={wrongOf(create.error, 'candidate_sequence_id')}
         />
       </FieldRow>
