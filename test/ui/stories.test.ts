@@ -133,6 +133,27 @@ test('an instance that waits is taken over to the next version', at, async ({ pa
     .waitFor();
 });
 
+test('a canary is followed from the overview to its gates, and promoted', at, async ({ page }) => {
+  await start(page, '/', 'Overview');
+  const canaries = page.getByRole('region', { name: 'Canaries' });
+  await canaries.getByRole('link', { name: 'checkout' }).click();
+  await expectPage(page, /^checkout 1 → 2/);
+  const gates = page.getByRole('table', { name: 'Gates' });
+  const cells = gates.getByRole('row').filter({ hasText: 'of 12' });
+  await cells.filter({ hasText: 'passes' }).first().waitFor();
+  await page.getByRole('button', { name: 'Promote', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Promote version 2?' });
+  await dialog.getByRole('button', { name: 'Promote version 2' }).click();
+  await told(page, 'All new instances run version 2.');
+  await isNow(page, 'promoted');
+  await page.getByRole('link', { name: 'Decisions' }).click();
+  await page
+    .getByRole('table', { name: 'Decisions' })
+    .getByText(/promoted/)
+    .first()
+    .waitFor();
+});
+
 test(
   'filters live in the address: links, reloads and the back button keep them',
   at,
