@@ -27,9 +27,9 @@ export function useSequences(): readonly SequenceSummary[] | undefined {
   return data;
 }
 
-/** The names that there are, newest versions only; undefined until they are there. */
+/** The names that there are; undefined until they are there, and for who may not read them. */
 export function useSequenceNames(): readonly string[] | undefined {
-  const { client } = useEngine();
+  const { client, allowed } = useEngine();
   const { data } = useQuery({
     queryKey: ['sequences.list', 'names'],
     queryFn: async ({ signal }) =>
@@ -38,6 +38,7 @@ export function useSequenceNames(): readonly string[] | undefined {
         { signal },
       ),
     staleTime: STALE_MS,
+    enabled: allowed.readSequences,
     select: ({ items }) => [...new Set(items.map(({ name }) => name))],
   });
   return data;

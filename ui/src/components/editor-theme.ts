@@ -57,6 +57,7 @@ const look = EditorView.theme({
     color: 'var(--text-dim)',
     padding: '4px 12px',
   },
+  '.cm-collapsedLines:before, .cm-collapsedLines:after': { content: '"···"' },
   '.cm-lintRange': { paddingBottom: '0', textDecorationSkipInk: 'none' },
   '.cm-lintRange-active': { backgroundColor: 'var(--surface-3)' },
   ...marks('error', '--danger'),

@@ -128,9 +128,9 @@ function Writing(props: {
           />
           {failure !== undefined && <ErrorBox error={failure} />}
         </Panel>
-        <Panel title="Flow" isFlush>
+        <Panel title="Flow">
           {drawn === undefined ? (
-            <p className={styles.notDrawn}>It is drawn as soon as it is valid.</p>
+            <p className="dim">It is drawn as soon as it is valid.</p>
           ) : (
             <FlowGraph definition={drawn} label="Flow of the definition" />
           )}

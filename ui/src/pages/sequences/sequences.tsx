@@ -65,8 +65,9 @@ export default function Sequences() {
     >
       <search className={styles.filters}>
         <FilterField
-          label="Name has in it"
+          label="Name"
           type="search"
+          placeholder="Any part of it"
           value={name ?? ''}
           onChange={(text) => change({ name: text })}
         />

@@ -74,6 +74,11 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
   if (!allowed.start) {
     return <p className="dim">Your key may not start instances.</p>;
   }
+  /** What the engine refused is no longer what stands there. */
+  function change(next: JsonObject) {
+    setData(next);
+    start.reset();
+  }
   const refusal =
     start.error instanceof EngineError ? inputRefusalOf(start.error.message) : undefined;
   return (
@@ -102,13 +107,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
           <Editor label="Input as JSON" value={text ?? '{}'} onChange={setText} />
         ) : (
           <div className={styles.fields}>
-            <InputFields
-              fields={fields}
-              value={data}
-              onChange={setData}
-              path=""
-              refusal={refusal}
-            />
+            <InputFields fields={fields} value={data} onChange={change} path="" refusal={refusal} />
           </div>
         )}
         {fields === undefined && (

@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
-import { Button, ButtonRow, LinkButton } from '../../components/button.tsx';
+import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
@@ -41,13 +41,14 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
       client.sequences.list({ ...page, namespace, name, include_definition: false }, options),
   );
   const close = () => ask(undefined);
+  const columns = columnsOf(sequence);
   return (
     <div className={styles.stack}>
       <Panel title="Versions, newest first" isFlush>
         <ListTable
           list={list}
           label={`Versions of ${name}`}
-          columns={allowed.publish ? [...columnsOf(sequence), actions(ask)] : columnsOf(sequence)}
+          columns={allowed.publish ? [...columns, RELEASE, actions(ask)] : columns}
           idOf={({ id }) => id}
           empty={null}
         />
@@ -85,11 +86,17 @@ const columnsOf = (shown: SequenceDefinition): readonly Column<SequenceListed>[]
   },
 ];
 
+const RELEASE: Column<SequenceListed> = {
+  name: 'Release',
+  cell: ({ id, name }) => (
+    <Link href={hrefOf('/releases', { sequence: name, candidate: id })}>Lead to it</Link>
+  ),
+};
+
 const actions = (ask: (asked: Asked) => void): Column<SequenceListed> => ({
   name: 'Action',
   cell: (version) => (
     <ButtonRow>
-      <LinkButton href={hrefOf('/releases', { new: version.id })}>Release</LinkButton>
       {!version.deprecated && (
         <Button onClick={() => ask({ kind: 'deprecate', version })}>Deprecate</Button>
       )}
