@@ -44,6 +44,7 @@ const SLOW = [
   'integration/logs',
   'api/edits-restart',
   'integration/change-threads',
+  'integration/ui-flow',
   'unit/evaluator-model',
 ];
 

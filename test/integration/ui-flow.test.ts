@@ -55,6 +55,18 @@ function html(): string {
   );
 }
 
+/** Playwright's own wait for a condition is refused by the policy. */
+async function until(page: Page, condition: string): Promise<void> {
+  for (let frames = 0; frames < FRAMES_MAX; frames += 1) {
+    if (await page.evaluate<boolean>(condition)) return;
+    await page.evaluate('new Promise(requestAnimationFrame)');
+  }
+  assert.fail(`never: ${condition}`);
+}
+
+/** Far more than anything takes that happens at all. */
+const FRAMES_MAX = 2_000;
+
 type Use = (page: Page) => Promise<void>;
 
 /** Runs with the page of one drawing, and fails for whatever its console says. */
@@ -113,6 +125,25 @@ drawn('an update changes what blocks show, and moves none', 'run', async (page) 
   assert.equal(await page.locator('.react-flow__viewport').getAttribute('style'), view);
 });
 
+drawn('the wheel scrolls the page until the drawing was clicked into', 'run', async (page) => {
+  await block(page, 'charge').waitFor();
+  await page.setViewportSize({ width: 1280, height: 220 });
+  const scrolled = () => page.evaluate<number>('document.scrollingElement.scrollTop');
+  await page.mouse.move(200, 180);
+  await page.mouse.wheel(0, 60);
+  await until(page, 'document.scrollingElement.scrollTop > 0');
+  const before = await scrolled();
+  const view = page.locator('.react-flow__viewport');
+  const place = await view.getAttribute('style');
+  await page.mouse.click(200, 180);
+  await page.mouse.wheel(0, 60);
+  await until(
+    page,
+    `document.querySelector('.react-flow__viewport').getAttribute('style') !== ${JSON.stringify(place)}`,
+  );
+  assert.equal(await scrolled(), before);
+});
+
 drawn('keys lead from block to block, open and close groups, and select', 'run', async (page) => {
   await block(page, 'charge').focus();
   const focused = () => page.evaluate("document.activeElement?.getAttribute('data-path')");
@@ -139,9 +170,7 @@ drawn('keys lead from block to block, open and close groups, and select', 'run',
   await block(page, 'prepare/pick').waitFor();
   // What was out of sight is brought into it.
   await press('End');
-  await page.waitForFunction(
-    "document.activeElement?.getAttribute('data-path') === '@on_cancel/tell'",
-  );
+  await until(page, "document.activeElement?.getAttribute('data-path') === '@on_cancel/tell'");
 });
 
 drawn('two thousand blocks begin closed, and a click opens a group', 'big', async (page) => {

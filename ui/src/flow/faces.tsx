@@ -60,10 +60,8 @@ export function runFace(status: BlockStatus, now: number | undefined): Face {
   const { state, startedAt, endedAt, until, note, tryNumber, triesMax } = status;
   const isOpen = state === 'running' || state === 'waiting' || state === 'retrying';
   const end = endedAt ?? (isOpen ? now : undefined);
-  const took =
-    startedAt === undefined || end === undefined
-      ? ''
-      : formatDuration(Math.max(0, end - startedAt));
+  const took = startedAt === undefined || end === undefined ? 0 : end - startedAt;
+  const tookText = took > 0 ? formatDuration(took) : '';
   const left =
     until === undefined || now === undefined || until <= now
       ? ''
@@ -74,10 +72,10 @@ export function runFace(status: BlockStatus, now: number | undefined): Face {
   const isSaid = word === note || (state === 'running' && status.waits.length > 0);
   return {
     ...{ tone, icon, word },
-    note: [isSaid ? '' : note, tries, left === '' ? took : left]
+    note: [isSaid ? '' : note, tries, left === '' ? tookText : left]
       .filter((part) => part !== '')
       .join(' · '),
-    text: [statusText(status), took, left].filter((part) => part !== '').join(', '),
+    text: [statusText(status), tookText, left].filter((part) => part !== '').join(', '),
     isFaint: state === 'skipped' || state === 'pending',
     isStruck: false,
   };

@@ -14,7 +14,7 @@ import {
   ViewportPortal,
 } from '@xyflow/react';
 import { ChevronDown, ChevronRight, Maximize, ZoomIn, ZoomOut } from 'lucide-react';
-import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef } from 'react';
+import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { IconButton } from '../components/button.tsx';
 import { countOf } from '../lib/format.ts';
 import '@xyflow/react/dist/base.css';
@@ -48,6 +48,8 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
   const byPath = useMemo(() => new Map(drawing.nodes.map((node) => [node.path, node])), [drawing]);
   const bringIntoView = useBringIntoView();
   const wanted = useRef<string | null>(null);
+  // Whoever scrolls the page by the wheel is not caught by the drawing on the way.
+  const [isActive, setActive] = useState(false);
 
   const focus = useCallback(
     (path: string) => {
@@ -94,7 +96,13 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
   return (
     <ViewContext value={{ ...view, onToggle }}>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the buttons inside */}
-      <div ref={frame} className={styles.canvas} onKeyDown={onKeyDown}>
+      <div
+        ref={frame}
+        className={styles.canvas}
+        onKeyDown={onKeyDown}
+        onPointerDown={() => setActive(true)}
+        onPointerLeave={() => setActive(false)}
+      >
         <div className={styles.place}>
           <ReactFlow
             aria-label={label}
@@ -106,7 +114,9 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
             elementsSelectable={false}
             disableKeyboardA11y
             onlyRenderVisibleElements
-            panOnScroll
+            panOnScroll={isActive}
+            preventScrolling={isActive}
+            zoomOnScroll={false}
             zoomActivationKeyCode={['Meta', 'Control']}
             minZoom={ZOOM.min}
             maxZoom={ZOOM.max}

@@ -24,33 +24,35 @@ export function Canaries() {
   });
   return (
     <Panel title="Canaries" isFlush actions={<Link href="/releases">All releases</Link>}>
-      <Loaded query={releases} height={160}>
-        {(canaries) =>
-          canaries.length === 0 ? (
-            <Empty title="No canary is under way" />
-          ) : (
-            <ul className={styles.list}>
-              {canaries.map((release) => (
-                <li key={release.id}>
-                  <span>
-                    <Link href={`/releases/${release.id}`}>{release.sequence_name}</Link>{' '}
-                    <span className="dim">
-                      {release.baseline_version} → {release.candidate_version}
+      <div className={styles.short}>
+        <Loaded query={releases} height={160}>
+          {(canaries) =>
+            canaries.length === 0 ? (
+              <Empty title="No canary is under way" />
+            ) : (
+              <ul className={styles.list}>
+                {canaries.map((release) => (
+                  <li key={release.id}>
+                    <span>
+                      <Link href={`/releases/${release.id}`}>{release.sequence_name}</Link>{' '}
+                      <span className="dim">
+                        {release.baseline_version} → {release.candidate_version}
+                      </span>
                     </span>
-                  </span>
-                  <span>
-                    <Badge tone="info">{release.canary_percent} %</Badge>{' '}
-                    <span className="dim small">
-                      {countOf(release.gates?.length ?? 0, 'gate')}, since{' '}
-                      <Time at={release.canary_started_at} />
+                    <span>
+                      <Badge tone="info">{release.canary_percent} %</Badge>{' '}
+                      <span className="dim small">
+                        {countOf(release.gates?.length ?? 0, 'gate')}, since{' '}
+                        <Time at={release.canary_started_at} />
+                      </span>
                     </span>
-                  </span>
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </div>
     </Panel>
   );
 }
