@@ -40,7 +40,7 @@ export function Effects({ run }: { readonly run: Run }) {
   const [shown, setShown] = useState(SHOWN);
   const { data } = useQuery({
     queryKey: ['instances.effects', id],
-    queryFn: ({ signal }) => client.instances.effects(id, {}, { signal }),
+    queryFn: async ({ signal }) => (await client.instances.effects(id, {}, { signal })).items,
     meta: { live: id },
   });
   if (data === undefined || data.length === 0) return null;

@@ -23,7 +23,7 @@ export function History({ run }: { readonly run: Run }) {
   const { id } = run.instance;
   const query = useQuery({
     queryKey: ['instances.audit', id],
-    queryFn: ({ signal }) => client.instances.audit(id, { signal }),
+    queryFn: async ({ signal }) => (await client.instances.audit(id, {}, { signal })).items,
     meta: { live: id },
   });
   const columns: readonly Column<AuditEntry>[] = [
