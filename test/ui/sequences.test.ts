@@ -114,6 +114,8 @@ test(
     await page.getByRole('textbox', { name: 'Text from version 4 to version 5' }).waitFor();
     await expectNoAxeFindings(page);
     await page.setViewportSize({ width: 380, height: 800 });
+    await page.reload();
+    await expectPage(page, /^grown/);
     await expectNoHorizontalScroll(page);
     await page.setViewportSize({ width: 1280, height: 900 });
 
@@ -157,7 +159,7 @@ test(
     await page.getByLabel('Way').selectOption('courier');
     await page.getByLabel('Gift').selectOption('Yes');
     await page.getByRole('button', { name: 'Add to Lines' }).click();
-    await page.getByLabel('Lines 1').fill('lamp');
+    await page.getByLabel('Lines 1', { exact: true }).fill('lamp');
     await page.getByLabel('Due').fill('2026-12-24');
     await page.getByText('Options').click();
     await page.getByLabel('Metadata').fill('{"channel": "phone"}');

@@ -111,7 +111,7 @@ function Bar({ live }: { live: LiveState }) {
           />
         </span>
         {tenant !== undefined && (
-          <span className={styles.tenant}>
+          <span className={styles.tenant} title={tenant}>
             <span className="dim small">Tenant </span>
             <strong>{tenant}</strong>
           </span>

@@ -37,10 +37,11 @@ function refusedFor({ message, body }: EngineError): readonly Finding[] {
   return errors.length > 0 ? found : [{ severity: 'error', path: '', message }, ...found];
 }
 
-/** Without the place at the beginning of a message: the finding stands there. */
+/** Of the place at the beginning of a message its last name is enough: the finding stands there. */
 function findingsOf(told: Told, severity: Finding['severity']): readonly Finding[] {
   return told.map(({ path, message }) => {
     const isNamed = path !== '' && message.startsWith(`${path} `);
-    return { severity, path, message: isNamed ? message.slice(path.length + 1) : message };
+    const place = isNamed ? path.slice(path.lastIndexOf('.') + 1) : '';
+    return { severity, path, message: isNamed ? place + message.slice(path.length) : message };
   });
 }

@@ -96,10 +96,12 @@ function Writing(props: {
     <Page
       title={title}
       trail={TRAIL}
-      about="A version never changes once it is stored. The draft is kept while you look elsewhere in this tab."
+      about="The draft is kept while you look elsewhere in this tab."
       actions={
         <>
-          {draft.text !== first && <Button onClick={draft.drop}>Start over</Button>}
+          <Button disabled={draft.text === first} onClick={draft.drop}>
+            Start over
+          </Button>
           {allowed.publish && (
             <Button
               kind="primary"
@@ -128,7 +130,14 @@ function Writing(props: {
           />
           {failure !== undefined && <ErrorBox error={failure} />}
         </Panel>
-        <Panel title="Flow">
+        <Panel
+          title="Flow"
+          actions={
+            isJudged &&
+            !judged.isValid &&
+            drawn && <span className="dim small">Of the last text that was valid</span>
+          }
+        >
           {drawn === undefined ? (
             <p className="dim">It is drawn as soon as it is valid.</p>
           ) : (
