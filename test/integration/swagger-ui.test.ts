@@ -212,6 +212,9 @@ test('the documentation is served while the database cannot be reached', async (
 
 // ---------------------------------------------------------------- in a browser
 
+/** Items of a list whose format the page has no field of its own for: it shows a plain one, and says so. */
+const PLAIN_FIELD = /^Could not find component: JsonSchema_string_/;
+
 const LIST = '#operations-Instances-instancesList';
 /** Groups are closed until somebody opens them. */
 async function openList(page: Page): Promise<void> {
@@ -234,7 +237,8 @@ for (const prefix of PREFIXES) {
       assert.equal(new URL((await reply).url()).pathname, '/api/v1/instances');
       const status = page.locator(`${LIST} .live-responses-table .response-col_status`).last();
       assert.match((await status.textContent()) ?? '', /^200/);
-      assert.deepEqual(seen.problems, []);
+      const problems = seen.problems.filter((problem) => !PLAIN_FIELD.test(problem));
+      assert.deepEqual(problems, []);
       assert.deepEqual([...seen.origins], [api.engine.url]);
       assert.ok(seen.paths.has(`${prefix}/api-docs/openapi.json`), [...seen.paths].join());
     } finally {

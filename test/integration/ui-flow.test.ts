@@ -14,7 +14,7 @@ import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { expectNoAxeFindings } from '../helpers/browser.js';
 import { useChromium, watch } from '../helpers/chromium.js';
-import { bundleUi, ROOT } from '../helpers/ui-bundle.js';
+import { bundleUi } from '../helpers/ui-bundle.js';
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'";
 const NOW = Date.parse('2026-11-23T10:01:00.000Z');

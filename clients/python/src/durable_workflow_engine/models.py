@@ -1812,6 +1812,16 @@ class GateChoice(Model):
     """What the answer is then."""
 
 
+class GateReport(Model):
+    """Ended instances since the canary began, and what the gates say of them now."""
+
+    baseline: EvaluationReportBaseline
+    baseline_history: EvaluationReportBaseline | None = None
+    """The newest runs of the baseline before the canary, for gates that have too few since then."""
+    candidate: EvaluationReportBaseline
+    gates: list[EvaluationReportGate]
+
+
 class HandlerNames(Model):
     builtin: list[str]
     external: list[str]
@@ -2661,7 +2671,9 @@ class ReleasePoint(Model):
     """baseline or candidate."""
     ended: int
     failed: int
+    cancelled: int
     error_rate: float
+    cancel_rate: float
     duration_p50_ms: float
     """From creation to the end."""
     duration_p95_ms: float

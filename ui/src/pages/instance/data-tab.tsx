@@ -64,7 +64,7 @@ function Outputs({ run }: { readonly run: Run }) {
   const list = useList(
     ['instances.outputs', id],
     (page, options) => client.instances.outputs(id, { ...page, max_bytes: BYTES }, options),
-    { cursorName: 'outputs', live: true },
+    { cursorName: 'outputs', live: id },
   );
   const columns: readonly Column<BlockOutput>[] = [
     {

@@ -1,6 +1,5 @@
 /** The receipts of what steps did outside, and how a person who found out says what became of one in doubt. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { EffectReceipt, EffectState } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -10,12 +9,12 @@ import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { ErrorBox } from '../../components/error-box.tsx';
+import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Form, Select, TextField } from '../../components/field.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import styles from './instance.module.css';
 import { pathIn, type Run } from './run.ts';
 
 const TONES: Record<EffectState, Tone> = {
@@ -30,20 +29,17 @@ const TONES: Record<EffectState, Tone> = {
   abandoned: 'idle',
 };
 
-/** More are not drawn at once: a loop leaves one with each pass. */
-const SHOWN = 100;
-
 export function Effects({ run }: { readonly run: Run }) {
   const { client, allowed } = useEngine();
   const { id } = run.instance;
   const [resolved, setResolved] = useState<EffectReceipt>();
-  const [shown, setShown] = useState(SHOWN);
-  const { data } = useQuery({
-    queryKey: ['instances.effects', id],
-    queryFn: ({ signal }) => client.instances.effects(id, {}, { signal }),
-    meta: { live: id },
-  });
-  if (data === undefined || data.length === 0) return null;
+  const list = useList<EffectReceipt>(
+    ['instances.effects', id],
+    (page, options) => client.instances.effects(id, page, options),
+    { cursorName: 'effects', live: id },
+  );
+  const { data } = list.query;
+  if (data === undefined || (data.items.length === 0 && list.cursor === undefined)) return null;
   const columns: readonly Column<EffectReceipt>[] = [
     {
       name: 'Block',
@@ -64,20 +60,16 @@ export function Effects({ run }: { readonly run: Run }) {
     cell: (receipt) =>
       isInDoubt(receipt) && <Button onClick={() => setResolved(receipt)}>Resolve…</Button>,
   };
-  const canResolve = allowed.operate && data.some(isInDoubt);
+  const canResolve = allowed.operate && data.items.some(isInDoubt);
   return (
     <Panel title="What it did outside" isFlush>
-      <Table
+      <ListTable
+        list={list}
         label="Receipts of effects"
         columns={canResolve ? [...columns, resolve] : columns}
-        rows={data.slice(-shown).reverse()}
         idOf={(receipt) => receipt.id}
+        empty={<Empty title="No more receipts" />}
       />
-      {data.length > shown && (
-        <p className={styles.padded}>
-          <Button onClick={() => setShown(shown + SHOWN)}>Earlier ones</Button>
-        </p>
-      )}
       {resolved && <ResolveDialog receipt={resolved} onClose={() => setResolved(undefined)} />}
     </Panel>
   );

@@ -1,31 +1,27 @@
 /** What happened to the instance, newest first, and what its steps did outside. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { AuditEntry, InstanceState } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { StateBadge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { Loaded } from '../../components/loaded.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { wordsOf } from '../../lib/format.ts';
 import { Effects } from './effects.tsx';
 import styles from './instance.module.css';
 import { pathIn, type Run } from './run.ts';
 
-/** The engine answers so many at once. */
-const ENTRIES_MAX = 200;
-
 export function History({ run }: { readonly run: Run }) {
   const { client } = useEngine();
   const { id } = run.instance;
-  const query = useQuery({
-    queryKey: ['instances.audit', id],
-    queryFn: ({ signal }) => client.instances.audit(id, { signal }),
-    meta: { live: id },
-  });
+  const list = useList<AuditEntry>(
+    ['instances.audit', id],
+    (page, options) => client.instances.audit(id, page, options),
+    { cursorName: 'entries', live: id },
+  );
   const columns: readonly Column<AuditEntry>[] = [
     { name: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
     { name: 'What', cell: (entry) => <What entry={entry} /> },
@@ -43,25 +39,13 @@ export function History({ run }: { readonly run: Run }) {
   return (
     <div className={styles.stack}>
       <Panel title="What happened, newest first" isFlush>
-        <Loaded query={query} height={240}>
-          {(entries) => (
-            <>
-              <Table
-                label="What happened"
-                columns={columns}
-                rows={entries}
-                idOf={(entry) => entry.id}
-                empty={<Empty title="Nothing has happened yet" />}
-              />
-              {entries.length >= ENTRIES_MAX && (
-                <p className={`${styles.padded} dim small`}>
-                  These are the newest {ENTRIES_MAX}.{' '}
-                  <Link href={`/instances/${id}/timeline`}>The timeline</Link> has all tries.
-                </p>
-              )}
-            </>
-          )}
-        </Loaded>
+        <ListTable
+          list={list}
+          label="What happened"
+          columns={columns}
+          idOf={(entry) => entry.id}
+          empty={<Empty title="Nothing has happened yet" />}
+        />
       </Panel>
       <Effects run={run} />
     </div>

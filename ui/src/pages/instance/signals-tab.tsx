@@ -28,7 +28,7 @@ export function Signals({ run }: { readonly run: Run }) {
   const list = useList(
     ['instances.signals', id],
     (page, options) => client.instances.signals(id, page, options),
-    { cursorName: 'signals', live: true },
+    { cursorName: 'signals', live: id },
   );
   const canSend = choicesOf(run.instance.state, allowed).menu.includes('signal');
   const send = canSend && <Button onClick={() => run.ask('signal')}>Send a signal…</Button>;
