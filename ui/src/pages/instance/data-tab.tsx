@@ -19,7 +19,8 @@ import { pathIn, type Run } from './run.ts';
 
 export function Data({ run }: { readonly run: Run }) {
   const { allowed } = useEngine();
-  const { data, config, audit, runtime } = run.instance.context;
+  const { metadata, context } = run.instance;
+  const { data, config, audit, runtime } = context;
   const canChange = choicesOf(run.instance.state, allowed).menu.includes('change-data');
   return (
     <div className={styles.stack}>
@@ -31,6 +32,11 @@ export function Data({ run }: { readonly run: Run }) {
       </Panel>
       <Outputs run={run} />
       <Checkpoints run={run} />
+      {Object.keys(metadata).length > 0 && (
+        <Panel title="Metadata">
+          <JsonView value={metadata} label="metadata" />
+        </Panel>
+      )}
       {Object.keys(config).length > 0 && (
         <Panel title="Configuration">
           <JsonView value={config} label="context.config" />

@@ -1,5 +1,6 @@
 /** What an instance is: of which sequence, since when, where it came from, and what it was given a name by. */
 
+import type { TaskInstance } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { CopyButton, ShortId } from '../../components/copy.tsx';
 import { type Fact, Facts } from '../../components/page.tsx';
@@ -52,12 +53,7 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
             `${instance.concurrency_key} (${instance.max_concurrency ?? 1} at once)`,
           ],
           instance.context.runtime.dry_run === true && ['Dry run', 'nothing happens outside'],
-          ...Object.entries(instance.metadata).map(
-            ([name, value]): Fact => [
-              wordsOf(name),
-              typeof value === 'string' ? value : JSON.stringify(value),
-            ],
-          ),
+          ...labelsOf(instance.metadata),
           instance.idempotency_key !== undefined && [
             'Idempotency key',
             <span key="" className={styles.withCopy}>
@@ -69,6 +65,24 @@ export function InstanceFacts({ run }: { readonly run: Run }) {
       />
     </section>
   );
+}
+
+/** All of the metadata stands with the data. */
+const LABELS_SHOWN = 8;
+const LABEL_CHARACTERS = 80;
+
+/** What begins with `_` is the engine's own. */
+function labelsOf(metadata: TaskInstance['metadata']): readonly Fact[] {
+  return Object.entries(metadata)
+    .filter(([name]) => !name.startsWith('_'))
+    .slice(0, LABELS_SHOWN)
+    .map(([name, value]) => {
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      return [
+        wordsOf(name),
+        text.length > LABEL_CHARACTERS ? `${text.slice(0, LABEL_CHARACTERS)}…` : text,
+      ];
+    });
 }
 
 function originsOf({ instance }: Run): readonly (Fact | false)[] {

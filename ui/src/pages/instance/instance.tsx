@@ -107,13 +107,15 @@ function NoInstance({ id, error }: { readonly id: string; readonly error: Error 
   const isUnknown = error instanceof EngineError && [400, 404].includes(error.status);
   if (!isUnknown) return <ErrorBox error={error} />;
   return (
-    <Empty title="There is no such instance" icon={<SearchX size={26} aria-hidden />}>
-      <p>
-        {tenant === undefined ? 'Nobody' : <>The tenant {tenant}</>} has no instance{' '}
-        <code className={styles.id}>{id}</code>. It may have been removed after its retention, or be
-        of another tenant.
-      </p>
-      <LinkButton href="/instances">All instances</LinkButton>
-    </Empty>
+    <div role="alert">
+      <Empty title="Instance not found" icon={<SearchX size={26} aria-hidden />}>
+        <p>
+          {tenant === undefined ? 'Nobody' : <>The tenant {tenant}</>} has no instance{' '}
+          <code className={styles.id}>{id}</code>. It may have been removed after its retention, or
+          be of another tenant.
+        </p>
+        <LinkButton href="/instances">All instances</LinkButton>
+      </Empty>
+    </div>
   );
 }
