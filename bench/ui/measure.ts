@@ -186,6 +186,7 @@ class Samples {
   add(name: string, ms: number): void {
     const samples = this.#byName.get(name) ?? [];
     samples.push(ms);
+    process.stderr.write(`${name}: ${Math.round(ms)} ms\n`);
     this.#byName.set(name, samples);
   }
 

@@ -83,7 +83,7 @@ test(
     complaints.allow(/404/);
     const [foreign] = await server.api.tenant(NEIGHBOUR).deadLetters();
     await page.goto(`${server.api.url}/ui/instances/${foreign}`);
-    await page.getByRole('heading', { name: 'There is no such instance' }).waitFor();
+    await page.getByRole('heading', { name: 'Instance not found' }).waitFor();
   },
 );
 
