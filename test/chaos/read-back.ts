@@ -72,7 +72,10 @@ export function attemptViolations(task: TaskRecord, attempts: readonly WorkerAtt
   if (promised === undefined) return found;
   const event = promised.kind === 'complete' ? 'completed' : 'failed';
   if (ends[0]?.event !== event || ends[0].claim_epoch !== promised.epoch) {
-    found.push(`the history of task ${task.id} lacks its ${promised.kind} at ${promised.epoch}`);
+    const shown = attempts.map((one) => `${one.event}@${one.claim_epoch}`).join(' ');
+    found.push(
+      `the history of task ${task.id} lacks its ${promised.kind} at ${promised.epoch}: ${shown}`,
+    );
   }
   return found;
 }
