@@ -162,10 +162,7 @@ class Engine {
     await this.#unlessStopped(expectFreePort(host, wantedPort));
     const key = generatedRootKey(this.#config);
     const continuityKeys = continuityKeysOf(this.#config);
-    this.#log.info(
-      { version, node: process.version, cell: this.#cell, shards, logLevel },
-      'starting',
-    );
+    this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
     const { engine: connectionString, owner: ownerUrl } = await this.#databaseUrls();
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const reads = this.#openReads(connectionString);
