@@ -66,7 +66,7 @@ const portOf = (address: string | undefined) => address?.split(':').at(-1) ?? '8
 function greet(out: Output, url: string, tenant: string, folder: string): void {
   const { paint } = out;
   const rows = [
-    ['Page', paint.bold(paint.green(`${url}/swagger-ui`))],
+    ['Dashboard', paint.bold(paint.green(`${url}/ui/?tenant=${encodeURIComponent(tenant)}`))],
     ['API', `${url}/api/v1`],
     ['Key', paint.yellow('none is needed: any is taken, from this machine only')],
     ['Tenant', tenant],

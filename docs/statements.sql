@@ -400,7 +400,7 @@ from json_to_recordset($1::json) as r(limit_id uuid, granted_at timestamptz, id 
 -- writer_activity_prune
 delete from activity a using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
   select tenant_id, at, shard from activity where at < r.before
-  order by at limit 20000 offset 0) as old
+  order by at limit 1000 offset 0) as old
 where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard;
 
 -- writer_activity_set

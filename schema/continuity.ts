@@ -15,6 +15,7 @@ import {
 import { TRANSFORM_OPERATIONS, TRANSFORMS_MAX } from '../src/core/continuity/transforms.js';
 import {
   AnyJson,
+  Cursor,
   INT32_MAX,
   INTEGER_MAX,
   InstanceStateWord,
@@ -26,9 +27,11 @@ import {
   oneOfWords,
   optional,
   orNull,
+  TenantQuery,
   Timestamp,
   Uuid,
 } from './common.js';
+import { LIST_LIMIT_MAX } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
 
 /** Of whom a body speaks; absent: the header's tenant. */
@@ -148,6 +151,13 @@ export const EffectReceipt = named(
   },
 );
 export type EffectReceipt = Static<typeof EffectReceipt>;
+
+export const EffectListQuery = Type.Object({
+  ...TenantQuery.properties,
+  limit: Limit(LIST_LIMIT_MAX, LIST_LIMIT_MAX, 1),
+  cursor: Cursor,
+});
+export type EffectListQuery = Static<typeof EffectListQuery>;
 
 export const ResolveEffect = named('ResolveEffect', {
   tenant_id: TenantField,

@@ -21,7 +21,7 @@ import {
   withDefault,
 } from './common.js';
 import { Warnings } from './finding.js';
-import { BulkUpdated, InstanceRetried, PageQuery, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceRetried, KeysetQuery, MaxBytes, SendSignal } from './instance.js';
 import { InstanceFilter } from './instance-filter.js';
 import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
@@ -204,6 +204,13 @@ export const StepLogLine = named('StepLogLine', {
 });
 export type StepLogLine = Static<typeof StepLogLine>;
 
+export const StepLogQuery = Type.Object({
+  block_id: Type.Optional(Type.String()),
+  ...KeysetQuery.properties,
+  max_bytes: MaxBytes,
+});
+export type StepLogQuery = Static<typeof StepLogQuery>;
+
 /** `poll_ms`: how long changes are collected before they are sent, 100 … 5,000. */
 export const StreamQuery = Type.Object({
   poll_ms: Type.Integer({ minimum: 0, default: 500 }),
@@ -251,7 +258,7 @@ export const EDIT_ROWS = {
     ...readById,
     path: '/instances/{id}/logs',
     summary: 'List the lines that steps logged, oldest first.',
-    query: PageQuery,
+    query: StepLogQuery,
     replies: { 200: listOf(StepLogLine), ...refusals(400, 404) },
   },
   'instances.stream': {

@@ -75,6 +75,11 @@ export const RELEASE_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   CompareSequences: versions,
   SemanticDiff: { entries: [entry], max_severity: 'behavioral' },
   DiffEntry: entry,
+  GateReport: {
+    baseline: ended,
+    candidate: { ...ended, completed: 114, failed: 6 },
+    gates: [{ gate, baseline_rate: 0.025, candidate_rate: 0.05, verdict: 'pass' }],
+  },
   EvaluationReport: {
     baseline: ended,
     candidate: { ...ended, completed: 114, failed: 6 },

@@ -43,6 +43,7 @@ import { strict } from './strict.js';
 export const BATCH_INSTANCES_MAX = 10_000;
 export const LIST_LIMIT_DEFAULT = 100;
 export const LIST_LIMIT_MAX = 1_000;
+export const AUDIT_LIMIT_DEFAULT = 200;
 
 // ---------------------------------------------------------------- requests
 
@@ -196,7 +197,7 @@ export const ChildListQuery = Type.Object({
 export type ChildListQuery = Static<typeof ChildListQuery>;
 
 /** Outputs may be large: a page that a person looks at should not be. */
-const MaxBytes = Type.Optional(
+export const MaxBytes = Type.Optional(
   Type.Integer({
     minimum: 1,
     description:
@@ -210,6 +211,12 @@ export const OutputListQuery = Type.Object({
   max_bytes: MaxBytes,
 });
 export type OutputListQuery = Static<typeof OutputListQuery>;
+
+export const AuditListQuery = Type.Object({
+  limit: Limit(AUDIT_LIMIT_DEFAULT, LIST_LIMIT_MAX, 1),
+  cursor: Cursor,
+});
+export type AuditListQuery = Static<typeof AuditListQuery>;
 
 export const TimelineQuery = strict(
   Type.Object({
@@ -549,7 +556,8 @@ export const INSTANCE_ROWS = {
   'instances.audit': {
     ...readById,
     path: '/instances/{id}/audit',
-    summary: 'List the newest 200 audit entries, newest first.',
+    summary: 'List the audit of an instance, newest first.',
+    query: AuditListQuery,
     replies: { 200: listOf(AuditEntry), ...refusals(400, 404) },
   },
   'instances.timeline': {

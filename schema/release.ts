@@ -9,6 +9,7 @@ import {
   RELEASE_STATES,
 } from '../src/core/releases/release.js';
 import {
+  Cursor,
   IdParams,
   INT32_MAX,
   InstanceStateWord,
@@ -78,10 +79,13 @@ export type CreateRelease = Static<typeof CreateRelease>;
 /** A limit beyond the bounds is taken for the nearest one. */
 export const ReleaseListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
+  state: Type.Optional(ReleaseState),
+  sequence_name: Type.Optional(Type.String()),
   limit: Type.Integer({
     default: RELEASE_LIST_DEFAULT,
     description: `At least 1 and at most ${RELEASE_LIST_MAX}.`,
   }),
+  cursor: Cursor,
 });
 export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
 
@@ -248,29 +252,36 @@ const EndedCounts = Type.Object({
   cancelled: Type.Integer(),
 });
 
+const GateEvidence = {
+  baseline: EndedCounts,
+  baseline_history: Type.Optional(
+    noted(
+      EndedCounts,
+      'The newest runs of the baseline before the canary, for gates that have too few since then.',
+    ),
+  ),
+  candidate: EndedCounts,
+  gates: Type.Array(
+    Type.Object({
+      gate: Gate,
+      baseline_rate: Type.Optional(Type.Number()),
+      candidate_rate: Type.Optional(Type.Number()),
+      verdict: oneOfWords(GATE_VERDICTS),
+    }),
+  ),
+};
+
+export const GateReport = named(
+  'GateReport',
+  'Ended instances since the canary began, and what the gates say of them now.',
+  GateEvidence,
+);
+export type GateReport = Static<typeof GateReport>;
+
 export const EvaluationReport = named(
   'EvaluationReport',
   'Ended instances since the canary began, and what the gates say of them.',
-  {
-    baseline: EndedCounts,
-    baseline_history: Type.Optional(
-      noted(
-        EndedCounts,
-        'The newest runs of the baseline before the canary, for gates that have too few since then.',
-      ),
-    ),
-    candidate: EndedCounts,
-    gates: Type.Array(
-      Type.Object({
-        gate: Gate,
-        baseline_rate: Type.Optional(Type.Number()),
-        candidate_rate: Type.Optional(Type.Number()),
-        verdict: oneOfWords(GATE_VERDICTS),
-      }),
-    ),
-    auto_rolled_back: Type.Boolean(),
-    release_state: ReleaseState,
-  },
+  { ...GateEvidence, auto_rolled_back: Type.Boolean(), release_state: ReleaseState },
 );
 export type EvaluationReport = Static<typeof EvaluationReport>;
 
@@ -310,6 +321,12 @@ export const RELEASE_ROWS = {
     path: '/releases/{id}/diff',
     summary: 'Tell what changes from the baseline to the candidate.',
     replies: { 200: SemanticDiff, ...refusals(400, 404) },
+  },
+  'releases.gates': {
+    ...readById,
+    path: '/releases/{id}/gates',
+    summary: 'Tell what the gates say now. Changes nothing.',
+    replies: { 200: GateReport, ...refusals(400, 404) },
   },
   'releases.decisions': {
     ...readById,

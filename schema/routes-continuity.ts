@@ -98,7 +98,8 @@ export const CONTINUITY_ROWS = {
   'instances.effects': {
     ...read,
     path: '/instances/{id}/effects',
-    summary: 'List the receipts of what an instance did outside.',
+    summary: 'List the receipts of what an instance did outside, oldest first.',
+    query: continuity.EffectListQuery,
     replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400, 404) },
   },
   'continuity.resolveEffect': {

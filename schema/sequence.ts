@@ -110,6 +110,21 @@ export function hasLists(
   return operation === 'sequences.validate' || strict === true;
 }
 
+const { blocks: BLOCKS, ...WITHOUT_BLOCKS } = SequenceDefinition.properties;
+
+export const SequenceListed = named(
+  'SequenceListed',
+  'A stored definition, or what it is known by where the definition was left out.',
+  {
+    ...WITHOUT_BLOCKS,
+    blocks: Type.Optional(BLOCKS),
+    versions: Type.Optional(
+      Type.Integer({ description: 'With newest_only: how many the name has.' }),
+    ),
+  },
+);
+export type SequenceListed = Static<typeof SequenceListed>;
+
 export const SequenceList = Type.Array(SequenceDefinition);
 export type SequenceList = Static<typeof SequenceList>;
 
@@ -132,6 +147,18 @@ export type SequenceVersionsQuery = Static<typeof SequenceVersionsQuery>;
 export const SequenceListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   namespace: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  name_contains: Type.Optional(
+    Type.String({ maxLength: NAME_LENGTH_MAX, description: 'In any case.' }),
+  ),
+  newest_only: Type.Boolean({
+    default: false,
+    description: 'The newest version of each name alone, and how many versions there are.',
+  }),
+  include_definition: Type.Boolean({
+    default: true,
+    description: 'False: without blocks, input_schema, on_failure and on_cancel.',
+  }),
   offset: Offset,
   limit: Limit(200, 1_000),
   cursor: Cursor,
@@ -357,7 +384,7 @@ export const SEQUENCE_ROWS = {
     path: '/sequences',
     summary: 'List definitions by tenant, namespace, name and descending version.',
     query: SequenceListQuery,
-    replies: { 200: SequenceList, ...refusals(400) },
+    replies: { 200: Type.Array(SequenceListed), ...refusals(400) },
   },
   'sequences.byName': {
     ...read,

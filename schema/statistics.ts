@@ -155,7 +155,9 @@ export const ReleasePoint = named('ReleasePoint', {
   ),
   ended: Count,
   failed: Count,
+  cancelled: Count,
   error_rate: Type.Number({ minimum: 0, maximum: 1 }),
+  cancel_rate: Type.Number({ minimum: 0, maximum: 1 }),
   duration_p50_ms: noted(Milliseconds, 'From creation to the end.'),
   duration_p95_ms: Milliseconds,
   share: Type.Number({

@@ -111,9 +111,13 @@ function skipWheel(why) {
   say(`skipped: the wheel of the Python client, because ${why}`);
 }
 
-const isNoCache = (file) => !/(?:__pycache__|\.(?:mypy|pytest|ruff)_cache)$/.test(file);
+function isNoCache(file) {
+  return !/(?:__pycache__|\.(?:mypy|pytest|ruff)_cache)$/.test(file);
+}
 
-const works = (program, args) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+function works(program, args) {
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+}
 
 /** What is in it, for those who have to know whether a vulnerability concerns them. */
 function writeBill() {

@@ -157,7 +157,7 @@ class Engine {
 
   /** Nothing is begun once the engine is to stop, so that `stop` finds all that there is. */
   async start(): Promise<void> {
-    const { host, port: wantedPort, shards, logLevel, insecureAuth } = this.#config;
+    const { host, port: wantedPort, shards, logLevel, insecureAuth, isUiServed } = this.#config;
     const { version, onReady } = this.#options;
     await this.#unlessStopped(expectFreePort(host, wantedPort));
     const key = generatedRootKey(this.#config);
@@ -207,7 +207,7 @@ class Engine {
     const keyFile = key?.file;
     this.#log.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
     const database = this.#config.databaseUrl === undefined ? this.#embeddedAt : undefined;
-    onReady({ url, database, keyFile, insecureAuth });
+    onReady({ url, database, keyFile, insecureAuth, hasDashboard: isUiServed });
   }
 
   /** The work, until the engine is to stop: then it is given up, and nobody waits for its end. */

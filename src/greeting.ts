@@ -11,14 +11,16 @@ export interface ReadyFacts {
   /** Where the root key lies, when it was generated. */
   readonly keyFile: string | undefined;
   readonly insecureAuth: boolean;
+  readonly hasDashboard: boolean;
 }
 
 /** Each line begins with what it is about; those that are copied stand alone. */
 export function greeting(facts: ReadyFacts, paint: Palette): string {
-  const { url, database, keyFile, insecureAuth } = facts;
+  const { url, database, keyFile, insecureAuth, hasDashboard } = facts;
   const key = keyFile === undefined ? '' : `-H "x-api-key: $(cat '${keyFile}')" \\\n    `;
   const rows: readonly (readonly [string, string])[] = [
     ['Ready', paint.bold(paint.green(url))],
+    ...(hasDashboard ? [['Dashboard', `${url}/ui`] as const] : []),
     ['API', `${url}/swagger-ui`],
     ...(database === undefined ? [] : [['Database', database] as const]),
     ...(keyFile === undefined ? [] : [['Root key', keyFile] as const]),
@@ -30,7 +32,7 @@ export function greeting(facts: ReadyFacts, paint: Palette): string {
   return `\n${table.join('\n')}\n\n  ${paint.dim('Try:')}\n${call}\n\n`;
 }
 
-const NAME_WIDTH = 10;
+const NAME_WIDTH = 11;
 
 /** The address to open: a server that listens everywhere is found here. */
 export function urlOf(host: string, port: number): string {

@@ -93,12 +93,14 @@ export const LIMITS = {
   keptRecordsCharactersMax: 16 * 1024 * 1024,
   keptRecordCharactersMax: 1024 * 1024,
   /**
-   * Rows that a list with filters of its own looks at for one page, at first and in all: 0.2 s at most. A page
+   * Rows that a list with filters of its own looks at for one page, at first and in all: 0.1 s at most. A page
    * that ends there says where to go on. At first few, because an index gives few rows in order at once, for
    * more of them it may be sorted.
    */
   firstRowsWalkedMax: 500,
-  rowsWalkedMax: 50_000,
+  rowsWalkedMax: 20_000,
+  /** The same where another row is fetched by its key for each. */
+  rowsFetchedMax: 5_000,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
   /**

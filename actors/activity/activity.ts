@@ -4,14 +4,20 @@
  * written yet (docs/decisions/0140).
  */
 
+import type { BackgroundJob } from '../../src/background-job.js';
 import type { TimerHandle } from '../../src/core/clock.js';
 import { addTo, type Buckets, bucketOf } from '../../src/core/durations.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
+import type { Meter } from '../../src/metrics/meter.js';
+import { type PruningDeps, pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 
-export type ActivityDeps = SingletonDeps & Pick<Room, 'shard' | 'clock' | 'now' | 'schedule'>;
+export interface ActivityDeps extends SingletonDeps, PruningDeps, Pick<Room, 'shard'> {
+  readonly loader: Pick<Room['loader'], 'oldestActivity'>;
+  readonly meter: Pick<Meter, 'count'>;
+}
 
 export type Change = 'created' | 'completed' | 'failed' | 'cancelled';
 
@@ -25,7 +31,7 @@ interface Minute extends Record<Change, number> {
 const MINUTE_MS = 60_000;
 /** How far lines are behind at most; the end of a minute is written at once. */
 const WRITE_MS = 20_000;
-/** Tenants counted at a time, of about a kilobyte each; the changes of more are not counted. */
+/** Tenants counted at a time, of about a kilobyte each; the changes of more are left out, and that is counted. */
 const TENANTS_MAX = 10_000;
 /** Small enough that no flush of the writer waits for them. */
 const ROWS_PER_UNIT = 500;
@@ -35,18 +41,33 @@ export class Activity {
   readonly #deps: ActivityDeps;
   readonly #self: Singleton;
   readonly #minutes = new Map<string, Minute>();
+  /** On the first shard only. */
+  readonly #pruning: BackgroundJob | undefined;
   #timer: TimerHandle;
   #isStopped = false;
 
   constructor(deps: ActivityDeps) {
     this.#deps = deps;
     this.#self = new Singleton('activity', deps);
+    const name = 'old activity';
+    const oldest = () => deps.loader.oldestActivity();
+    this.#pruning =
+      deps.shard === 0
+        ? pruning(deps, { name, by: 'activity.prune', keptMs: ACTIVITY_KEPT_MS, oldest })
+        : undefined;
+  }
+
+  start(): void {
+    this.#pruning?.wake();
   }
 
   /** @param durationMs of what has ended by itself: from creation on */
   count(tenant: string, change: Change, durationMs?: number): void {
     const minute = this.#minutes.get(tenant) ?? this.#begin(tenant);
-    if (minute === undefined) return;
+    if (minute === undefined) {
+      this.#deps.meter.count('engine_activity_left_out_total');
+      return;
+    }
     minute[change] += 1;
     minute.isWritten = false;
     if (durationMs !== undefined) addTo(minute.durations, bucketOf(durationMs), 1);
@@ -59,6 +80,7 @@ export class Activity {
 
   stop(): void {
     this.#isStopped = true;
+    this.#pruning?.stop();
     this.#deps.clock.clearTimeout(this.#timer);
   }
 
@@ -88,7 +110,6 @@ export class Activity {
       if (at < minuteBegan) this.#minutes.delete(tenant);
     }
     if (this.#minutes.size > 0) this.#writeLater(now);
-    else if (this.#deps.shard === 0) this.#prune(now);
   }
 
   #write(): void {
@@ -108,12 +129,6 @@ export class Activity {
       turn = new Turn();
     }
     if (rows % ROWS_PER_UNIT > 0) this.#commit(turn);
-  }
-
-  #prune(now: UnixMs): void {
-    const turn = new Turn();
-    turn.put('activity.prune', 'activity', { before: isoTime(now - ACTIVITY_KEPT_MS) });
-    this.#commit(turn);
   }
 
   #commit(turn: Turn): void {

@@ -14,16 +14,19 @@ import { isoTime } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/errors.js';
 import { commitUnit } from '../runtime/commit.js';
 import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
+import { pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';
 import type { EventTriggerRow } from '../runtime/rows.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
-import { eventPruning } from './pruning.js';
 
 export type EventsDeps = KeyActorsDeps &
   Pick<Room, 'loader' | 'now' | 'shard' | 'shards'> & {
     readonly maxOutputBytes: number;
   };
+
+/** A producer that repeats an event after that long makes another one of it. */
+const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** What is left of the triggers that an event fires. */
 export interface FiredEvent {
@@ -74,7 +77,12 @@ export class Events {
       },
       deps,
     );
-    this.#pruning = deps.shard === 0 ? eventPruning(deps) : undefined;
+    const name = 'old events';
+    const oldest = () => loader.oldestEndedEvent();
+    this.#pruning =
+      deps.shard === 0
+        ? pruning(deps, { name, by: 'event.prune', keptMs: KEPT_MS, oldest })
+        : undefined;
   }
 
   start(): void {

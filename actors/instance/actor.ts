@@ -292,6 +292,9 @@ function retry(actor: LiveInstance, turn: Turn, { request, body }: MessageOf<'re
     const data = amendedData(snapshot.data, body);
     checkContextSize(actor, data, snapshot.config, record.context_audit);
     snapshot.data = data;
+    // Who may read the audit need not be one who may read the data.
+    const details = { by: 'retry', context_mode: body.context_mode ?? 'merge' };
+    putAudit(actor, turn, [{ eventType: 'data_changed', details }]);
   }
   const progress = moveTo(actor, turn, 'scheduled', null);
   turn.reply(request, 200, `{"id":"${record.id}","state":"scheduled"}`);

@@ -195,7 +195,6 @@ class BatchUnit implements UnitOwner {
     const rank = rankOf(priority);
     const at = snapshot.nextFireAt ?? Date.parse(created_at);
     this.#turn.put('instance.insert', id, wholeLine(record));
-    this.#turn.effects.push({ kind: 'counted', tenant: record.tenant_id, change: 'created' });
     this.#turn.put(
       'timer.set',
       id,
@@ -222,7 +221,10 @@ class BatchUnit implements UnitOwner {
     for (const { actor, characters } of this.#started) instances.adopt(actor, characters);
     release(effects);
     const created = ack.outcome === 'inserted' ? new Set(ack.ids) : this.#born;
-    for (const start of this.#starts) if (created.has(start.id)) release([this.#hint(start)]);
+    for (const start of this.#starts) {
+      if (!created.has(start.id)) continue;
+      release([{ kind: 'counted', tenant: start.tenant, change: 'created' }, this.#hint(start)]);
+    }
     answer(this.#deps, this.#request, this.#asked, created);
   }
 

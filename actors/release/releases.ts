@@ -18,7 +18,7 @@ import type {
   ValidationSummary,
 } from '../../schema/release.js';
 import { BackgroundJob } from '../../src/background-job.js';
-import { type Evidence, findVerdict, judge, largestSample } from '../../src/core/releases/gates.js';
+import { type Evidence, findVerdict, judge, runsToJudge } from '../../src/core/releases/gates.js';
 import {
   canaryReason,
   DEPRECATION,
@@ -57,10 +57,6 @@ export interface ReleasesDeps extends ReleaseStoreDeps, Pick<Room, 'clock' | 'sh
 const SWEEP_MS = 10_000;
 /** The front ends a validation long before; one that it does not end is given up. */
 const VALIDATION_MS_MAX = 10 * 60_000;
-/** How old a run of the baseline may be that stands beside a canary. */
-const HISTORY_MS = 30 * 86_400_000;
-/** A look reads no more of them; no sample has to be as large. */
-const HISTORY_RUNS_MAX = 100_000;
 /** Of a request that names none. */
 const DEFAULT_TENANT = 'default';
 
@@ -282,13 +278,7 @@ export class Releases {
 
   /** What the gates say; a failing one rolls a canary back. */
   async #judge(before: ReleaseRow): Promise<Judged> {
-    const since = before.canary_started_at ?? before.created_at;
-    const asked = {
-      since,
-      baseline: before.baseline_sequence_id,
-      from: isoTime(Math.max(0, Date.parse(since) - HISTORY_MS)),
-      sample: Math.min(largestSample(before.gates), HISTORY_RUNS_MAX),
-    };
+    const asked = runsToJudge(before);
     const outcomes = await this.#store.read((rows) => rows.releaseOutcomes(before.id, asked));
     const evidence = judge(before.gates, before, outcomes);
     const failing = findVerdict(evidence, 'fail');

@@ -361,6 +361,7 @@ export const LOAD_SQL = {
   allSubscriptions:
     `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id > $1::uuid ` +
     'order by id limit $2',
+  oldestActivity: 'select at from activity order by at limit 1',
   oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
   claimedTasks:
     'select task_id, instance_id, heartbeat_at from open_tasks ' +

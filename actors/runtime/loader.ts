@@ -6,7 +6,7 @@
 import type pg from 'pg';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
-import type { Outcomes } from '../../src/core/releases/gates.js';
+import type { Outcomes, RunsToJudge } from '../../src/core/releases/gates.js';
 import {
   type ReleaseRow,
   releaseRowOf,
@@ -87,16 +87,6 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 type Name = keyof typeof LOAD_SQL;
 
 /** The ended instances that the gates of a release are judged by. */
-interface RunsAsk {
-  /** When its canary began. */
-  readonly since: string;
-  readonly baseline: string;
-  /** How old a run may be that was before that. */
-  readonly from: string;
-  /** How many of the baseline there have to be before older ones are left out. */
-  readonly sample: number;
-}
-
 /** What hangs on an instance; snapshots and signals are rows as JSON, null when there are none. */
 interface Beside {
   readonly has_timer: boolean;
@@ -276,7 +266,7 @@ export class Loader {
    * How the instances ended that the release routed, of those created since its canary began; and as
    * many of the newest runs of its baseline from before that as these lack.
    */
-  releaseOutcomes(release: string, runs: RunsAsk): Promise<Outcomes[]> {
+  releaseOutcomes(release: string, runs: RunsToJudge): Promise<Outcomes[]> {
     const { since, baseline, from, sample } = runs;
     return this.#all('releaseOutcomes', [release, since, baseline, from, sample]);
   }
@@ -439,6 +429,11 @@ export class Loader {
   async oldestDelivery(): Promise<UnixMs | undefined> {
     const oldest = await this.#one<{ attempted_at: string }>('oldestDelivery', []);
     return oldest && Date.parse(oldest.attempted_at);
+  }
+
+  async oldestActivity(): Promise<UnixMs | undefined> {
+    const oldest = await this.#one<{ at: string }>('oldestActivity', []);
+    return oldest && Date.parse(oldest.at);
   }
 
   async schedules(ids: readonly string[]): Promise<Map<string, ScheduleRow>> {

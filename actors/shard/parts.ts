@@ -327,7 +327,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     ...owners,
     ownRequests,
     commits,
-    activity: new Activity({ ...shared, clock, shard }),
+    activity: new Activity({ ...shared, clock, shard, meter }),
     out: new Outbox({ shard, ports: deps.ports, commits, log, wakeShard }),
     meter,
     measures,

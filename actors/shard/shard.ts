@@ -106,6 +106,7 @@ export class Shard {
     this.#parts.kin.start();
     this.#parts.schedules.start();
     this.#parts.webhooks.start();
+    this.#parts.activity.start();
     this.#parts.catalog?.start();
     this.#parts.subscriptions?.start();
     this.#parts.releases?.start();

@@ -28,11 +28,11 @@ import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { failed } from '../runtime/commit.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
 import type { HostDeps } from '../runtime/host.js';
+import { pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import { Turn } from '../runtime/turn.js';
 import type { Entry } from './lane.js';
-import { webhookLogPruning } from './log.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 import type { Subscribers } from './subscribers.js';
@@ -48,6 +48,8 @@ export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Room, 'i
 export const ATTEMPTS_AT_ONCE_MAX = 64;
 /** Of the part of a shard; the rest is left for other tenants. */
 const TENANT_SHARE = 3 / 4;
+/** How long attempts are in the log of deliveries. */
+const LOG_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** How often the outcome of an attempt may be refused by the database. */
 const REFUSALS_MAX = 5;
 
@@ -67,7 +69,12 @@ export class Webhooks {
     const ofTenant = Math.max(1, Math.floor(slotsMax * TENANT_SHARE));
     this.#slotsMax = slotsMax;
     this.#slots = new FairSlots([{ activeMax: slotsMax }, { activeMax: ofTenant }]);
-    this.#pruning = deps.settings.shard === 0 ? webhookLogPruning(deps) : undefined;
+    const name = 'delivery log';
+    const oldest = () => deps.loader.oldestDelivery();
+    this.#pruning =
+      deps.settings.shard === 0
+        ? pruning(deps, { name, by: 'delivery.prune', keptMs: LOG_KEPT_MS, oldest })
+        : undefined;
   }
 
   // ---------------------------------------------------------------- life

@@ -311,7 +311,7 @@ const signal = changing({
   ],
   action: 'signal',
   states: ['scheduled', 'running', 'waiting', 'paused', 'failed'],
-  done: 'sent the signal',
+  done: 'signalled',
   idsAt: 1,
   one: ({ client }, id, given) =>
     client.instances.signal(id, { signal_type: signalType(given.arg()), ...payloadOf(given) }),

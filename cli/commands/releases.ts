@@ -105,7 +105,7 @@ export const RELEASE_COMMANDS: readonly Command[] = [
       { head: 'CANARY', text: ({ canary_percent }) => `${canary_percent} %` },
       { head: 'UPDATED', text: ({ updated_at }, now) => ago(updated_at, now) },
     ],
-    ask: async ({ client }, _given, limit) => client.releases.list({ limit }),
+    ask: ({ client }, _given, limit) => client.releases.list({ limit }),
   }),
   showing({
     name: 'releases status',

@@ -12,7 +12,7 @@ import type {
 } from '../../client/src/index.js';
 import { expectAgreement, instances } from '../bulk.js';
 import type { Command, Given } from '../command.js';
-import { CommandError, EXIT, type ExitCode } from '../exit.js';
+import { CommandError, EXIT, type ExitCode, usageError } from '../exit.js';
 import type { Output } from '../output.js';
 import type { Session } from '../session.js';
 import {
@@ -79,6 +79,9 @@ export const migrateMany: Command = {
       versionOf(client, given, given.count('from')),
       versionOf(client, given, given.count('to')),
     ]);
+    if (source.id === target.id) {
+      throw usageError(`${given.arg()} goes over from version ${source.version} to itself`);
+    }
     const { namespace, ...selection } = selectionOf(given, Date.now());
     const asked = { sequence_id: target.id, filter: { ...selection, states: statesOf(given) } };
     const way = `migrated from version ${source.version} to ${target.version}`;

@@ -1,7 +1,7 @@
 /** Commands for definitions. */
 
 import { storedDefinition } from '../../client/src/builder/apply.js';
-import type { SequenceDefinition } from '../../client/src/index.js';
+import type { SequenceListed } from '../../client/src/index.js';
 import type { Finding } from '../../schema/finding.js';
 import {
   type Argument,
@@ -193,10 +193,14 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
   validate,
   diff,
   migrateMany,
-  listing<SequenceDefinition>({
+  listing<SequenceListed>({
     name: 'sequences list',
     summary: 'List definitions by namespace, name and descending version.',
-    options: [NAMESPACE_OPTION],
+    options: [
+      NAMESPACE_OPTION,
+      { flags: '--name <text>', about: 'With this in their name.' },
+      { flags: '--newest', about: 'The newest version of each name only.' },
+    ],
     columns: [
       { head: 'NAME', text: ({ name }) => name },
       { head: 'VERSION', text: ({ version }) => String(version), isWhole: true },
@@ -207,11 +211,17 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
       },
       { head: 'ID', text: ({ id }) => id, isWhole: true },
       { head: 'NAMESPACE', text: ({ namespace }) => namespace },
-      { head: 'BLOCKS', text: ({ blocks }) => String(blocks.length) },
       { head: 'CREATED', text: ({ created_at }, now) => ago(created_at, now) },
     ],
-    ask: ({ client }, given, limit) =>
-      client.sequences.list({ namespace: given.text('namespace'), limit }),
+    ask: ({ client, out }, given, limit) =>
+      client.sequences.list({
+        namespace: given.text('namespace'),
+        name_contains: given.text('name'),
+        newest_only: given.flag('newest'),
+        // Programs get all of it.
+        include_definition: out.isJson,
+        limit,
+      }),
   }),
   showing({
     name: 'sequences get',

@@ -12,7 +12,10 @@ const SLOW = [
   'chaos/kill-loop',
   'chaos/library-worker',
   'sim/seeds',
+  'ui/pages',
   'integration/webhooks-faults',
+  'ui/stories',
+  'ui/access',
   'integration/two-engines-crash',
   'integration/waiting-story',
   'fuzz/fuzz',
@@ -44,6 +47,7 @@ const SLOW = [
   'integration/logs',
   'api/edits-restart',
   'integration/change-threads',
+  'integration/ui-flow',
   'unit/evaluator-model',
 ];
 
@@ -83,7 +87,11 @@ const isApi = (file) => /^dist\/test\/(?:integration\/api|client)\//.test(file);
  * threads die stands for all of them: each thread writes what it has covered. What is hot would take half as
  * long again, and reaches nothing that no other test does.
  */
-const isCovered = (file) => !isApi(file) && !file.includes('-threads') && !isHot(file);
+const isCovered = (file) =>
+  !isApi(file) && !isUi(file) && !file.includes('-threads') && !isHot(file);
+
+/** What they cover is in a browser and in servers of their own. */
+const isUi = (file) => /^dist\/test\/ui\//.test(file);
 
 /** It does the same work so often that all of it is worth being compiled for speed. */
 const isHot = (file) => file.includes('sim/seeds');

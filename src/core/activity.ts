@@ -16,32 +16,45 @@ export interface StoredMinute {
 
 type Sums = Pick<StoredMinute, 'created' | 'completed' | 'failed' | 'cancelled'>;
 
+interface Interval {
+  readonly counts: Record<keyof Sums, number>;
+  readonly durations: Buckets;
+}
+
 /** Every interval from the one that `since` begins until now. */
-export function activityIntervals(
-  minutes: readonly StoredMinute[],
-  since: UnixMs,
-  now: UnixMs,
-  stepMs: number,
-): ActivityInterval[] {
-  const count = Math.floor(Math.max(0, now - since) / stepMs) + 1;
-  const sums = Array.from({ length: count }, () => ({
-    counts: { created: 0, completed: 0, failed: 0, cancelled: 0 },
-    durations: new Map() as Buckets,
-  }));
-  for (const minute of minutes) {
-    const sum = sums[Math.floor((Date.parse(minute.at) - since) / stepMs)];
-    if (sum === undefined) continue;
-    for (const change of Object.keys(sum.counts) as (keyof Sums)[]) {
-      sum.counts[change] += minute[change];
+export class ActivityLines {
+  readonly #since: UnixMs;
+  readonly #stepMs: number;
+  readonly #intervals: readonly Interval[];
+
+  constructor(since: UnixMs, now: UnixMs, stepMs: number) {
+    this.#since = since;
+    this.#stepMs = stepMs;
+    const length = Math.floor(Math.max(0, now - since) / stepMs) + 1;
+    this.#intervals = Array.from({ length }, () => ({
+      counts: { created: 0, completed: 0, failed: 0, cancelled: 0 },
+      durations: new Map(),
+    }));
+  }
+
+  add(minute: StoredMinute): void {
+    const place = Math.floor((Date.parse(minute.at) - this.#since) / this.#stepMs);
+    const interval = this.#intervals[place];
+    if (interval === undefined) return;
+    for (const change of Object.keys(interval.counts) as (keyof Sums)[]) {
+      interval.counts[change] += minute[change];
     }
     for (const [bucket, times] of JSON.parse(minute.durations) as [number, number][]) {
-      addTo(sum.durations, bucket, times);
+      addTo(interval.durations, bucket, times);
     }
   }
-  return sums.map(({ counts, durations }, i) => ({
-    at: isoTime(since + i * stepMs),
-    ...counts,
-    duration_p50_ms: quantile(durations, 0.5),
-    duration_p95_ms: quantile(durations, 0.95),
-  }));
+
+  get intervals(): ActivityInterval[] {
+    return this.#intervals.map(({ counts, durations }, i) => ({
+      at: isoTime(this.#since + i * this.#stepMs),
+      ...counts,
+      duration_p50_ms: quantile(durations, 0.5),
+      duration_p95_ms: quantile(durations, 0.95),
+    }));
+  }
 }

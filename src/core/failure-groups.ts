@@ -13,10 +13,10 @@ export interface FailedRow
   readonly failed_at: string;
 }
 
-/** The largest group first; of equal ones the one whose last failure is newest. */
-export function groupFailures(rows: Iterable<FailedRow>): FailureGroup[] {
-  const groups = new Map<string, FailureGroup>();
-  for (const row of rows) {
+export class FailureGroups {
+  readonly #groups = new Map<string, FailureGroup>();
+
+  add(row: FailedRow): void {
     const { id, message, failed_at: at, ...where } = row;
     const reason = foldReason(message);
     const key = JSON.stringify([
@@ -26,9 +26,9 @@ export function groupFailures(rows: Iterable<FailedRow>): FailureGroup[] {
       where.code,
       reason,
     ]);
-    const group = groups.get(key);
+    const group = this.#groups.get(key);
     if (group === undefined) {
-      groups.set(key, {
+      this.#groups.set(key, {
         ...where,
         reason,
         count: 1,
@@ -37,7 +37,7 @@ export function groupFailures(rows: Iterable<FailedRow>): FailureGroup[] {
         example_instance_id: id,
         example_message: message,
       });
-      continue;
+      return;
     }
     group.count += 1;
     if (at < group.first_at) group.first_at = at;
@@ -47,7 +47,11 @@ export function groupFailures(rows: Iterable<FailedRow>): FailureGroup[] {
       group.example_message = message;
     }
   }
-  return [...groups.values()].sort(
-    (a, b) => b.count - a.count || (a.last_at < b.last_at ? 1 : a.last_at > b.last_at ? -1 : 0),
-  );
+
+  /** The largest first; of equal ones the one whose last failure is newest. */
+  get sorted(): FailureGroup[] {
+    return [...this.#groups.values()].sort(
+      (a, b) => b.count - a.count || (a.last_at < b.last_at ? 1 : a.last_at > b.last_at ? -1 : 0),
+    );
+  }
 }

@@ -10,15 +10,47 @@ const QUOTED_FOLDED = '"…"';
 const WORD = '[A-Za-z0-9_-]';
 const ID_FOLDED = '#';
 
-const QUOTES = new RegExp(QUOTED, 'g');
-const WORDS = new RegExp(`${WORD}+`, 'g');
+/** Of characters below 128, by their codes; 0: none of these. */
+const LETTER = 1;
+const DIGIT = 2;
+const QUOTE = 3;
+const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (/[0-9]/.test(character)) return DIGIT;
+  if (/[A-Za-z_-]/.test(character)) return LETTER;
+  return /["'`]/.test(character) ? QUOTE : 0;
+});
 
 /** `order 123 refused` and `order 456 refused` are both `order # refused`. */
 export function foldReason(message: string): string {
-  // Word by word rather than by one expression, which would read long words again and again.
-  return message
-    .replace(QUOTES, QUOTED_FOLDED)
-    .replace(WORDS, (word) => (/\d/.test(word) ? ID_FOLDED : word));
+  // In one pass: expressions take fifty times as long, and thousands of messages are folded for one answer.
+  let folded = '';
+  /** How much of the message is in it. */
+  let done = 0;
+  let at = 0;
+  while (at < message.length) {
+    const kind = KINDS[message.charCodeAt(at)];
+    const begin = at;
+    at += 1;
+    if (kind === QUOTE) {
+      const end = message.indexOf(message.charAt(begin), at);
+      if (end < 0) continue;
+      at = end + 1;
+      folded += message.slice(done, begin) + QUOTED_FOLDED;
+      done = at;
+    } else if (kind === LETTER || kind === DIGIT) {
+      let hasDigit = kind === DIGIT;
+      for (; at < message.length; at += 1) {
+        const next = KINDS[message.charCodeAt(at)];
+        if (next === DIGIT) hasDigit = true;
+        else if (next !== LETTER) break;
+      }
+      if (!hasDigit) continue;
+      folded += message.slice(done, begin) + ID_FOLDED;
+      done = at;
+    }
+  }
+  return done === 0 ? message : folded + message.slice(done);
 }
 
 /** The same of an SQL expression that gives a text. */

@@ -260,6 +260,7 @@ export interface AuditEvent {
     | 'deadline_breached'
     | 'deadline_handler_failed'
     | 'resumed_from'
+    | 'data_changed'
     | 'blocks_injected'
     | 'migrated'
     | 'forked'

@@ -51,6 +51,7 @@ export interface Outcomes {
   readonly sequence_id: string;
   readonly ended: number;
   readonly failed: number;
+  readonly cancelled: number;
   readonly p50: number;
   readonly p95: number;
 }
@@ -64,7 +65,9 @@ export function releasePoints(rows: readonly Outcomes[], candidate: string): Rel
     variant: row.sequence_id === candidate ? 'candidate' : 'baseline',
     ended: row.ended,
     failed: row.failed,
+    cancelled: row.cancelled,
     error_rate: row.failed / row.ended,
+    cancel_rate: row.cancelled / row.ended,
     duration_p50_ms: row.p50,
     duration_p95_ms: row.p95,
     share: row.ended / (ended.get(row.at) as number),

@@ -107,7 +107,7 @@ where e.id = old.id`,
   'activity.prune': (rows) => `
 delete from activity a using ${rows} cross join lateral (
   select tenant_id, at, shard from activity where at < r.before
-  order by at limit 20000 offset 0) as old
+  order by at limit 1000 offset 0) as old
 where a.tenant_id = old.tenant_id and a.at = old.at and a.shard = old.shard`,
 
   'delivery.prune': (rows) => `

@@ -34,6 +34,8 @@ export const COUNTERS = {
     'Decisions about releases: each creation and each change of a state.',
   engine_release_rollbacks_total: 'Releases that were rolled back, by request or by a gate.',
   engine_child_instances_total: 'Child instances that sub_sequence blocks started.',
+  engine_activity_left_out_total:
+    'Changes of instances that `GET /activity` does not count, since too many tenants changed something in the same minute.',
   engine_instances_loaded_total:
     'Instances that were read from the database, since something happened to them while they were not in memory.',
 } as const;

@@ -195,13 +195,14 @@ test('a change that names nothing is refused, whatever it would do', async () =>
 });
 
 test('failed instances are listed with their reason, retried and given up', async () => {
-  trying('dlq list', 'dlq retry', 'dlq drain');
+  trying('dlq list', 'dlq retry', 'dlq drain', 'failures list');
   const id = (await cli.ok(['instances', 'start', 'fails'])).trim();
   await tenant.until(id, 'failed');
   const live = (await cli.ok(['instances', 'start', 'waits'])).trim();
   assert.equal((await cli.run(['dlq', 'drain', live])).code, 6);
   await tenant.until(live, 'waiting');
   assert.match(await cli.ok(['dlq', 'list', '--sequence', 'fails']), /fails v1 +no +too bad/);
+  assert.match(await cli.ok(['failures', 'list', '--sequence', 'fails']), /fails v1 +no .*too bad/);
   assert.match(
     await cli.ok(['dlq', 'retry', '--sequence', 'fails', '--yes']),
     /instances? retried/,
@@ -298,7 +299,7 @@ test('what people are asked is listed and answered', async () => {
 });
 
 test('tasks and workers are listed', async () => {
-  trying('tasks list', 'workers list');
+  trying('tasks list', 'workers list', 'queues list');
   await cli.ok(['instances', 'start', 'waits']);
   await eventually(async () =>
     assert.match(
@@ -306,6 +307,10 @@ test('tasks and workers are listed', async () => {
       /pending +nobody-does-this/,
     ),
   );
+  const [queue] = (
+    await cli.json<{ handler: string; waiting: number; workers: number }[]>(['queues', 'list'])
+  ).filter(({ handler }) => handler === 'nobody-does-this');
+  assert.ok((queue?.waiting ?? 0) > 0 && queue?.workers === 0);
   await tenant.poll('something-else', { worker_id: 'worker-of-the-cli' });
   await eventually(async () =>
     assert.match(await cli.ok(['workers', 'list']), /worker-of-the-cli +yes/),

@@ -49,7 +49,7 @@ test('dev serves without keys, applies what changes, tells mistakes with their p
       shown += chunk.toString('utf8');
     });
   }
-  await seen(/Page +http:\/\/127\.0\.0\.1:\d+\/swagger-ui[\s\S]*Key +none is needed/);
+  await seen(/Dashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/\?tenant=[\s\S]*Key +none is needed/);
   const [, url = ''] = /API +(\S+)/.exec(shown) ?? [];
   mkdirSync(path.join(home, 'sequences'));
   write({ name: 'hello', blocks: [step('one')] });

@@ -2,94 +2,16 @@
  * Pages in a real Chromium. A test file has one browser, each of its tests a profile of its own, and whatever a page
  * complains of fails the test: errors on its console, violations of its policy, requests that fail or that go anywhere
  * but to the server it came from.
- *
- * The browser is the one of CHROMIUM_PATH, of the usual places, or of Playwright's own cache, into which it is fetched
- * when there is none. Where that fails, too, tests are skipped, and say so loudly.
  */
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import path from 'node:path';
 import { after, before, type TestContext, type TestOptions, test } from 'node:test';
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Page,
-} from 'playwright-core';
-
-/** Rendering takes seconds on a busy machine; a page that does not come fails the test all the same. */
-export const PAGE_PATIENCE_MS = 60_000;
-
-const USUAL_PLACES = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/usr/bin/google-chrome-stable',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-];
-
-const FETCH_TIMEOUT_MS = 180_000;
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { launchChromium, PAGE_PATIENCE_MS } from './chromium.js';
 
 const require = createRequire(import.meta.url);
-
-// ---------------------------------------------------------------- the browser
-
-/** Resolves with undefined where there is none and none can be fetched. To be closed. */
-export async function launchChromium(): Promise<Browser | undefined> {
-  const found = findChromium();
-  if (found !== undefined) return launch(found);
-  try {
-    return await launch(await fetchChromium());
-  } catch (error) {
-    // Nobody can fetch it without a network, and without the libraries of a desktop it does not start.
-    process.stderr.write(`${(error as Error).message}\n${SKIPPED}`);
-    return undefined;
-  }
-}
-
-const SKIPPED = `
-*** SKIPPED: there is no Chromium, and none could be fetched, so that pages were tried in no browser. ***
-*** Install one, or set CHROMIUM_PATH. ***
-
-`;
-
-function launch(executablePath: string): Promise<Browser> {
-  return chromium.launch({
-    executablePath,
-    // Tests run as root in containers, and the pages are our own.
-    args: ['--no-sandbox', '--font-render-hinting=none'],
-    timeout: PAGE_PATIENCE_MS,
-  });
-}
-
-/** @throws Error when CHROMIUM_PATH names no file */
-function findChromium(): string | undefined {
-  const named = process.env.CHROMIUM_PATH;
-  if (named !== undefined) {
-    if (!existsSync(named)) throw new Error(`CHROMIUM_PATH names no file: ${named}`);
-    return named;
-  }
-  return [...USUAL_PLACES, chromium.executablePath()].find((file) => existsSync(file));
-}
-
-/** By Playwright's own installer, which lets one process after the other do it. @throws Error when that fails */
-async function fetchChromium(): Promise<string> {
-  process.stderr.write('no Chromium found: fetching one for the tests of pages\n');
-  const cli = path.join(path.dirname(require.resolve('playwright-core/package.json')), 'cli.js');
-  const installer = spawn(process.execPath, [cli, 'install', 'chromium'], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    timeout: FETCH_TIMEOUT_MS,
-  });
-  const [code] = await once(installer, 'exit');
-  if (code !== 0) throw new Error('the installer of Playwright failed');
-  return chromium.executablePath();
-}
 
 // ---------------------------------------------------------------- what a page complains of
 
@@ -222,7 +144,7 @@ export function useBrowser(): Browsers {
 async function withPage(error: unknown, page: Page): Promise<unknown> {
   if (!(error instanceof Error) || page.isClosed()) return error;
   const seen = await page
-    .locator('body')
+    .locator('main')
     .ariaSnapshot({ timeout: 1_000 })
     .catch(() => 'nothing');
   const there = `at ${page.url()} there was:\n${seen.slice(0, SEEN_LENGTH_MAX)}`;
@@ -247,20 +169,18 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /**
  * Nothing that axe finds wrong: the rules of WCAG 2.2 AA, and its best practices.
  *
- * @param rules only these, such as `color-contrast`
  * @throws AssertionError that names what is wrong, and where
  */
-export async function expectNoAxeFindings(page: Page, rules?: readonly string[]): Promise<void> {
+export async function expectNoAxeFindings(page: Page): Promise<void> {
   // Evaluated by the debugger: the page's policy lets in no script of anybody else.
   await page.evaluate(AXE);
-  const findings = await page.evaluate(async (only) => {
+  const findings = await page.evaluate(async () => {
     const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<Results> } };
     interface Results {
       readonly violations: readonly AxeFinding[];
     }
-    const options = only === undefined ? {} : { runOnly: { type: 'rule', values: only } };
-    return (await axe.run({ ...options, resultTypes: ['violations'] })).violations;
-  }, rules);
+    return (await axe.run({ resultTypes: ['violations'] })).violations;
+  });
   const told = findings.flatMap(({ id, help, nodes }) =>
     nodes.map(
       ({ target, failureSummary = '' }) => `${id}: ${help}: ${target.join(' ')}: ${failureSummary}`,

@@ -74,7 +74,7 @@ export function continuityQueries(
   time: string,
 ): (readonly [string, Query, { readonly mayNotAvoidSorting: string }])[] {
   const queries: (readonly [string, Query])[] = [
-    ['effects of an instance', effectsOfInstance(id)],
+    ['effects of an instance', effectsOfInstance(id, { limit: 100 })],
     ['effects of an execution', effectsOfExecution(id, 'tenant-3')],
     ['effects of an execution in doubt', doubtfulEffects(id)],
     ['an effect', effectById(id)],

@@ -31,6 +31,10 @@ export const PAGES: readonly DashboardPage[] = [
   { name: 'overview', path: '/', title: 'Overview' },
   { name: 'instances', path: '/instances', title: 'Instances' },
   { name: 'instance', path: instance('declined'), title: /order-fulfilment/ },
+  { name: 'instance-waiting', path: instance('everyKind'), title: /onboarding/ },
+  { name: 'instance-timeline', path: instance('forEach', '/timeline'), title: /invoice-run/ },
+  { name: 'instance-data', path: instance('completed', '/data'), title: /order-fulfilment/ },
+  { name: 'instance-history', path: instance('saga', '/history'), title: /trip-booking/ },
   { name: 'failures', path: '/failures', title: 'Failures' },
   { name: 'approvals', path: '/approvals', title: 'Approvals' },
   { name: 'schedules', path: '/schedules', title: 'Schedules' },
@@ -38,10 +42,23 @@ export const PAGES: readonly DashboardPage[] = [
   { name: 'sequences', path: '/sequences', title: 'Sequences' },
   { name: 'new-sequence', path: '/sequences/new', title: /New/ },
   { name: 'sequence', path: sequence('order-fulfilment 2'), title: /order-fulfilment/ },
+  { name: 'start', path: sequence('order-fulfilment 2', '/start'), title: /order-fulfilment/ },
+  {
+    name: 'versions',
+    path: sequence('order-fulfilment 2', '/versions'),
+    title: /order-fulfilment/,
+  },
   { name: 'releases', path: '/releases', title: 'Releases' },
   { name: 'release', path: ({ canary }) => `/releases/${canary.id}`, title: /checkout/ },
+  {
+    name: 'release-changes',
+    path: ({ canary }) => `/releases/${canary.id}/changes`,
+    title: /checkout/,
+  },
   { name: 'workers', path: '/workers', title: /Workers/ },
+  { name: 'tasks', path: '/workers/tasks', title: /Workers/ },
   { name: 'webhooks', path: '/webhooks', title: 'Webhooks' },
+  { name: 'deliveries', path: '/webhooks/deliveries', title: 'Webhooks' },
   { name: 'triggers', path: '/triggers', title: /Triggers/ },
   { name: 'keys', path: '/keys', title: /Keys/ },
   { name: 'limits', path: '/limits', title: 'Limits' },
@@ -82,7 +99,7 @@ export async function signInByHand(
   await page.getByLabel('API key').fill(apiKey);
   await page.getByRole('button', { name: 'Sign in' }).click();
   if (tenant === null) return;
-  await page.getByLabel('Tenant').fill(tenant);
+  await page.getByRole('textbox', { name: 'Tenant' }).fill(tenant);
   await page.getByRole('button', { name: 'Open' }).click();
 }
 

@@ -162,6 +162,7 @@ const ONES = new Set([
   'release',
   'task',
   'webhook',
+  'oldestActivity',
   'oldestDelivery',
   'oldestEndedEvent',
   'storedEvent',

@@ -191,7 +191,7 @@ for (const backend of ['auto', 'node']) {
 
     test('in a browser the page needs nothing but this server, behind a prefix, too', async (t) => {
       const page = await newPage();
-      if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
+      if (page === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
       const seen = watch(page);
       try {
         for (const place of ['/', '/ui', '/ui/none/of/these?a=1', '/api/v1/ui/instances/1']) {

@@ -19,7 +19,8 @@ import { type AttemptRow, attemptList, instanceBlocks } from '../../src/db/reads
 import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
 import { bulkJobList, bulkJobStanding, openBulkJobs } from '../../src/db/reads/bulk-job-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
-import { scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
+import { nextScheduleList, scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
+import { effectList, effectsOfInstance } from '../../src/db/reads/effect-reads.js';
 import { eventList, firingEvents, signalList } from '../../src/db/reads/event-reads.js';
 import {
   candidateList,
@@ -40,6 +41,7 @@ import { decisionList, releaseById, releaseList } from '../../src/db/reads/relea
 import { sampledRuns, storedRun } from '../../src/db/reads/replay-reads.js';
 import { orphans } from '../../src/db/reads/retention-reads.js';
 import { SEQUENCE_LOOKUPS, sequenceList, versionList } from '../../src/db/reads/sequence-reads.js';
+import { failedQuery, minutesQuery, outcomesQuery } from '../../src/db/reads/statistic-reads.js';
 import {
   instancesThere,
   openTaskCount,
@@ -458,6 +460,7 @@ describe('what actors load', () => {
     allSubscriptions: [uuid(7), 100],
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500, ...PLACE],
     webhook: [uuid(77)],
+    oldestActivity: [],
     oldestDelivery: [],
     namedSequence: [
       ['tenant-3', 'tenant-3'],
@@ -668,7 +671,7 @@ describe('what the front thread reads', () => {
       rateLimitList(ofTenant),
       { mayNotAvoidSorting: 'the limits of one tenant' },
     ],
-    ['the audit of an instance', auditList(BUSY), { mayNotAvoidSorting: oneByOne }],
+    ['the audit of an instance', auditList(BUSY, { limit: 200 }), { mayNotAvoidSorting: oneByOne }],
     ['the transitions of an instance', transitionList(BUSY), { mayNotAvoidSorting: oneByOne }],
     [
       'changes of a tenant from the start',
@@ -741,8 +744,47 @@ describe('what the front thread reads', () => {
     ['tasks of a tenant, deep', taskList({ ...ofTenant, ...deep })],
     ['keys of a tenant', keyList({ ...ofTenant, ...first }, () => undefined)],
     ['schedules of a tenant', scheduleList({ ...ofTenant, ...first })],
+    ['what fires next of a tenant', nextScheduleList({ ...ofTenant, ...first })],
+    ['what fires next of all tenants', nextScheduleList(first)],
+    [
+      'what fires next of a tenant behind a place',
+      nextScheduleList({
+        ...ofTenant,
+        ...behind(nextScheduleList(first), { next_fire_at: A_TIME, id: uuid(7) }),
+        ...first,
+      }),
+    ],
+    ['failures of a tenant', failedQuery(ofTenant)],
+    [
+      'failures of a tenant by the name of a sequence',
+      failedQuery({ ...ofTenant, sequence_name: 'n' }),
+    ],
+    ['the activity of a tenant', minutesQuery('tenant-3', Date.parse(A_TIME))],
+    ['the activity of all tenants', minutesQuery(undefined, Date.parse(A_TIME))],
+    [
+      'what ended of a release over time',
+      outcomesQuery(uuid(7), Date.parse(A_TIME), 60),
+      { mayNotAvoidSorting: 'as many as are looked at' },
+    ],
+    [
+      'audit of an instance behind a place',
+      auditList(BUSY, {
+        limit: 200,
+        ...behind(auditList(BUSY, { limit: 1 }), { seq: 5, place: 1 }),
+      }),
+      { mayNotAvoidSorting: oneByOne },
+    ],
+    [
+      'effects of an instance behind a place',
+      effectsOfInstance(BUSY, {
+        limit: 100,
+        ...behind(effectList(effectsOfInstance(BUSY, {})), AT_NOON),
+      }),
+      { mayNotAvoidSorting: ofOneInstance },
+    ],
     ['releases of a tenant', releaseList({ ...ofTenant, limit: 100 })],
     ['releases of all tenants', releaseList({ limit: 1_000 })],
+    ['canaries of a tenant', releaseList({ ...ofTenant, state: 'canary', limit: 100 })],
     ['decisions about a release', decisionList({ release_id: uuid(7) })],
     [
       'what a run left behind',
@@ -751,6 +793,19 @@ describe('what the front thread reads', () => {
     ],
     ['sequences of a tenant', sequenceList({ ...ofTenant, ...first })],
     ['sequences of all tenants', sequenceList(first)],
+    [
+      'the newest versions of a tenant',
+      sequenceList({ ...ofTenant, newest_only: true, include_definition: false, ...first }),
+    ],
+    [
+      'sequences of a tenant by name',
+      sequenceList({ ...ofTenant, name: 'name-7', ...first }),
+      { mayNotAvoidSorting: 'the versions of one name' },
+    ],
+    [
+      'sequences of a tenant by a part of their name',
+      sequenceList({ ...ofTenant, name_contains: 'NAME-7', ...first }),
+    ],
     [
       'the newest version of a name',
       versionList({ ...ofTenant, namespace: 'default', name: 'name-7', limit: 1 }),

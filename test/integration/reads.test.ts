@@ -131,6 +131,7 @@ interface Reply<T> {
   readonly body: T;
   readonly link: string | undefined;
   readonly location: string | undefined;
+  readonly cursor: string | undefined;
 }
 
 /** Runs the operation as a router would, and checks its answer against the contract. */
@@ -147,7 +148,13 @@ async function ask<T = { id: string }[]>(
   const body: unknown = JSON.parse(text);
   assert.equal(validators.describeReply(id as RouteId, status, structuredClone(body)), undefined);
   const headers = new Map(reply.headers ?? []);
-  return { text, body: body as T, link: headers.get('link'), location: headers.get('location') };
+  return {
+    text,
+    body: body as T,
+    link: headers.get('link'),
+    location: headers.get('location'),
+    cursor: headers.get('x-next-cursor'),
+  };
 }
 
 async function assertRefused(
@@ -417,10 +424,21 @@ describe('instances', () => {
       })),
     }));
     await put('audit.insert', ...rows);
-    const { body } = await ask<{ details: { number: number }; created_at: string }[]>(
+    const { body, cursor } = await ask<{ details: { number: number }; created_at: string }[]>(
       'instances.audit',
       { params: { id: owner.id } },
     );
+    const page = await ask<{ details: { number: number } }[]>('instances.audit', {
+      params: { id: owner.id },
+      search: `limit=150&cursor=${cursor}`,
+    });
+    const older = page.body.map((entry) => entry.details?.number);
+    // The entry of the creation is the oldest.
+    assert.deepEqual(
+      older.slice(0, 70),
+      Array.from({ length: 70 }, (_, place) => 69 - place),
+    );
+    assert.equal(page.cursor, undefined);
     const numbers = body.map((entry) => entry.details.number);
     assert.deepEqual(
       numbers,

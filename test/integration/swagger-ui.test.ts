@@ -174,7 +174,7 @@ describe('ENGINE_PROTECT_DOCS', () => {
 
   test('the page asks for key and tenant, and then shows the document', async (t) => {
     const page = await newPage();
-    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
+    if (page === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
     try {
       await page.goto(`${engine.url}/swagger-ui`);
       await page.fill('#key', 'wrong');
@@ -212,6 +212,9 @@ test('the documentation is served while the database cannot be reached', async (
 
 // ---------------------------------------------------------------- in a browser
 
+/** Items of a list whose format the page has no field of its own for: it shows a plain one, and says so. */
+const PLAIN_FIELD = /^Could not find component: JsonSchema_string_/;
+
 const LIST = '#operations-Instances-instancesList';
 /** Groups are closed until somebody opens them. */
 async function openList(page: Page): Promise<void> {
@@ -222,7 +225,7 @@ async function openList(page: Page): Promise<void> {
 for (const prefix of PREFIXES) {
   test(`a person authorises at ${prefix}/swagger-ui and lists instances`, async (t) => {
     const page = await newPage();
-    if (page === undefined) return t.skip('no Chromium; set CHROME_PATH');
+    if (page === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
     const seen = watch(page);
     try {
       await page.goto(`${api.engine.url}${prefix}/swagger-ui`);
@@ -234,7 +237,8 @@ for (const prefix of PREFIXES) {
       assert.equal(new URL((await reply).url()).pathname, '/api/v1/instances');
       const status = page.locator(`${LIST} .live-responses-table .response-col_status`).last();
       assert.match((await status.textContent()) ?? '', /^200/);
-      assert.deepEqual(seen.problems, []);
+      const problems = seen.problems.filter((problem) => !PLAIN_FIELD.test(problem));
+      assert.deepEqual(problems, []);
       assert.deepEqual([...seen.origins], [api.engine.url]);
       assert.ok(seen.paths.has(`${prefix}/api-docs/openapi.json`), [...seen.paths].join());
     } finally {

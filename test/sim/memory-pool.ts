@@ -535,6 +535,7 @@ const READS: Readonly<Record<Name, Read>> = {
     select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),
   allSubscriptions: (db, [after, limit]) =>
     select(db, 'webhook_subscriptions', { by: ['id'], behind: [after], limit }),
+  oldestActivity: (db) => select(db, 'activity', { by: ['at'], limit: 1 }),
   oldestDelivery: (db) =>
     select(db, 'webhook_deliveries', { by: ['attempted_at', 'id'], limit: 1 }),
   schedules: (db, [ids]) => byKeys(db, 'cron_schedules', ids),

@@ -63,7 +63,7 @@ const OFTEN = MUTATION_KINDS.flatMap((kind) => {
   if (/delete|clear|drop|prune/.test(kind)) return new Array<MutationKind>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
   return new Array<MutationKind>(
-    /^(task|openTask)\.insert$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 18 : 9,
+    /^(task|openTask)\.insert$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 20 : 9,
   ).fill(kind);
 });
 
@@ -269,6 +269,7 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   ],
   routingReleases: [],
   openReleases: [],
+  oldestActivity: [],
   oldestDelivery: [],
   bulkJob: ['id'],
   openBulkJobs: ['tenant'],

@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { launchChromium } from '../helpers/browser.js';
+import { launchChromium } from '../helpers/chromium.js';
 import { addressOf, open, PAGES, signIn } from '../helpers/dashboard.js';
 import { createTestDatabase, stopSharedServer } from '../helpers/database.js';
 import { startEngine } from '../helpers/engine.js';

@@ -130,7 +130,15 @@ test('a step that reports to its actor is begun by that, after the commit', () =
   const told = effects.map((effect) =>
     effect.kind === 'peer' ? effect.message.kind : effect.kind,
   );
-  assert.deepEqual(told, ['wake', 'wake', 'reply']);
+  assert.deepEqual(told, ['counted', 'wake', 'counted', 'wake', 'reply']);
+});
+
+test('of a batch with keys only the instances that are new are counted', () => {
+  const asked = instances(3, { idempotency_key: 'k' });
+  batch(NOOP, asked);
+  const ids = asked.slice(0, 2).map(({ id }) => id);
+  commits.settle([{ seq: unit()!.seq, outcome: 'inserted', ids }]);
+  assert.equal(effects.filter(({ kind }) => kind === 'counted').length, 2);
 });
 
 test('a large batch takes several turns, and is waited for as if it were made in the first', () => {

@@ -410,7 +410,12 @@ test('list queries are typed, with defaults and caps', () => {
     offset: Number.MAX_SAFE_INTEGER,
     limit: 1_000,
   });
-  assert.deepEqual(queryOf('sequences.list', ''), { offset: 0, limit: 200 });
+  assert.deepEqual(queryOf('sequences.list', ''), {
+    newest_only: false,
+    include_definition: true,
+    offset: 0,
+    limit: 200,
+  });
   assert.deepEqual(queryOf('workers.tasks', 'state=pending'), {
     state: ['pending'],
     offset: 0,

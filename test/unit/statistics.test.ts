@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { activityIntervals } from '../../src/core/activity.js';
+import { ActivityLines } from '../../src/core/activity.js';
 import { addTo, type Buckets, bucketOf, quantile } from '../../src/core/durations.js';
-import { type FailedRow, groupFailures } from '../../src/core/failure-groups.js';
+import { type FailedRow, FailureGroups } from '../../src/core/failure-groups.js';
 import { foldReason } from '../../src/core/failure-reason.js';
 import { queuesOf, releasePoints } from '../../src/core/statistics.js';
 
@@ -20,6 +20,9 @@ const REASONS: readonly (readonly [message: string, reason: string])[] = [
   ['she said "12 apples', 'she said "# apples'],
   ['naïve42 ٣', 'naï# ٣'],
   ['a "b\nc" d', 'a "…" d'],
+  ['it\'s "x" 7', 'it\'s "…" #'],
+  ['e-mail', 'e-mail'],
+  ['a"1"b2', 'a"…"#'],
 ];
 
 for (const [message, reason] of REASONS) {
@@ -27,6 +30,12 @@ for (const [message, reason] of REASONS) {
     assert.equal(foldReason(message), reason);
     assert.equal(foldReason(reason), reason, 'folding again changes nothing');
   });
+}
+
+function groupFailures(rows: readonly FailedRow[]) {
+  const groups = new FailureGroups();
+  for (const row of rows) groups.add(row);
+  return groups.sorted;
 }
 
 const FAILED: FailedRow = {
@@ -96,11 +105,12 @@ test('lines have every interval, and add up the minutes of all shards', () => {
     ...minute,
     at: `2025-01-01T${at}Z`,
   }));
-  const lines = activityIntervals(minutes, since, since + 4 * 60_000, 120_000);
+  const lines = new ActivityLines(since, since + 4 * 60_000, 120_000);
+  for (const it of minutes) lines.add(it);
   const none = { duration_p50_ms: null, duration_p95_ms: null };
   const zero = { created: 0, completed: 0, failed: 0, cancelled: 0, ...none };
   const took = { duration_p50_ms: 4, duration_p95_ms: 4 };
-  assert.deepEqual(lines, [
+  assert.deepEqual(lines.intervals, [
     { at: '2025-01-01T00:00:00.000Z', created: 2, completed: 1, failed: 0, cancelled: 1, ...took },
     { at: '2025-01-01T00:02:00.000Z', created: 4, completed: 2, failed: 0, cancelled: 2, ...took },
     { at: '2025-01-01T00:04:00.000Z', ...zero },
@@ -130,7 +140,7 @@ test('a worker that polls without a queue serves every queue of its handler', ()
 });
 
 test('the share of a version is that of what ended in the interval', () => {
-  const counts = { at: 'now', ended: 3, failed: 0, p50: 1, p95: 2 };
+  const counts = { at: 'now', ended: 3, failed: 0, cancelled: 0, p50: 1, p95: 2 };
   const points = releasePoints(
     [
       { ...counts, sequence_id: 'old' },
@@ -143,4 +153,11 @@ test('the share of a version is that of what ended in the interval', () => {
     ['baseline', 0, 0.75],
     ['candidate', 1, 0.25],
   ]);
+});
+
+test('rates are of what ended of the version in the interval', () => {
+  const counts = { at: 'now', ended: 8, failed: 2, cancelled: 4, p50: 1, p95: 2 };
+  const points = releasePoints([{ ...counts, sequence_id: 'new' }], 'new');
+  const shown = points.map((it) => [it.cancelled, it.error_rate, it.cancel_rate]);
+  assert.deepEqual(shown, [[4, 0.25, 0.5]]);
 });

@@ -6,16 +6,22 @@ import { after, describe } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { bundleUi, ROOT, uiTests } from '../helpers/ui-bundle.js';
 
-// Below the packages, which the bundles import.
-const folder = mkdtempSync(path.join(ROOT, 'dist/ui-tests-'));
-after(() => rmSync(folder, { recursive: true }));
+/** Styles are nothing to Node. */
+const LOADER = { '.css': 'local-css' } as const;
 
-await bundleUi(
-  uiTests().map((name) => `test/${name}`),
-  folder,
-  { platform: 'node', packages: 'external', loader: { '.css': 'local-css' } },
-);
-for (const name of uiTests()) {
-  const file = path.join(folder, name.replace(/\.ts$/, '.js'));
-  await describe(name.replace(/\.test\.ts$/, ''), () => import(pathToFileURL(file).href));
-}
+describe('modules of the dashboard', async () => {
+  // Below the packages, which the bundles import.
+  const folder = mkdtempSync(path.join(ROOT, 'dist/ui-tests-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const names = uiTests();
+  const options = { platform: 'node', packages: 'external', loader: LOADER } as const;
+  await bundleUi(
+    names.map((name) => `test/${name}`),
+    folder,
+    options,
+  );
+  for (const name of names) {
+    const file = path.join(folder, name.replace(/\.ts$/, '.js'));
+    describe(name.replace(/\.test\.ts$/, ''), () => import(pathToFileURL(file).href));
+  }
+});

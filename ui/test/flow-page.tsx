@@ -2,6 +2,7 @@
 
 import { useState } from 'react';
 import { createRoot } from 'react-dom/client';
+import { Button } from '../src/components/button.tsx';
 import { DefinitionDiff, FlowGraph, Timeline } from '../src/flow/later.tsx';
 import '../src/styles/base.css';
 import {
@@ -55,9 +56,7 @@ function Page({ name }: { readonly name: string }) {
     case 'run':
       return (
         <>
-          <button type="button" onClick={() => update(updates + 1)}>
-            Update
-          </button>
+          <Button onClick={() => update(updates + 1)}>Update</Button>
           <output>{selected}</output>
           <FlowGraph
             definition={EVERY_KIND}

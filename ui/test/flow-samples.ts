@@ -11,7 +11,7 @@ export const step = (id: string, handler = 'charge_card', more: object = {}): Bl
 export const EVERY_KIND: Definition = {
   blocks: [
     step('charge', 'charge_card', { retry: { max_attempts: 3 } }),
-    step('ask_provider', 'http_request'),
+    step('ask_provider', 'http_request', { params: { url: 'https://pay.example/v1' } }),
     step('approve', 'noop', { wait_for_input: { prompt: 'Pay it?' } }),
     step('cool_down', 'sleep', { params: { duration_ms: 60_000 } }),
     step('await_payment', 'wait_for_event', { params: { name: 'payment' } }),
@@ -179,11 +179,19 @@ export const RUN: RunFacts = {
   ],
   attempts: [
     attempt('charge', {
-      ...{ attempt: 0, state: 'failed', error: { message: 'card network timed out', retryable: true } },
+      ...{
+        attempt: 0,
+        state: 'failed',
+        error: { message: 'card network timed out', retryable: true },
+      },
       ...{ started_at: at(400), ended_at: at(1_900) },
     }),
     attempt('charge', {
-      ...{ attempt: 1, state: 'failed', error: { message: 'card network timed out', retryable: true } },
+      ...{
+        attempt: 1,
+        state: 'failed',
+        error: { message: 'card network timed out', retryable: true },
+      },
       ...{ queued_at: at(3_000), started_at: at(3_200), ended_at: at(4_800) },
     }),
     attempt('charge', {
@@ -220,7 +228,9 @@ export const RUN: RunFacts = {
       attempt('ship', {
         ...{ iteration: `${item}.0`, queued_at: at(30_000 + item * 200) },
         ...{ started_at: at(30_100 + item * 200), ended_at: at(30_600 + item * 200) },
-        ...(item === 7 ? { state: 'failed' as const, error: { message: 'address unknown', retryable: true } } : {}),
+        ...(item === 7
+          ? { state: 'failed' as const, error: { message: 'address unknown', retryable: true } }
+          : {}),
       }),
     ),
   ],

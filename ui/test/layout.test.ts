@@ -260,11 +260,12 @@ test('two thousand blocks are laid out without being noticed', (t) => {
   const definition = bigDefinition(2_000);
   const open = allOpen(outlineOf(definition));
   const times = Array.from({ length: 9 }, () => {
-    const from = performance.now();
+    const from = process.cpuUsage();
     drawingOf(outlineOf(definition), open);
-    return performance.now() - from;
+    const { user, system } = process.cpuUsage(from);
+    return (user + system) / 1_000;
   }).sort((a, b) => a - b);
-  t.diagnostic(`${open.size} groups, median ${times[4]!.toFixed(1)} ms`);
+  t.diagnostic(`${open.size} groups, median ${times[4]!.toFixed(1)} ms of a processor`);
   // Ten times what is promised: a busy machine is not a slow layout.
   assert.ok(times[4]! < 500);
 });

@@ -34,6 +34,7 @@ import type {
   BulkUpdated,
   CapsuleAttached,
   CapsuleImported,
+  Changes,
   ChangesListQuery,
   ChangesStreamQuery,
   Checkpoint,
@@ -82,6 +83,7 @@ import type {
   FailTask,
   FailureGroups,
   ForkInstance,
+  GateReport,
   HandlerNames,
   HandlersQuery,
   Handoff,
@@ -101,6 +103,7 @@ import type {
   InstanceMigrated,
   InstanceRetried,
   InstancesAttemptsQuery,
+  InstancesAuditQuery,
   InstancesBatchActionQuery,
   InstancesBulkRescheduleQuery,
   InstancesBulkStateQuery,
@@ -172,6 +175,7 @@ import type {
   SequenceCreated,
   SequenceDefinition,
   SequenceDeletionPreview,
+  SequenceListed,
   SequencesByNameQuery,
   SequencesCreateQuery,
   SequencesDeleteQuery,
@@ -288,7 +292,7 @@ export interface Operations {
      * for keys with the capability operator or publisher or auditor or starter. Unknown
      * parameters are refused.
      */
-    list(query?: SequencesListQuery, options?: CallOptions): List<SequenceDefinition>;
+    list(query?: SequencesListQuery, options?: CallOptions): List<SequenceListed>;
     /**
      * Get a version of a definition by name; the newest not deprecated when not given. For the
      * root key and for keys with the capability operator or publisher or auditor or starter.
@@ -421,10 +425,10 @@ export interface Operations {
      */
     children(id: string, query?: InstancesChildrenQuery, options?: CallOptions): List<TaskInstance>;
     /**
-     * List the newest 200 audit entries, newest first. For the root key and for keys with the
-     * capability operator or auditor or starter.
+     * List the audit of an instance, newest first. For the root key and for keys with the
+     * capability operator or auditor or starter. Unknown parameters are refused.
      */
-    audit(id: string, options?: CallOptions): Promise<readonly AuditEntry[]>;
+    audit(id: string, query?: InstancesAuditQuery, options?: CallOptions): List<AuditEntry>;
     /**
      * Get state transitions and outputs in the order in which they happened. For the root key and
      * for keys with the capability operator or auditor or starter. Unknown parameters are
@@ -521,14 +525,10 @@ export interface Operations {
       options?: CallOptions,
     ): Promise<CheckpointsPruned>;
     /**
-     * List the receipts of what an instance did outside. For the root key and for keys with the
-     * capability operator or auditor or starter. Unknown parameters are refused.
+     * List the receipts of what an instance did outside, oldest first. For the root key and for
+     * keys with the capability operator or auditor or starter. Unknown parameters are refused.
      */
-    effects(
-      id: string,
-      query?: InstancesEffectsQuery,
-      options?: CallOptions,
-    ): Promise<readonly EffectReceipt[]>;
+    effects(id: string, query?: InstancesEffectsQuery, options?: CallOptions): List<EffectReceipt>;
     /**
      * Failed instances by sequence and reason. For the root key and for keys with the capability
      * operator or auditor or starter. Unknown parameters are refused.
@@ -712,7 +712,7 @@ export interface Operations {
      * List releases, newest first. For the root key and for keys with the capability operator or
      * publisher or auditor. Unknown parameters are refused.
      */
-    list(query?: ReleasesListQuery, options?: CallOptions): Promise<readonly Release[]>;
+    list(query?: ReleasesListQuery, options?: CallOptions): List<Release>;
     /**
      * Get a release. For the root key and for keys with the capability operator or publisher or
      * auditor.
@@ -723,6 +723,11 @@ export interface Operations {
      * the capability operator or publisher or auditor.
      */
     diff(id: string, options?: CallOptions): Promise<SemanticDiff>;
+    /**
+     * Tell what the gates say now. Changes nothing. For the root key and for keys with the
+     * capability operator or publisher or auditor.
+     */
+    gates(id: string, options?: CallOptions): Promise<GateReport>;
     /**
      * List the decisions about a release, oldest first. For the root key and for keys with the
      * capability operator or publisher or auditor.
@@ -1226,7 +1231,12 @@ export const OPERATIONS = {
     takes: 'query',
     pages: 'cursor',
   },
-  'instances.audit': { method: 'GET', path: '/instances/{id}/audit' },
+  'instances.audit': {
+    method: 'GET',
+    path: '/instances/{id}/audit',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'instances.timeline': { method: 'GET', path: '/instances/{id}/timeline', takes: 'query' },
   'instances.attempts': {
     method: 'GET',
@@ -1257,7 +1267,7 @@ export const OPERATIONS = {
     method: 'GET',
     path: '/instances/{id}/logs',
     takes: 'query',
-    pages: 'offset',
+    pages: 'cursor',
   },
   'instances.stream': {
     method: 'GET',
@@ -1361,9 +1371,10 @@ export const OPERATIONS = {
   'cron.run': { method: 'POST', path: '/cron/{id}/run', takes: 'body', key: 'idempotency_key' },
   'cron.nextFires': { method: 'GET', path: '/cron/{id}/next-fires', takes: 'query' },
   'releases.create': { method: 'POST', path: '/releases', takes: 'body' },
-  'releases.list': { method: 'GET', path: '/releases', takes: 'query' },
+  'releases.list': { method: 'GET', path: '/releases', takes: 'query', pages: 'cursor' },
   'releases.get': { method: 'GET', path: '/releases/{id}' },
   'releases.diff': { method: 'GET', path: '/releases/{id}/diff' },
+  'releases.gates': { method: 'GET', path: '/releases/{id}/gates' },
   'releases.decisions': { method: 'GET', path: '/releases/{id}/decisions' },
   'releases.validate': { method: 'POST', path: '/releases/{id}/validate', takes: 'body' },
   'releases.canary': { method: 'POST', path: '/releases/{id}/canary', takes: 'body' },
@@ -1430,7 +1441,12 @@ export const OPERATIONS = {
     path: '/continuity/executions/{id}/handoff-preview',
     takes: 'body',
   },
-  'instances.effects': { method: 'GET', path: '/instances/{id}/effects', takes: 'query' },
+  'instances.effects': {
+    method: 'GET',
+    path: '/instances/{id}/effects',
+    takes: 'query',
+    pages: 'cursor',
+  },
   'continuity.resolveEffect': {
     method: 'POST',
     path: '/continuity/effects/{id}/resolve',

@@ -1589,6 +1589,35 @@ export interface GateChoice {
   readonly value: string;
 }
 
+/** Ended instances since the canary began, and what the gates say of them now. */
+export interface GateReport {
+  readonly baseline: {
+    readonly total: number;
+    readonly completed: number;
+    readonly failed: number;
+    readonly cancelled: number;
+  };
+  /** The newest runs of the baseline before the canary, for gates that have too few since then. */
+  readonly baseline_history?: {
+    readonly total: number;
+    readonly completed: number;
+    readonly failed: number;
+    readonly cancelled: number;
+  };
+  readonly candidate: {
+    readonly total: number;
+    readonly completed: number;
+    readonly failed: number;
+    readonly cancelled: number;
+  };
+  readonly gates: readonly {
+    readonly gate: Gate;
+    readonly baseline_rate?: number;
+    readonly candidate_rate?: number;
+    readonly verdict: 'pass' | 'fail' | 'inconclusive';
+  }[];
+}
+
 export interface HandlerNames {
   readonly builtin: readonly string[];
   readonly external: readonly string[];
@@ -2634,7 +2663,9 @@ export interface ReleasePoint {
   readonly variant: string;
   readonly ended: number;
   readonly failed: number;
+  readonly cancelled: number;
   readonly error_rate: number;
+  readonly cancel_rate: number;
   /** From creation to the end. */
   readonly duration_p50_ms: number;
   readonly duration_p95_ms: number;
@@ -2945,6 +2976,38 @@ export interface SequenceDeletionPreview {
   /** Failed ones among them. */
   readonly failed: number;
   readonly dry_run: true;
+}
+
+/** A stored definition, or what it is known by where the definition was left out. */
+export interface SequenceListed {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: number;
+  readonly deprecated: boolean;
+  readonly status: SequenceStatus;
+  /**
+   * JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
+   * 65536 bytes, and with references followed 5000 values, 1000 schemas, keywords and listed
+   * names, and 100 schemas within one another.
+   */
+  readonly input_schema?: JsonObject;
+  /**
+   * What runs in the server after an instance has failed, one after the other, whatever each
+   * comes to.
+   */
+  readonly on_failure?: readonly FailureHook[];
+  /**
+   * What runs in the server after an instance was cancelled, one after the other, whatever each
+   * comes to.
+   */
+  readonly on_cancel?: readonly CancelHook[];
+  /** ISO 8601. */
+  readonly created_at: string;
+  readonly blocks?: readonly Block[];
+  /** With newest_only: how many the name has. */
+  readonly versions?: number;
 }
 
 export type SequenceStatus = 'draft' | 'staging' | 'production' | 'unpublished';
@@ -3725,6 +3788,13 @@ export interface SequencesListQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  /** In any case. */
+  readonly name_contains?: string | undefined;
+  /** The newest version of each name alone, and how many versions there are. Default: false. */
+  readonly newest_only?: boolean | undefined;
+  /** False: without blocks, input_schema, on_failure and on_cancel. Default: true. */
+  readonly include_definition?: boolean | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 200. */
@@ -3937,6 +4007,14 @@ export interface InstancesChildrenQuery {
   readonly state?: readonly InstanceState[] | undefined;
 }
 
+/** What `instances.audit` can be asked. */
+export interface InstancesAuditQuery {
+  /** How many at most. Larger values are lowered to 1000. Default: 200. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+}
+
 /** What `instances.timeline` can be asked. */
 export interface InstancesTimelineQuery {
   readonly block_id?: string | undefined;
@@ -4009,10 +4087,15 @@ export interface InstancesBatchActionQuery {
 
 /** What `instances.logs` can be asked. */
 export interface InstancesLogsQuery {
+  readonly block_id?: string | undefined;
   /** How many to leave out. Default: 0. */
   readonly offset?: number | undefined;
   /** How many at most. */
   readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+  /** The answer ends before it is longer, with at least one row, and says where to go on. */
+  readonly max_bytes?: number | undefined;
 }
 
 /** What `instances.stream` can be asked. */
@@ -4134,8 +4217,13 @@ export interface CronNextFiresQuery {
 export interface ReleasesListQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
+  /** Separated by commas; none stands for all. */
+  readonly state?: ReleaseState | undefined;
+  readonly sequence_name?: string | undefined;
   /** How many at most. At least 1 and at most 1000. Default: 100. */
   readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
 }
 
 /** What `continuity.get` can be asked. */
@@ -4187,6 +4275,10 @@ export interface ContinuityVerifyProvenanceQuery {
 export interface InstancesEffectsQuery {
   /** The header x-tenant-id wins. */
   readonly tenant_id?: string | undefined;
+  /** How many at most. Larger values are lowered to 1000. Default: 1000. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
 }
 
 /** What `migrations.get` can be asked. */

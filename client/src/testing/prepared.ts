@@ -46,16 +46,15 @@ const UNUSED_MS_MAX = 30 * 86_400_000;
  * @returns a copy of one's own; undefined where nothing can be kept
  */
 export async function preparedFolder(program: string): Promise<PreparedDatabase | undefined> {
-  const shelf = cacheFolder();
-  const prepared = path.join(shelf, fingerprintOf(program));
   const database = temporaryFolder();
   const folder = database.env.ENGINE_DATA_DIR as string;
   try {
+    const shelf = cacheFolder();
+    const prepared = path.join(shelf, fingerprintOf(program));
     if (!existsSync(prepared)) await prepare(program, shelf, prepared);
     utimesSync(prepared, new Date(), new Date());
-    const copied = copyFolder(path.join(prepared, DATA), folder);
-    if (copied !== readFileSync(path.join(prepared, SIZE), 'utf8')) discard(prepared);
-    else return { ...database, discard: () => discard(prepared) };
+    if (isCopied(prepared, folder)) return { ...database, discard: () => discard(prepared) };
+    discard(prepared);
   } catch {
     // A full disk, a home that cannot be written, a server that does not start: what is wrong shows without it.
   }
@@ -66,6 +65,17 @@ export async function preparedFolder(program: string): Promise<PreparedDatabase 
 /** The folder of the server, and what is to be found there. */
 const DATA = 'data';
 const SIZE = 'size';
+
+/** False when it is not whole, by its size or by a part that is not there. */
+function isCopied(prepared: string, folder: string): boolean {
+  try {
+    const copied = copyFolder(path.join(prepared, DATA), folder);
+    return copied === readFileSync(path.join(prepared, SIZE), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
 
 /** At once, for whoever is about to copy it. */
 function discard(prepared: string): void {

@@ -5,6 +5,8 @@
  */
 
 import type { EvaluationReport, Gate } from '../../../schema/release.js';
+import { isoTime } from '../time.js';
+import type { ReleaseRow } from './record.js';
 import type { GateMetric, GateVerdict } from './release.js';
 
 /** How many instances of one version ended in a state. */
@@ -31,6 +33,34 @@ export interface Evidence {
 interface Versions {
   readonly baseline_sequence_id: string;
   readonly candidate_sequence_id: string;
+}
+
+/** Which runs gates are judged by. */
+export interface RunsToJudge {
+  /** When the canary began. */
+  readonly since: string;
+  readonly baseline: string;
+  /** How old a run may be that was before that. */
+  readonly from: string;
+  /** How many of the baseline there have to be before older ones are left out. */
+  readonly sample: number;
+}
+
+/** How old a run of the baseline may be that stands beside a canary. */
+const HISTORY_MS = 30 * 86_400_000;
+/** A look reads no more of them; no sample has to be as large. */
+const HISTORY_RUNS_MAX = 100_000;
+
+export function runsToJudge(
+  release: Pick<ReleaseRow, 'gates' | 'baseline_sequence_id' | 'canary_started_at' | 'created_at'>,
+): RunsToJudge {
+  const since = release.canary_started_at ?? release.created_at;
+  return {
+    since,
+    baseline: release.baseline_sequence_id,
+    from: isoTime(Math.max(0, Date.parse(since) - HISTORY_MS)),
+    sample: Math.min(largestSample(release.gates), HISTORY_RUNS_MAX),
+  };
 }
 
 /** The largest sample that a gate wants of either version. */

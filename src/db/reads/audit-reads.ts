@@ -6,6 +6,8 @@
 import type { AuditEntry } from '../../../schema/instance.js';
 import type { StoredRow } from '../tables.js';
 import { lookup, TRY_LATER } from './lookup.js';
+import { orderOf } from './order.js';
+import { Conditions, type PageBounds } from './query.js';
 import type { PageRequest } from './reader.js';
 
 export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_at'> {
@@ -16,8 +18,6 @@ export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_
 /** An entry as the instance's actor packs it; what is not set may be null or absent. */
 type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
 
-/** Audit entries shown of an instance. */
-const ENTRIES_MAX = 200;
 /** State transitions in a timeline, the newest ones: the timeline pages its entries only. */
 const TRANSITIONS_MAX = 1_000;
 
@@ -31,21 +31,35 @@ function newest(condition: string): string {
     `from ${from} cross join lateral json_array_elements(entries) with ordinality ` +
     `as e(entry, place) where ${key} = $1::uuid ${condition}`;
   return (
-    'select seq, place, tenant_id, entry, created_at ' +
+    'select seq, place::integer as place, tenant_id, entry, created_at ' +
     'from ((select seq, place, tenant_id, entry, created_at ' +
     `${entries('audit_log', 'instance_id')} order by seq desc, place desc limit $2::bigint) ` +
-    'union all select 0, place, tenant_id, entry, created_at ' +
-    `${entries('(select id, tenant_id, created_at, creation_audit as entries from instances) i', 'id')}` +
+    'union all select seq, place, tenant_id, entry, created_at ' +
+    `${entries('(select id, 0 as seq, tenant_id, created_at, creation_audit as entries from instances) i', 'id')}` +
     ') audit order by seq desc, place desc limit $2::bigint'
   );
 }
 
+const ENTRIES_ORDER = orderOf(
+  [
+    { name: 'seq', type: 'integer', column: 'seq' },
+    { name: 'place', type: 'integer', column: 'place' },
+  ],
+  'descending',
+);
+
 /** `AuditEntry` records, newest first: no more rows are read than hold them. */
-export function auditList(instanceId: string): PageRequest<AuditRow> {
+export function auditList(
+  instanceId: string,
+  { limit, cursor }: Pick<PageBounds, 'cursor' | 'limit'>,
+): PageRequest<AuditRow> {
+  const place = new Conditions([instanceId, limit]);
+  if (cursor !== undefined) ENTRIES_ORDER.goOn(place, cursor);
   return {
-    query: { text: newest(''), values: [instanceId, ENTRIES_MAX] },
+    query: place.query(newest(place.isEmpty ? '' : `and ${place.all}`)),
     toText: (row) => auditText(instanceId, row),
     cheaper: TRY_LATER,
+    cursorAfter: ENTRIES_ORDER.cursorAfter,
   };
 }
 

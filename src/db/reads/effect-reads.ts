@@ -18,7 +18,8 @@ import type { OpenEffect } from '../../core/execution.js';
 import type { JsonValue } from '../../core/json.js';
 import { TASKS } from '../tasks-as-they-stand.js';
 import { TRY_LATER } from './lookup.js';
-import { Conditions, type Query } from './query.js';
+import { orderOf } from './order.js';
+import { Conditions, type PageBounds, type Query } from './query.js';
 import type { PageRequest } from './reader.js';
 
 /** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
@@ -40,19 +41,28 @@ export interface EffectRow extends EffectPlace {
   readonly resolved_at: string | null;
 }
 
-/** More than any instance has; a capsule holds no more. */
+/** More than any execution has; a capsule holds no more. */
 const RECEIPTS_MAX = 10_000;
+
+const ORDER = orderOf([
+  { name: 'created_at', type: 'timestamptz', column: 's.created_at' },
+  { name: 'id', type: 'uuid', column: 's.id' },
+]);
 
 /** `EffectReceipt` records, oldest first. */
 export function effectList(query: Query): PageRequest<EffectRow> {
   const toText = (row: EffectRow) => JSON.stringify(effectOfRow(row));
-  return { query, toText, cheaper: TRY_LATER, rowsMax: RECEIPTS_MAX };
+  const { cursorAfter } = ORDER;
+  return { query, toText, cheaper: TRY_LATER, rowsMax: RECEIPTS_MAX, cursorAfter };
 }
 
-/** Those of an instance. */
-export function effectsOfInstance(instanceId: string): Query {
+/** Some of an instance. */
+export function effectsOfInstance(
+  instanceId: string,
+  page: Pick<PageBounds, 'cursor' | 'limit'>,
+): Query {
   const conditions = new Conditions();
-  return select(conditions, oneInstance(conditions.param(instanceId)));
+  return select(conditions, oneInstance(conditions.param(instanceId)), ALL, page);
 }
 
 /**
@@ -157,7 +167,12 @@ function instancesOf(execution: string): Wanted {
   return { own: `= any(array(${ids}))`, holders: `(${ids})` };
 }
 
-function select(conditions: Conditions, wanted: Wanted, narrowed: Narrowed = ALL): Query {
+function select(
+  conditions: Conditions,
+  wanted: Wanted,
+  narrowed: Narrowed = ALL,
+  { cursor, limit }: Pick<PageBounds, 'cursor' | 'limit'> = {},
+): Query {
   const { where } = conditions;
   const filter = where === '' ? '' : ` and ${where.slice('where '.length)}`;
   const { task, open, output, try: tries } = narrowed;
@@ -169,7 +184,15 @@ function select(conditions: Conditions, wanted: Wanted, narrowed: Narrowed = ALL
     tries && trySource(filter, `e.instance_id ${own} and ${tries}`),
   ];
   const present = sources.filter((source) => source !== undefined);
-  return conditions.query(resolved(present, ' order by s.created_at, s.id'));
+  const place = new Conditions(conditions.values);
+  if (cursor !== undefined) ORDER.goOn(place, cursor);
+  const end = ` order by ${ORDER.text} ${place.page({ limit })}`;
+  // Of each source no more than a page has.
+  const parts =
+    limit == null
+      ? present
+      : present.map((source) => `(select * from (${source}) s ${place.where}${end})`);
+  return conditions.query(resolved(parts, end));
 }
 
 function resolved(sources: readonly string[], order: string): string {

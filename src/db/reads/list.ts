@@ -54,7 +54,7 @@ interface Walk<By extends string> {
 
 /** The checked query of a list, which may say more than concerns the list. */
 type Asked<Of extends string, By extends string> = { readonly [M in Of]: string } & Narrowing<By> &
-  Partial<PageBounds>;
+  Partial<PageBounds> & { readonly max_bytes?: number | undefined };
 
 /** What a reader is asked for. */
 export function list<Row, Of extends string = never, By extends string = never>(
@@ -79,7 +79,13 @@ export function list<Row, Of extends string = never, By extends string = never>(
     const text =
       `select ${columns} from ${from} ${conditions.where} ` +
       `order by ${orderText} ${conditions.page(asked)}`;
-    return { query: conditions.query(text), toText, cheaper, cursorAfter: order?.cursorAfter };
+    return {
+      query: conditions.query(text),
+      toText,
+      cheaper,
+      cursorAfter: order?.cursorAfter,
+      ...(asked.max_bytes !== undefined && { bytesMax: asked.max_bytes }),
+    };
   };
 }
 
@@ -132,7 +138,7 @@ function walkOf<Row, Of extends string, By extends string>(
     return place.query(text);
   };
   const first = LIMITS.firstRowsWalkedMax;
-  const all = LIMITS.rowsWalkedMax;
+  const all = walk.join === undefined ? LIMITS.rowsWalkedMax : LIMITS.rowsFetchedMax;
   return {
     query: query(first, asked.cursor, 0),
     walk: {

@@ -11,6 +11,7 @@ import { selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { TRY_LATER } from './lookup.js';
+import { orderOf } from './order.js';
 import { CHECKPOINT_COLUMNS, checkpointText } from './wire.js';
 
 /** `Checkpoint` records, newest first. */
@@ -25,10 +26,17 @@ export const checkpointList = list({
 
 /** `StepLogLine` records by their times, oldest first; equal times in the order of arrival. */
 export const lineList = list({
-  columns: 'line',
-  from: 'step_logs cross join lateral json_array_elements(entries) with ordinality as e(line, place)',
-  of: filtersOf('step_logs', ['instance_id']),
-  order: `line ->> 'ts' collate "C", id, place`,
+  columns: 'l.line, l.ts, l.id, l.place',
+  from:
+    "(select instance_id, id, line, line ->> 'ts' as ts, place::integer as place from step_logs " +
+    'cross join lateral json_array_elements(entries) with ordinality as e(line, place)) l',
+  of: filtersOf('step_logs', ['instance_id'], 'l'),
+  by: { block_id: { column: "l.line ->> 'block_id'", type: 'text' } },
+  order: orderOf([
+    { name: 'ts', type: 'text', column: 'l.ts collate "C"' },
+    { name: 'id', type: 'uuid', column: 'l.id' },
+    { name: 'place', type: 'integer', column: 'l.place' },
+  ]),
   toText: (row: { readonly line: string }) => row.line,
-  cheaper: 'ask for a smaller offset and limit',
+  cheaper: 'go on by the cursor of a page, or ask for one block',
 });

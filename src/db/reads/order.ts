@@ -17,6 +17,17 @@ export interface Order {
   goOn(conditions: Conditions, cursor: string): void;
 }
 
+/** One of the keys. */
+interface OrderKey {
+  /** Of the rows' member. */
+  readonly name: string;
+  readonly type: PlaceKeyType;
+  /** As SQL. */
+  readonly column: string;
+  /** '-': sorted the other way. */
+  readonly minus?: string;
+}
+
 type Direction = 'ascending' | 'descending';
 
 /** A column; a number with a minus is sorted the other way. */
@@ -33,6 +44,12 @@ export function orderBy<T extends TableName>(
     const type = columnType(table, name).base as PlaceKeyType;
     return { name, type, minus, column: `${alias}.${name}` };
   });
+  return orderOf(parts, direction);
+}
+
+/** The same of rows that are no table's. */
+export function orderOf(keys: readonly OrderKey[], direction: Direction = 'ascending'): Order {
+  const parts = keys.map((key) => ({ minus: '', ...key }));
   const isDescending = direction === 'descending';
   const text = parts
     .map(({ column, minus }) => (isDescending === (minus === '') ? `${column} desc` : column))

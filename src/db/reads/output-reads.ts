@@ -56,11 +56,7 @@ export interface OutputsAsked extends Partial<PageBounds>, OfBlock {
 
 /** `BlockOutput` records without notes on unfinished tries (docs/reference/instances.md). */
 export function outputList(asked: OutputsAsked): PageRequest<ListedOutput> {
-  return { ...shownOutputs(asked), ...bytesOf(asked) };
-}
-
-function bytesOf({ max_bytes: bytesMax }: Pick<OutputsAsked, 'max_bytes'>) {
-  return bytesMax === undefined ? {} : { bytesMax };
+  return shownOutputs(asked);
 }
 
 /**
@@ -119,7 +115,7 @@ export async function timelineText(
   // One more than asked shows whether there are more.
   const asked = { ...options, instance_id: id, offset, limit: limit + 1 };
   const request = hasOutputs ? entryList(asked) : bareEntryList(asked);
-  const entries = await reads.page({ ...request, ...bytesOf(options), rowsMax: limit });
+  const entries = await reads.page({ ...request, rowsMax: limit });
   const transitions = await reads.page(transitionList(id));
   const text =
     `{"instance":${headText(row, hasOutputs)},"state_transitions":${transitions.text}` +

@@ -82,6 +82,8 @@ export interface RowsRequest extends Statement {
 const FIRST_ROWS = 4;
 /** A piece is built within a few milliseconds, so that other requests are served in between. */
 const PIECE_BYTES = 512 * 1024;
+/** Small rows that are taken at once: a few milliseconds, also where each has the longest message. */
+const TAKEN_ROWS = 250;
 /** Rows of the largest contexts, 256 KiB each, are 16 MiB then: what one read may hold at worst. */
 const PIECE_ROWS_MAX = 64;
 /** How much later than the server we give up: only one that does not answer at all gets so far. */
@@ -181,6 +183,17 @@ export class Reader {
   /** Like `rows` for a statement that has no fixed text, and so no name. */
   rowsOf<Row extends object>(query: Query, cheaper: string): Promise<Row[]> {
     return this.#inTurn(cheaper, () => this.#runner.all<Row>(query));
+  }
+
+  /** Calls `take` with every row, a few at a time, so that other requests are served in between. */
+  each<Row>(query: Query, cheaper: string, take: (row: Row) => void): Promise<void> {
+    return this.#inTurn(cheaper, () => {
+      const endsAt = performance.now() + this.#slowReadMs;
+      return this.#runner.each<Row>(query, TAKEN_ROWS, (row) => {
+        if (performance.now() > endsAt) throw slowRead(cheaper);
+        take(row);
+      });
+    });
   }
 
   /** @param cheaper what a caller is told to do instead when it takes too long */

@@ -1,5 +1,7 @@
 /** Releases and the decisions about them. Reads only; their changes belong to the releases' owner. */
 
+import { LOAD_SQL } from '../../../actors/runtime/load-sql.js';
+import type { Outcomes } from '../../core/releases/gates.js';
 import {
   RELEASE_COLUMNS,
   releaseOf,
@@ -10,6 +12,7 @@ import { columnsBut, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup, TRY_LATER } from './lookup.js';
+import { orderBy } from './order.js';
 
 export const releaseById = lookup<StoredRelease>(
   'reads_release_get',
@@ -19,12 +22,16 @@ export const releaseById = lookup<StoredRelease>(
 /** `Release` records, newest first, of all tenants without one. */
 export const releaseList = list({
   columns: RELEASE_COLUMNS,
-  from: 'releases',
-  by: filtersOf('releases', ['tenant_id']),
-  order: 'created_at desc, id desc',
+  from: 'releases r',
+  by: filtersOf('releases', ['tenant_id', 'state', 'sequence_name'], 'r'),
+  walk: { table: 'releases r', alias: 'r', along: ['tenant_id'], isOfAll: true, within: [] },
+  order: orderBy('releases', ['created_at', 'id'], 'descending', 'r'),
   toText: (row: StoredRelease) => JSON.stringify(releaseOf(releaseRowOf(row))),
   cheaper: 'name the tenant, or ask for a smaller limit',
 });
+
+/** The same rows as the owner of the releases judges by. */
+export const releaseOutcomes = lookup<Outcomes>('reads_release_outcomes', LOAD_SQL.releaseOutcomes);
 
 /**
  * `ReleaseDecision` records, oldest first. Those of one instant by their ids, which grow

@@ -3,13 +3,14 @@
  * versions and the order of the list alike.
  */
 
+import type { SequenceListQuery } from '../../../schema/sequence.js';
 import { columnsBut, selected } from '../tables.js';
-import { filtersOf } from './filters.js';
+import { type Filter, filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup, rowOf } from './lookup.js';
 import { orderBy } from './order.js';
-import type { Reader } from './reader.js';
-import { type SequenceWireRow, sequenceText } from './wire.js';
+import type { PageRequest, Reader } from './reader.js';
+import { type SequenceListedRow, type SequenceWireRow, sequenceText } from './wire.js';
 
 const SEQUENCES = {
   columns: selected(columnsBut('sequences')),
@@ -19,11 +20,54 @@ const SEQUENCES = {
   cheaper: 'name the tenant and the namespace, or ask for a smaller offset and limit',
 };
 
-/** `SequenceDefinition` records by tenant, namespace, name and descending version. */
-export const sequenceList = list({
+/** Those whose name has the text in it. */
+const NAME_CONTAINS: Filter = {
+  column: 'sequences.name',
+  type: 'text',
+  holds: (name, text) => `strpos(lower(${name}), lower(${text})) > 0`,
+};
+
+const OTHERS =
+  'from sequences o where o.tenant_id = sequences.tenant_id ' +
+  'and o.namespace = sequences.namespace and o.name = sequences.name';
+
+const LISTED = {
   ...SEQUENCES,
-  by: filtersOf('sequences', ['tenant_id', 'namespace']),
-});
+  by: {
+    ...filtersOf('sequences', ['tenant_id', 'namespace', 'name']),
+    name_contains: NAME_CONTAINS,
+  },
+};
+const KNOWN_BY = selected(columnsBut('sequences', 'definition'));
+
+/** Every version, whole or without what makes its answer large. */
+const EVERY_VERSION = {
+  whole: list<SequenceListedRow, never, keyof typeof LISTED.by>(LISTED),
+  brief: list<SequenceListedRow, never, keyof typeof LISTED.by>({ ...LISTED, columns: KNOWN_BY }),
+};
+
+/** The newest version of each name. */
+const NEWEST_VERSION = {
+  whole: newestList(SEQUENCES.columns),
+  brief: newestList(KNOWN_BY),
+};
+
+function newestList(columns: string) {
+  return list<SequenceListedRow, never, keyof typeof LISTED.by>({
+    ...LISTED,
+    columns: `${columns}, (select count(*)::integer ${OTHERS}) as versions`,
+    always: `not exists (select ${OTHERS} and o.version > sequences.version)`,
+  });
+}
+
+/** `SequenceListed` records by tenant, namespace, name and descending version. */
+export function sequenceList(
+  query: Parameters<typeof EVERY_VERSION.whole>[0] &
+    Partial<Pick<SequenceListQuery, 'newest_only' | 'include_definition'>>,
+): PageRequest<SequenceListedRow> {
+  const lists = query.newest_only ? NEWEST_VERSION : EVERY_VERSION;
+  return (query.include_definition === false ? lists.brief : lists.whole)(query);
+}
 
 /** The versions of a name that are not deprecated, newest first, of all tenants without one. */
 export const versionList = list({

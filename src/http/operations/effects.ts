@@ -3,13 +3,20 @@
 import { effectList, effectsOfExecution, effectsOfInstance } from '../../db/reads/effect-reads.js';
 import { instanceTenant } from '../../db/reads/instance-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
-import { type FrontOperations, jsonReply, listQuery, type Operation } from './operation.js';
+import {
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from './operation.js';
 
 const ofInstance: Operation<'instances.effects'> = async (deps, call) => {
-  const { tenant_id: tenant = '' } = listQuery(call);
+  const { tenant_id: tenant = '', ...page } = listQuery(call);
   const { id = '' } = call.params;
   await rowOf(deps.reads, instanceTenant, 'instance', id, tenant);
-  return jsonReply((await deps.reads.page(effectList(effectsOfInstance(id)))).text);
+  const found = await deps.reads.page(effectList(effectsOfInstance(id, page)));
+  return pageReply(call, { ...page, offset: 0 }, found);
 };
 
 /** None of an execution that is unknown, or another tenant's. */

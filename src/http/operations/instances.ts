@@ -54,8 +54,9 @@ const children: Operation<'instances.children'> = async (deps, call) => {
 };
 
 const audit: Operation<'instances.audit'> = async (deps, call) => {
-  const id = await ownInstance(deps, call);
-  return jsonReply((await deps.reads.page(auditList(id))).text);
+  const { query } = call;
+  const page = await deps.reads.page(auditList(await ownInstance(deps, call), query));
+  return pageReply(call, { ...query, offset: 0 }, page);
 };
 
 const timeline: Operation<'instances.timeline'> = async (deps, call) => {

@@ -1,9 +1,15 @@
 /** Reads of releases. One of another tenant is not found. */
 
-import { RELEASE_LIST_MAX, type Release } from '../../../schema/release.js';
-import { releaseOf, releaseRowOf } from '../../core/releases/record.js';
+import { type GateReport, RELEASE_LIST_MAX, type Release } from '../../../schema/release.js';
+import { judge, runsToJudge } from '../../core/releases/gates.js';
+import { type ReleaseRow, releaseOf, releaseRowOf } from '../../core/releases/record.js';
 import { rowOf } from '../../db/reads/lookup.js';
-import { decisionList, releaseById, releaseList } from '../../db/reads/release-reads.js';
+import {
+  decisionList,
+  releaseById,
+  releaseList,
+  releaseOutcomes,
+} from '../../db/reads/release-reads.js';
 import {
   type CallById,
   type FrontDeps,
@@ -11,22 +17,40 @@ import {
   jsonReply,
   listQuery,
   type Operation,
+  pageReply,
 } from './operation.js';
 
 /** @throws EngineError 404 */
 export async function releaseNamed(deps: FrontDeps, call: CallById): Promise<Release> {
-  const row = await rowOf(deps.reads, releaseById, 'release', call.params.id, call.tenant);
-  return releaseOf(releaseRowOf(row));
+  return releaseOf(await rowNamed(deps, call));
+}
+
+async function rowNamed({ reads }: FrontDeps, { params, tenant }: CallById): Promise<ReleaseRow> {
+  return releaseRowOf(await rowOf(reads, releaseById, 'release', params.id, tenant));
 }
 
 const list: Operation<'releases.list'> = async (deps, call) => {
   const query = listQuery(call);
   const limit = Math.min(Math.max(query.limit, 1), RELEASE_LIST_MAX);
-  return jsonReply((await deps.reads.page(releaseList({ ...query, limit }))).text);
+  const bounds = { ...query, limit, offset: 0 };
+  return pageReply(call, bounds, await deps.reads.page(releaseList(bounds)));
 };
 
 const get: Operation<'releases.get'> = async (deps, call) =>
   jsonReply(JSON.stringify(await releaseNamed(deps, call)));
+
+/** Without a turn of the releases' owner: what ends meanwhile may be missing. */
+const gates: Operation<'releases.gates'> = async (deps, call) => {
+  const row = await rowNamed(deps, call);
+  const { since, baseline, from, sample } = runsToJudge(row);
+  const asked = [row.id, since, baseline, from, sample];
+  const report: GateReport = judge(
+    row.gates,
+    row,
+    await releaseOutcomes.rows(deps.reads, ...asked),
+  );
+  return jsonReply(JSON.stringify(report));
+};
 
 const decisions: Operation<'releases.decisions'> = async (deps, call) => {
   const { id } = await releaseNamed(deps, call);
@@ -37,5 +61,6 @@ const decisions: Operation<'releases.decisions'> = async (deps, call) => {
 export const releaseOperations = {
   'releases.list': list,
   'releases.get': get,
+  'releases.gates': gates,
   'releases.decisions': decisions,
 } satisfies Partial<FrontOperations>;

@@ -2,7 +2,6 @@
 
 import { ACTIVITY_KEPT_MS } from '../../../actors/activity/activity.js';
 import {
-  ACTIVITY_ROWS_MAX,
   type Activity,
   FAILURE_GROUPS_MAX,
   type FailureGroups,
@@ -12,8 +11,8 @@ import {
   type Queues,
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
-import { activityIntervals } from '../../core/activity.js';
-import { groupFailures } from '../../core/failure-groups.js';
+import { ActivityLines } from '../../core/activity.js';
+import { FailureGroups as Groups } from '../../core/failure-groups.js';
 import { queuesOf, releasePoints } from '../../core/statistics.js';
 import { isoTime } from '../../core/time.js';
 import {
@@ -33,8 +32,11 @@ import {
 import { releaseNamed } from './releases.js';
 
 const failures: Operation<'instances.failures'> = async (deps, call) => {
-  const { rows, lookedAt, isComplete } = await failedInstances(deps.reads, listQuery(call));
-  const groups = groupFailures(rows);
+  const found = new Groups();
+  const { lookedAt, isComplete } = await failedInstances(deps.reads, listQuery(call), (row) =>
+    found.add(row),
+  );
+  const groups = found.sorted;
   const answer: FailureGroups = {
     groups: groups.slice(0, FAILURE_GROUPS_MAX),
     looked_at: lookedAt,
@@ -66,12 +68,14 @@ const activity: Operation<'activity.get'> = async (deps, call) => {
   const since = kept - (kept % MINUTE_MS);
   const least = Math.ceil((now - since) / INTERVALS_MAX / MINUTE_MS) * MINUTE_MS;
   const stepMs = Math.max(query.step * 1_000, least);
-  const rows = await storedMinutes(deps.reads, listTenant(call, query.tenant_id), since);
+  const lines = new ActivityLines(since, now, stepMs);
+  const tenant = listTenant(call, query.tenant_id);
+  const { isComplete } = await storedMinutes(deps.reads, tenant, since, (it) => lines.add(it));
   const answer: Activity = {
     since: isoTime(since),
     step_secs: stepMs / 1_000,
-    intervals: activityIntervals(rows.slice(0, ACTIVITY_ROWS_MAX), since, now, stepMs),
-    complete: rows.length <= ACTIVITY_ROWS_MAX,
+    intervals: lines.intervals,
+    complete: isComplete,
   };
   return jsonReply(JSON.stringify(answer));
 };

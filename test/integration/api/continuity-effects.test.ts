@@ -149,6 +149,20 @@ describe('the receipt of a worker’s task', () => {
     assert.deepEqual([next?.block_id, next?.state, next?.idempotency_key], ['b', 'prepared', null]);
   });
 
+  test('they come by pages, oldest first, of all kinds', async () => {
+    const handler = newHandler();
+    const id = await tenant.run([step('a', handler), step('b', handler), step('c', handler)]);
+    for (let i = 0; i < 3; i += 1) await tenant.complete(await tenant.task(handler));
+    await tenant.until(id, 'completed');
+    const path = `/instances/${id}/effects?limit=2`;
+    const first = await tenant.get<EffectReceipt[]>(path);
+    const cursor = first.headers['x-next-cursor'];
+    const second = await tenant.get<EffectReceipt[]>(`${path}&cursor=${cursor}`);
+    const blocks = [...first.body, ...second.body].map(({ block_id }) => block_id);
+    assert.deepEqual(blocks, ['a', 'b', 'c']);
+    assert.equal(second.headers['x-next-cursor'], undefined);
+  });
+
   test('each try has one: a failed one is known to have failed, and stands in no other’s way', async () => {
     const handler = newHandler();
     const retry = { max_attempts: 2, initial_backoff_ms: 1 };

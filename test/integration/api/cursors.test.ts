@@ -68,6 +68,8 @@ beforeWith(api, async () => {
     await tenant.signal(ids[0] ?? '', 'custom:n', n);
     const event = { event_name: 'n', producer_event_id: `${n}` };
     assert.equal((await tenant.post('/events', event)).status, 201);
+    const sides = { baseline_sequence_id: stored[3], candidate_sequence_id: stored[1] };
+    assert.equal((await tenant.post('/releases', sides)).status, 201);
     await makeCredential(tenant);
     await makeTrigger(tenant, 'child');
     const change = { filter: { states: ['completed'] }, state: 'failed' };
@@ -94,6 +96,7 @@ beforeWith(api, async () => {
     'workers.tasks': '/workers/tasks?',
     'sequences.list': '/sequences?namespace=test',
     'cron.list': '/cron?',
+    'releases.list': '/releases?state=draft',
     'bulkJobs.list': '/instances/bulk/jobs?',
     'credentials.list': '/credentials?',
     'triggers.list': '/triggers?',

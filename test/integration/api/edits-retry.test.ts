@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { AuditEntry } from '../../../schema/instance.js';
 import { type Json, step, transform, useSharedApi } from '../../helpers/api.js';
 import { fork, resumeFrom } from '../../helpers/edits.js';
 
@@ -26,6 +27,21 @@ describe('a retry with other data', () => {
     assert.deepEqual(context.data, { n: 1, keep: true, ok: true });
     assert.equal(failure, null);
     assert.deepEqual((await tenant.outputsOf(id)).a, { n: 1 });
+  });
+
+  test('is told in the audit, without the data', async () => {
+    const id = await tenant.runUntil('failed', TWO, { n: 1 });
+    await retry(id, { context: { secret: 'word' } });
+    await tenant.until(id, 'failed');
+    await retry(id);
+    const { body } = await tenant.get<AuditEntry[]>(`/instances/${id}/audit`);
+    const told = body.filter(({ event_type }) => event_type === 'data_changed');
+    const details = { by: 'retry', context_mode: 'merge' };
+    assert.deepEqual(
+      told.map((entry) => entry.details),
+      [details],
+    );
+    assert.doesNotMatch(JSON.stringify(body), /secret|word/);
   });
 
   test('or in place of all that was there', async () => {

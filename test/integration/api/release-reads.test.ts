@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
-import type { Release, ReleaseDecision } from '../../../schema/release.js';
+import type { GateReport, Release, ReleaseDecision } from '../../../schema/release.js';
 import { type Json, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
 
@@ -156,14 +156,112 @@ describe('a list', () => {
     assert.ok(!most.includes(id), 'the oldest is left out');
   });
 
-  test('is a bare array without pages', async () => {
+  test('goes on by a cursor, and by no offset', async () => {
     const reply = await mine.get<Release[]>('/releases?limit=2');
     assert.deepEqual(
       reply.body.map(({ id }) => id),
       newestFirst.slice(0, 2),
     );
-    assert.equal(reply.headers.link, undefined);
+    const next = `?limit=2&cursor=${reply.headers['x-next-cursor']}`;
+    assert.deepEqual(await list(mine, next), newestFirst.slice(2, 4));
+    assert.match(String(reply.headers.link), /^<.*[?&]cursor=.*>; rel="next"$/);
     assert.equal((await mine.get('/releases?limit=2&offset=1')).status, 400);
+    assert.equal((await mine.get('/releases?cursor=x')).status, 400);
+  });
+
+  test('is narrowed by the state and by the name of the sequence', async () => {
+    const tenant = api.tenant();
+    const made = async (state: string, sequence_name: string) =>
+      (await stored(tenant, { state, sequence_name })).id;
+    const order = await made('canary', 'order');
+    const refund = await made('canary', 'refund');
+    const draft = await made('draft', 'order');
+    const sorted = async (query: string) => (await list(tenant, query)).sort();
+    assert.deepEqual(await sorted('?state=canary'), [order, refund].sort());
+    assert.deepEqual(await sorted('?sequence_name=order'), [order, draft].sort());
+    assert.deepEqual(await sorted('?state=canary&sequence_name=order'), [order]);
+    assert.deepEqual(await sorted('?state=paused'), []);
+    assert.equal((await tenant.get('/releases?state=underway')).status, 400);
+  });
+
+  test('a canary is found however many releases came after it', async () => {
+    const crowded = api.tenant();
+    const { id } = await stored(crowded, { state: 'canary' });
+    await api.sql.query(
+      `insert into releases select (json_populate_record(r, json_build_object(
+         'id', gen_random_uuid(), 'state', 'draft',
+         'created_at', created_at + g * interval '1 second'))).*
+       from releases r cross join generate_series(1, 1500) g where id = $1`,
+      [id],
+    );
+    assert.deepEqual(await list(crowded, '?state=canary'), [id]);
+  });
+});
+
+describe('gates', () => {
+  const gates = [
+    { metric: 'error_rate', max_regression: 0.25, min_sample: 4 },
+    { metric: 'cancel_rate', max_regression: 1, min_sample: 4 },
+  ];
+  const begun = { gates, canary_started_at: '2026-01-01T00:00:00.000Z' };
+
+  /** So many runs of this side have ended so. */
+  async function ended(release: Json, side: string, state: string, count: number): Promise<void> {
+    for (let at = 0; at < count; at++) {
+      await insert('release_outcomes', {
+        instance_id: randomUUID(),
+        release_id: release.id,
+        sequence_id: release[`${side}_sequence_id`],
+        state,
+        created_at: '2026-01-01T00:00:01.000Z',
+      });
+    }
+  }
+
+  const report = async (client: Client, id: string) =>
+    expectStatus(await client.get<GateReport>(`/releases/${id}/gates`), 200);
+
+  test('tell what has ended of both versions, their rates and the verdicts', async () => {
+    const tenant = api.tenant();
+    const row = await stored(tenant, { ...begun, state: 'canary' });
+    await ended(row, 'baseline', 'completed', 4);
+    await ended(row, 'candidate', 'completed', 3);
+    assert.deepEqual(await report(tenant, row.id), {
+      baseline: { total: 4, completed: 4, failed: 0, cancelled: 0 },
+      candidate: { total: 3, completed: 3, failed: 0, cancelled: 0 },
+      gates: gates.map((gate) => ({
+        gate,
+        baseline_rate: 0,
+        candidate_rate: 0,
+        verdict: 'inconclusive',
+      })),
+    });
+    await ended(row, 'candidate', 'cancelled', 1);
+    const verdicts = (await report(tenant, row.id)).gates;
+    assert.deepEqual(
+      verdicts.map(({ candidate_rate, verdict }) => [candidate_rate, verdict]),
+      [
+        [0, 'pass'],
+        [0.25, 'pass'],
+      ],
+    );
+  });
+
+  test('are read without moving the release, also one that fails', async () => {
+    const tenant = api.tenant();
+    const row = await stored(tenant, { ...begun, state: 'paused' });
+    await ended(row, 'baseline', 'completed', 4);
+    await ended(row, 'candidate', 'failed', 4);
+    const before = await get(tenant, row.id);
+    assert.equal((await report(tenant, row.id)).gates[0]?.verdict, 'fail');
+    assert.deepEqual(await get(tenant, row.id), before);
+    assert.deepEqual((await tenant.get(`/releases/${row.id}/decisions`)).body, []);
+  });
+
+  test('of a release without any there are no verdicts', async () => {
+    const tenant = api.tenant();
+    const { id } = await stored(tenant);
+    assert.deepEqual((await report(tenant, id)).gates, []);
   });
 });
 

@@ -137,7 +137,7 @@ describe('get, every action, decisions and diff under another tenant → 404, no
       const before = await look(tenant, release);
       assert.equal(before[0].state, state);
       const absent = `not found: release ${release.id}`;
-      for (const path of ['', '/diff', '/decisions']) {
+      for (const path of ['', '/diff', '/decisions', '/gates', '/series']) {
         const reply = await stranger.get<Json>(`/releases/${release.id}${path}`);
         assert.deepEqual([reply.status, reply.body.error], [404, absent], path);
       }

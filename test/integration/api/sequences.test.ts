@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import type { Finding } from '../../../schema/finding.js';
-import type { SequenceDefinition } from '../../../schema/sequence.js';
+import type { SequenceDefinition, SequenceListed } from '../../../schema/sequence.js';
 import { type Json, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 
 let tenant: Tenant;
@@ -180,6 +180,34 @@ describe('reading', () => {
     assert.deepEqual(names([...first.body, ...second.body]), wanted);
     const one = await lister.get<SequenceDefinition[]>('/sequences?namespace=b');
     assert.deepEqual(names(one.body), [['b', 'a', 1]]);
+    const x = await lister.get<SequenceDefinition[]>('/sequences?name=x');
+    assert.deepEqual(names(x.body), wanted.slice(0, 2));
+    const withY = await lister.get<SequenceDefinition[]>('/sequences?name_contains=Y');
+    assert.deepEqual(names(withY.body), [['a', 'y', 1]]);
+  });
+
+  test('the list can leave definitions out, and all but the newest version of each name', async () => {
+    const lister = api.tenant();
+    for (const version of [1, 2, 3]) {
+      await lister.sequence([step('a', 'noop')], { namespace: 'a', name: 'x', version });
+    }
+    await lister.sequence([step('a', 'noop')], { namespace: 'b', name: 'x', version: 7 });
+    const known = (items: SequenceListed[]) =>
+      items.map(({ namespace, version, versions }) => [namespace, version, versions]);
+    const brief = await lister.get<SequenceListed[]>('/sequences?include_definition=false');
+    assert.equal(brief.body.length, 4);
+    assert.ok(brief.body.every((item) => !('blocks' in item) && !('versions' in item)));
+    const newest = await lister.get<SequenceListed[]>('/sequences?newest_only=true');
+    assert.deepEqual(known(newest.body), [
+      ['a', 3, 3],
+      ['b', 7, 1],
+    ]);
+    assert.equal(newest.body[0]?.blocks?.length, 1);
+    const asked = '/sequences?newest_only=true&include_definition=false&limit=1';
+    const first = await lister.get<SequenceListed[]>(asked);
+    const cursor = first.headers['x-next-cursor'];
+    const second = await lister.get<SequenceListed[]>(`${asked}&cursor=${cursor}`);
+    assert.deepEqual(known([...first.body, ...second.body]), known(newest.body));
   });
 });
 

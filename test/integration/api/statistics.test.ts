@@ -177,6 +177,14 @@ test('the activity of a tenant outlives a restart', async () => {
   const cancelled = await tenant.run([step('a', handler)]);
   await tenant.signal(cancelled, 'cancel');
   await tenant.until(cancelled, 'cancelled');
+  const waiting = await tenant.sequence([step('a', handler)]);
+  const keyed = (key: string) => tenant.creation(waiting, { idempotency_key: key });
+  for (const keys of [
+    ['a', 'b', 'b'],
+    ['b', 'c'],
+  ]) {
+    expectStatus(await tenant.post('/instances/batch', { instances: keys.map(keyed) }), 201);
+  }
   await api.restart('SIGTERM');
   const { intervals, complete } = expectStatus(await tenant.get<Activity>('/activity'), 200);
   assert.equal(complete, true);
@@ -185,7 +193,7 @@ test('the activity of a tenant outlives a restart', async () => {
     intervals.reduce((all, it) => all + it[of], 0);
   assert.deepEqual(
     [sum('created'), sum('completed'), sum('failed'), sum('cancelled')],
-    [4, 1, 2, 1],
+    [7, 1, 2, 1],
   );
   assert.ok(intervals.some((it) => it.duration_p95_ms !== null));
   const other = (await api.tenant().get<Activity>('/activity')).body;

@@ -223,10 +223,29 @@ test('a page has offset and limit, and says when there is more', async () => {
   const id = await tenant.runUntil('completed', [log('a', '0'), log('b', '1'), log('c', '2')]);
   const { body, headers } = await tenant.get<StepLogLine[]>(`/instances/${id}/logs?limit=2`);
   assert.deepEqual(column(body, 'message'), ['0', '1']);
-  assert.match(String(headers.link), /offset=2>; rel="next"/);
+  assert.match(String(headers.link), /cursor=\w+>; rel="next"/);
+  const cursor = headers['x-next-cursor'];
+  assert.deepEqual(await said(tenant, id, `?cursor=${cursor}`), [['c', 'info', '2']]);
   assert.deepEqual(await said(tenant, id, '?offset=2&limit=2'), [['c', 'info', '2']]);
   assert.deepEqual(await said(tenant, id, '?offset=9'), []);
   assert.equal((await tenant.get(`/instances/${id}/logs?limit=-1`)).status, 400);
+});
+
+test('those of one block, by pages of a size in bytes', async () => {
+  const tenant = api.tenant();
+  const blocks = ['a', 'b', 'a2'].map((id) => log(id, id.repeat(100)));
+  const id = await tenant.runUntil('completed', [loop('again', 'true', blocks, 3)]);
+  const path = `/instances/${id}/logs?block_id=a&max_bytes=300`;
+  const seen: StepLogLine[] = [];
+  for (let cursor = ''; ; ) {
+    const page = await tenant.get<StepLogLine[]>(path + cursor);
+    seen.push(...page.body);
+    const next = page.headers['x-next-cursor'];
+    if (next === undefined) break;
+    assert.equal(page.body.length, 1);
+    cursor = `&cursor=${next}`;
+  }
+  assert.deepEqual(column(seen, 'block_id'), ['a', 'a', 'a']);
 });
 
 test('those of an unknown instance, or of another tenant’s, are 404', async () => {

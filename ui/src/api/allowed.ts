@@ -12,6 +12,7 @@ export interface Allowed {
   readonly approve: boolean;
   /** Read whatever the tenant has. */
   readonly readAll: boolean;
+  readonly readSequences: boolean;
   /** Keys, tenants and their limits: the root key's alone. */
   readonly administer: boolean;
 }
@@ -25,6 +26,7 @@ export function allowedOf(who: Pick<WhoAmI, 'is_root' | 'capabilities'>): Allowe
     publish: has('operator', 'publisher'),
     approve: has('operator', 'approver'),
     readAll: has('operator', 'auditor'),
+    readSequences: has('operator', 'auditor', 'publisher', 'starter'),
     administer: who.is_root,
   };
 }

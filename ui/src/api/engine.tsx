@@ -42,3 +42,8 @@ export function useEngine(): Engine {
 export function isFinal(error: unknown): boolean {
   return error instanceof EngineError && error.status >= 400 && error.status < 500;
 }
+
+/** Whether the key is missing, wrong, revoked or expired. */
+export function isUnknown(error: unknown): boolean {
+  return error instanceof EngineError && error.status === 401;
+}

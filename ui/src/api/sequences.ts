@@ -1,11 +1,11 @@
 /** The sequences that there are, by id: lists name theirs by ids only. */
 
 import { useQuery } from '@tanstack/react-query';
-import type { SequenceDefinition } from 'durable-workflow-engine-client';
+import type { SequenceListed } from 'durable-workflow-engine-client';
 import { useEngine } from './engine.tsx';
 
 export type SequenceSummary = Pick<
-  SequenceDefinition,
+  SequenceListed,
   'id' | 'namespace' | 'name' | 'version' | 'deprecated'
 >;
 
@@ -13,14 +13,33 @@ export type SequenceSummary = Pick<
 const READ_MAX = 500;
 const STALE_MS = 30_000;
 
-/** Undefined until they are there. */
+/** Undefined until they are there, and for who may not read them. */
 export function useSequences(): readonly SequenceSummary[] | undefined {
-  const { client } = useEngine();
+  const { client, allowed } = useEngine();
   const { data } = useQuery({
     queryKey: ['sequences.list', 'all'],
-    queryFn: async ({ signal }) => client.sequences.list({ limit: READ_MAX }, { signal }),
+    queryFn: async ({ signal }) =>
+      client.sequences.list({ include_definition: false, limit: READ_MAX }, { signal }),
     staleTime: STALE_MS,
+    enabled: allowed.readSequences,
     select: ({ items }) => items as readonly SequenceSummary[],
+  });
+  return data;
+}
+
+/** The names that there are; undefined until they are there, and for who may not read them. */
+export function useSequenceNames(): readonly string[] | undefined {
+  const { client, allowed } = useEngine();
+  const { data } = useQuery({
+    queryKey: ['sequences.list', 'names'],
+    queryFn: async ({ signal }) =>
+      client.sequences.list(
+        { newest_only: true, include_definition: false, limit: READ_MAX },
+        { signal },
+      ),
+    staleTime: STALE_MS,
+    enabled: allowed.readSequences,
+    select: ({ items }) => [...new Set(items.map(({ name }) => name))],
   });
   return data;
 }
@@ -34,7 +53,7 @@ export function useSequence(id: string): SequenceSummary | undefined {
     queryKey: ['sequences.get', id],
     queryFn: ({ signal }) => client.sequences.get(id, { signal }),
     enabled: all !== undefined && known === undefined,
-    // A definition never changes.
+    // Nothing of what is shown of it changes.
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });

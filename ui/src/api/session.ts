@@ -15,7 +15,7 @@ export interface Session {
 const STORED_AS = 'session';
 
 const listeners = new Set<() => void>();
-let current = read();
+let current = { ...read(), ...tenantOfLink() };
 
 function read(): Session {
   try {
@@ -23,6 +23,16 @@ function read(): Session {
   } catch {
     return {};
   }
+}
+
+/** Links may say which tenant they are about: `/ui/?tenant=acme`. It is taken out of the address. */
+function tenantOfLink(): Session {
+  const address = new URL(location.href);
+  const tenant = address.searchParams.get('tenant');
+  if (!tenant) return {};
+  address.searchParams.delete('tenant');
+  history.replaceState(history.state, '', address);
+  return { tenant };
 }
 
 export function setSession(session: Session): void {

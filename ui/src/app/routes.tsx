@@ -1,8 +1,9 @@
 /** Which page an address shows. Every page is loaded when it is first shown. */
 
-import { type ComponentType, lazy, Suspense } from 'react';
+import { type ComponentType, Suspense } from 'react';
 import { Route, Switch } from 'wouter';
 import { Place } from '../components/later.tsx';
+import { later } from '../lib/load.ts';
 import { NotFound } from './not-found.tsx';
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -19,7 +20,7 @@ const PAGES: readonly (readonly [path: string, load: Load])[] = [
   ['/sequences/new', () => import('../pages/sequences/new-sequence.tsx')],
   ['/sequences/:id/:tab?', () => import('../pages/sequences/sequence.tsx')],
   ['/releases', () => import('../pages/releases/releases.tsx')],
-  ['/releases/:id', () => import('../pages/releases/release.tsx')],
+  ['/releases/:id/:tab?', () => import('../pages/releases/release.tsx')],
   ['/workers/:tab?', () => import('../pages/workers/workers.tsx')],
   ['/webhooks/:tab?', () => import('../pages/webhooks/webhooks.tsx')],
   ['/triggers/:tab?', () => import('../pages/triggers/triggers.tsx')],
@@ -28,7 +29,7 @@ const PAGES: readonly (readonly [path: string, load: Load])[] = [
   ['/server', () => import('../pages/server/server.tsx')],
 ];
 
-const ROUTES = PAGES.map(([path, load]) => ({ path, Page: lazy(load) }));
+const ROUTES = PAGES.map(([path, load]) => ({ path, Page: later(load) }));
 
 export function Routes() {
   return (

@@ -93,6 +93,7 @@ const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {
   connecting: ['idle', 'Connecting'],
   live: ['ok', 'Live'],
   lost: ['warn', 'Engine away'],
+  paced: ['idle', 'Every 5 s'],
 };
 
 function Bar({ live }: { live: LiveState }) {
@@ -110,7 +111,7 @@ function Bar({ live }: { live: LiveState }) {
           />
         </span>
         {tenant !== undefined && (
-          <span className={styles.tenant}>
+          <span className={styles.tenant} title={tenant}>
             <span className="dim small">Tenant </span>
             <strong>{tenant}</strong>
           </span>

@@ -4,9 +4,9 @@
  */
 
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
+import { Client, type WhoAmI } from 'durable-workflow-engine-client';
 import { type ReactNode, useMemo, useState } from 'react';
-import { ENGINE_URL, EngineProvider } from '../api/engine.tsx';
+import { ENGINE_URL, EngineProvider, isUnknown } from '../api/engine.tsx';
 import { type Session, setSession, useSession } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { ErrorBox } from '../components/error-box.tsx';
@@ -20,27 +20,28 @@ const TIMEOUT_MS = 30_000;
 export function SignIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { apiKey } = session;
-  const client = useMemo(() => clientOf(session), [session]);
+  const asking = useMemo(() => clientOf({ apiKey }), [apiKey]);
   const who = useQuery({
     queryKey: ['whoami', apiKey],
-    queryFn: ({ signal }) => client.whoami({ signal }),
+    queryFn: ({ signal }) => asking.whoami({ signal }),
     staleTime: Number.POSITIVE_INFINITY,
     refetchInterval: ({ state }) => (state.data === undefined ? 3000 : false),
-    enabled: ({ state }) => !(state.error instanceof EngineError && state.error.status === 401),
+    enabled: ({ state }) => !isUnknown(state.error),
   });
+  // A key of a tenant says which one; requests name it all the same.
+  const tenant = who.data?.tenant_id ?? session.tenant;
+  const client = useMemo(() => clientOf({ apiKey, tenant }), [apiKey, tenant]);
+  // A key that was good may have been revoked meanwhile.
+  if (isUnknown(who.error)) return <KeyForm isRefused={apiKey !== undefined} />;
   if (who.data === undefined) {
-    if (who.error instanceof EngineError && who.error.status === 401) {
-      return <KeyForm isRefused={apiKey !== undefined} />;
-    }
     return who.error ? (
       <Card title="Durable workflow engine">
         <ErrorBox error={who.error} onRetry={() => void who.refetch()} />
       </Card>
     ) : null;
   }
-  const tenant = who.data.tenant_id ?? session.tenant;
   if (tenant === undefined && who.data.requires_tenant) {
-    return <TenantForm client={client} session={session} />;
+    return <TenantForm client={asking} session={session} />;
   }
   return (
     <EngineProvider
@@ -54,7 +55,7 @@ export function SignIn({ children }: { children: ReactNode }) {
   );
 }
 
-function clientOf({ apiKey, tenant }: Session): Client {
+function clientOf({ apiKey, tenant }: Partial<Record<keyof Session, string | undefined>>): Client {
   return new Client({ url: ENGINE_URL, apiKey, tenant, retries: RETRIES, timeoutMs: TIMEOUT_MS });
 }
 

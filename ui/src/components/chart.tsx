@@ -21,14 +21,22 @@ export interface ChartProps {
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
   readonly height?: number;
+  /** Values are few: each is marked, and lines lead over what is missing. */
+  readonly isSparse?: boolean;
 }
 
-export default function Chart({ label, instants, lines, format, height = 180 }: ChartProps) {
+export default function Chart(props: ChartProps) {
+  const { label, instants, lines, format, height = 180, isSparse = false } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<UPlot | undefined>(undefined);
   const theme = useTheme();
   // A plot is made anew when its lines are others; new values are handed to it.
-  const shape = JSON.stringify([lines.map(({ values: _, ...line }) => line), height, theme]);
+  const shape = JSON.stringify([
+    lines.map(({ values: _, ...line }) => line),
+    height,
+    theme,
+    isSparse,
+  ]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for what the plot is made of
   useEffect(() => {
@@ -56,7 +64,8 @@ export default function Chart({ label, instants, lines, format, height = 180 }: 
             stroke: colorOf(color),
             width: 2,
             ...(isDashed && { dash: [6, 4] }),
-            points: { show: false },
+            spanGaps: isSparse,
+            points: { show: isSparse && !isDashed, size: 6 },
             value: (_plot: UPlot, value: number | null) => (value === null ? '–' : format(value)),
           })),
         ],

@@ -24,9 +24,68 @@ const look = EditorView.theme({
   '&.cm-focused .cm-selectionBackground, .cm-selectionBackground': {
     backgroundColor: 'var(--accent-bg)',
   },
-  '.cm-tooltip': { backgroundColor: 'var(--surface)', borderColor: 'var(--line)' },
+  '.cm-matchingBracket, &.cm-focused .cm-matchingBracket': { backgroundColor: 'var(--surface-3)' },
+  '.cm-foldPlaceholder': {
+    backgroundColor: 'var(--surface-3)',
+    borderColor: 'var(--line)',
+    color: 'var(--text-dim)',
+  },
+  '.cm-tooltip': {
+    backgroundColor: 'var(--surface)',
+    border: '1px solid var(--line)',
+    borderRadius: 'var(--radius-small)',
+    boxShadow: 'var(--shadow-high)',
+    color: 'var(--text)',
+  },
+  '.cm-diagnostic': { padding: '6px 10px', fontFamily: 'var(--font)' },
+  '.cm-panels': {
+    backgroundColor: 'var(--surface-2)',
+    borderColor: 'var(--line)',
+    color: 'var(--text)',
+  },
+  '.cm-panel.cm-panel-lint ul [aria-selected]': {
+    backgroundColor: 'var(--accent-bg)',
+    color: 'var(--text)',
+  },
   '.cm-scroller': { maxHeight: '70vh', overflow: 'auto' },
+  '.cm-changedLine': { backgroundColor: 'color-mix(in oklab, var(--ok-bg), transparent 40%)' },
+  '.cm-changedText': { background: 'var(--ok-bg)' },
+  '.cm-deletedChunk': { backgroundColor: 'color-mix(in oklab, var(--danger-bg), transparent 40%)' },
+  '.cm-deletedChunk .cm-deletedText': { background: 'var(--danger-bg)' },
+  '.cm-collapsedLines': {
+    background: 'var(--surface-2)',
+    color: 'var(--text-dim)',
+    padding: '4px 12px',
+  },
+  '.cm-collapsedLines:before, .cm-collapsedLines:after': { content: '"···"' },
+  '.cm-lintRange': { paddingBottom: '0', textDecorationSkipInk: 'none' },
+  '.cm-lintRange-active': { backgroundColor: 'var(--surface-3)' },
+  ...marks('error', '--danger'),
+  ...marks('warning', '--warn'),
 });
+
+/** Drawn without pictures: CodeMirror's own are `data:` addresses, which the content security policy refuses. */
+function marks(
+  severity: 'error' | 'warning',
+  color: string,
+): Parameters<typeof EditorView.theme>[0] {
+  return {
+    [`.cm-lintRange-${severity}`]: {
+      backgroundImage: 'none',
+      textDecoration: `underline wavy var(${color})`,
+    },
+    [`.cm-lint-marker-${severity}`]: {
+      content: 'normal',
+      width: '9px',
+      height: '9px',
+      margin: '5px 2px',
+      borderRadius: severity === 'error' ? '50%' : '0',
+      backgroundColor: `var(${color})`,
+    },
+    [`.cm-diagnostic-${severity}`]: { borderLeft: `3px solid var(${color})` },
+    [`.cm-lintPoint-${severity}:after`]: { borderBottomColor: `var(${color})` },
+  };
+}
 
 const colors = HighlightStyle.define([
   { tag: tags.propertyName, color: 'var(--info)' },

@@ -16,21 +16,24 @@ export interface EditorProps {
   readonly onChange?: (value: string) => void;
   /** What is wrong with a text that is JSON; asked a moment after typing. */
   readonly check?: (text: string) => Promise<readonly Diagnostic[]>;
+  /** Selects this and goes there, each time that it is another object. */
+  readonly place?: { readonly from: number; readonly to: number } | undefined;
 }
 
 const CHECK_DELAY_MS = 400;
 
 /** Tab leaves the editor, as it leaves every other field. */
-export default function Editor({ label, value, isReadOnly, onChange, check }: EditorProps) {
-  const place = useRef<HTMLDivElement>(null);
+export default function Editor(props: EditorProps) {
+  const { label, value, isReadOnly, onChange, check, place } = props;
+  const frame = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
   const latest = useRef({ onChange, check });
   latest.current = { onChange, check };
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: later values are handed to the editor below
   useEffect(() => {
-    if (place.current === null) return undefined;
-    const root = shadowOf(place.current);
+    if (frame.current === null) return undefined;
+    const root = shadowOf(frame.current);
     const made = new EditorView({
       parent: root,
       root,
@@ -47,7 +50,7 @@ export default function Editor({ label, value, isReadOnly, onChange, check }: Ed
           linter(diagnose, { delay: CHECK_DELAY_MS }),
           keymap.of([...defaultKeymap, ...historyKeymap, ...lintKeymap]),
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(isReadOnly ?? false),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
@@ -72,5 +75,17 @@ export default function Editor({ label, value, isReadOnly, onChange, check }: Ed
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
   }, [value]);
 
-  return <div ref={place} />;
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === undefined || place === undefined) return;
+    const end = editor.state.doc.length;
+    const [anchor, head] = [Math.min(place.from, end), Math.min(place.to, end)];
+    editor.dispatch({
+      selection: { anchor, head },
+      effects: EditorView.scrollIntoView(anchor, { y: 'center' }),
+    });
+    editor.focus();
+  }, [place]);
+
+  return <div ref={frame} />;
 }

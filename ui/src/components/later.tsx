@@ -1,11 +1,12 @@
 /** Parts that are large and not needed for the first paint: they are loaded when they are first shown. */
 
-import { type ComponentProps, lazy, Suspense } from 'react';
+import { type ComponentProps, Suspense } from 'react';
+import { later } from '../lib/load.ts';
 import styles from './loaded.module.css';
 
-const LazyChart = lazy(() => import('./chart.tsx'));
-const LazyEditor = lazy(() => import('./editor.tsx'));
-const LazyTextDiff = lazy(() => import('./text-diff.tsx'));
+const LazyChart = later(() => import('./chart.tsx'));
+const LazyEditor = later(() => import('./editor.tsx'));
+const LazyTextDiff = later(() => import('./text-diff.tsx'));
 
 export function Chart(props: ComponentProps<typeof LazyChart>) {
   return (

@@ -21,7 +21,7 @@ export interface ListQuery<Row> {
  * @param key of the query: the operation and its filters
  * @param read asks for the page, such as `(page, options) => client.cron.list(page, options)`
  * @param options.cursorName in the address, where one page has several lists
- * @param options.live read again when instances change
+ * @param options.live read again when instances change, or when this one does
  */
 export function useList<Row>(
   key: readonly unknown[],
@@ -29,7 +29,7 @@ export function useList<Row>(
     page: { readonly limit: number; readonly cursor: string | undefined },
     options: { readonly signal: AbortSignal },
   ) => List<Row>,
-  options: { readonly cursorName?: string; readonly live?: boolean } = {},
+  options: { readonly cursorName?: string; readonly live?: boolean | string } = {},
 ): ListQuery<Row> {
   const { cursorName = 'cursor', live } = options;
   const [filters, change] = useFilters();
@@ -38,7 +38,7 @@ export function useList<Row>(
     queryKey: [...key, cursor],
     queryFn: async ({ signal }) => read({ limit: ROWS_A_PAGE, cursor }, { signal }),
     placeholderData: keepPreviousData,
-    ...(live && { meta: { live: 'all' } }),
+    ...(live && { meta: { live: live === true ? 'all' : live } }),
   });
   return { query, cursor, onPage: (next) => change({ [cursorName]: next }) };
 }

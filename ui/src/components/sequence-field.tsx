@@ -1,7 +1,7 @@
 /** A field for the name of a sequence, with those that there are to choose from. */
 
 import { useId } from 'react';
-import { useSequences } from '../api/sequences.ts';
+import { useSequenceNames } from '../api/sequences.ts';
 import { FilterField, TextField } from './field.tsx';
 
 export function SequenceField(props: {
@@ -12,14 +12,14 @@ export function SequenceField(props: {
   readonly isFilter?: boolean;
 }) {
   const listId = useId();
-  const names = new Set(useSequences()?.map(({ name }) => name));
+  const names = useSequenceNames() ?? [];
   const { isFilter = false, ...rest } = props;
   const Control = isFilter ? FilterField : TextField;
   return (
     <>
       <Control label="Sequence" list={listId} required={!isFilter} {...rest} />
       <datalist id={listId}>
-        {[...names].map((name) => (
+        {names.map((name) => (
           <option key={name} value={name} />
         ))}
       </datalist>

@@ -33,7 +33,8 @@ export default function TextDiff({ label, before, after }: TextDiffProps) {
           }),
           EditorState.readOnly.of(true),
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          // Editable or not, the keyboard scrolls it.
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           editorTheme,
         ],
       }),

@@ -57,21 +57,25 @@ export function labelOf(block: OutlineBlock, face: Face | undefined): string {
 /** @param now Unix ms, for the time that what runs has taken so far; undefined where it stands still */
 export function runFace(status: BlockStatus, now: number | undefined): Face {
   const [tone, icon] = STATE_LOOKS[status.state];
-  const { state, startedAt, endedAt, note, tryNumber, triesMax } = status;
+  const { state, startedAt, endedAt, until, note, tryNumber, triesMax } = status;
   const isOpen = state === 'running' || state === 'waiting' || state === 'retrying';
   const end = endedAt ?? (isOpen ? now : undefined);
-  const took =
-    startedAt === undefined || end === undefined
+  const took = startedAt === undefined || end === undefined ? 0 : end - startedAt;
+  const tookText = took > 0 ? formatDuration(took) : '';
+  const left =
+    until === undefined || now === undefined || until <= now
       ? ''
-      : formatDuration(Math.max(0, end - startedAt));
+      : `${formatDuration(until - now)} left`;
   const tries = triesText(tryNumber, tryNumber === 1 && !isOpen ? undefined : triesMax);
   // What something waits for says that it waits.
   const word = state === 'waiting' && note !== '' ? note : state;
   const isSaid = word === note || (state === 'running' && status.waits.length > 0);
   return {
     ...{ tone, icon, word },
-    note: [isSaid ? '' : note, tries, took].filter((part) => part !== '').join(' · '),
-    text: [statusText(status), took].filter((part) => part !== '').join(', '),
+    note: [isSaid ? '' : note, tries, left === '' ? tookText : left]
+      .filter((part) => part !== '')
+      .join(' · '),
+    text: [statusText(status), tookText, left].filter((part) => part !== '').join(', '),
     isFaint: state === 'skipped' || state === 'pending',
     isStruck: false,
   };

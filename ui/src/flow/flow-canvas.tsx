@@ -14,11 +14,11 @@ import {
   ViewportPortal,
 } from '@xyflow/react';
 import { ChevronDown, ChevronRight, Maximize, ZoomIn, ZoomOut } from 'lucide-react';
-import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef } from 'react';
+import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { IconButton } from '../components/button.tsx';
 import { countOf } from '../lib/format.ts';
 import '@xyflow/react/dist/base.css';
-import { labelOf, useView } from './faces.tsx';
+import { labelOf, useView, ViewContext } from './faces.tsx';
 import styles from './flow.module.css';
 import type { Drawing, DrawnEdge, DrawnLane, DrawnNode } from './layout.ts';
 import { LookIcon } from './look-icon.tsx';
@@ -41,12 +41,15 @@ type BlockNode = Node<{ readonly node: DrawnNode }, 'block'>;
 const NODE_TYPES = { block: memo(BlockShape) };
 
 function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label: string }) {
-  const { selected, onToggle } = useView();
+  const view = useView();
+  const { selected } = view;
   const frame = useRef<HTMLDivElement>(null);
   const nodes = useMemo(() => drawing.nodes.map(flowNode), [drawing]);
   const byPath = useMemo(() => new Map(drawing.nodes.map((node) => [node.path, node])), [drawing]);
   const bringIntoView = useBringIntoView();
   const wanted = useRef<string | null>(null);
+  // Whoever scrolls the page by the wheel is not caught by the drawing on the way.
+  const [isActive, setActive] = useState(false);
 
   const focus = useCallback(
     (path: string) => {
@@ -58,6 +61,12 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
     },
     [byPath, bringIntoView],
   );
+
+  // A group that opens or closes has another button, which takes over the focus.
+  const onToggle = (path: string) => {
+    wanted.current = path;
+    view.onToggle(path);
+  };
 
   // What was out of sight is there only after the next rendering.
   useEffect(() => {
@@ -85,32 +94,42 @@ function Canvas({ drawing, label }: { readonly drawing: Drawing; readonly label:
   };
 
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the buttons inside
-    <div ref={frame} className={styles.canvas} onKeyDown={onKeyDown}>
-      <div className={styles.place}>
-        <ReactFlow
-          aria-label={label}
-          nodes={nodes}
-          nodeTypes={NODE_TYPES}
-          nodesDraggable={false}
-          nodesConnectable={false}
-          nodesFocusable={false}
-          elementsSelectable={false}
-          disableKeyboardA11y
-          onlyRenderVisibleElements
-          panOnScroll
-          zoomActivationKeyCode={['Meta', 'Control']}
-          minZoom={ZOOM.min}
-          maxZoom={ZOOM.max}
-          proOptions={{ hideAttribution: true }}
-        >
-          <ViewportPortal>
-            <Edges drawing={drawing} />
-          </ViewportPortal>
-          <Controls drawing={drawing} />
-        </ReactFlow>
+    <ViewContext value={{ ...view, onToggle }}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the buttons inside */}
+      <div
+        ref={frame}
+        className={styles.canvas}
+        onKeyDown={onKeyDown}
+        onPointerDown={() => setActive(true)}
+        onPointerLeave={() => setActive(false)}
+      >
+        <div className={styles.place}>
+          <ReactFlow
+            aria-label={label}
+            nodes={nodes}
+            nodeTypes={NODE_TYPES}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            nodesFocusable={false}
+            elementsSelectable={false}
+            disableKeyboardA11y
+            onlyRenderVisibleElements
+            panOnScroll={isActive}
+            preventScrolling={isActive}
+            zoomOnScroll={false}
+            zoomActivationKeyCode={['Meta', 'Control']}
+            minZoom={ZOOM.min}
+            maxZoom={ZOOM.max}
+            proOptions={{ hideAttribution: true }}
+          >
+            <ViewportPortal>
+              <Edges drawing={drawing} />
+            </ViewportPortal>
+            <Controls drawing={drawing} />
+          </ReactFlow>
+        </div>
       </div>
-    </div>
+    </ViewContext>
   );
 }
 
@@ -304,13 +323,13 @@ function Card({ node }: { readonly node: DrawnNode }) {
       data-closed={isGroup || undefined}
       aria-pressed={selected === path}
       aria-expanded={isGroup ? false : undefined}
-      aria-label={labelOf(block, face)}
       onClick={() => {
         onSelect(path);
         if (isGroup) onToggle(path);
       }}
     >
-      <span className={styles.kind} title={LOOK_WORDS[block.look]}>
+      <span className="hidden-text">{labelOf(block, face)}</span>
+      <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
         <LookIcon look={block.look} />
       </span>
       <Name node={node} />
@@ -319,15 +338,16 @@ function Card({ node }: { readonly node: DrawnNode }) {
   );
 }
 
-/** The name, and below it what is known beside it. */
+/** The name, and below it what is known beside it; the label of the button says all of it. */
 function Name({ node: { block, path, isOpen } }: { readonly node: DrawnNode }) {
   const face = useView().faceOf(path);
   const inside = block.size > 0 && !isOpen ? countOf(block.size, 'block') : '';
   return (
-    <span className={styles.words}>
+    <span className={styles.words} title={labelOf(block, face)} aria-hidden>
       <span className={face?.isStruck ? styles.struck : styles.id}>
         {block.id}
         {block.isInjected && <span className={styles.tag}>injected</span>}
+        {face !== undefined && <span className={styles.aside}>{block.detail}</span>}
       </span>
       {face === undefined ? (
         <span className={styles.detail}>{[inside, block.detail].filter(Boolean).join(' · ')}</span>
@@ -360,10 +380,10 @@ function OpenGroup({ node }: { readonly node: DrawnNode }) {
           data-path={path}
           aria-pressed={selected === path}
           aria-expanded
-          aria-label={labelOf(block, face)}
           onClick={() => onSelect(path)}
         >
-          <span className={styles.kind} title={LOOK_WORDS[block.look]}>
+          <span className="hidden-text">{labelOf(block, face)}</span>
+          <span className={styles.kind} title={LOOK_WORDS[block.look]} aria-hidden>
             <LookIcon look={block.look} />
           </span>
           <Name node={node} />

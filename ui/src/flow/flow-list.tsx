@@ -55,23 +55,25 @@ function Item({
           data-path={block.path}
           data-faint={face?.isFaint || undefined}
           aria-pressed={selected === block.path}
-          aria-label={labelOf(block, face)}
           onClick={() => onSelect(block.path)}
         >
-          <LookIcon look={block.look} />
-          <span className={face?.isStruck ? styles.struck : styles.id}>{block.id}</span>
-          {block.isInjected && <span className={styles.tag}>injected</span>}
-          {face === undefined ? (
-            <span className={styles.note}>{block.detail}</span>
-          ) : (
-            <>
-              <span className={styles.state}>
-                <face.icon size={13} aria-hidden />
-                {face.word}
-              </span>
-              <span className={styles.note}>{face.note}</span>
-            </>
-          )}
+          <span className="hidden-text">{labelOf(block, face)}</span>
+          <span className={styles.words} aria-hidden>
+            <LookIcon look={block.look} />
+            <span className={face?.isStruck ? styles.struck : styles.id}>{block.id}</span>
+            {block.isInjected && <span className={styles.tag}>injected</span>}
+            {face === undefined ? (
+              <span className={styles.note}>{block.detail}</span>
+            ) : (
+              <>
+                <span className={styles.state}>
+                  <face.icon size={13} aria-hidden />
+                  {face.word}
+                </span>
+                <span className={styles.note}>{face.note}</span>
+              </>
+            )}
+          </span>
         </button>
       </div>
       {isOpen && <Lanes block={block} open={open} />}

@@ -109,7 +109,9 @@ function isOpen({ state }: TreeNode): boolean {
 }
 
 /** A step inside a loop may be at several things at once: what holds it up most is what is shown. */
-function stateOf({ state }: TreeNode, waits: readonly Wait[]): DrawnState {
+function stateOf({ state, output_count }: TreeNode, waits: readonly Wait[]): DrawnState {
+  // Behind its last pass a loop has its blocks ready for one that never comes.
+  if (state === 'skipped' && output_count !== undefined && output_count > 0) return 'completed';
   if (waits.some(({ kind }) => kind === 'retry')) return 'retrying';
   if (waits.length === 0) return state;
   return waits.some(({ kind }) => !AT_WORK.has(kind)) ? 'waiting' : 'running';
@@ -154,7 +156,8 @@ function noteOf(
     return `${formatCount(pass + 1)} / ${formatCount(passesMax(block))}`;
   }
   if (failure !== undefined) return failure.message;
-  const [first] = waits;
+  const first = waits.find(({ kind }) => !AT_WORK.has(kind)) ?? waits[0];
+  if (first === undefined && node.output_count) return `${formatCount(node.output_count)} outputs`;
   if (first === undefined || first.kind === 'retry') return '';
   const words = first.kind === 'event' && first.name !== undefined ? `waits for ${first.name}` : '';
   const others = waits.length === 1 ? '' : `, ${formatCount(waits.length - 1)} more`;
@@ -190,6 +193,7 @@ function isLater(a: StepAttempt, b: StepAttempt): boolean {
 
 /** Counters of loops, the outermost first: '2.10' is behind '2.9'. */
 export function inPassOrder(a: string, b: string): number {
+  if (!a.includes('.') && !b.includes('.')) return Number(a) - Number(b);
   const [one, other] = [a.split('.'), b.split('.')];
   for (const [i, counter] of one.entries()) {
     const difference = Number(counter) - Number(other[i] ?? 0);

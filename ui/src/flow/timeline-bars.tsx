@@ -102,7 +102,10 @@ export function DetailBox({ detail, now }: { readonly detail: Detail; readonly n
     <div
       className={styles.detail}
       role="status"
-      style={{ left: `min(${left}px, calc(100vw - 340px))`, top: bottom + 6 }}
+      style={{
+        left: `min(${left}px, calc(100vw - 340px))`,
+        top: `min(${bottom + 6}px, calc(100vh - 220px))`,
+      }}
     >
       <p className={styles.detailHead} data-tone={tone}>
         <Icon size={14} aria-hidden />

@@ -112,10 +112,11 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
   for (const attempt of run.attempts ?? []) {
     const block = outline.byPath.get(outline.pathOf.get(attempt.block_id) ?? '');
     if (block === undefined) continue;
-    const key = `${attempt.block_id}@${attempt.iteration}`;
-    const bar = tryBar(attempt, ends.get(key), statuses.get(block.path)?.startedAt, now);
+    const before = attempt.attempt === 0 ? undefined : ends.get(tryKey(attempt, -1));
+    const bar = tryBar(attempt, before, statuses.get(block.path)?.startedAt, now);
     if (bar === undefined) continue;
-    ends.set(key, bar.segments.at(-1)!.to);
+    // Only a failure may be followed by another try, and texts for keys cost more than all the rest.
+    if (attempt.state !== 'completed') ends.set(tryKey(attempt, 0), bar.segments.at(-1)!.to);
     add(root, block, countersOf(attempt.iteration), bar);
   }
   for (const wait of run.waits ?? []) addWait(root, outline, wait, now);
@@ -131,6 +132,9 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
   if (from > to) [from, to] = [now - 1_000, now];
   return { outline, root, statuses, from, to: Math.max(to, from + 1), now };
 }
+
+const tryKey = ({ block_id, iteration, attempt }: StepAttempt, other: number) =>
+  `${block_id}@${iteration}@${attempt + other}`;
 
 /** The tries without their order by blocks: oldest first, for a table. */
 export function triesOf(
@@ -263,7 +267,8 @@ function newPass(): Pass {
 }
 
 function countersOf(iteration: string): readonly number[] {
-  return iteration === '' ? [] : iteration.split('.').map(Number);
+  if (iteration === '') return [];
+  return iteration.includes('.') ? iteration.split('.').map(Number) : [Number(iteration)];
 }
 
 function add(root: Pass, block: OutlineBlock, counters: readonly number[], bar: Bar): void {

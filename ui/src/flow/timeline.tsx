@@ -75,7 +75,7 @@ function Chart(props: TimelineProps & { readonly now: number }) {
   const [isTable, setTable] = useState(false);
   const [range, setRange] = useState<Range | null>(null);
   const rows = useMemo(() => rowsOf(index, choice), [index, choice]);
-  const whole = { from: index.from, to: isLive ? Math.max(index.to, now) : index.to };
+  const whole = withMargins(index.from, isLive ? Math.max(index.to, now) : index.to);
   const shown = range ?? whole;
   if (rows.length === 0) return <p className="dim">Nothing has run yet.</p>;
   return (
@@ -118,6 +118,12 @@ function Chart(props: TimelineProps & { readonly now: number }) {
       )}
     </div>
   );
+}
+
+/** So that what happened first and last is seen whole. */
+function withMargins(from: number, to: number): Range {
+  const margin = (to - from) / 100;
+  return { from: from - margin, to: to + margin };
 }
 
 interface PlotProps extends TimelineProps {

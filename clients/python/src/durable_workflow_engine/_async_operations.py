@@ -234,10 +234,14 @@ class AsyncSequencesOperations(Resource):
         *,
         tenant_id: str | None = None,
         namespace: str | None = None,
+        name: str | None = None,
+        name_contains: str | None = None,
+        newest_only: bool | None = None,
+        include_definition: bool | None = None,
         offset: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> AsyncPages[models.SequenceDefinition]:
+    ) -> AsyncPages[models.SequenceListed]:
         """List definitions by tenant, namespace, name and descending version.
 
         For the root key and for keys with the capability operator or publisher or auditor or
@@ -245,6 +249,11 @@ class AsyncSequencesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            name_contains: In any case.
+            newest_only: The newest version of each name alone, and how many versions there
+                are. Default: False.
+            include_definition: False: without blocks, input_schema, on_failure and on_cancel.
+                Default: True.
             offset: How many to leave out. Default: 0.
             limit: How many at most. Larger values are lowered to 1000. Default: 200.
             cursor: Where to go on. From the header x-next-cursor of the page before; instead
@@ -253,10 +262,14 @@ class AsyncSequencesOperations(Resource):
         return self._pages(
             "GET",
             "/sequences",
-            models.SequenceDefinition,
+            models.SequenceListed,
             query={
                 "tenant_id": tenant_id,
                 "namespace": namespace,
+                "name": name,
+                "name_contains": name_contains,
+                "newest_only": newest_only,
+                "include_definition": include_definition,
                 "offset": offset,
                 "limit": limit,
                 "cursor": cursor,
@@ -997,15 +1010,31 @@ class AsyncInstancesOperations(Resource):
             repeatable=True,
         )
 
-    async def audit(self, id: str) -> builtins.list[models.AuditEntry]:
-        """List the newest 200 audit entries, newest first.
+    def audit(
+        self,
+        id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.AuditEntry]:
+        """List the audit of an instance, newest first.
 
         For the root key and for keys with the capability operator or auditor or starter.
+        Unknown parameters are refused.
+
+        Args:
+            limit: How many at most. Larger values are lowered to 1000. Default: 200.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return await self._call(
+        return self._pages(
             "GET",
             path("/instances/{id}/audit", id=id),
-            builtins.list[models.AuditEntry],
+            models.AuditEntry,
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
             repeatable=True,
         )
 
@@ -1186,8 +1215,11 @@ class AsyncInstancesOperations(Resource):
         self,
         id: str,
         *,
+        block_id: str | None = None,
         offset: int | None = None,
         limit: int | None = None,
+        cursor: str | None = None,
+        max_bytes: int | None = None,
     ) -> AsyncPages[models.StepLogLine]:
         """List the lines that steps logged, oldest first.
 
@@ -1197,14 +1229,21 @@ class AsyncInstancesOperations(Resource):
         Args:
             offset: How many to leave out. Default: 0.
             limit: How many at most.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+            max_bytes: The answer ends before it is longer, with at least one row, and says
+                where to go on.
         """
         return self._pages(
             "GET",
             path("/instances/{id}/logs", id=id),
             models.StepLogLine,
             query={
+                "block_id": block_id,
                 "offset": offset,
                 "limit": limit,
+                "cursor": cursor,
+                "max_bytes": max_bytes,
             },
             repeatable=True,
         )
@@ -1387,26 +1426,33 @@ class AsyncInstancesOperations(Resource):
             },
         )
 
-    async def effects(
+    def effects(
         self,
         id: str,
         *,
         tenant_id: str | None = None,
-    ) -> builtins.list[models.EffectReceipt]:
-        """List the receipts of what an instance did outside.
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.EffectReceipt]:
+        """List the receipts of what an instance did outside, oldest first.
 
         For the root key and for keys with the capability operator or auditor or starter.
         Unknown parameters are refused.
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            limit: How many at most. Larger values are lowered to 1000. Default: 1000.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return await self._call(
+        return self._pages(
             "GET",
             path("/instances/{id}/effects", id=id),
-            builtins.list[models.EffectReceipt],
+            models.EffectReceipt,
             query={
                 "tenant_id": tenant_id,
+                "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )
@@ -2435,12 +2481,15 @@ class AsyncReleasesOperations(Resource):
             },
         )
 
-    async def list(
+    def list(
         self,
         *,
         tenant_id: str | None = None,
+        state: models.ReleaseState | None = None,
+        sequence_name: str | None = None,
         limit: int | None = None,
-    ) -> builtins.list[models.Release]:
+        cursor: str | None = None,
+    ) -> AsyncPages[models.Release]:
         """List releases, newest first.
 
         For the root key and for keys with the capability operator or publisher or auditor.
@@ -2448,15 +2497,21 @@ class AsyncReleasesOperations(Resource):
 
         Args:
             tenant_id: The header x-tenant-id wins.
+            state: Separated by commas; none stands for all.
             limit: How many at most. At least 1 and at most 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
         """
-        return await self._call(
+        return self._pages(
             "GET",
             "/releases",
-            builtins.list[models.Release],
+            models.Release,
             query={
                 "tenant_id": tenant_id,
+                "state": state,
+                "sequence_name": sequence_name,
                 "limit": limit,
+                "cursor": cursor,
             },
             repeatable=True,
         )
@@ -2482,6 +2537,18 @@ class AsyncReleasesOperations(Resource):
             "GET",
             path("/releases/{id}/diff", id=id),
             models.SemanticDiff,
+            repeatable=True,
+        )
+
+    async def gates(self, id: str) -> models.GateReport:
+        """Tell what the gates say now. Changes nothing.
+
+        For the root key and for keys with the capability operator or publisher or auditor.
+        """
+        return await self._call(
+            "GET",
+            path("/releases/{id}/gates", id=id),
+            models.GateReport,
             repeatable=True,
         )
 

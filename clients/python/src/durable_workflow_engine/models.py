@@ -1812,6 +1812,16 @@ class GateChoice(Model):
     """What the answer is then."""
 
 
+class GateReport(Model):
+    """Ended instances since the canary began, and what the gates say of them now."""
+
+    baseline: EvaluationReportBaseline
+    baseline_history: EvaluationReportBaseline | None = None
+    """The newest runs of the baseline before the canary, for gates that have too few since then."""
+    candidate: EvaluationReportBaseline
+    gates: list[EvaluationReportGate]
+
+
 class HandlerNames(Model):
     builtin: list[str]
     external: list[str]
@@ -2662,7 +2672,9 @@ class ReleasePoint(Model):
     """baseline or candidate."""
     ended: int
     failed: int
+    cancelled: int
     error_rate: float
+    cancel_rate: float
     duration_p50_ms: float
     """From creation to the end."""
     duration_p95_ms: float
@@ -2952,6 +2964,35 @@ class SequenceDeletionPreview(Model):
     failed: int
     """Failed ones among them."""
     dry_run: Literal[True]
+
+
+class SequenceListed(Model):
+    """A stored definition, or what it is known by where the definition was left out."""
+
+    id: str
+    tenant_id: str
+    namespace: str
+    name: str
+    version: int
+    deprecated: bool
+    status: SequenceStatus
+    input_schema: dict[str, Any] | None = None
+    """JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
+    65536 bytes, and with references followed 5000 values, 1000 schemas, keywords and listed
+    names, and 100 schemas within one another.
+    """
+    on_failure: list[FailureHook] | None = None
+    """What runs in the server after an instance has failed, one after the other, whatever each
+    comes to.
+    """
+    on_cancel: list[CancelHook] | None = None
+    """What runs in the server after an instance was cancelled, one after the other, whatever
+    each comes to.
+    """
+    created_at: datetime
+    blocks: list[Block] | None = None
+    versions: int | None = None
+    """With newest_only: how many the name has."""
 
 
 class SequenceValidated(Model):

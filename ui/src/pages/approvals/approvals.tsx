@@ -15,7 +15,7 @@ import { ApprovalCard } from './approval-card.tsx';
 import styles from './approvals.module.css';
 
 export default function Approvals() {
-  const { client } = useEngine();
+  const { client, allowed } = useEngine();
   const [filters, change] = useFilters();
   const { sequence } = filters;
   const list = useList<Approval>(
@@ -28,13 +28,15 @@ export default function Approvals() {
       title="Approvals"
       about="Instances that wait for the answer of a person, the longest wait first."
     >
-      <div className={styles.filter}>
-        <SequenceField
-          isFilter
-          value={sequence ?? ''}
-          onChange={(name) => change({ sequence: name })}
-        />
-      </div>
+      {allowed.readSequences && (
+        <div className={styles.filter}>
+          <SequenceField
+            isFilter
+            value={sequence ?? ''}
+            onChange={(name) => change({ sequence: name })}
+          />
+        </div>
+      )}
       <Panel title="Open questions" isFlush>
         <Loaded query={list.query} height={320}>
           {({ items, nextCursor }) =>
@@ -63,8 +65,8 @@ function NoApprovals() {
   return (
     <Empty title="Nobody is asked anything" icon={<UserCheck size={26} aria-hidden />}>
       <p>
-        A step with the handler <code>human_review</code> asks a person, and its question stands
-        here. <Link href="/sequences">To the sequences</Link>
+        A step with <code>wait_for_input</code> asks a person, and its question stands here.{' '}
+        <Link href="/sequences">To the sequences</Link>
       </p>
     </Empty>
   );

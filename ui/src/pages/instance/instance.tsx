@@ -1,7 +1,121 @@
-/** The page of instance. */
+/** The page of one instance: what it does now and why, everything that it left, and what can be done about it. */
 
-import { Page } from '../../components/page.tsx';
+import { EngineError } from 'durable-workflow-engine-client';
+import { SearchX } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { useLocation, useParams } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { StateBadge } from '../../components/badge.tsx';
+import { LinkButton } from '../../components/button.tsx';
+import { Empty, ErrorBox } from '../../components/error-box.tsx';
+import { Place } from '../../components/later.tsx';
+import { Page, Tabs } from '../../components/page.tsx';
+import { outlineOf } from '../../flow/outline.ts';
+import { hrefOf } from '../../lib/address.ts';
+import { ActionBar } from './action-bar.tsx';
+import { ActionDialog, type Asked } from './action-dialog.tsx';
+import { Children } from './children-tab.tsx';
+import { isOpen } from './choices.ts';
+import { Data } from './data-tab.tsx';
+import { FlowTab } from './flow-tab.tsx';
+import { AboutLine, InstanceFacts } from './head.tsx';
+import { History } from './history-tab.tsx';
+import styles from './instance.module.css';
+import { Logs } from './logs-tab.tsx';
+import { Now } from './now.tsx';
+import { type Run, useExplanation, useInstance, useSequence } from './run.ts';
+import { Signals } from './signals-tab.tsx';
+import { TimelineTab } from './timeline-tab.tsx';
 
-export default function Instance() {
-  return <Page title="Instance">{null}</Page>;
+const TABS = [
+  { name: '', label: 'Flow', Tab: FlowTab },
+  { name: 'timeline', label: 'Timeline', Tab: TimelineTab },
+  { name: 'data', label: 'Data', Tab: Data },
+  { name: 'logs', label: 'Logs', Tab: Logs },
+  { name: 'signals', label: 'Signals', Tab: Signals },
+  { name: 'history', label: 'History', Tab: History },
+  { name: 'children', label: 'Children', Tab: Children },
+] as const;
+
+const TRAIL = [{ href: '/instances', label: 'Instances' }];
+
+export default function InstancePage() {
+  const { id = '' } = useParams<{ id: string }>();
+  // Another instance is another page, with nothing left of this one.
+  return <Instance key={id} id={id} />;
+}
+
+function Instance({ id }: { readonly id: string }) {
+  const { tab = '' } = useParams<{ tab?: string }>();
+  const [, navigate] = useLocation();
+  const [asked, setAsked] = useState<Asked>();
+  const query = useInstance(id);
+  const instance = query.data;
+  const explanation = useExplanation(instance).data;
+  const sequence = useSequence(instance?.sequence_id).data;
+  const outline = useMemo(() => sequence && outlineOf(sequence), [sequence]);
+  if (instance === undefined) {
+    return (
+      <Page title="Instance" trail={TRAIL}>
+        {query.error ? <NoInstance id={id} error={query.error} /> : <Place height={420} />}
+      </Page>
+    );
+  }
+  const base = `/instances/${id}`;
+  const addressOf = (name: string) => (name === '' ? base : `${base}/${name}`);
+  const { Tab, name } = TABS.find((one) => one.name === tab) ?? TABS[0];
+  const run: Run = {
+    instance,
+    explanation,
+    sequence,
+    outline,
+    isOpen: isOpen(instance.state),
+    ask: (action, block) => setAsked({ action, block }),
+    hrefOfBlock: (block, pass) => hrefOf(base, { block, pass }),
+  };
+  return (
+    <Page
+      title={sequence?.name ?? 'Instance'}
+      trail={TRAIL}
+      beside={<StateBadge state={instance.state} />}
+      about={<AboutLine run={run} />}
+      actions={<ActionBar run={run} />}
+    >
+      <Now run={run} />
+      <InstanceFacts run={run} />
+      <Tabs
+        label="Parts of the instance"
+        tabs={TABS.map((one) => ({ href: addressOf(one.name), label: one.label }))}
+        current={addressOf(name)}
+      />
+      <Tab run={run} />
+      {asked && (
+        <ActionDialog
+          run={run}
+          asked={asked}
+          onClose={() => setAsked(undefined)}
+          onLead={(href) => navigate(href)}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** The engine does not say whether another tenant has it. */
+function NoInstance({ id, error }: { readonly id: string; readonly error: Error }) {
+  const { tenant } = useEngine();
+  const isUnknown = error instanceof EngineError && [400, 404].includes(error.status);
+  if (!isUnknown) return <ErrorBox error={error} />;
+  return (
+    <div role="alert">
+      <Empty title="Instance not found" icon={<SearchX size={26} aria-hidden />}>
+        <p>
+          {tenant === undefined ? 'Nobody' : <>The tenant {tenant}</>} has no instance{' '}
+          <code className={styles.id}>{id}</code>. It may have been removed after its retention, or
+          be of another tenant.
+        </p>
+        <LinkButton href="/instances">All instances</LinkButton>
+      </Empty>
+    </div>
+  );
 }

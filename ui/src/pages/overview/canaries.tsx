@@ -1,4 +1,4 @@
-/** Releases that route a share of the new instances to another version. */
+/** Releases that route a share of the new instances to another version, with what their gates say. */
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
@@ -8,49 +8,57 @@ import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
-import { countOf } from '../../lib/format.ts';
+import { GateMarks } from '../releases/gate-marks.tsx';
 import styles from './overview.module.css';
 
-/** Among the newest: older ones that are still open stand on the page of releases. */
-const READ_MAX = 100;
+/** More than fit on an overview; the others stand on the page of releases. */
+const SHOWN_MAX = 10;
 
 export function Canaries() {
   const { client } = useEngine();
   const releases = useQuery({
     queryKey: ['releases.list', 'canaries'],
-    queryFn: ({ signal }) => client.releases.list({ limit: READ_MAX }, { signal }),
-    select: (all) => all.filter(({ state }) => state === 'canary'),
+    queryFn: async ({ signal }) =>
+      client.releases.list({ state: 'canary', limit: SHOWN_MAX }, { signal }),
     meta: { live: 'all' },
   });
   return (
-    <Panel title="Canaries" isFlush actions={<Link href="/releases">All releases</Link>}>
-      <Loaded query={releases} height={160}>
-        {(canaries) =>
-          canaries.length === 0 ? (
-            <Empty title="No canary is under way" />
-          ) : (
-            <ul className={styles.list}>
-              {canaries.map((release) => (
-                <li key={release.id}>
-                  <span>
-                    <Link href={`/releases/${release.id}`}>{release.sequence_name}</Link>{' '}
-                    <span className="dim">
-                      {release.baseline_version} → {release.candidate_version}
+    <Panel
+      title="Canaries"
+      isFlush
+      actions={
+        <Link href={releases.data?.nextCursor ? '/releases?state=canary' : '/releases'}>
+          {releases.data?.nextCursor ? 'All canaries' : 'All releases'}
+        </Link>
+      }
+    >
+      <div className={styles.short}>
+        <Loaded query={releases} height={160}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="No canary is under way" />
+            ) : (
+              <ul className={styles.list}>
+                {items.map((release) => (
+                  <li key={release.id}>
+                    <span>
+                      <Link href={`/releases/${release.id}`}>{release.sequence_name}</Link>{' '}
+                      <span className="dim">
+                        {release.baseline_version} → {release.candidate_version}
+                      </span>{' '}
+                      <Badge tone="info">{release.canary_percent} %</Badge>{' '}
+                      <span className="dim small">
+                        since <Time at={release.canary_started_at} />
+                      </span>
                     </span>
-                  </span>
-                  <span>
-                    <Badge tone="info">{release.canary_percent} %</Badge>{' '}
-                    <span className="dim small">
-                      {countOf(release.gates?.length ?? 0, 'gate')}, since{' '}
-                      <Time at={release.canary_started_at} />
-                    </span>
-                  </span>
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
+                    <GateMarks release={release} />
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </div>
     </Panel>
   );
 }

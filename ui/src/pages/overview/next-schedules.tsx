@@ -23,22 +23,24 @@ export function NextSchedules() {
   });
   return (
     <Panel title="Next schedules" isFlush actions={<Link href="/schedules">All schedules</Link>}>
-      <Loaded query={schedules} height={160}>
-        {(next) =>
-          next.length === 0 ? (
-            <Empty title="No schedule will fire" />
-          ) : (
-            <ul className={styles.list}>
-              {next.map((schedule) => (
-                <li key={schedule.id}>
-                  <Link href={`/schedules/${schedule.id}`}>{startedBy(schedule)}</Link>
-                  <Time at={schedule.next_fire_at} />
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
+      <div className={styles.short}>
+        <Loaded query={schedules} height={160}>
+          {(next) =>
+            next.length === 0 ? (
+              <Empty title="No schedule will fire" />
+            ) : (
+              <ul className={styles.list}>
+                {next.map((schedule) => (
+                  <li key={schedule.id}>
+                    <Link href={`/schedules/${schedule.id}`}>{startedBy(schedule)}</Link>
+                    <Time at={schedule.next_fire_at} />
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </div>
     </Panel>
   );
 }

@@ -41,9 +41,11 @@ function FailingNow() {
   const failures = useFailureGroups();
   return (
     <Panel title="Failing now" isFlush actions={<Link href="/failures">All failures</Link>}>
-      <Loaded query={failures} height={230}>
-        {({ groups }) => <FailureTable rows={groups.slice(0, FAILURES_SHOWN)} />}
-      </Loaded>
+      <div className={styles.failing}>
+        <Loaded query={failures} height={264}>
+          {({ groups }) => <FailureTable rows={groups.slice(0, FAILURES_SHOWN)} />}
+        </Loaded>
+      </div>
     </Panel>
   );
 }
@@ -53,20 +55,23 @@ function WaitingForWorkers() {
   const queues = useQueues();
   return (
     <Panel title="Waiting for workers" isFlush actions={<Link href="/workers">All queues</Link>}>
-      <Loaded query={queues} height={230}>
-        {({ queues: rows }) => (
-          <QueueTable
-            rows={rows
-              .toSorted(
-                (a, b) =>
-                  Number(isStarving(b)) - Number(isStarving(a)) ||
-                  b.waiting - a.waiting ||
-                  b.claimed - a.claimed,
-              )
-              .slice(0, QUEUES_SHOWN)}
-          />
-        )}
-      </Loaded>
+      <div className={styles.half}>
+        <Loaded query={queues} height={420}>
+          {({ queues: rows }) => (
+            <QueueTable
+              isBrief
+              rows={rows
+                .toSorted(
+                  (a, b) =>
+                    Number(isStarving(b)) - Number(isStarving(a)) ||
+                    b.waiting - a.waiting ||
+                    b.claimed - a.claimed,
+                )
+                .slice(0, QUEUES_SHOWN)}
+            />
+          )}
+        </Loaded>
+      </div>
     </Panel>
   );
 }
@@ -87,21 +92,23 @@ function OpenApprovals() {
       isFlush
       actions={<Link href="/approvals">All approvals</Link>}
     >
-      <Loaded query={approvals} height={230}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty title="Nobody is asked anything" />
-          ) : (
-            <ul className={styles.approvals}>
-              {items.map((approval) => (
-                <li key={approval.id}>
-                  <ApprovalCard approval={approval} />
-                </li>
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
+      <div className={styles.half}>
+        <Loaded query={approvals} height={420}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title="Nobody is asked anything" />
+            ) : (
+              <ul className={styles.approvals}>
+                {items.map((approval) => (
+                  <li key={approval.id}>
+                    <ApprovalCard approval={approval} />
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </div>
     </Panel>
   );
 }

@@ -1,7 +1,114 @@
-/** The page of a release. */
+/** One release: how far it is, what comes next, and what it is judged by. */
 
-import { Page } from '../../components/page.tsx';
+import { useQuery } from '@tanstack/react-query';
+import type { Release } from 'durable-workflow-engine-client';
+import { useParams } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Facts, Page, Panel, Tabs } from '../../components/page.tsx';
+import { SequenceName } from '../../components/sequence-name.tsx';
+import { Time } from '../../components/time.tsx';
+import { countOf } from '../../lib/format.ts';
+import { Changes } from './changes.tsx';
+import { Decisions } from './decisions.tsx';
+import { Evidence } from './evidence.tsx';
+import { useGateReport } from './gate-marks.tsx';
+import { GatesPanel } from './gates-panel.tsx';
+import { sentenceOf } from './life.ts';
+import { Progress } from './progress.tsx';
+import { ReleaseActions } from './release-actions.tsx';
+import { ReleaseBadge } from './release-badge.tsx';
+import styles from './releases.module.css';
 
-export default function Release() {
-  return <Page title="Release">{null}</Page>;
+/** A gate, a validation or a deprecation may move it while nobody acts. */
+const MOVING_MS = 5000;
+
+const TRAIL = [{ href: '/releases', label: 'Releases' }] as const;
+
+export default function ReleasePage() {
+  const { id = '' } = useParams();
+  const { client } = useEngine();
+  const release = useQuery({
+    queryKey: ['releases.get', id],
+    queryFn: ({ signal }) => client.releases.get(id, { signal }),
+    meta: { live: 'all' },
+    refetchInterval: ({ state }) =>
+      state.data?.state === 'canary' || state.data?.state === 'validating' ? MOVING_MS : false,
+  });
+  return release.data === undefined ? (
+    <Page title="Release" trail={TRAIL}>
+      <Loaded query={release} height={420}>
+        {() => null}
+      </Loaded>
+    </Page>
+  ) : (
+    <OneRelease release={release.data} />
+  );
+}
+
+function OneRelease({ release }: { readonly release: Release }) {
+  const { id, state, sequence_name, baseline_version, candidate_version } = release;
+  const { client, allowed } = useEngine();
+  const { tab = 'gates' } = useParams();
+  const isCanary = state === 'canary';
+  const report = useGateReport(id, isCanary);
+  const decisions = useQuery({
+    // Each move is a decision.
+    queryKey: ['releases.decisions', id, state, release.updated_at],
+    queryFn: ({ signal }) => client.releases.decisions(id, { signal }),
+    placeholderData: (before) => before,
+  });
+  const summary = release.validation_summary;
+  const tabs = [
+    { href: `/releases/${id}`, label: 'Gates' },
+    { href: `/releases/${id}/changes`, label: 'Changes' },
+    { href: `/releases/${id}/evidence`, label: 'Evidence' },
+    { href: `/releases/${id}/decisions`, label: 'Decisions' },
+  ];
+  return (
+    <Page
+      title={`${sequence_name} ${baseline_version} → ${candidate_version}`}
+      trail={TRAIL}
+      beside={<ReleaseBadge state={state} />}
+      about={sentenceOf(release, decisions.data ?? [], report.data)}
+      actions={allowed.publish && <ReleaseActions release={release} report={report.data} />}
+    >
+      <Panel title="How far it is">
+        <div className={styles.stack}>
+          <Loaded query={decisions} height={76}>
+            {(taken) => <Progress state={state} decisions={taken} />}
+          </Loaded>
+          <Facts
+            facts={[
+              ['Baseline', <SequenceName key="from" id={release.baseline_sequence_id} />],
+              ['Candidate', <SequenceName key="to" id={release.candidate_sequence_id} />],
+              isCanary && ['Canary', `${release.canary_percent} % of new instances`],
+              isCanary && ['Counts since', <Time key="since" at={release.canary_started_at} />],
+              [
+                'Instances that run already',
+                release.in_flight_policy === 'pin'
+                  ? 'stay in their version'
+                  : 'an operator decides',
+              ],
+              summary && [
+                'Validated',
+                `${countOf(summary.replayed, 'run')}, ${summary.diverged} diverged`,
+              ],
+              ['Release', <ShortId key="id" id={id} />],
+            ]}
+          />
+        </div>
+      </Panel>
+      <Tabs
+        label="Parts of the release"
+        tabs={tabs}
+        current={tab === 'gates' ? `/releases/${id}` : `/releases/${id}/${tab}`}
+      />
+      {tab === 'gates' && <GatesPanel release={release} report={report} />}
+      {tab === 'changes' && <Changes release={release} />}
+      {tab === 'evidence' && <Evidence release={release} />}
+      {tab === 'decisions' && <Decisions query={decisions} />}
+    </Page>
+  );
 }

@@ -1,7 +1,125 @@
-/** The page of releases. */
+/** All releases, the newest first: what each routes, and what its gates say. */
 
-import { Page } from '../../components/page.tsx';
+import type { Release, ReleaseState } from 'durable-workflow-engine-client';
+import { Plus, Rocket } from 'lucide-react';
+import { Link, useLocation } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { LinkButton } from '../../components/button.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { FieldRow, Select } from '../../components/field.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { SequenceField } from '../../components/sequence-field.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { hrefOf, useFilters } from '../../lib/address.ts';
+import { wordsOf } from '../../lib/format.ts';
+import { GateMarks } from './gate-marks.tsx';
+import { NewRelease } from './new-release.tsx';
+import { RELEASE_TONES, ReleaseBadge } from './release-badge.tsx';
+
+const COLUMNS: readonly Column<Release>[] = [
+  {
+    name: 'Sequence',
+    cell: ({ id, sequence_name }) => <Link href={`/releases/${id}`}>{sequence_name}</Link>,
+  },
+  {
+    name: 'Versions',
+    cell: ({ baseline_version, candidate_version }) => (
+      <span className="numbers whole">
+        {baseline_version} → {candidate_version}
+      </span>
+    ),
+  },
+  { name: 'State', cell: ({ state }) => <ReleaseBadge state={state} /> },
+  { name: 'Canary share', isNumber: true, cell: shareOf },
+  { name: 'Gates', cell: (release) => <GateMarks release={release} /> },
+  { name: 'Since', cell: ({ updated_at }) => <Time at={updated_at} /> },
+];
+
+/** What of the new instances the candidate gets now. */
+function shareOf({ state, canary_percent }: Release): string {
+  if (state === 'promoted') return '100 %';
+  return state === 'canary' ? `${canary_percent} %` : '–';
+}
+
+const STATES = [
+  { value: '', label: 'All' },
+  ...(Object.keys(RELEASE_TONES) as ReleaseState[]).map((value) => ({
+    value,
+    label: wordsOf(value),
+  })),
+] as const;
 
 export default function Releases() {
-  return <Page title="Releases">{null}</Page>;
+  const { client, allowed } = useEngine();
+  const [, go] = useLocation();
+  const [filters, change] = useFilters();
+  const { sequence: sequence_name } = filters;
+  const state = STATES.find(({ value }) => value === filters.state)?.value || undefined;
+  const list = useList<Release>(
+    ['releases.list', state, sequence_name],
+    (page, options) => client.releases.list({ state, sequence_name, ...page }, options),
+    { live: true },
+  );
+  const isNarrowed = state !== undefined || sequence_name !== undefined;
+  return (
+    <Page
+      title="Releases"
+      about="New instances are led from one version of a sequence to the next: first a share of them, then all."
+      actions={
+        allowed.publish && (
+          <LinkButton
+            kind="primary"
+            href={hrefOf('/releases', { ...filters, new: 'yes' })}
+            icon={<Plus size={15} aria-hidden />}
+          >
+            New release
+          </LinkButton>
+        )
+      }
+    >
+      <FieldRow>
+        <SequenceField
+          isFilter
+          value={sequence_name ?? ''}
+          onChange={(sequence) => change({ sequence })}
+        />
+        <Select
+          label="State"
+          value={state ?? ''}
+          options={STATES}
+          onChange={(value) => change({ state: value })}
+        />
+      </FieldRow>
+      <Panel title="Releases, newest first" isFlush>
+        <ListTable
+          list={list}
+          label="Releases"
+          columns={COLUMNS}
+          idOf={({ id }) => id}
+          empty={
+            isNarrowed ? (
+              <Empty title="No release matches">
+                <p>Choose another state, or clear the name of the sequence.</p>
+              </Empty>
+            ) : (
+              <Empty title="No releases yet" icon={<Rocket size={26} aria-hidden />}>
+                <p>
+                  Store a second version of a sequence, then make a release: it leads new instances
+                  to that version and takes them back when a gate fails.
+                </p>
+              </Empty>
+            )
+          }
+        />
+      </Panel>
+      {filters.new !== undefined && allowed.publish && (
+        <NewRelease
+          onClose={() => change({ new: undefined, candidate: undefined })}
+          onMade={({ id }) => go(`/releases/${id}`)}
+        />
+      )}
+    </Page>
+  );
 }

@@ -1,7 +1,157 @@
-/** The page of a new sequence. */
+/** A new sequence, or a new version of one: written as JSON, judged while it is typed, and drawn beside it. */
 
-import { Page } from '../../components/page.tsx';
+import { useQuery } from '@tanstack/react-query';
+import type { CreateSequence } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { Button } from '../../components/button.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Editor } from '../../components/later.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { FlowGraph } from '../../flow/later.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { definitionText, useDraft } from './drafts.ts';
+import { FindingList } from './finding-list.tsx';
+import { judge, type Verdict } from './findings.ts';
+import { objectIn } from './input-form.ts';
+import { placesIn, type TextRange } from './places.ts';
+import { SAMPLE_TEXT } from './samples.ts';
+import styles from './sequences.module.css';
+import { StoreDialog } from './store-dialog.tsx';
+
+const TRAIL = [{ href: '/sequences', label: 'Sequences' }];
 
 export default function NewSequence() {
-  return <Page title="NewSequence">{null}</Page>;
+  const [{ from }] = useFilters();
+  return from === undefined ? (
+    <Writing title="New sequence" draftOf="a new sequence" first={SAMPLE_TEXT} />
+  ) : (
+    <NewVersion key={from} from={from} />
+  );
+}
+
+function NewVersion({ from }: { readonly from: string }) {
+  const { client } = useEngine();
+  const query = useQuery({
+    queryKey: ['sequences.get', from, 'next'],
+    queryFn: async ({ signal }) => {
+      const sequence = await client.sequences.get(from, { signal });
+      const { namespace, name } = sequence;
+      const { items } = await client.sequences.list(
+        { namespace, name, include_definition: false, limit: 1 },
+        { signal },
+      );
+      const version = Math.max(sequence.version, items[0]?.version ?? 0) + 1;
+      return { name, text: definitionText(sequence, version) };
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  if (query.data === undefined) {
+    return (
+      <Page title="New version" trail={TRAIL}>
+        <Loaded query={query} height={480}>
+          {() => null}
+        </Loaded>
+      </Page>
+    );
+  }
+  const { name, text } = query.data;
+  return <Writing title={`New version of ${name}`} draftOf={from} first={text} />;
+}
+
+function Writing(props: {
+  readonly title: string;
+  /** What the draft is known by. */
+  readonly draftOf: string;
+  readonly first: string;
+}) {
+  const { title, draftOf, first } = props;
+  const { client, tenant, allowed } = useEngine();
+  const draft = useDraft(`${tenant ?? ''} ${draftOf}`, first);
+  const [judged, setJudged] = useState<Verdict & { readonly text: string }>();
+  const [drawn, setDrawn] = useState<CreateSequence>();
+  const [failure, setFailure] = useState<unknown>();
+  const [place, setPlace] = useState<TextRange>();
+  const [stored, setStored] = useState<CreateSequence>();
+
+  async function check(text: string) {
+    const definition = JSON.parse(text) as CreateSequence;
+    try {
+      const verdict = await judge(client, definition);
+      setJudged({ ...verdict, text });
+      setFailure(undefined);
+      if (verdict.isValid) setDrawn(definition);
+      const placeOf = placesIn(text);
+      return verdict.findings.map((finding) => ({ ...finding, ...placeOf(finding.path) }));
+    } catch (error) {
+      setFailure(error);
+      return [];
+    }
+  }
+
+  const isJudged = judged?.text === draft.text;
+  return (
+    <Page
+      title={title}
+      trail={TRAIL}
+      about="The draft is kept while you look elsewhere in this tab."
+      actions={
+        <>
+          <Button disabled={draft.text === first} onClick={draft.drop}>
+            Start over
+          </Button>
+          {allowed.publish && (
+            <Button
+              kind="primary"
+              disabled={!isJudged || !judged.isValid}
+              onClick={() => setStored(JSON.parse(draft.text) as CreateSequence)}
+            >
+              Review and store
+            </Button>
+          )}
+        </>
+      }
+    >
+      <div className={styles.columns}>
+        <Panel title="Definition">
+          <Editor
+            label="Definition as JSON"
+            value={draft.text}
+            onChange={draft.write}
+            check={check}
+            place={place}
+          />
+          <FindingList
+            isJson={objectIn(draft.text) !== undefined}
+            verdict={isJudged ? judged : undefined}
+            onChoose={({ path }) => setPlace(placesIn(draft.text)(path))}
+          />
+          {failure !== undefined && <ErrorBox error={failure} />}
+        </Panel>
+        <Panel
+          title="Flow"
+          actions={
+            isJudged &&
+            !judged.isValid &&
+            drawn && <span className="dim small">Of the last text that was valid</span>
+          }
+        >
+          {drawn === undefined ? (
+            <p className="dim">It is drawn as soon as it is valid.</p>
+          ) : (
+            <FlowGraph definition={drawn} label="Flow of the definition" />
+          )}
+        </Panel>
+      </div>
+      {stored && (
+        <StoreDialog
+          definition={stored}
+          onClose={() => setStored(undefined)}
+          onStored={draft.drop}
+        />
+      )}
+    </Page>
+  );
 }

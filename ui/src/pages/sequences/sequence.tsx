@@ -1,7 +1,123 @@
-/** The page of a sequence. */
+/** One version of a sequence: how it flows, its text, its other versions, and the way to start it. */
 
-import { Page } from '../../components/page.tsx';
+import { useQuery } from '@tanstack/react-query';
+import type { SequenceDefinition } from 'durable-workflow-engine-client';
+import { Play, Plus } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Link, useParams } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge } from '../../components/badge.tsx';
+import { LinkButton } from '../../components/button.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Page, Tabs } from '../../components/page.tsx';
+import { Time } from '../../components/time.tsx';
+import { hrefOf } from '../../lib/address.ts';
+import { DefinitionTab } from './definition-tab.tsx';
+import { FlowTab } from './flow-tab.tsx';
+import styles from './sequences.module.css';
+import { Start } from './start.tsx';
+import { SequenceStatus } from './status.tsx';
+import { newestOf, VersionsTab } from './versions-tab.tsx';
+
+type Part = (props: { readonly sequence: SequenceDefinition }) => ReactNode;
+
+const TABS: readonly (readonly [tab: string, label: string, part: Part])[] = [
+  ['', 'Flow', FlowTab],
+  ['definition', 'Definition', DefinitionTab],
+  ['versions', 'Versions', VersionsTab],
+  ['start', 'Start', Start],
+];
+
+const TRAIL = [{ href: '/sequences', label: 'Sequences' }];
 
 export default function Sequence() {
-  return <Page title="Sequence">{null}</Page>;
+  const { id = '', tab = '' } = useParams();
+  const { client } = useEngine();
+  const query = useQuery({
+    queryKey: ['sequences.get', id],
+    queryFn: ({ signal }) => client.sequences.get(id, { signal }),
+  });
+  if (query.data === undefined) {
+    return (
+      <Page title="Sequence" trail={TRAIL}>
+        <Loaded query={query} height={480}>
+          {() => null}
+        </Loaded>
+      </Page>
+    );
+  }
+  return <Version key={id} sequence={query.data} tab={tab} />;
+}
+
+function Version({
+  sequence,
+  tab,
+}: {
+  readonly sequence: SequenceDefinition;
+  readonly tab: string;
+}) {
+  const { allowed } = useEngine();
+  const { id, name, version } = sequence;
+  const address = `/sequences/${id}`;
+  const hrefOfTab = (one: string) => (one === '' ? address : `${address}/${one}`);
+  const [current, , Part] = TABS.find(([one]) => one === tab) ?? TABS[0]!;
+  return (
+    <Page
+      title={name}
+      trail={TRAIL}
+      beside={<Badge>version {version}</Badge>}
+      about={<About sequence={sequence} />}
+      actions={
+        <>
+          {allowed.start && (
+            <LinkButton
+              href={hrefOfTab('start')}
+              kind="primary"
+              icon={<Play size={15} aria-hidden />}
+            >
+              Start
+            </LinkButton>
+          )}
+          {allowed.publish && (
+            <LinkButton
+              href={hrefOf('/sequences/new', { from: id })}
+              icon={<Plus size={15} aria-hidden />}
+            >
+              New version
+            </LinkButton>
+          )}
+          <LinkButton href={hrefOf('/instances', { sequence: name, version: String(version) })}>
+            Instances
+          </LinkButton>
+          {(allowed.publish || allowed.readAll) && (
+            <LinkButton href={hrefOf('/releases', { sequence: name })}>Releases</LinkButton>
+          )}
+        </>
+      }
+    >
+      <Tabs
+        label="Sequence"
+        tabs={TABS.map(([one, label]) => ({ href: hrefOfTab(one), label }))}
+        current={hrefOfTab(current)}
+      />
+      <Part sequence={sequence} />
+    </Page>
+  );
+}
+
+function About({ sequence }: { readonly sequence: SequenceDefinition }) {
+  const { client } = useEngine();
+  const { namespace, name, version, created_at } = sequence;
+  const { data: newest } = useQuery(newestOf(client, { namespace, name }));
+  return (
+    <span className={styles.note}>
+      <SequenceStatus sequence={sequence} />
+      <span>
+        in {namespace}, stored <Time at={created_at} />
+      </span>
+      {newest && newest.version > version && (
+        <Link href={`/sequences/${newest.id}`}>Version {newest.version} is newer</Link>
+      )}
+    </span>
+  );
 }

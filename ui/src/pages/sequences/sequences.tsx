@@ -1,7 +1,126 @@
-/** The page of sequences. */
+/** Which sequences there are: a row for each name, with its newest version. */
 
-import { Page } from '../../components/page.tsx';
+import type { SequenceListed } from 'durable-workflow-engine-client';
+import { GitBranch, Plus } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { LinkButton } from '../../components/button.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { FilterField } from '../../components/field.tsx';
+import { JsonView } from '../../components/json-view.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { hrefOf, useFilters } from '../../lib/address.ts';
+import { formatCount } from '../../lib/format.ts';
+import { CommandLine } from './command-line.tsx';
+import { SAMPLE } from './samples.ts';
+import styles from './sequences.module.css';
+import { SequenceStatus } from './status.tsx';
+
+const COLUMNS: readonly Column<SequenceListed>[] = [
+  { name: 'Name', cell: ({ id, name }) => <Link href={`/sequences/${id}`}>{name}</Link> },
+  { name: 'Namespace', cell: ({ namespace }) => namespace },
+  { name: 'Newest', isNumber: true, cell: ({ version }) => `version ${version}` },
+  {
+    name: 'Versions',
+    isNumber: true,
+    cell: ({ id, versions = 1 }) => (
+      <Link href={`/sequences/${id}/versions`}>{formatCount(versions)}</Link>
+    ),
+  },
+  { name: 'Status', cell: (sequence) => <SequenceStatus sequence={sequence} /> },
+  { name: 'Stored', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Instances',
+    cell: ({ name }) => <Link href={hrefOf('/instances', { sequence: name })}>Show</Link>,
+  },
+];
 
 export default function Sequences() {
-  return <Page title="Sequences">{null}</Page>;
+  const { client, allowed } = useEngine();
+  const [filters, change] = useFilters();
+  const { name, namespace } = filters;
+  const list = useList<SequenceListed>(
+    ['sequences.list', 'newest', name, namespace],
+    (page, options) =>
+      client.sequences.list(
+        { ...page, name_contains: name, namespace, newest_only: true, include_definition: false },
+        options,
+      ),
+  );
+  const isFiltered = name !== undefined || namespace !== undefined;
+  return (
+    <Page
+      title="Sequences"
+      about="What instances run: each name with its versions."
+      actions={
+        allowed.publish && (
+          <LinkButton href="/sequences/new" kind="primary" icon={<Plus size={16} aria-hidden />}>
+            New sequence
+          </LinkButton>
+        )
+      }
+    >
+      <search className={styles.filters}>
+        <FilterField
+          label="Name"
+          type="search"
+          placeholder="Any part of it"
+          value={name ?? ''}
+          onChange={(text) => change({ name: text })}
+        />
+        <FilterField
+          label="Namespace"
+          type="search"
+          value={namespace ?? ''}
+          onChange={(text) => change({ namespace: text })}
+        />
+      </search>
+      <Panel title="Sequences by name" isFlush>
+        <ListTable
+          list={list}
+          label="Sequences"
+          columns={COLUMNS}
+          idOf={({ id }) => id}
+          empty={isFiltered ? <NothingFound /> : <NoSequences mayPublish={allowed.publish} />}
+        />
+      </Panel>
+    </Page>
+  );
+}
+
+function NothingFound() {
+  return (
+    <Empty title="No sequence has that name" icon={<GitBranch size={26} aria-hidden />}>
+      <p>
+        <Link href="/sequences">Show all sequences</Link>
+      </p>
+    </Empty>
+  );
+}
+
+function NoSequences({ mayPublish }: { readonly mayPublish: boolean }) {
+  return (
+    <Empty title="No sequences yet" icon={<GitBranch size={26} aria-hidden />}>
+      <p>
+        A sequence says which steps an instance takes.{' '}
+        {mayPublish
+          ? 'Save this one as hello.json, or begin with it in the editor.'
+          : 'Your key may not store any: ask somebody whose key has the capability publisher.'}
+      </p>
+      {mayPublish && (
+        <div className={styles.sample}>
+          <JsonView label="A first definition" value={SAMPLE} />
+          <CommandLine command="durable-workflow-engine sequences apply hello.json" />
+          <span>
+            <LinkButton href="/sequences/new" kind="primary">
+              Begin with it
+            </LinkButton>
+          </span>
+        </div>
+      )}
+    </Empty>
+  );
 }

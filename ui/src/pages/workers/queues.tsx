@@ -37,6 +37,12 @@ export function Queues() {
   );
 }
 
+const IN_HAND: Column<QueueInfo> = {
+  name: 'With workers',
+  isNumber: true,
+  cell: ({ claimed }) => formatCount(claimed),
+};
+
 const COLUMNS: readonly Column<QueueInfo>[] = [
   {
     name: 'Handler',
@@ -57,7 +63,7 @@ const COLUMNS: readonly Column<QueueInfo>[] = [
         <Elapsed from={oldest_waiting_since} />
       ),
   },
-  { name: 'With workers', isNumber: true, cell: ({ claimed }) => formatCount(claimed) },
+  IN_HAND,
   { name: 'Served by', cell: (queue) => <Served queue={queue} /> },
 ];
 
@@ -66,11 +72,16 @@ function Served({ queue: { workers, waiting } }: { queue: QueueInfo }) {
   return <Badge tone={waiting > 0 ? 'danger' : 'idle'}>nobody</Badge>;
 }
 
-export function QueueTable({ rows }: { readonly rows: readonly QueueInfo[] }) {
+/** @param props.isBrief without what workers have in hand, for narrow places */
+export function QueueTable(props: {
+  readonly rows: readonly QueueInfo[];
+  readonly isBrief?: boolean;
+}) {
+  const { rows, isBrief } = props;
   return (
     <Table
       label="Queues"
-      columns={COLUMNS}
+      columns={isBrief ? COLUMNS.filter((column) => column !== IN_HAND) : COLUMNS}
       rows={rows}
       idOf={({ handler, queue }) => `${handler} ${queue}`}
       empty={

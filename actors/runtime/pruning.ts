@@ -1,0 +1,45 @@
+/**
+ * Keeps a table short that only grows: removes the rows of longer ago than they are kept, so many at a time
+ * that no commit takes long. On the first shard only.
+ */
+
+import { BackgroundJob } from '../../src/background-job.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { commitAlone, type ScheduledCommitDeps } from './commit.js';
+import type { Room } from './room.js';
+import { Turn } from './turn.js';
+
+export type PruningDeps = ScheduledCommitDeps & Pick<Room, 'clock' | 'log' | 'now'>;
+
+interface Pruned {
+  /** In the log; and no actor is called so. */
+  readonly name: string;
+  /** Its statement takes a thousand rows. */
+  readonly by: 'activity.prune' | 'delivery.prune' | 'event.prune';
+  readonly keptMs: number;
+  /** The time of the oldest row. */
+  readonly oldest: () => Promise<UnixMs | undefined>;
+}
+
+/** Between two looks at the oldest one. */
+const LOOK_MS = 60 * 60 * 1_000;
+
+/** The caller starts it, and stops it. */
+export function pruning(deps: PruningDeps, { name, by, keptMs, oldest }: Pruned): BackgroundJob {
+  const { clock, log, now } = deps;
+  /** @returns whether there may be more */
+  const pruneSome = async (): Promise<boolean> => {
+    const before = now() - keptMs;
+    const at = await oldest();
+    if (at === undefined || at >= before) return false;
+    const turn = new Turn();
+    turn.put(by, name, { before: isoTime(before) });
+    await commitAlone(deps, name, turn);
+    return true;
+  };
+  const run = async () => {
+    while (await job.step(pruneSome));
+  };
+  const job = new BackgroundJob({ clock, log, name, everyMs: LOOK_MS, run });
+  return job;
+}

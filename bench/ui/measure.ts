@@ -1,0 +1,208 @@
+/** What a person waits for, measured in the page. */
+
+import type { Page } from 'playwright-core';
+import { Client } from '../../client/src/index.js';
+import { launchChromium } from '../../test/helpers/chromium.js';
+import { expectPage, firstPaintMs, open, settled, signIn } from '../../test/helpers/dashboard.js';
+import { startEngine } from '../../test/helpers/engine.js';
+import { SHOP_ENV, TENANT } from '../../test/helpers/shop/shop.js';
+
+type Row = readonly [what: string, times: number, p50: number, p95: number, max: number];
+
+const UPDATES_EVERY_MS = 20;
+const COLD_STARTS = 5;
+const VIEWPORT = { width: 1280, height: 900 };
+
+/** @param rounds how often each thing is done */
+export async function measure(databaseUrl: string, rounds: number): Promise<readonly Row[]> {
+  const engine = await startEngine({ databaseUrl, env: SHOP_ENV });
+  const { url, apiKey } = engine;
+  const client = new Client({ url, apiKey: apiKey ?? undefined, tenant: TENANT });
+  const samples = new Samples();
+  const updates = startUpdates(client);
+  try {
+    for (let start = 0; start < COLD_STARTS; start++) {
+      samples.add('first paint, cold start', await coldStart(url, apiKey));
+    }
+    const browser = await launchChromium();
+    if (browser === undefined) throw new Error('there is no Chromium');
+    try {
+      const context = await browser.newContext({ viewport: VIEWPORT });
+      await signIn(context, { apiKey });
+      await context.addInitScript(WATCH);
+      const page = await context.newPage();
+      for (let round = 0; round < rounds; round++) await workOnLists(page, url, samples);
+      await openGiants(page, url, client, samples);
+      for (const ms of await eventDurations(page)) samples.add('any input, to the next paint', ms);
+    } finally {
+      await browser.close();
+    }
+    return samples.rows(updates.count());
+  } finally {
+    updates.stop();
+    await engine.stop();
+  }
+}
+
+/** An instance that runs to its end each time. */
+function startUpdates(client: Client): { stop(): void; count(): number } {
+  let count = 0;
+  const timer = setInterval(() => {
+    count += 1;
+    const data = { amount: count, end: 'completed' };
+    void client.instances
+      .create({ namespace: 'shop', sequence: 'checkout', context: { data } })
+      .catch(() => undefined);
+  }, UPDATES_EVERY_MS);
+  return { stop: () => clearInterval(timer), count: () => count };
+}
+
+/** With a browser and a profile that are new. */
+async function coldStart(url: string, apiKey: string | null): Promise<number> {
+  const browser = await launchChromium();
+  if (browser === undefined) throw new Error('there is no Chromium');
+  try {
+    const context = await browser.newContext({ viewport: VIEWPORT });
+    await signIn(context, { apiKey });
+    const page = await context.newPage();
+    await open(page, url, '/', 'Overview');
+    return await firstPaintMs(page);
+  } finally {
+    await browser.close();
+  }
+}
+
+// ---------------------------------------------------------------- what is done
+
+async function workOnLists(page: Page, url: string, samples: Samples): Promise<void> {
+  await open(page, url, '/instances', 'Instances');
+  const state = (name: string) => page.getByRole('button', { name, exact: true });
+  const timed = async (what: string, act: () => Promise<void>, isDone: string) => {
+    samples.add(what, await timeToPaint(page, act, isDone));
+  };
+  await timed('filter by a state', () => state('failed').click(), allRowsSay('failed'));
+  await timed(
+    'next page',
+    () => page.getByRole('button', { name: 'Next page' }).click(),
+    OTHER_ROWS,
+  );
+  await timed(
+    'next page',
+    () => page.getByRole('button', { name: 'Next page' }).click(),
+    OTHER_ROWS,
+  );
+  await timed('back', () => page.goBack().then(() => undefined), OTHER_ROWS);
+  await timed(
+    'open an instance',
+    () => page.getByRole('table', { name: 'Instances' }).getByRole('link').first().click(),
+    heading('order-fulfilment'),
+  );
+  await settled(page);
+  const tabs = page.getByRole('navigation', { name: 'Parts of the instance' }).getByRole('link');
+  for (let at = 1; at < (await tabs.count()); at++) {
+    await timed('another tab', () => tabs.nth(at).click(), PAGE_AT_REST);
+  }
+  await page.getByRole('link', { name: 'Failures', exact: true }).click();
+  await expectPage(page, 'Failures');
+  await timed(
+    'the instances of a reason',
+    () => page.getByRole('table').getByRole('link').first().click(),
+    allRowsSay('failed'),
+  );
+}
+
+async function openGiants(
+  page: Page,
+  url: string,
+  client: Client,
+  samples: Samples,
+): Promise<void> {
+  for (const sequence of ['many-passes', 'many-items']) {
+    const { items } = await client.instances.list({ sequence, limit: 1 });
+    const id = items[0]?.id;
+    if (id === undefined) throw new Error(`there is no instance of ${sequence}`);
+    await open(page, url, `/instances?sequence=${sequence}`, 'Instances');
+    const link = page.getByRole('table', { name: 'Instances' }).getByRole('link').first();
+    const ms = await timeToPaint(page, () => link.click(), heading(sequence));
+    samples.add(`open ${sequence}`, ms);
+    await settled(page);
+    const tabs = page.getByRole('navigation', { name: 'Parts of the instance' }).getByRole('link');
+    for (let at = 1; at < (await tabs.count()); at++) {
+      const tab = await timeToPaint(page, () => tabs.nth(at).click(), PAGE_AT_REST);
+      samples.add(`a tab of ${sequence}`, tab);
+    }
+  }
+}
+
+// ---------------------------------------------------------------- what is measured
+
+/** When the last input came, which rows were there then, and how long inputs took to the next paint. */
+const WATCH = `
+  globalThis.eventDurations = [];
+  globalThis.rowsBefore = new Set();
+  for (const type of ['pointerdown', 'keydown', 'popstate']) {
+    addEventListener(type, (event) => {
+      globalThis.inputAt = event.timeStamp;
+      globalThis.rowsBefore = new Set([...document.querySelectorAll('main tbody tr')].map((row) => row.innerText));
+    }, true);
+  }
+  new PerformanceObserver((list) => {
+    for (const { interactionId, duration } of list.getEntries()) {
+      if (interactionId > 0) globalThis.eventDurations.push(duration);
+    }
+  }).observe({ type: 'event', durationThreshold: 16, buffered: true });`;
+
+const ROWS = `[...document.querySelectorAll('main tbody tr')].map((row) => row.innerText)`;
+const PAGE_AT_REST = `document.querySelector('main [aria-busy="true"]') === null`;
+/** No row of before is there: the next page, or the one before. */
+const OTHER_ROWS = `(() => { const rows = ${ROWS}; return rows.length > 0 && !rows.some((row) => rowsBefore.has(row)); })()`;
+const allRowsSay = (word: string) =>
+  `(() => { const rows = ${ROWS}; return rows.length > 0 && rows.every((row) => row.includes('${word}')); })()`;
+const heading = (text: string) =>
+  `document.querySelector('h1')?.innerText.includes('${text}') && ${PAGE_AT_REST}`;
+
+/** Milliseconds from the input to the paint that shows what was asked for. */
+async function timeToPaint(page: Page, act: () => Promise<void>, isDone: string): Promise<number> {
+  await page.evaluate('globalThis.inputAt = undefined');
+  const done = page.evaluate<number>(`new Promise((resolve) => {
+    const look = () => {
+      if (globalThis.inputAt === undefined || !(${isDone})) return requestAnimationFrame(look);
+      // Behind the frame in which it is so, it has been painted.
+      requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - globalThis.inputAt)));
+    };
+    look();
+  })`);
+  await act();
+  return done;
+}
+
+function eventDurations(page: Page): Promise<number[]> {
+  return page.evaluate('globalThis.eventDurations');
+}
+
+class Samples {
+  readonly #byName = new Map<string, number[]>();
+
+  add(name: string, ms: number): void {
+    const samples = this.#byName.get(name) ?? [];
+    samples.push(ms);
+    this.#byName.set(name, samples);
+  }
+
+  rows(updates: number): readonly Row[] {
+    const all = [...this.#byName].filter(([name]) => !/first paint|any input/.test(name));
+    const together = all.flatMap(([, samples]) => samples);
+    const row = (name: string, samples: readonly number[]): Row => {
+      const sorted = [...samples].sort((a, b) => a - b);
+      const at = (share: number) =>
+        Math.round(
+          sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN,
+        );
+      return [name, sorted.length, at(0.5), at(0.95), at(1)];
+    };
+    return [
+      ...[...this.#byName].map(([name, samples]) => row(name, samples)),
+      row(`all of these, beside ${updates} updates`, together),
+    ];
+  }
+}

@@ -1,0 +1,258 @@
+/** What people come to the dashboard for, from what is wrong or waits to its end. */
+
+import assert from 'node:assert/strict';
+import type { Locator, Page } from 'playwright-core';
+import { eventually } from '../helpers/api.js';
+import { useBrowser } from '../helpers/browser.js';
+import { expectPage, open, settled, signIn } from '../helpers/dashboard.js';
+import { REASONS } from '../helpers/shop/shop.js';
+import { useShop } from '../helpers/shop/use-shop.js';
+import { CARDS } from '../helpers/shop/workers.js';
+
+const server = useShop();
+const { test } = useBrowser();
+
+const at = () => ({ url: server.api.url });
+
+/** As the operator of the tenant. */
+async function start(page: Page, path: string, title: string | RegExp): Promise<void> {
+  await signIn(page.context(), { apiKey: server.shop.keys.operator, tenant: null });
+  await open(page, server.api.url, path, title);
+}
+
+const navigation = (page: Page) => page.getByRole('navigation', { name: 'Main' });
+const told = (page: Page, text: string | RegExp) =>
+  page.getByRole('status').getByText(text).waitFor();
+const isNow = (page: Page, state: string) =>
+  page.getByRole('heading', { level: 1, name: new RegExp(`${state}$`) }).waitFor();
+
+test(
+  'a failed order is found by its reason, understood, and mended with other data',
+  at,
+  async ({ page }) => {
+    await start(page, '/', 'Overview');
+    await navigation(page).getByRole('link', { name: 'Failures' }).click();
+    await expectPage(page, 'Failures');
+    const reason = page
+      .getByRole('row')
+      .filter({ hasText: REASONS.declined })
+      .filter({ hasText: 'order-fulfilment' })
+      .filter({ hasNotText: 'child' });
+    await reason.getByRole('link').first().click();
+    await expectPage(page, 'Instances');
+    const table = page.getByRole('table', { name: 'Instances' });
+    await table.getByText(REASONS.declined).first().waitFor();
+    await table.getByRole('link').first().click();
+
+    await expectPage(page, /^order-fulfilment/);
+    await isNow(page, 'failed');
+    const why = page.getByRole('region', { name: 'Why it failed' });
+    await why.getByText(REASONS.declined).waitFor();
+    await why.getByText('worker_failed').waitFor();
+    await why.getByRole('link', { name: 'charge' }).waitFor();
+
+    await why.getByRole('button', { name: 'Change the data and retry' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Retry with other data' });
+    const data = dialog.getByRole('textbox', { name: 'Data' });
+    const text = (await data.textContent()) ?? '';
+    await data.fill(text.replace(CARDS.declined, CARDS.good));
+    await dialog.getByRole('button', { name: 'Retry', exact: true }).click();
+    await told(page, 'It runs again.');
+    await isNow(page, 'completed');
+  },
+);
+
+test(
+  'all instances of a reason are retried at once, and how many is said first',
+  at,
+  async ({ page }) => {
+    await start(page, '/failures', 'Failures');
+    const reason = page.getByRole('row').filter({ hasText: REASONS.deadBank });
+    await reason.getByRole('button', { name: 'Retry all' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Retry many instances?' });
+    await dialog.getByText('3 instances would be retried').waitFor();
+    await dialog.getByRole('button', { name: 'Retry 3 instances' }).click();
+    await told(page, '3 instances retried.');
+  },
+);
+
+test('an instance that asks is answered on its own page, with a comment', at, async ({ page }) => {
+  const [asked = ''] = server.shop.instances.asked;
+  await start(page, `/instances/${asked}`, /^order-fulfilment/);
+  const now = page.getByRole('region', { name: 'Now' });
+  await now.getByText(/asks: Sell yacht to/).waitFor();
+  await now.getByLabel('Comment').fill('the customer is known');
+  await now.getByRole('button', { name: 'Sell', exact: true }).click();
+  await isNow(page, 'completed');
+});
+
+test('a live run is watched without touching the page', at, async ({ page }) => {
+  const { shop } = server;
+  const id = await shop.order({
+    order: 'order-to-watch',
+    customer: 'ida@shop.example',
+    item: 'yacht',
+    amount: 5_000,
+    card: CARDS.slowBank,
+  });
+  await shop.until(id, 'waiting');
+  await start(page, `/instances/${id}`, /^order-fulfilment/);
+  await isNow(page, 'waiting');
+  const { items } = await shop.client.approvals.list();
+  const approval = items.find(({ instance_id }) => instance_id === id);
+  await shop.client.approvals.answer(approval?.id ?? '', { value: 'sell' });
+  await isNow(page, 'completed');
+  await page
+    .getByRole('region', { name: 'Outcome' })
+    .getByText(/It completed/)
+    .waitFor();
+});
+
+test('an instance that waits is taken over to the next version', at, async ({ page }) => {
+  await start(page, `/instances/${server.shop.instances.migratable}`, /^subscription/);
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Migrate…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Migrate to another version' });
+  const versions = dialog.getByLabel('From version 1 to', { exact: true });
+  await versions.selectOption({ label: 'version 3' });
+  await dialog.getByText(/It stays with its version|It cannot go over/).waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Migrate to version 3' }).isDisabled());
+  await versions.selectOption({ label: 'version 2' });
+  // A step that does something outside is new in it.
+  await dialog.getByText(/when somebody takes responsibility/).waitFor();
+  await dialog.getByText('step receipt with the handler send_mail is added').waitFor();
+  const migrate = dialog.getByRole('button', { name: 'Migrate to version 2' });
+  assert.ok(await migrate.isDisabled());
+  await dialog.getByRole('checkbox', { name: /I have looked at the findings/ }).check();
+  await migrate.click();
+  await told(page, 'It has version 2 now.');
+  await page
+    .getByRole('main')
+    .getByText(/version 2/i)
+    .first()
+    .waitFor();
+});
+
+test('a canary is followed from the overview to its gates, and promoted', at, async ({ page }) => {
+  await start(page, '/', 'Overview');
+  const canaries = page.getByRole('region', { name: 'Canaries' });
+  await canaries.getByRole('link', { name: 'checkout' }).click();
+  await expectPage(page, /^checkout 1 → 2/);
+  const gates = page.getByRole('table', { name: 'Gates' });
+  const cells = gates.getByRole('row').filter({ hasText: 'of 12' });
+  await cells.filter({ hasText: 'passes' }).first().waitFor();
+  await page.getByRole('button', { name: 'Promote', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Promote version 2?' });
+  await dialog.getByRole('button', { name: 'Promote version 2' }).click();
+  await told(page, 'All new instances run version 2.');
+  await isNow(page, 'promoted');
+  await page.getByRole('link', { name: 'Decisions' }).click();
+  await page
+    .getByRole('table', { name: 'Decisions' })
+    .getByText(/promoted/)
+    .first()
+    .waitFor();
+});
+
+test(
+  'filters live in the address: links, reloads and the back button keep them',
+  at,
+  async ({ page }) => {
+    await start(page, '/instances?state=failed', 'Instances');
+    const table = page.getByRole('table', { name: 'Instances' });
+    const states = async () =>
+      new Set(
+        await table
+          .getByRole('row')
+          .getByText(/^(failed|cancelled|completed)$/)
+          .allTextContents(),
+      );
+    await table.getByText(REASONS.noAmount).first().waitFor();
+    assert.deepEqual(await states(), new Set(['failed']));
+    await page.getByRole('button', { name: 'failed', exact: true }).click();
+    await page.getByRole('button', { name: 'cancelled', exact: true }).click();
+    await table.getByText('cancelled', { exact: true }).first().waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('state'), 'cancelled');
+    await page.getByLabel('Metadata').fill('customer=nobody');
+    await page.getByText('Nothing matches').waitFor();
+    await page.reload();
+    await page.getByText('Nothing matches').waitFor();
+    assert.equal(await page.getByLabel('Metadata').inputValue(), 'customer=nobody');
+    await eventually(async () => {
+      await page.goBack();
+      await settled(page);
+      assert.equal(new URL(page.url()).searchParams.get('state'), 'failed');
+    });
+    await table.getByText(REASONS.noAmount).first().waitFor();
+  },
+);
+
+test(
+  'with the keyboard alone somebody finds a question, answers it, and gets about',
+  at,
+  async ({ page }) => {
+    const { shop } = server;
+    const customer = 'kit@shop.example';
+    const id = await shop.order({
+      order: 'order-by-keys',
+      customer,
+      item: 'desk',
+      amount: 1_500,
+      card: CARDS.good,
+    });
+    await shop.until(id, 'waiting');
+    await start(page, '/', 'Overview');
+    await tabTo(page, navigation(page).getByRole('link', { name: 'Approvals' }));
+    await page.keyboard.press('Enter');
+    await expectPage(page, 'Approvals');
+    // The heading has the focus: what comes next is the content, not the navigation again.
+    const card = page.getByRole('listitem').filter({ hasText: customer });
+    await tabTo(page, card.getByRole('button', { name: 'Sell', exact: true }));
+    await page.keyboard.press('Space');
+    await told(page, /^Answered: Sell desk to kit/);
+    await shop.until(id, 'completed');
+
+    await open(page, server.api.url, `/instances/${shop.instances.everyKind}`, /^onboarding/);
+    const menu = page.getByRole('button', { name: 'Actions' });
+    await tabTo(page, menu);
+    await page.keyboard.press('Enter');
+    await page.getByRole('menuitem').first().waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('menuitem').first().waitFor({ state: 'hidden' });
+    await page.keyboard.press('Enter');
+    const cancel = page.getByRole('menuitem', { name: 'Cancel…' });
+    await cancel.waitFor();
+    for (let presses = 0; presses < 20 && !(await hasFocus(cancel)); presses++) {
+      await page.keyboard.press('ArrowDown');
+    }
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Cancel this instance?' });
+    await dialog.waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+  },
+);
+
+test('who begins with the Tab key can skip the navigation', at, async ({ page }) => {
+  await start(page, '/limits', 'Limits');
+  await page.keyboard.press('Shift+Tab');
+  await tabTo(page, page.getByRole('button', { name: 'Skip to the content' }), 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  assert.ok(await hasFocus(page.getByRole('main')));
+});
+
+/** Presses Tab until it has the focus. @throws AssertionError when it cannot be reached so */
+async function tabTo(page: Page, target: Locator, key = 'Tab'): Promise<void> {
+  await target.waitFor();
+  for (let presses = 0; presses < TABS_MAX; presses++) {
+    if (await hasFocus(target)) return;
+    await page.keyboard.press(key);
+  }
+  assert.fail(`${key} does not lead to ${target}`);
+}
+
+const TABS_MAX = 150;
+
+async function hasFocus(target: Locator): Promise<boolean> {
+  return (await target.and(target.page().locator(':focus')).count()) === 1;
+}

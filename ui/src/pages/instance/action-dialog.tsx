@@ -1,0 +1,160 @@
+/** The dialogs of what asks first, or needs something to be filled in. */
+
+import { useState } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Form, jsonOf, Select, TextField, wrongOf } from '../../components/field.tsx';
+import { Editor } from '../../components/later.tsx';
+import type { ActionName } from './choices.ts';
+import { MigrateDialog } from './migrate-dialog.tsx';
+import { dataOf, textOf } from './places.ts';
+import type { Run } from './run.ts';
+import { RunAgainDialog } from './run-again-dialog.tsx';
+
+export interface Asked {
+  readonly action: ActionName;
+  /** The block it begins with, or the name of the signal. */
+  readonly block: string | undefined;
+}
+
+export interface ActionDialogProps {
+  readonly run: Run;
+  readonly onClose: () => void;
+}
+
+export function ActionDialog(
+  props: ActionDialogProps & {
+    readonly asked: Asked;
+    /** To another page. */
+    readonly onLead: (href: string) => void;
+  },
+) {
+  const { run, asked, onClose, onLead } = props;
+  switch (asked.action) {
+    case 'cancel':
+      return <CancelDialog run={run} onClose={onClose} />;
+    case 'signal':
+      return <SignalDialog run={run} name={asked.block ?? ''} onClose={onClose} />;
+    case 'change-data':
+      return <DataDialog run={run} onClose={onClose} />;
+    case 'migrate':
+      return <MigrateDialog run={run} onClose={onClose} />;
+    case 'retry-with-data':
+    case 'resume-from':
+    case 'fork':
+      return (
+        <RunAgainDialog
+          run={run}
+          mode={asked.action}
+          block={asked.block}
+          onClose={onClose}
+          onLead={onLead}
+        />
+      );
+    default:
+      return null;
+  }
+}
+
+function CancelDialog({ run, onClose }: ActionDialogProps) {
+  const { client } = useEngine();
+  const { id, state } = run.instance;
+  const act = useAction(() => client.instances.signal(id, { signal_type: 'cancel' }), {
+    done: () => 'It is being cancelled.',
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title="Cancel this instance?"
+      action="Cancel the instance"
+      kind="danger"
+      isBusy={act.isBusy}
+      error={act.error}
+      onConfirm={() => act.run(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        {state === 'failed'
+          ? 'It is taken off the failed ones for good, and cannot be retried.'
+          : 'It ends for good. Blocks that a cancellation scope protects are run first; what workers are at is not waited for.'}
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+type SignalKind = 'custom' | 'pause' | 'resume' | 'cancel' | 'update_context';
+
+const SIGNALS: readonly { readonly value: SignalKind; readonly label: string }[] = [
+  { value: 'custom', label: 'One of your own' },
+  { value: 'update_context', label: 'update_context: merge the payload into the data' },
+  { value: 'pause', label: 'pause' },
+  { value: 'resume', label: 'resume' },
+  { value: 'cancel', label: 'cancel' },
+];
+
+function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
+  const { run, onClose } = props;
+  const { client } = useEngine();
+  const [kind, setKind] = useState<SignalKind>('custom');
+  const [name, setName] = useState(props.name);
+  const [payload, setPayload] = useState('{}');
+  const takesPayload = kind === 'custom' || kind === 'update_context';
+  const act = useAction(
+    async () =>
+      client.instances.signal(run.instance.id, {
+        signal_type: kind === 'custom' ? `custom:${name}` : kind,
+        ...(takesPayload && payload.trim() !== '' && { payload: jsonOf('The payload', payload) }),
+      }),
+    { done: () => 'The signal is sent.', onDone: onClose },
+  );
+  return (
+    <Dialog title="Send a signal" onClose={onClose}>
+      <Form onSubmit={() => act.run(undefined)}>
+        <Select label="Signal" value={kind} options={SIGNALS} onChange={setKind} />
+        {kind === 'custom' && (
+          <TextField
+            label="Name"
+            hint="It ends the wait of a step for this name, or is kept until a step waits for it."
+            value={name}
+            required
+            onChange={setName}
+            wrong={wrongOf(act.error, 'signal_type')}
+          />
+        )}
+        {takesPayload && <Editor label="Payload" value={payload} onChange={setPayload} />}
+        {act.error !== null && <ErrorBox error={act.error} />}
+        <DialogActions label="Send" isBusy={act.isBusy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function DataDialog({ run, onClose }: ActionDialogProps) {
+  const { client } = useEngine();
+  const [before] = useState(() => textOf(run.instance.context.data));
+  const [text, setText] = useState(before);
+  const act = useAction(
+    async () => client.instances.patchContext(run.instance.id, { context: { data: dataOf(text) } }),
+    { done: () => 'The data is changed.', onDone: onClose },
+  );
+  return (
+    <Dialog title="Change the data" isWide onClose={onClose}>
+      <Form onSubmit={() => act.run(undefined)}>
+        <p>
+          What is here replaces <code>context.data</code>. Steps that begin later see it; those that
+          are under way keep what they were given.
+        </p>
+        <Editor label="Data" value={text} onChange={setText} />
+        {act.error !== null && <ErrorBox error={act.error} />}
+        <DialogActions
+          label="Change the data"
+          isBusy={act.isBusy}
+          isDisabled={text === before}
+          onClose={onClose}
+        />
+      </Form>
+    </Dialog>
+  );
+}

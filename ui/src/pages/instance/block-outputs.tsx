@@ -1,0 +1,47 @@
+/** What a block left: the answers of people, and the results of blocks that are no steps. */
+
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useEngine } from '../../api/engine.tsx';
+import { Pager } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import type { OutlineBlock } from '../../flow/outline.ts';
+import { useFilters } from '../../lib/address.ts';
+import styles from './block-panel.module.css';
+import { Payload } from './block-tries.tsx';
+import { passText } from './places.ts';
+import type { Run } from './run.ts';
+
+const OUTPUTS_A_PAGE = 5;
+const BYTES = 256 * 1024;
+
+export function BlockOutputs({ run, block }: { readonly run: Run; readonly block: OutlineBlock }) {
+  const { client } = useEngine();
+  const [filters, change] = useFilters();
+  const { id } = run.instance;
+  const cursor = filters.outputs;
+  const asked = { block_id: block.id, limit: OUTPUTS_A_PAGE, max_bytes: BYTES, cursor };
+  const { data } = useQuery({
+    queryKey: ['instances.outputs', id, asked],
+    queryFn: async ({ signal }) => client.instances.outputs(id, asked, { signal }),
+    placeholderData: keepPreviousData,
+    meta: { live: id },
+  });
+  if (data === undefined || (data.items.length === 0 && cursor === undefined)) return null;
+  return (
+    <section className={styles.section}>
+      <h3>{block.look === 'approval' ? 'Answer and output' : 'Output'}</h3>
+      {data.items.map(({ id: row, output, output_ref, iteration, created_at }) => (
+        <div key={row}>
+          <p className="dim small">
+            {[output_ref === 'human_input' && 'answered', passText(iteration)]
+              .filter(Boolean)
+              .join(' · ')}{' '}
+            <Time at={created_at} />
+          </p>
+          <Payload title="" value={output} label={`Output of ${block.id}`} />
+        </div>
+      ))}
+      <Pager cursor={cursor} next={data.nextCursor} onPage={(outputs) => change({ outputs })} />
+    </section>
+  );
+}

@@ -1,0 +1,104 @@
+/** The instances that this one started, and the one that started it. */
+
+import type { InstanceState, TaskInstance } from 'durable-workflow-engine-client';
+import { GitFork } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { StateBadge } from '../../components/badge.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { Select } from '../../components/field.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Elapsed, Time } from '../../components/time.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { isOpen } from './choices.ts';
+import styles from './instance.module.css';
+import { type Run, useInstance, useSequence } from './run.ts';
+
+const STATES: readonly InstanceState[] = [
+  ...(['scheduled', 'running', 'waiting', 'paused', 'failed'] as const),
+  ...(['completed', 'cancelled'] as const),
+];
+
+const OPTIONS = [
+  { value: '', label: 'All states' },
+  ...STATES.map((state) => ({ value: state as string, label: state })),
+];
+
+const COLUMNS: readonly Column<TaskInstance>[] = [
+  {
+    name: 'Instance',
+    cell: ({ id }) => (
+      <Link href={`/instances/${id}`}>
+        <ShortId id={id} />
+      </Link>
+    ),
+  },
+  { name: 'State', cell: ({ state }) => <StateBadge state={state} /> },
+  { name: 'Failure', cell: ({ failure }) => failure?.message ?? '' },
+  { name: 'Created', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Elapsed',
+    cell: ({ created_at, updated_at, state }) => (
+      <Elapsed from={created_at} to={isOpen(state) ? undefined : updated_at} />
+    ),
+  },
+];
+
+export function Children({ run }: { readonly run: Run }) {
+  const { client } = useEngine();
+  const [filters, change] = useFilters();
+  const { id, parent_instance_id: parent } = run.instance;
+  const state = STATES.find((one) => one === filters.state);
+  const list = useList(
+    ['instances.children', id, state],
+    (page, options) =>
+      client.instances.children(id, { ...page, ...(state && { state: [state] }) }, options),
+    { live: true },
+  );
+  return (
+    <div className={styles.stack}>
+      {parent !== undefined && <Parent id={parent} />}
+      <div className={styles.filter}>
+        <Select
+          label="State"
+          value={state ?? ''}
+          options={OPTIONS}
+          onChange={(value) => change({ state: value })}
+        />
+      </div>
+      <Panel title="Children, oldest first" isFlush>
+        <ListTable
+          list={list}
+          label="Children"
+          columns={COLUMNS}
+          idOf={(row) => row.id}
+          empty={
+            <Empty title="No children" icon={<GitFork size={26} aria-hidden />}>
+              <p>
+                A block of the kind <code>sub_sequence</code> starts an instance of its own, which
+                stands here.
+              </p>
+            </Empty>
+          }
+        />
+      </Panel>
+    </div>
+  );
+}
+
+function Parent({ id }: { readonly id: string }) {
+  const { data } = useInstance(id);
+  const sequence = useSequence(data?.sequence_id).data;
+  return (
+    <Panel title="Parent">
+      <p className={styles.about}>
+        <Link href={`/instances/${id}`}>{sequence?.name ?? <ShortId id={id} />}</Link>
+        {data && <StateBadge state={data.state} />}
+        <code className={styles.id}>{id}</code>
+      </p>
+    </Panel>
+  );
+}

@@ -1,0 +1,69 @@
+/** What can be done with an instance, by its state and by what the caller may do. Pure. */
+
+import type { InstanceState } from 'durable-workflow-engine-client';
+import type { Allowed } from '../../api/allowed.ts';
+
+export type ActionName =
+  | 'retry'
+  | 'retry-with-data'
+  | 'pause'
+  | 'resume'
+  | 'signal'
+  | 'change-data'
+  | 'migrate'
+  | 'resume-from'
+  | 'fork'
+  | 'cancel';
+
+export const ACTION_LABELS: Readonly<Record<ActionName, string>> = {
+  retry: 'Retry',
+  'retry-with-data': 'Retry with other data…',
+  pause: 'Pause',
+  resume: 'Resume',
+  signal: 'Send a signal…',
+  'change-data': 'Change the data…',
+  migrate: 'Migrate…',
+  'resume-from': 'Run again from a block…',
+  fork: 'Fork from a block…',
+  cancel: 'Cancel…',
+};
+
+/** What an operator may do in each state; the first ones are the most likely ones. */
+const BY_STATE: Readonly<Record<InstanceState, readonly ActionName[]>> = {
+  scheduled: ['pause', 'signal', 'change-data', 'migrate', 'fork', 'cancel'],
+  running: ['pause', 'signal', 'change-data', 'migrate', 'fork', 'cancel'],
+  waiting: ['pause', 'signal', 'change-data', 'migrate', 'fork', 'cancel'],
+  paused: ['resume', 'resume-from', 'signal', 'change-data', 'migrate', 'fork', 'cancel'],
+  failed: [
+    ...(['retry', 'retry-with-data', 'resume-from', 'migrate'] as const),
+    ...(['change-data', 'signal', 'fork', 'cancel'] as const),
+  ],
+  completed: ['resume-from', 'fork'],
+  cancelled: ['resume-from', 'fork'],
+};
+
+const BUTTONS: ReadonlySet<ActionName> = new Set(['retry', 'pause', 'resume']);
+
+export interface Choices {
+  /** What is most often wanted, as buttons. */
+  readonly buttons: readonly ActionName[];
+  /** Everything else, in a menu. */
+  readonly menu: readonly ActionName[];
+}
+
+export function choicesOf(
+  state: InstanceState,
+  allowed: Pick<Allowed, 'operate' | 'start'>,
+): Choices {
+  const may = BY_STATE[state].filter((name) =>
+    name === 'signal' ? allowed.start : allowed.operate,
+  );
+  return {
+    buttons: may.filter((name) => BUTTONS.has(name)),
+    menu: may.filter((name) => !BUTTONS.has(name)),
+  };
+}
+
+export function isOpen(state: InstanceState): boolean {
+  return state !== 'completed' && state !== 'cancelled' && state !== 'failed';
+}

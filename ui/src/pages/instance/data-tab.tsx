@@ -1,0 +1,140 @@
+/** What the instance works with, what its blocks left, and the values that were kept with it. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { BlockOutput } from 'durable-workflow-engine-client';
+import { Braces } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Button } from '../../components/button.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { JsonView } from '../../components/json-view.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { formatCount } from '../../lib/format.ts';
+import { choicesOf } from './choices.ts';
+import styles from './instance.module.css';
+import { pathIn, type Run } from './run.ts';
+
+export function Data({ run }: { readonly run: Run }) {
+  const { allowed } = useEngine();
+  const { metadata, context } = run.instance;
+  const { data, config, audit, runtime } = context;
+  const canChange = choicesOf(run.instance.state, allowed).menu.includes('change-data');
+  return (
+    <div className={styles.stack}>
+      <Panel
+        title="Data"
+        actions={canChange && <Button onClick={() => run.ask('change-data')}>Change…</Button>}
+      >
+        <JsonView value={data} label="context.data" />
+      </Panel>
+      <Outputs run={run} />
+      <Checkpoints run={run} />
+      {Object.keys(metadata).length > 0 && (
+        <Panel title="Metadata">
+          <JsonView value={metadata} label="metadata" />
+        </Panel>
+      )}
+      {Object.keys(config).length > 0 && (
+        <Panel title="Configuration">
+          <JsonView value={config} label="context.config" />
+        </Panel>
+      )}
+      {audit.length > 0 && (
+        <Panel title="Notes for the audit">
+          <JsonView value={audit} label="context.audit" />
+        </Panel>
+      )}
+      <Panel title="Runtime">
+        <JsonView value={runtime} label="context.runtime" />
+      </Panel>
+    </div>
+  );
+}
+
+/** What was answered and what went wrong are outputs, too. */
+const REFS: Readonly<Record<string, string>> = {
+  human_input: 'answer of a person',
+  __error__: 'error',
+};
+
+/** Longer ones are shown whole where their block is. */
+const PREVIEW_CHARACTERS = 160;
+const BYTES = 512 * 1024;
+
+function Outputs({ run }: { readonly run: Run }) {
+  const { client } = useEngine();
+  const { id } = run.instance;
+  const list = useList(
+    ['instances.outputs', id],
+    (page, options) => client.instances.outputs(id, { ...page, max_bytes: BYTES }, options),
+    { cursorName: 'outputs', live: id },
+  );
+  const columns: readonly Column<BlockOutput>[] = [
+    {
+      name: 'Block',
+      cell: ({ block_id, iteration }) => (
+        <Link href={run.hrefOfBlock(pathIn(run, block_id), iteration)}>{block_id}</Link>
+      ),
+    },
+    { name: 'Pass', cell: ({ iteration }) => iteration ?? '' },
+    {
+      name: 'Output',
+      cell: ({ output, output_ref }) => (
+        <>
+          {output_ref !== null && <span className="dim">{REFS[output_ref] ?? output_ref} </span>}
+          <code className={styles.mono}>{previewOf(output)}</code>
+        </>
+      ),
+    },
+    { name: 'Bytes', isNumber: true, cell: ({ output_size }) => formatCount(output_size) },
+    { name: 'When', cell: ({ created_at }) => <Time at={created_at} /> },
+  ];
+  return (
+    <Panel title="Outputs, oldest first" isFlush>
+      <ListTable
+        list={list}
+        label="Outputs"
+        columns={columns}
+        idOf={(row) => row.id}
+        empty={
+          <Empty title="No outputs yet" icon={<Braces size={26} aria-hidden />}>
+            <p>What a block gives when it ends stands here.</p>
+          </Empty>
+        }
+      />
+    </Panel>
+  );
+}
+
+function previewOf(output: unknown): string {
+  const text = JSON.stringify(output) ?? '';
+  return text.length > PREVIEW_CHARACTERS ? `${text.slice(0, PREVIEW_CHARACTERS)}…` : text;
+}
+
+function Checkpoints({ run }: { readonly run: Run }) {
+  const { client } = useEngine();
+  const { id } = run.instance;
+  const { data } = useQuery({
+    queryKey: ['instances.checkpoints', id],
+    queryFn: ({ signal }) => client.instances.checkpoints(id, { signal }),
+    meta: { live: id },
+  });
+  if (data === undefined || data.length === 0) return null;
+  return (
+    <Panel title="Checkpoints, newest first">
+      <ul className={styles.stack}>
+        {data.map(({ id: checkpoint, checkpoint_data, created_at }) => (
+          <li key={checkpoint}>
+            <p className="dim small">
+              <Time at={created_at} />
+            </p>
+            <JsonView value={checkpoint_data} label="Checkpoint" />
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

@@ -1,0 +1,122 @@
+/** The receipts of what steps did outside, and how a person who found out says what became of one in doubt. */
+
+import type { EffectReceipt, EffectState } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Empty, ErrorBox } from '../../components/error-box.tsx';
+import { Form, Select, TextField } from '../../components/field.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { pathIn, type Run } from './run.ts';
+
+const TONES: Record<EffectState, Tone> = {
+  planned: 'idle',
+  prepared: 'wait',
+  dispatched: 'info',
+  committed: 'ok',
+  failed: 'danger',
+  unknown: 'warn',
+  verified: 'ok',
+  compensated: 'idle',
+  abandoned: 'idle',
+};
+
+export function Effects({ run }: { readonly run: Run }) {
+  const { client, allowed } = useEngine();
+  const { id } = run.instance;
+  const [resolved, setResolved] = useState<EffectReceipt>();
+  const list = useList<EffectReceipt>(
+    ['instances.effects', id],
+    (page, options) => client.instances.effects(id, page, options),
+    { cursorName: 'effects', live: id },
+  );
+  const { data } = list.query;
+  if (data === undefined || (data.items.length === 0 && list.cursor === undefined)) return null;
+  const columns: readonly Column<EffectReceipt>[] = [
+    {
+      name: 'Block',
+      cell: ({ block_id }) => <Link href={run.hrefOfBlock(pathIn(run, block_id))}>{block_id}</Link>,
+    },
+    { name: 'Kind', cell: ({ kind }) => kind },
+    { name: 'Try', isNumber: true, cell: ({ attempt }) => attempt + 1 },
+    { name: 'State', cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge> },
+    {
+      name: 'Receipt',
+      cell: ({ provider_receipt_id }) =>
+        provider_receipt_id === null ? '' : <code>{provider_receipt_id}</code>,
+    },
+    { name: 'When', cell: ({ updated_at }) => <Time at={updated_at} /> },
+  ];
+  const resolve: Column<EffectReceipt> = {
+    name: 'Action',
+    cell: (receipt) =>
+      isInDoubt(receipt) && <Button onClick={() => setResolved(receipt)}>Resolve…</Button>,
+  };
+  const canResolve = allowed.operate && data.items.some(isInDoubt);
+  return (
+    <Panel title="What it did outside" isFlush>
+      <ListTable
+        list={list}
+        label="Receipts of effects"
+        columns={canResolve ? [...columns, resolve] : columns}
+        idOf={(receipt) => receipt.id}
+        empty={<Empty title="No more receipts" />}
+      />
+      {resolved && <ResolveDialog receipt={resolved} onClose={() => setResolved(undefined)} />}
+    </Panel>
+  );
+}
+
+/** What is under way may still come to an end by itself. */
+function isInDoubt({ state }: EffectReceipt): boolean {
+  return state === 'unknown' || state === 'dispatched';
+}
+
+const OUTCOMES = [
+  { value: 'verified', label: 'It happened' },
+  { value: 'abandoned', label: 'It did not happen' },
+  { value: 'compensated', label: 'It happened, and was undone' },
+] as const;
+
+function ResolveDialog(props: { receipt: EffectReceipt; onClose: () => void }) {
+  const { receipt, onClose } = props;
+  const { client } = useEngine();
+  const [state, setState] = useState<(typeof OUTCOMES)[number]['value']>('verified');
+  const [provider, setProvider] = useState('');
+  const act = useAction(
+    () =>
+      client.continuity.resolveEffect(receipt.id, {
+        state,
+        ...(provider !== '' && { provider_receipt_id: provider }),
+      }),
+    { done: () => 'The receipt is resolved.', onDone: onClose },
+  );
+  return (
+    <Dialog title={`What became of ${receipt.block_id}?`} onClose={onClose}>
+      <Form onSubmit={() => act.run(undefined)}>
+        <p>
+          The engine does not know whether the effect <ShortId id={receipt.id} /> happened. Look it
+          up where it was sent to, and say it here: until then the instance cannot be handed over or
+          migrated.
+        </p>
+        <Select label="Outcome" value={state} options={OUTCOMES} onChange={setState} />
+        <TextField
+          label="Receipt of the provider"
+          hint="What it is known by there, if anything"
+          value={provider}
+          onChange={setProvider}
+        />
+        {act.error !== null && <ErrorBox error={act.error} />}
+        <DialogActions label="Resolve" isBusy={act.isBusy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}

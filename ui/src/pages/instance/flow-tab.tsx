@@ -1,0 +1,55 @@
+/** The sequence with the states of its blocks, and beside it everything about the one that is selected. */
+
+import { Place } from '../../components/later.tsx';
+import { FlowGraph } from '../../flow/later.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { BlockPanel } from './block-panel.tsx';
+import styles from './instance.module.css';
+import { passOf } from './places.ts';
+import { pathIn, type Run, useDrawn } from './run.ts';
+
+/** Of the address: whoever closed the panel does not want it to come back. */
+const NOTHING = 'none';
+
+export function FlowTab({ run }: { readonly run: Run }) {
+  const drawn = useDrawn(run);
+  const [filters, change] = useFilters();
+  if (drawn === undefined) return <Place height={480} />;
+  const { failure } = run.instance;
+  // What failed is what one came for.
+  const first = failure?.block_id == null ? undefined : pathIn(run, failure.block_id);
+  const chosen = filters.block ?? first;
+  const selected = chosen === undefined || chosen === NOTHING ? null : chosen;
+  const block = selected === null ? undefined : drawn.outline.byPath.get(selected);
+  const failedPass = selected === first && failure?.path ? passOf(failure.path) : undefined;
+  const select = (path: string | undefined) =>
+    change({ block: path ?? NOTHING, pass: undefined, ended: undefined, tries: undefined });
+  return (
+    <div className={block ? `${styles.flow} ${styles.split}` : styles.flow}>
+      <div className={styles.graph}>
+        <FlowGraph
+          definition={drawn.definition}
+          run={drawn.facts}
+          label={labelOf(run)}
+          selected={selected}
+          onSelect={select}
+          isLive={run.isOpen}
+        />
+      </div>
+      {block && (
+        <BlockPanel
+          key={block.path}
+          run={run}
+          drawn={drawn}
+          block={block}
+          failedPass={failedPass}
+          onClose={() => select(undefined)}
+        />
+      )}
+    </div>
+  );
+}
+
+function labelOf({ sequence }: Run): string {
+  return `Flow of ${sequence?.name}, version ${sequence?.version}`;
+}

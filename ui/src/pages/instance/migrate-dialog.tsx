@@ -1,0 +1,161 @@
+/** Takes an instance over to another version: what differs, whether it may, what is in the way, and then does it. */
+
+import { useQuery } from '@tanstack/react-query';
+import type {
+  MigratedInstance,
+  MigrationVerdict,
+  SequenceDefinition,
+} from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Checkbox, Form, Select } from '../../components/field.tsx';
+import { TextDiff } from '../../components/later.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { DefinitionDiff } from '../../flow/later.tsx';
+import type { ActionDialogProps } from './action-dialog.tsx';
+import styles from './migrate-dialog.module.css';
+import { textOf } from './places.ts';
+
+const VERDICTS: Readonly<Record<MigrationVerdict, readonly [tone: Tone, words: string]>> = {
+  automatic: ['ok', 'It can go over as it is.'],
+  approval_required: ['warn', 'It can go over when somebody takes responsibility for it.'],
+  pin: ['danger', 'It stays with its version: what it is at cannot be carried over.'],
+  incompatible: ['danger', 'It cannot go over to this version.'],
+};
+
+export function MigrateDialog({ run, onClose }: ActionDialogProps) {
+  const { client } = useEngine();
+  const { sequence, instance } = run;
+  const [chosen, setChosen] = useState<string>();
+  const [isApproved, setApproved] = useState(false);
+  const versions = useQuery({
+    queryKey: ['sequences.versions', sequence?.namespace, sequence?.name],
+    queryFn: ({ signal }) =>
+      client.sequences.versions(
+        { name: sequence?.name ?? '', namespace: sequence?.namespace },
+        { signal },
+      ),
+    enabled: sequence !== undefined,
+    select: (all) => all.filter(({ id }) => id !== instance.sequence_id),
+  });
+  const target = versions.data?.find(({ id }) => id === chosen) ?? versions.data?.[0];
+  const verdict = useQuery({
+    queryKey: ['migrations.migrate', instance.id, target?.id, isApproved, 'dry run'],
+    queryFn: ({ signal }) =>
+      client.migrations.migrate(
+        instance.id,
+        { sequence_id: target?.id, approved: isApproved, dry_run: true },
+        { signal },
+      ),
+    enabled: target !== undefined,
+    retry: false,
+    meta: { live: instance.id },
+  });
+  const act = useAction(
+    () => client.migrations.migrate(instance.id, { sequence_id: target?.id, approved: isApproved }),
+    { done: ({ to }) => `It has version ${to.version} now.`, onDone: onClose },
+  );
+  const judged = verdict.data?.verdict;
+  const may = judged === 'automatic' || (judged === 'approval_required' && isApproved);
+  return (
+    <Dialog title="Migrate to another version" isWide onClose={onClose}>
+      <Loaded query={versions} height={200}>
+        {(others) =>
+          target === undefined || sequence === undefined ? (
+            <p>
+              There is no other version of {sequence?.name} that is not deprecated.{' '}
+              <Link href={`/sequences/${instance.sequence_id}`}>To the sequence</Link>
+            </p>
+          ) : (
+            <Form onSubmit={() => act.run(undefined)}>
+              <Select
+                label={`From version ${sequence.version} to`}
+                value={target.id}
+                options={others.map((one) => ({
+                  value: one.id,
+                  label: `version ${one.version}${one.status === 'draft' ? ', a draft' : ''}`,
+                }))}
+                onChange={(id) => {
+                  setChosen(id);
+                  setApproved(false);
+                }}
+              />
+              <Loaded query={verdict} height={72}>
+                {(answer) => <Verdict answer={answer} />}
+              </Loaded>
+              {judged === 'approval_required' && (
+                <Checkbox
+                  label="I have looked at the findings, and it shall go over all the same"
+                  isChecked={isApproved}
+                  onChange={setApproved}
+                />
+              )}
+              <Difference before={sequence} after={target} />
+              {act.error !== null && <ErrorBox error={act.error} />}
+              <DialogActions
+                label={`Migrate to version ${target.version}`}
+                isBusy={act.isBusy}
+                isDisabled={!may}
+                onClose={onClose}
+              />
+            </Form>
+          )
+        }
+      </Loaded>
+    </Dialog>
+  );
+}
+
+function Verdict({ answer }: { readonly answer: MigratedInstance }) {
+  const [tone, words] = VERDICTS[answer.verdict];
+  return (
+    <div className={styles.verdict} role="status">
+      <p>
+        <Badge tone={tone}>{answer.verdict.replaceAll('_', ' ')}</Badge> {words}
+      </p>
+      {answer.findings.length > 0 && (
+        <ul className={styles.findings}>
+          {answer.findings.map(({ code, path, summary, remedy }) => (
+            <li key={`${code} ${path}`}>
+              <p>
+                {summary} <code className="dim small">{code}</code>
+              </p>
+              <p className="dim">{remedy}</p>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+function Difference(props: { before: SequenceDefinition; after: SequenceDefinition }) {
+  const { before, after } = props;
+  const [isText, setText] = useState(false);
+  const label = `What differs from version ${before.version} to version ${after.version}`;
+  return (
+    <section className={styles.difference} aria-label="What differs">
+      <p className={styles.switch}>
+        <strong>What differs</strong>
+        <Button kind="quiet" onClick={() => setText(!isText)}>
+          {isText ? 'As a graph' : 'As text'}
+        </Button>
+      </p>
+      {isText ? (
+        <TextDiff label={label} before={definitionText(before)} after={definitionText(after)} />
+      ) : (
+        <DefinitionDiff label={label} before={before} after={after} />
+      )}
+    </section>
+  );
+}
+
+function definitionText({ blocks, input_schema, on_failure, on_cancel }: SequenceDefinition) {
+  return textOf({ blocks, input_schema, on_failure, on_cancel });
+}

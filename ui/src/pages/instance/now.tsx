@@ -1,0 +1,153 @@
+/** What the instance does now and why, in a few sentences, with what can be done about it beside each. */
+
+import type { Failure, Wait } from 'durable-workflow-engine-client';
+import { CircleCheck, CirclePlay, CircleSlash, RotateCw } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge } from '../../components/badge.tsx';
+import { Button, LinkButton } from '../../components/button.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Place } from '../../components/later.tsx';
+import { Panel } from '../../components/page.tsx';
+import { Elapsed, Time } from '../../components/time.tsx';
+import { triesText } from '../../flow/run-states.ts';
+import { countOf } from '../../lib/format.ts';
+import { useInstantAction } from './action-bar.tsx';
+import styles from './now.module.css';
+import { FAILURE_WORDS, passOf, passText } from './places.ts';
+import { pathIn, type Run, stepIn } from './run.ts';
+import { WaitRow } from './wait-row.tsx';
+
+/** More stand in the list of the flow. */
+const WAITS_SHOWN = 5;
+
+export function Now({ run }: { readonly run: Run }) {
+  const { instance, explanation } = run;
+  if (instance.failure !== null && instance.state === 'failed') {
+    return (
+      <Panel title="Why it failed">
+        <WhyItFailed run={run} failure={instance.failure} />
+      </Panel>
+    );
+  }
+  if (explanation === undefined) {
+    return (
+      <Panel title="Now">
+        <Place height={72} />
+      </Panel>
+    );
+  }
+  // What was answered is for a state that it has left: the next answer is on its way.
+  const waits = run.isOpen ? explanation.waiting_for : [];
+  const more = explanation.waiting_count - WAITS_SHOWN;
+  return (
+    <Panel title={run.isOpen ? 'Now' : 'Outcome'} isFlush={waits.length > 0}>
+      {waits.length === 0 ? (
+        <State run={run} />
+      ) : (
+        <ul className={styles.waits}>
+          {waits.slice(0, WAITS_SHOWN).map((wait) => (
+            <li key={keyOf(wait)}>
+              <WaitRow run={run} wait={wait} />
+            </li>
+          ))}
+          {more > 0 && (
+            <li className={styles.more}>
+              and {countOf(more, 'further wait')}; the blocks below show theirs
+            </li>
+          )}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+function keyOf({ kind, path, task_id, approval_id }: Wait): string {
+  return [kind, path, task_id, approval_id].join(' ');
+}
+
+function State({ run }: { readonly run: Run }) {
+  const { instance, explanation } = run;
+  const from = instance.context.runtime.started_at ?? instance.created_at;
+  const since = explanation?.since ?? instance.updated_at;
+  switch (instance.state) {
+    case 'completed':
+      return (
+        <p className={styles.state}>
+          <CircleCheck size={20} aria-hidden className={styles.ok} />
+          <span>
+            It completed <Time at={since} />, after <Elapsed from={from} to={since} />.
+          </span>
+        </p>
+      );
+    case 'cancelled':
+      return (
+        <p className={styles.state}>
+          <CircleSlash size={20} aria-hidden />
+          <span>
+            It was cancelled <Time at={since} />, after <Elapsed from={from} to={since} />.
+          </span>
+        </p>
+      );
+    default:
+      return (
+        <p className={styles.state}>
+          <CirclePlay size={20} aria-hidden className={styles.info} />
+          <span>{explanation?.summary}</span>
+        </p>
+      );
+  }
+}
+
+function WhyItFailed({ run, failure }: { readonly run: Run; readonly failure: Failure }) {
+  const { allowed } = useEngine();
+  const act = useInstantAction(run);
+  const { block_id, handler, attempt, code, message, at } = failure;
+  const pass = failure.path === null ? '' : passOf(failure.path);
+  const most = stepIn(run, block_id)?.retry?.max_attempts;
+  return (
+    <div className={styles.failure}>
+      <p className={styles.message}>{message}</p>
+      <p>
+        {FAILURE_WORDS[code] ?? ''} <Badge tone="danger">{code}</Badge>
+      </p>
+      <p className={styles.facts}>
+        {block_id !== null && (
+          <span>
+            at{' '}
+            <Link href={run.hrefOfBlock(pathIn(run, block_id), pass)}>
+              <code>{failure.path}</code>
+            </Link>
+          </span>
+        )}
+        {attempt !== null && <span>{triesText(attempt + 1, most) || `try ${attempt + 1}`}</span>}
+        {pass !== '' && <span>{passText(pass)}</span>}
+        {handler !== null && (
+          <span>
+            handler <code>{handler}</code>
+          </span>
+        )}
+        <Time at={at} />
+      </p>
+      <p className={styles.actions}>
+        {allowed.operate && (
+          <>
+            <Button
+              kind="primary"
+              icon={<RotateCw size={15} aria-hidden />}
+              isBusy={act.isBusy}
+              onClick={() => act.run('retry')}
+            >
+              {block_id === null ? 'Retry' : `Retry from ${block_id}`}
+            </Button>
+            <Button onClick={() => run.ask('retry-with-data')}>Change the data and retry</Button>
+          </>
+        )}
+        {code === 'child_failed' && (
+          <LinkButton href={`/instances/${run.instance.id}/children`}>Look at the child</LinkButton>
+        )}
+      </p>
+      {act.error !== null && <ErrorBox error={act.error} />}
+    </div>
+  );
+}

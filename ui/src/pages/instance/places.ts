@@ -1,0 +1,74 @@
+/** Where in a sequence and in its loops something happened, as it is spelled and as it is told. Pure. */
+
+import type { FailureCode } from 'durable-workflow-engine-client';
+
+/** Of `orders[2]/lines[0]/charge`: the counters of the loops, as tries have them: `2.0`; '' outside of loops. */
+export function passOf(path: string): string {
+  return [...path.matchAll(/\[(\d+)\](?=\/)/g)].map(([, pass]) => pass).join('.');
+}
+
+/** Counters for people: of `2.0` it is `pass 2.0`, counted from 0 as in paths. */
+export function passText(iteration: string | undefined): string {
+  return iteration ? `pass ${iteration}` : '';
+}
+
+/** A pass as it was typed: numbers between dots; undefined for everything else. */
+export function passTyped(text: string | undefined): string | undefined {
+  return text !== undefined && /^\d+(\.\d+)*$/.test(text) ? text : undefined;
+}
+
+/**
+ * Of an idempotency key that the engine made for a fire of a schedule, such as
+ * `cron:<schedule>:2026-01-01T00:00:00.000Z`: the schedule, and the instant that was due.
+ */
+export function scheduleOf(
+  key: string | undefined,
+): { readonly id: string; readonly due: string } | undefined {
+  const [, id, due] = /^cron:([0-9a-f-]{36}):(.+)$/.exec(key ?? '') ?? [];
+  return id === undefined || due === undefined ? undefined : { id, due };
+}
+
+/** What a code means, for whoever has not read docs/reference/failures.md. */
+export const FAILURE_WORDS: Readonly<Record<FailureCode, string>> = {
+  handler_failed: 'A built-in handler gave up for good.',
+  worker_failed: 'The worker said that trying again is of no use.',
+  retries_exhausted: 'The last try that the step is allowed failed, too.',
+  not_retried: 'The step does not retry this failure.',
+  timeout: 'It took longer than its timeout.',
+  queue_timeout: 'No worker took the task in time.',
+  deadline: 'The step took longer than its deadline, with all of its waits and tries.',
+  instance_timeout: 'The instance took longer than its timeout.',
+  expression_error: 'An expression of the sequence cannot be evaluated with the data.',
+  secret_missing: 'A secret does not exist, is disabled or has expired.',
+  invalid_params: 'The handler cannot work with its parameters.',
+  invalid_collection: 'The collection of the loop is no array, or has too many items.',
+  context_limit: 'With the output of the worker the context would be too large.',
+  output_schema: 'The output does not conform to the output schema of the step.',
+  handler_crashed: 'A built-in handler crashed; the log of the server has more.',
+  data_refused: 'The database refused to store what the step gave.',
+  memory_limit: 'What the instance keeps in memory is too large.',
+  internal_error: 'The engine met a defect; the log of the server has the stack.',
+  child_failed: 'The child instance failed or was cancelled.',
+  child_not_started: 'The child instance could not be started.',
+  child_too_deep: 'Too many child instances would be nested.',
+  failed_by_request: 'Somebody asked for it.',
+  unrecorded: 'An older version of the engine did not note why.',
+};
+
+/** The data that an editor holds. @throws SyntaxError when it is no JSON object */
+export function dataOf(text: string): { [name: string]: unknown } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new SyntaxError(`The data is no JSON: ${(error as Error).message}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new SyntaxError('The data has to be a JSON object.');
+  }
+  return value as { [name: string]: unknown };
+}
+
+export function textOf(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}

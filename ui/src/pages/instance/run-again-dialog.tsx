@@ -1,0 +1,116 @@
+/** Runs an instance, or a copy of it, again from some block, with its data as it is or as it is edited here. */
+
+import { useState } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Checkbox, Form, Select } from '../../components/field.tsx';
+import { Editor } from '../../components/later.tsx';
+import type { ActionDialogProps } from './action-dialog.tsx';
+import { dataOf, textOf } from './places.ts';
+import type { Run } from './run.ts';
+
+type Mode = 'retry-with-data' | 'resume-from' | 'fork';
+
+const WORDS: Readonly<Record<Mode, { title: string; about: string; action: string }>> = {
+  'retry-with-data': {
+    title: 'Retry with other data',
+    about: 'It runs again from where it failed. What completed is not repeated.',
+    action: 'Retry',
+  },
+  'resume-from': {
+    title: 'Run again from a block',
+    about:
+      'The block and all behind it run again, as if they had never been reached: their outputs are deleted, and what they did outside happens once more.',
+    action: 'Run again',
+  },
+  fork: {
+    title: 'Fork from a block',
+    about:
+      'A copy takes over what came before the block, and runs on from there. This one stays as it is.',
+    action: 'Fork',
+  },
+};
+
+export function RunAgainDialog(
+  props: ActionDialogProps & {
+    readonly mode: Mode;
+    readonly block: string | undefined;
+    readonly onLead: (href: string) => void;
+  },
+) {
+  const { run, mode, onClose, onLead } = props;
+  const { client } = useEngine();
+  const { id, context } = run.instance;
+  // What the data was when the dialog opened: later changes are not undone unseen where nothing was edited.
+  const [before] = useState(() => textOf(context.data));
+  const [text, setText] = useState(before);
+  const [block, setBlock] = useState(() => props.block ?? firstBlock(run));
+  const [isDryRun, setDryRun] = useState(true);
+  const act = useAction(
+    async () => {
+      const amended =
+        text === before ? {} : { context: dataOf(text), context_mode: 'replace' as const };
+      switch (mode) {
+        case 'retry-with-data':
+          return { ...(await client.instances.retry(id, amended)), isCopy: false };
+        case 'resume-from':
+          return { ...(await client.instances.resumeFrom(id, block, amended)), isCopy: false };
+        case 'fork': {
+          const body = { from_block_id: block, dry_run: isDryRun, ...amended };
+          return { ...(await client.instances.fork(id, body)), isCopy: true };
+        }
+      }
+    },
+    {
+      done: ({ isCopy }) => (isCopy ? 'This is the copy.' : 'It runs again.'),
+      onDone: (result) => {
+        onClose();
+        if (result.isCopy) onLead(`/instances/${result.id}`);
+      },
+    },
+  );
+  const words = WORDS[mode];
+  return (
+    <Dialog title={words.title} isWide onClose={onClose}>
+      <Form onSubmit={() => act.run(undefined)}>
+        <p>{words.about}</p>
+        {mode !== 'retry-with-data' && (
+          <Select
+            label="From the block"
+            value={block}
+            options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
+            onChange={setBlock}
+          />
+        )}
+        {mode === 'fork' && (
+          <Checkbox
+            label="Dry run: steps are not sent to workers, and nothing happens outside"
+            isChecked={isDryRun}
+            onChange={setDryRun}
+          />
+        )}
+        <p>
+          Data{' '}
+          <span className="dim small">as {mode === 'fork' ? 'the copy' : 'it'} begins with</span>
+        </p>
+        <Editor label="Data" value={text} onChange={setText} />
+        {act.error !== null && <ErrorBox error={act.error} />}
+        <DialogActions
+          label={words.action}
+          kind={mode === 'resume-from' ? 'danger' : 'primary'}
+          isBusy={act.isBusy}
+          isDisabled={mode !== 'retry-with-data' && block === ''}
+          onClose={onClose}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** The block of the root list that failed, or in which it failed; else the first one. */
+function firstBlock({ outline, instance }: Run): string {
+  const failed = instance.failure?.path?.split(/[[/]/)[0];
+  return failed ?? outline?.blocks[0]?.id ?? '';
+}

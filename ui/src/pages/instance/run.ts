@@ -1,0 +1,145 @@
+/** What is read of one instance, and how often: by the stream of changes, and slowly while it is open. */
+
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type {
+  InstanceExplanation,
+  SequenceDefinition,
+  StepBlock,
+  TaskInstance,
+} from 'durable-workflow-engine-client';
+import { useMemo } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { type Definition, type Outline, outlineOf } from '../../flow/outline.ts';
+import type { RunFacts } from '../../flow/run-states.ts';
+import type { ActionName } from './choices.ts';
+import { isOpen } from './choices.ts';
+
+/** Not every step is a change of state: what is open is read again after this time, too. */
+const OPEN_MS = 5_000;
+/** Tries of one page of the timeline. */
+const TRIES = 500;
+
+/** One instance, as the parts of its page see it. */
+export interface Run {
+  readonly instance: TaskInstance;
+  readonly explanation: InstanceExplanation | undefined;
+  readonly sequence: SequenceDefinition | undefined;
+  /** Of the sequence; blocks that were injected are in the drawings only. */
+  readonly outline: Outline | undefined;
+  readonly isOpen: boolean;
+  /** Asks for the action: some are done at once, others ask first. */
+  readonly ask: (action: ActionName, block?: string) => void;
+  /** The address of the page with this block selected. */
+  readonly hrefOfBlock: (path: string, pass?: string) => string;
+}
+
+/** The path by which a block is selected. */
+export function pathIn({ outline }: Run, blockId: string): string {
+  return outline?.pathOf.get(blockId) ?? blockId;
+}
+
+/** The definition of a step of the sequence. */
+export function stepIn({ outline }: Run, blockId: string | null): StepBlock | undefined {
+  const source = outline?.byPath.get(outline.pathOf.get(blockId ?? '') ?? '')?.source;
+  return source?.type === 'step' ? source : undefined;
+}
+
+export function useInstance(id: string) {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['instances.get', id],
+    queryFn: ({ signal }) => client.instances.get(id, { signal }),
+    meta: { live: id },
+    refetchInterval: ({ state }) => paceOf(state.data),
+  });
+}
+
+export function useExplanation(instance: TaskInstance | undefined) {
+  const { client } = useEngine();
+  const id = instance?.id ?? '';
+  return useQuery({
+    queryKey: ['instances.explain', id],
+    queryFn: ({ signal }) => client.instances.explain(id, { signal }),
+    enabled: instance !== undefined,
+    meta: { live: id },
+    refetchInterval: paceOf(instance),
+  });
+}
+
+export function useSequence(id: string | undefined) {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['sequences.get', id],
+    queryFn: ({ signal }) => client.sequences.get(id ?? '', { signal }),
+    enabled: id !== undefined,
+  });
+}
+
+export function useTree({ instance }: Run) {
+  const { client } = useEngine();
+  const { id } = instance;
+  return useQuery({
+    queryKey: ['instances.tree', id],
+    queryFn: ({ signal }) => client.instances.tree(id, {}, { signal }),
+    meta: { live: id },
+    refetchInterval: paceOf(instance),
+  });
+}
+
+/** Tries without what they were given and gave, the newest first, page by page. */
+export function useTries({ instance }: Run) {
+  const { client } = useEngine();
+  const { id } = instance;
+  return useInfiniteQuery({
+    queryKey: ['instances.attempts', id],
+    queryFn: async ({ signal, pageParam }) =>
+      client.instances.attempts(
+        id,
+        { order: 'newest', include_payloads: false, limit: TRIES, cursor: pageParam },
+        { signal },
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    placeholderData: keepPreviousData,
+    meta: { live: id },
+    refetchInterval: paceOf(instance),
+  });
+}
+
+export interface Drawn {
+  readonly definition: Definition;
+  readonly outline: Outline;
+  readonly facts: RunFacts;
+  readonly tries: ReturnType<typeof useTries>;
+}
+
+/** What the drawings are made of; undefined while it is read. */
+export function useDrawn(run: Run): Drawn | undefined {
+  const { sequence, explanation, instance } = run;
+  const { data: tree } = useTree(run);
+  const tries = useTries(run);
+  const attempts = useMemo(
+    () => tries.data?.pages.flatMap(({ items }) => items).reverse(),
+    [tries.data],
+  );
+  const outline = useMemo(
+    () => (sequence && tree ? outlineOf(sequence, tree) : undefined),
+    [sequence, tree],
+  );
+  const facts = useMemo<RunFacts | undefined>(
+    () =>
+      tree && {
+        tree,
+        failure: instance.failure,
+        ...(explanation && { waits: explanation.waiting_for }),
+        ...(attempts && { attempts }),
+      },
+    [tree, explanation, instance.failure, attempts],
+  );
+  if (sequence === undefined || outline === undefined || facts === undefined) return undefined;
+  return { definition: sequence, outline, facts, tries };
+}
+
+function paceOf(instance: TaskInstance | undefined): number | false {
+  return instance !== undefined && isOpen(instance.state) ? OPEN_MS : false;
+}

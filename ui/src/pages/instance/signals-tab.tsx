@@ -1,0 +1,76 @@
+/** What the instance was sent, and what became of it. */
+
+import type { SignalStatus, StoredSignal } from 'durable-workflow-engine-client';
+import { Radio } from 'lucide-react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { choicesOf } from './choices.ts';
+import styles from './instance.module.css';
+import { pathIn, type Run } from './run.ts';
+
+const TONES: Record<SignalStatus, Tone> = {
+  kept: 'wait',
+  taken: 'ok',
+  refused: 'danger',
+  applied: 'ok',
+};
+
+export function Signals({ run }: { readonly run: Run }) {
+  const { client, allowed } = useEngine();
+  const { id } = run.instance;
+  const list = useList(
+    ['instances.signals', id],
+    (page, options) => client.instances.signals(id, page, options),
+    { cursorName: 'signals', live: id },
+  );
+  const canSend = choicesOf(run.instance.state, allowed).menu.includes('signal');
+  const send = canSend && <Button onClick={() => run.ask('signal')}>Send a signal…</Button>;
+  const columns: readonly Column<StoredSignal>[] = [
+    { name: 'Signal', cell: ({ signal_type }) => <code>{signal_type}</code> },
+    {
+      name: 'Status',
+      cell: ({ status, taken_by }) => (
+        <>
+          <Badge tone={TONES[status]}>{status}</Badge>{' '}
+          {taken_by !== null && (
+            <>
+              by <Link href={run.hrefOfBlock(pathIn(run, taken_by))}>{taken_by}</Link>
+            </>
+          )}
+        </>
+      ),
+    },
+    {
+      name: 'Payload',
+      cell: ({ payload }) =>
+        payload === null ? '' : <code className={styles.mono}>{JSON.stringify(payload)}</code>,
+    },
+    { name: 'Sent', cell: ({ created_at }) => <Time at={created_at} /> },
+  ];
+  return (
+    <Panel title="Signals, oldest first" actions={send} isFlush>
+      <ListTable
+        list={list}
+        label="Signals"
+        columns={columns}
+        idOf={(row) => row.id}
+        empty={
+          <Empty title="No signals" icon={<Radio size={26} aria-hidden />}>
+            <p>
+              Pausing, resuming and cancelling are signals, and so is whatever a step of this
+              instance waits for.
+            </p>
+            {send}
+          </Empty>
+        }
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,95 @@
+/** What ends a wait, beside what the engine does by itself. */
+
+import type { Wait } from 'durable-workflow-engine-client';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Button, LinkButton } from '../../components/button.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { useInstantAction } from './action-bar.tsx';
+import styles from './now.module.css';
+import type { Run } from './run.ts';
+
+export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
+  const { allowed } = useEngine();
+  const instant = useInstantAction(run);
+  const start = useStartNow(run);
+  const buttons = [];
+  const canStart =
+    allowed.operate && run.explanation?.next.some(({ action }) => action === 'start_now');
+  switch (wait.kind) {
+    case 'pause':
+      if (allowed.operate) {
+        buttons.push(
+          <Button
+            key="resume"
+            kind="primary"
+            isBusy={instant.isBusy}
+            onClick={() => instant.run('resume')}
+          >
+            Resume
+          </Button>,
+        );
+      }
+      break;
+    case 'start':
+    case 'delay':
+    case 'retry':
+      if (canStart) {
+        buttons.push(
+          <Button key="start" isBusy={start.isBusy} onClick={() => start.run(undefined)}>
+            {wait.kind === 'retry' ? 'Try again now' : 'Start now'}
+          </Button>,
+        );
+      }
+      break;
+    case 'event':
+    case 'signal':
+      if (allowed.start) {
+        buttons.push(
+          <Button key="signal" onClick={() => run.ask('signal', wait.name ?? 'continue')}>
+            {wait.kind === 'event' ? `Send ${wait.name} to this instance…` : 'Wake it…'}
+          </Button>,
+        );
+      }
+      break;
+    case 'child':
+      if (wait.child_id !== undefined) {
+        buttons.push(
+          <LinkButton key="child" href={`/instances/${wait.child_id}`}>
+            Open the child
+          </LinkButton>,
+        );
+      }
+      break;
+    case 'rate_limit':
+      buttons.push(
+        <LinkButton key="limits" href="/limits">
+          Rate limits
+        </LinkButton>,
+      );
+      break;
+    case 'task':
+      buttons.push(
+        <LinkButton key="workers" href="/workers">
+          Workers and queues
+        </LinkButton>,
+      );
+      break;
+    default:
+  }
+  const error = instant.error ?? start.error;
+  if (buttons.length === 0 && error === null) return null;
+  return (
+    <>
+      <p className={styles.actions}>{buttons}</p>
+      {error !== null && <ErrorBox error={error} />}
+    </>
+  );
+}
+
+function useStartNow({ instance }: Run) {
+  const { client } = useEngine();
+  return useAction(() => client.instances.patchState(instance.id, { state: 'running' }), {
+    done: () => 'It goes on now.',
+  });
+}

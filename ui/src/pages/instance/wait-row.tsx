@@ -1,0 +1,236 @@
+/** One thing that an instance waits for: since when, until when, whether anybody comes, and what can be done. */
+
+import type { Wait, WaitKind } from 'durable-workflow-engine-client';
+import {
+  CalendarClock,
+  CircleHelp,
+  Cpu,
+  Gauge,
+  GitFork,
+  Hourglass,
+  type LucideIcon,
+  Moon,
+  Pause,
+  Radio,
+  RotateCw,
+  Users,
+} from 'lucide-react';
+import { Fragment, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { Badge, StateBadge } from '../../components/badge.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Elapsed, Time } from '../../components/time.tsx';
+import { triesText } from '../../flow/run-states.ts';
+import { countOf } from '../../lib/format.ts';
+import { Answer } from './answer.tsx';
+import styles from './now.module.css';
+import { passOf } from './places.ts';
+import { pathIn, type Run } from './run.ts';
+import { WaitActions } from './wait-actions.tsx';
+
+const ICONS: Readonly<Record<WaitKind, LucideIcon>> = {
+  pause: Pause,
+  start: CalendarClock,
+  handoff: GitFork,
+  slot: Users,
+  signal: Radio,
+  task: Hourglass,
+  worker: Cpu,
+  handler: Cpu,
+  approval: CircleHelp,
+  sleep: Moon,
+  delay: CalendarClock,
+  retry: RotateCw,
+  child: GitFork,
+  rate_limit: Gauge,
+  event: Radio,
+  engine: Cpu,
+};
+
+export function WaitRow({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
+  const Icon = ICONS[wait.kind];
+  const facts = factsOf(wait).filter((fact) => fact !== false && fact !== undefined);
+  return (
+    <div className={styles.wait}>
+      <Icon size={18} aria-hidden className={styles.icon} />
+      <div className={styles.body}>
+        <p className={styles.title}>
+          <Title run={run} wait={wait} />
+        </p>
+        <p className={styles.facts}>
+          {wait.since !== null && (
+            <span>
+              for <Elapsed from={wait.since} />
+            </span>
+          )}
+          {wait.until !== null && (
+            <span>
+              until <Time at={wait.until} /> at the latest
+            </span>
+          )}
+          {facts.map((fact, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: facts have no names, and keep their order
+            <Fragment key={at}>{fact}</Fragment>
+          ))}
+        </p>
+        {wait.last_error !== undefined && <p className={styles.error}>{wait.last_error}</p>}
+        {wait.kind === 'approval' ? (
+          <Answer run={run} wait={wait} />
+        ) : (
+          <WaitActions run={run} wait={wait} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
+  const { block_id, path } = wait;
+  const block =
+    block_id === null ? (
+      'It'
+    ) : (
+      <Link href={run.hrefOfBlock(pathIn(run, block_id), passOf(path ?? ''))}>{path}</Link>
+    );
+  switch (wait.kind) {
+    case 'pause':
+      return <>It is paused: nothing new starts until it is resumed</>;
+    case 'start':
+      return <>It has not started yet</>;
+    case 'handoff':
+      return <>It belongs to another runtime, or is on its way</>;
+    case 'slot':
+      return (
+        <>
+          {block} waits for a slot of <code>{wait.key}</code>
+        </>
+      );
+    case 'signal':
+      return <>{block} waits for a signal</>;
+    case 'task':
+      return <>{block} waits for a worker</>;
+    case 'worker':
+      return (
+        <>
+          {block} is with the worker <code>{wait.worker_id}</code>
+        </>
+      );
+    case 'handler':
+      return <>{block} is at work</>;
+    case 'approval':
+      return (
+        <>
+          {block} asks: {wait.prompt === '' ? 'go on?' : wait.prompt}
+        </>
+      );
+    case 'sleep':
+      return <>{block} sleeps</>;
+    case 'delay':
+      return <>{block} is delayed</>;
+    case 'retry':
+      return (
+        <>
+          {block} failed and is tried again
+          {wait.until !== null && (
+            <>
+              {' '}
+              <Time at={wait.until} />
+            </>
+          )}
+        </>
+      );
+    case 'child':
+      return <>{block} waits for its child</>;
+    case 'rate_limit':
+      return (
+        <>
+          {block} waits for a permit of <code>{wait.key}</code>
+        </>
+      );
+    case 'event':
+      return (
+        <>
+          {block} waits for the event <code>{wait.name}</code>
+        </>
+      );
+    case 'engine':
+      return <>{block} is about to go on</>;
+    default:
+      // A newer server may have kinds that this page does not know.
+      return <>{(wait as Wait).summary}</>;
+  }
+}
+
+/** Of the others the handler says no more than the sentence. */
+const WITH_HANDLER: ReadonlySet<WaitKind> = new Set(['task', 'worker', 'handler', 'retry']);
+
+function factsOf(wait: Wait): readonly (ReactNode | false)[] {
+  const { workers, attempt, max_attempts, heartbeat_at, limit, ahead } = wait;
+  const tries = triesText((attempt ?? 0) + 1, max_attempts ?? undefined);
+  return [
+    workers !== undefined && <WhoServes workers={workers} />,
+    wait.handler !== undefined && WITH_HANDLER.has(wait.kind) && (
+      <span>
+        handler <code>{wait.handler}</code>
+      </span>
+    ),
+    !!wait.queue && (
+      <span>
+        queue <code>{wait.queue}</code>
+      </span>
+    ),
+    tries !== '' && <span>{tries}</span>,
+    heartbeat_at !== undefined && (
+      <span>
+        last sign of life <Time at={heartbeat_at} />
+      </span>
+    ),
+    wait.kind === 'event' && wait.key !== undefined && (
+      <span>
+        key <code>{wait.key}</code>
+      </span>
+    ),
+    wait.child_id !== undefined && (
+      <span>
+        child{' '}
+        <Link href={`/instances/${wait.child_id}`}>
+          <ShortId id={wait.child_id} />
+        </Link>{' '}
+        {wait.child_state && <StateBadge state={wait.child_state} />}
+      </span>
+    ),
+    limit != null && (
+      <span>
+        {limit.max_count} per {limit.window_seconds} s
+      </span>
+    ),
+    ahead !== undefined && ahead > 0 && <span>{countOf(ahead, 'instance')} before it</span>,
+    ...(wait.holders ?? []).slice(0, 3).map(({ instance_id }) => (
+      <span key={instance_id}>
+        held by{' '}
+        <Link href={`/instances/${instance_id}`}>
+          <ShortId id={instance_id} />
+        </Link>
+      </span>
+    )),
+  ];
+}
+
+function WhoServes({ workers }: { readonly workers: NonNullable<Wait['workers']> }) {
+  const { polled_lately, last_polled_at } = workers;
+  if (polled_lately > 0) return <Badge tone="ok">{countOf(polled_lately, 'worker')} polling</Badge>;
+  return (
+    <>
+      <Badge tone="danger">no worker polls for it</Badge>
+      <span>
+        {last_polled_at === null ? (
+          'none ever did'
+        ) : (
+          <>
+            the last one did <Time at={last_polled_at} />
+          </>
+        )}
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,117 @@
+/** What changes from the baseline to the candidate: as the engine says it, as a drawing, and as text. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { DiffEntry, Release, SequenceDefinition } from 'durable-workflow-engine-client';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Place, TextDiff } from '../../components/later.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Panel } from '../../components/page.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { DefinitionDiff } from '../../flow/later.tsx';
+import { countOf, wordsOf } from '../../lib/format.ts';
+
+const TONES: Readonly<Record<DiffEntry['severity'], Tone>> = {
+  informational: 'idle',
+  behavioral: 'warn',
+  side_effect_risk: 'danger',
+  incompatible: 'danger',
+};
+
+const COLUMNS: readonly Column<DiffEntry>[] = [
+  {
+    name: 'Severity',
+    cell: ({ severity }) => <Badge tone={TONES[severity]}>{severity.replaceAll('_', ' ')}</Badge>,
+  },
+  {
+    name: 'Block',
+    cell: ({ block_id }) =>
+      block_id === undefined ? <span className="dim">sequence</span> : <code>{block_id}</code>,
+  },
+  { name: 'Change', cell: ({ category }) => wordsOf(category) },
+  { name: 'What it means', cell: ({ summary }) => summary },
+];
+
+export function Changes({ release }: { readonly release: Release }) {
+  const { client } = useEngine();
+  const diff = useQuery({
+    queryKey: ['releases.diff', release.id],
+    queryFn: ({ signal }) => client.releases.diff(release.id, { signal }),
+  });
+  const [before, after] = [
+    useDefinition(release.baseline_sequence_id),
+    useDefinition(release.candidate_sequence_id),
+  ];
+  const error = before.error ?? after.error;
+  const versions = `version ${release.baseline_version} to version ${release.candidate_version}`;
+  return (
+    <>
+      <Panel title="What it means" isFlush>
+        <Loaded query={diff} height={160}>
+          {({ entries, entries_omitted: omitted = 0, candidate_lint: lint = [] }) => (
+            <>
+              <Table
+                label="Changes, the gravest first"
+                columns={COLUMNS}
+                rows={entries}
+                idOf={({ category, block_id, summary }) => `${category} ${block_id} ${summary}`}
+                empty={<p className="dim">Both versions do the same.</p>}
+              />
+              {omitted > 0 && (
+                <p className="dim small">{countOf(omitted, 'lesser change')} left out.</p>
+              )}
+              {lint.map((finding) => (
+                <p key={finding} className="small">
+                  {finding}
+                </p>
+              ))}
+            </>
+          )}
+        </Loaded>
+      </Panel>
+      {error && <ErrorBox error={error} />}
+      <Panel title="As a drawing">
+        {before.data && after.data ? (
+          <DefinitionDiff
+            before={before.data}
+            after={after.data}
+            diff={diff.data}
+            label={`Changes from ${versions}`}
+          />
+        ) : (
+          <Place height={480} />
+        )}
+      </Panel>
+      <Panel title="As text">
+        {before.data && after.data ? (
+          <TextDiff
+            label={`Text from ${versions}`}
+            before={textOf(before.data)}
+            after={textOf(after.data)}
+          />
+        ) : (
+          <Place height={320} />
+        )}
+      </Panel>
+    </>
+  );
+}
+
+function useDefinition(id: string) {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['sequences.get', id],
+    queryFn: ({ signal }) => client.sequences.get(id, { signal }),
+  });
+}
+
+/** Without what tells every two versions apart. */
+function textOf({
+  id: _,
+  version: __,
+  created_at: ___,
+  ...definition
+}: SequenceDefinition): string {
+  return JSON.stringify(definition, null, 2);
+}

@@ -1,0 +1,117 @@
+/** What replays of ended runs showed: how many went the same way, and where the others left it. */
+
+import type {
+  Divergence,
+  InconclusiveRun,
+  Release,
+  ValidationSummary,
+} from 'durable-workflow-engine-client';
+import { Link } from 'wouter';
+import { StateBadge } from '../../components/badge.tsx';
+import { ShortId } from '../../components/copy.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { Facts, Panel } from '../../components/page.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { formatCount } from '../../lib/format.ts';
+
+const instance = {
+  name: 'Instance',
+  cell: ({ instance_id }: { readonly instance_id: string }) => (
+    <Link href={`/instances/${instance_id}`}>
+      <ShortId id={instance_id} />
+    </Link>
+  ),
+};
+
+const DIVERGENCES: readonly Column<Divergence>[] = [
+  instance,
+  { name: 'Ended', cell: ({ recorded_state }) => <StateBadge state={recorded_state} /> },
+  { name: 'In the replay', cell: ({ replayed_state }) => <StateBadge state={replayed_state} /> },
+  {
+    name: 'Calls changed',
+    cell: ({ calls_changed = [] }) => (
+      <Names names={calls_changed.map(({ block_id, member }) => `${block_id}: ${member}`)} />
+    ),
+  },
+  { name: 'Blocks added', cell: ({ blocks_added }) => <Names names={blocks_added} /> },
+  { name: 'Blocks left out', cell: ({ blocks_removed }) => <Names names={blocks_removed} /> },
+];
+
+const INCONCLUSIVE: readonly Column<InconclusiveRun>[] = [
+  instance,
+  { name: 'Why it shows nothing', cell: ({ reason }) => reason },
+];
+
+function Names({ names }: { readonly names: readonly string[] }) {
+  if (names.length === 0) return <span className="dim">–</span>;
+  return names.map((name) => (
+    <span key={name}>
+      <code>{name}</code>{' '}
+    </span>
+  ));
+}
+
+export function Evidence({ release }: { readonly release: Release }) {
+  const { validation_summary: summary, state } = release;
+  if (summary !== undefined) return <Summary summary={summary} />;
+  return (
+    <Panel title="Evidence">
+      <Empty title="No replay yet">
+        <p>
+          {state === 'draft'
+            ? 'Validate the release: the newest ended runs of the baseline are replayed through the candidate.'
+            : state === 'validating'
+              ? 'The replay is under way.'
+              : 'The release went on without a validation.'}
+        </p>
+      </Empty>
+    </Panel>
+  );
+}
+
+function Summary({ summary }: { readonly summary: ValidationSummary }) {
+  const { divergences, diverged, inconclusive_runs: unclear = [], inconclusive } = summary;
+  return (
+    <>
+      <Panel title="Evidence">
+        <Facts
+          facts={[
+            ['Replayed', formatCount(summary.replayed)],
+            ['Went the same way', formatCount(summary.matches)],
+            ['Diverged', formatCount(diverged)],
+            ['Show nothing', formatCount(inconclusive)],
+            ['Validated', <Time key="at" at={summary.validated_at} />],
+          ]}
+        />
+        {summary.replayed === 0 && (
+          <p className="dim">The baseline had no ended runs that could be replayed.</p>
+        )}
+      </Panel>
+      {divergences.length > 0 && (
+        <Panel title={titleOf('Runs that went another way', divergences.length, diverged)} isFlush>
+          <Table
+            label="Runs that went another way"
+            columns={DIVERGENCES}
+            rows={divergences}
+            idOf={({ instance_id }) => instance_id}
+          />
+        </Panel>
+      )}
+      {unclear.length > 0 && (
+        <Panel title={titleOf('Runs that show nothing', unclear.length, inconclusive)} isFlush>
+          <Table
+            label="Runs that show nothing"
+            columns={INCONCLUSIVE}
+            rows={unclear}
+            idOf={({ instance_id }) => instance_id}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function titleOf(title: string, shown: number, all: number): string {
+  return shown < all ? `${title}: the first ${formatCount(shown)} of ${formatCount(all)}` : title;
+}

@@ -1,0 +1,64 @@
+/** The gates of a release at a glance: each with its verdict, read without judging the release. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { Release } from 'durable-workflow-engine-client';
+import { CircleCheck, CircleDashed, CircleX } from 'lucide-react';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { ButtonRow } from '../../components/button.tsx';
+import { countOf } from '../../lib/format.ts';
+import { type Judgement, metricName, reasonOf, shortVerdict } from './gates.ts';
+
+/** The sums behind it cost in proportion to the instances. */
+const PACE_MS = 5000;
+
+/** @param isLive read again as instances end */
+export function useGateReport(id: string, isLive: boolean) {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['releases.gates', id],
+    queryFn: ({ signal }) => client.releases.gates(id, { signal }),
+    ...(isLive && { meta: { live: 'all', paceMs: PACE_MS } }),
+  });
+}
+
+const LOOKS: Readonly<Record<Judgement['verdict'], readonly [Tone, typeof CircleX]>> = {
+  pass: ['ok', CircleCheck],
+  fail: ['danger', CircleX],
+  inconclusive: ['idle', CircleDashed],
+};
+
+export function VerdictBadge(props: { readonly judgement: Judgement; readonly isNamed?: boolean }) {
+  const { judgement, isNamed = false } = props;
+  const [tone, Icon] = LOOKS[judgement.verdict];
+  return (
+    <Badge tone={tone} icon={<Icon size={13} aria-hidden />}>
+      {isNamed && `${metricName(judgement.gate)} `}
+      {shortVerdict(judgement)}
+    </Badge>
+  );
+}
+
+/** Of a canary the verdicts as they are now, of any other release how many gates it has. */
+export function GateMarks({ release }: { readonly release: Release }) {
+  const count = release.gates?.length ?? 0;
+  if (count === 0) return <span className="dim">no gates</span>;
+  if (release.state !== 'canary') return <span className="dim">{countOf(count, 'gate')}</span>;
+  return <CurrentMarks id={release.id} count={count} />;
+}
+
+function CurrentMarks({ id, count }: { readonly id: string; readonly count: number }) {
+  const { data, error } = useGateReport(id, true);
+  if (data === undefined) {
+    return <span className="dim">{error ? 'verdicts unknown' : countOf(count, 'gate')}</span>;
+  }
+  return (
+    <ButtonRow>
+      {data.gates.map((judgement) => (
+        <span key={JSON.stringify(judgement.gate)} title={reasonOf(judgement, data)}>
+          <VerdictBadge judgement={judgement} isNamed />
+        </span>
+      ))}
+    </ButtonRow>
+  );
+}

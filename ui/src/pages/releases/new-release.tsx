@@ -1,0 +1,125 @@
+/** Drafts a release: which sequence, from which version to which, by which gates. */
+
+import type { Release } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useSequences } from '../../api/sequences.ts';
+import { useAction } from '../../components/action.ts';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { FieldRow, Form, Select, wrongOf } from '../../components/field.tsx';
+import { Place } from '../../components/later.tsx';
+import { useFilters } from '../../lib/address.ts';
+import { FIRST_GATE, type GateDraft, gateOf } from './gates.ts';
+import { GatesEditor } from './gates-editor.tsx';
+import { releasable } from './versions.ts';
+
+type Policy = Release['in_flight_policy'];
+
+const POLICIES: readonly { readonly value: Policy; readonly label: string }[] = [
+  { value: 'pin', label: 'Stay in their version' },
+  { value: 'operator_decision', label: 'An operator decides, and migrates them' },
+];
+
+interface Props {
+  readonly onClose: () => void;
+  readonly onMade: (release: Release) => void;
+}
+
+/** `?candidate=<id of a sequence>` in the address chooses the versions. */
+export function NewRelease({ onClose, onMade }: Props) {
+  const sequences = useSequences();
+  return (
+    <Dialog title="New release" isWide onClose={onClose}>
+      {sequences === undefined ? (
+        <Place height={360} />
+      ) : releasable(sequences).length === 0 ? (
+        <p>
+          A release leads from one version of a sequence to another, and every sequence has one
+          version only. <Link href="/sequences">Store a second version</Link> first.
+        </p>
+      ) : (
+        <Draft onClose={onClose} onMade={onMade} />
+      )}
+    </Dialog>
+  );
+}
+
+function Draft({ onClose, onMade }: Props) {
+  const { client } = useEngine();
+  const [{ candidate: wanted }] = useFilters();
+  const choices = releasable(useSequences() ?? []);
+  const given = choices.find(({ versions }) => versions.some(({ id }) => id === wanted));
+  const [key, setKey] = useState((given ?? choices[0])?.key ?? '');
+  const { versions = [] } = choices.find((choice) => choice.key === key) ?? {};
+  const [chosen, choose] = useState<{ baseline?: string; candidate?: string }>({
+    ...(given && wanted !== undefined && { candidate: wanted }),
+  });
+  const candidate = chosen.candidate ?? versions[0]?.id ?? '';
+  const older = versions.slice(versions.findIndex(({ id }) => id === candidate) + 1);
+  const baseline =
+    chosen.baseline ?? (older[0] ?? versions.find(({ id }) => id !== candidate))?.id ?? '';
+  const [gates, setGates] = useState<readonly GateDraft[]>([FIRST_GATE]);
+  const [policy, setPolicy] = useState<Policy>('pin');
+  const create = useAction(
+    async () =>
+      client.releases.create({
+        baseline_sequence_id: baseline,
+        candidate_sequence_id: candidate,
+        gates: gates.map(gateOf),
+        in_flight_policy: policy,
+      }),
+    { done: () => 'The release is a draft. Nothing is routed yet.', onDone: onMade },
+  );
+  const options = versions.map(({ id, version, deprecated }) => ({
+    value: id,
+    label: `Version ${version}${deprecated ? ', deprecated' : ''}`,
+  }));
+  return (
+    <Form onSubmit={() => create.run(undefined)}>
+      <Select
+        label="Sequence"
+        value={key}
+        options={choices.map((choice) => ({ value: choice.key, label: choice.label }))}
+        onChange={(next) => {
+          setKey(next);
+          choose({});
+        }}
+      />
+      <FieldRow>
+        <Select
+          label="From (baseline)"
+          value={baseline}
+          options={options}
+          onChange={(id) => choose({ candidate, baseline: id })}
+          hint="What new instances run now"
+          wrong={wrongOf(create.error, 'baseline_sequence_id')}
+        />
+        <Select
+          label="To (candidate)"
+          value={candidate}
+          options={options}
+          onChange={(id) => choose({ ...chosen, candidate: id })}
+          hint="What they are led to"
+          wrong={wrongOf(create.error, 'candidate_sequence_id')}
+        />
+      </FieldRow>
+      <GatesEditor gates={gates} onChange={setGates} />
+      <Select
+        label="Instances that run already"
+        value={policy}
+        options={POLICIES}
+        onChange={setPolicy}
+        hint="A release moves none of them, whatever is chosen: it tells people what is intended"
+      />
+      {create.error !== null && <ErrorBox error={create.error} />}
+      <DialogActions
+        label="Draft the release"
+        isBusy={create.isBusy}
+        isDisabled={baseline === candidate}
+        onClose={onClose}
+      />
+    </Form>
+  );
+}

@@ -1,0 +1,285 @@
+/** What can be done with a release as it is. Each says first what it will do. */
+
+import { useQueryClient } from '@tanstack/react-query';
+import type { GateReport, Release } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { type Action, useAction } from '../../components/action.ts';
+import { Button } from '../../components/button.tsx';
+import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { Checkbox, Form, TextField, wrongOf } from '../../components/field.tsx';
+import { countOf } from '../../lib/format.ts';
+import { type ActionName, actionsOf, outlookOf } from './life.ts';
+
+interface Props {
+  readonly release: Release;
+  readonly onClose: () => void;
+}
+
+export function ReleaseActions(props: {
+  readonly release: Release;
+  readonly report: GateReport | undefined;
+}) {
+  const { release, report } = props;
+  const [open, setOpen] = useState<ActionName>();
+  const actions = actionsOf(release.state);
+  const isPromotable = report?.gates.every(({ verdict }) => verdict === 'pass') ?? false;
+  const about = { release, onClose: () => setOpen(undefined) };
+  return (
+    <>
+      {actions.map((name) => (
+        <Button
+          key={name}
+          kind={name === 'promote' ? (isPromotable ? 'primary' : 'plain') : KINDS[name]}
+          onClick={() => setOpen(name)}
+        >
+          {name === 'canary' && release.state === 'paused' ? 'Start again' : LABELS[name]}
+        </Button>
+      ))}
+      {open === 'validate' && <Validate {...about} />}
+      {open === 'canary' && <StartCanary {...about} />}
+      {open === 'evaluate' && <Evaluate {...about} />}
+      {open === 'promote' && <Promote {...about} report={report} />}
+      {open === 'pause' && <Pause {...about} />}
+      {open === 'rollback' && <RollBack {...about} />}
+    </>
+  );
+}
+
+const LABELS: Readonly<Record<ActionName, string>> = {
+  validate: 'Validate',
+  canary: 'Start canary',
+  evaluate: 'Evaluate',
+  promote: 'Promote',
+  pause: 'Pause',
+  rollback: 'Roll back',
+};
+
+const KINDS = {
+  validate: 'primary',
+  canary: 'primary',
+  evaluate: 'plain',
+  pause: 'plain',
+  rollback: 'danger',
+} as const;
+
+/** The page is read again also after a refusal: a gate that fails rolls back and refuses. */
+function useMove<Input, Result>(
+  act: (input: Input) => PromiseLike<Result>,
+  options: Parameters<typeof useAction<Input, Result>>[1],
+): Action<Input> {
+  const queries = useQueryClient();
+  return useAction(async (input: Input) => {
+    try {
+      return await act(input);
+    } catch (error) {
+      void queries.invalidateQueries();
+      throw error;
+    }
+  }, options);
+}
+
+/** What the server replays at most. */
+const SAMPLE_MAX = 50;
+
+function Validate({ release, onClose }: Props) {
+  const { client } = useEngine();
+  const [, go] = useLocation();
+  const [sample, setSample] = useState('10');
+  const [isSkipped, setSkipped] = useState(false);
+  const validate = useMove(
+    () =>
+      client.releases.validate(release.id, isSkipped ? { skip: true } : { sample: Number(sample) }),
+    {
+      done: ({ release_state, replayed, matches, diverged, inconclusive }) =>
+        release_state === 'failed'
+          ? 'The candidate cannot run: the release has failed.'
+          : isSkipped
+            ? 'The release is ready, without a validation.'
+            : `${countOf(replayed, 'run')} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive.`,
+      onDone: () => {
+        onClose();
+        if (!isSkipped) go(`/releases/${release.id}/evidence`);
+      },
+    },
+  );
+  const { baseline_version: old, candidate_version: next } = release;
+  return (
+    <Dialog title="Validate" onClose={onClose}>
+      <Form onSubmit={() => validate.run(undefined)}>
+        <p>
+          The newest ended runs of version {old} are replayed through version {next}, in virtual
+          time: nothing happens outside, and no instance changes. What differs is evidence for you.
+          The release becomes ready whatever it says, and fails only if version {next} cannot run at
+          all.
+        </p>
+        <TextField
+          label="Runs to replay"
+          type="number"
+          min="1"
+          max={SAMPLE_MAX}
+          required
+          disabled={isSkipped}
+          value={sample}
+          onChange={setSample}
+          hint={`At most ${SAMPLE_MAX}`}
+          wrong={wrongOf(validate.error, 'sample')}
+        />
+        <Checkbox
+          label="Skip it: make the release ready without a replay"
+          isChecked={isSkipped}
+          onChange={setSkipped}
+        />
+        {validate.error !== null && <ErrorBox error={validate.error} />}
+        <DialogActions
+          label={isSkipped ? 'Make it ready' : 'Validate'}
+          isBusy={validate.isBusy}
+          onClose={onClose}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+function StartCanary({ release, onClose }: Props) {
+  const { client } = useEngine();
+  const [percent, setPercent] = useState(String(release.canary_percent || 10));
+  const start = useMove(() => client.releases.canary(release.id, { percent: Number(percent) }), {
+    done: (moved) => `${moved.canary_percent} % of the new instances run the candidate.`,
+    onDone: onClose,
+  });
+  const { baseline_version: old, candidate_version: next } = release;
+  const gates = release.gates?.length ?? 0;
+  return (
+    <Dialog title="Start the canary" onClose={onClose}>
+      <Form onSubmit={() => start.run(undefined)}>
+        <p>
+          From now on this share of the new instances of version {old} runs version {next}. Those
+          that run already are not moved.{' '}
+          {gates > 0
+            ? `${countOf(gates, 'gate')} ${gates === 1 ? 'is' : 'are'} judged as instances end; the first that fails rolls it back by itself.`
+            : 'It has no gates: nothing rolls it back by itself.'}
+          {release.canary_started_at !== undefined && ' Counting begins anew.'}
+        </p>
+        <TextField
+          label="Share of new instances, in %"
+          type="number"
+          min="1"
+          max="100"
+          step="1"
+          required
+          value={percent}
+          onChange={setPercent}
+          wrong={wrongOf(start.error, 'percent')}
+        />
+        {start.error !== null && <ErrorBox error={start.error} />}
+        <DialogActions label="Start the canary" isBusy={start.isBusy} onClose={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function Evaluate({ release, onClose }: Props) {
+  const { client } = useEngine();
+  const evaluate = useMove(() => client.releases.evaluate(release.id), {
+    done: (report) =>
+      report.auto_rolled_back
+        ? 'A gate fails: the release is rolled back.'
+        : `Judged: ${outlookOf(report)}`,
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title="Evaluate the gates now?"
+      action="Evaluate"
+      kind="primary"
+      isBusy={evaluate.isBusy}
+      error={evaluate.error}
+      onConfirm={() => evaluate.run(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        The gates are judged by what has ended so far. If one fails, the release is rolled back for
+        good. It happens by itself, too, as instances end.
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+function Promote(props: Props & { readonly report: GateReport | undefined }) {
+  const { release, report, onClose } = props;
+  const { client } = useEngine();
+  const promote = useMove(() => client.releases.promote(release.id), {
+    done: (moved) => `All new instances run version ${moved.candidate_version}.`,
+    onDone: onClose,
+  });
+  const { baseline_version: old, candidate_version: next } = release;
+  return (
+    <ConfirmDialog
+      title={`Promote version ${next}?`}
+      action={`Promote version ${next}`}
+      kind="primary"
+      isBusy={promote.isBusy}
+      error={promote.error}
+      onConfirm={() => promote.run(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        All new instances of version {old} run version {next}, for good. Those that run already stay
+        in their version. The gates are judged once more: unless all pass it is refused, and a
+        failing one rolls the release back.
+      </p>
+      {report !== undefined && <p className="dim">{outlookOf(report)}</p>}
+    </ConfirmDialog>
+  );
+}
+
+function Pause({ release, onClose }: Props) {
+  const { client } = useEngine();
+  const pause = useMove(() => client.releases.pause(release.id), {
+    done: (moved) => `Paused: all new instances run version ${moved.baseline_version}.`,
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title="Pause the canary?"
+      action="Pause"
+      isBusy={pause.isBusy}
+      error={pause.error}
+      onConfirm={() => pause.run(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        New instances run version {release.baseline_version} again, for the time being. Start the
+        canary again with any share: counting for the gates begins anew then.
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+function RollBack({ release, onClose }: Props) {
+  const { client } = useEngine();
+  const rollBack = useMove(() => client.releases.rollback(release.id), {
+    done: (moved) => `Rolled back: all new instances run version ${moved.baseline_version}.`,
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title="Roll this release back?"
+      action="Roll back"
+      kind="danger"
+      isBusy={rollBack.isBusy}
+      error={rollBack.error}
+      onConfirm={() => rollBack.run(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        All new instances run version {release.baseline_version}, for good: this release cannot be
+        started again. Instances of version {release.candidate_version} that run already go on in
+        it.
+      </p>
+    </ConfirmDialog>
+  );
+}

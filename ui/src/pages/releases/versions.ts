@@ -1,0 +1,37 @@
+/** Which sequences a release can be made of: those with several versions. Pure. */
+
+import type { SequenceSummary } from '../../api/sequences.ts';
+
+export interface Releasable {
+  readonly key: string;
+  /** The name, with its namespace where several have it. */
+  readonly label: string;
+  /** Newest first; two at least. */
+  readonly versions: readonly SequenceSummary[];
+}
+
+/** By name and namespace. */
+export function releasable(sequences: readonly SequenceSummary[]): Releasable[] {
+  const groups = new Map<string, SequenceSummary[]>();
+  for (const sequence of sequences) {
+    const key = JSON.stringify([sequence.name, sequence.namespace]);
+    groups.set(key, [...(groups.get(key) ?? []), sequence]);
+  }
+  const several = [...groups].filter(([, { length }]) => length > 1);
+  const names = several.map(([key]) => nameIn(key));
+  return several
+    .map(([key, group]) => {
+      const { name, namespace } = group[0]!;
+      const isShared = names.filter((other) => other === name).length > 1;
+      return {
+        key,
+        label: isShared ? `${name} (${namespace})` : name,
+        versions: group.toSorted((a, b) => b.version - a.version),
+      };
+    })
+    .sort((a, b) => a.label.localeCompare(b.label));
+}
+
+function nameIn(key: string): string {
+  return (JSON.parse(key) as [string])[0];
+}

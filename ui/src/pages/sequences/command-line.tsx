@@ -1,0 +1,13 @@
+/** A command for a terminal, to be copied. */
+
+import { CopyButton } from '../../components/copy.tsx';
+import styles from './sequences.module.css';
+
+export function CommandLine({ command }: { readonly command: string }) {
+  return (
+    <p className={styles.command}>
+      <code>{command}</code>
+      <CopyButton text={command} label="Copy the command" />
+    </p>
+  );
+}

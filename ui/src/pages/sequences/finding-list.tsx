@@ -1,0 +1,77 @@
+/** What is wrong with a definition, each leading to its place in the text. */
+
+import { CircleCheck, CircleX, LoaderCircle, TriangleAlert } from 'lucide-react';
+import { countOf } from '../../lib/format.ts';
+import type { Finding, Verdict } from './findings.ts';
+import styles from './sequences.module.css';
+
+/**
+ * @param props.isJson whether the text is an object of JSON at all
+ * @param props.verdict absent while it is asked for
+ */
+export function FindingList(props: {
+  readonly isJson: boolean;
+  readonly verdict: Verdict | undefined;
+  readonly onChoose: (finding: Finding) => void;
+}) {
+  const { isJson, verdict, onChoose } = props;
+  return (
+    <>
+      <p className={styles.status} role="status">
+        <Standing isJson={isJson} verdict={verdict} />
+      </p>
+      {isJson && verdict && verdict.findings.length > 0 && (
+        <ul className={styles.findings} aria-label="Findings">
+          {verdict.findings.map((finding) => (
+            <li key={`${finding.path} ${finding.message}`}>
+              <button type="button" className={styles.finding} onClick={() => onChoose(finding)}>
+                <SeverityIcon severity={finding.severity} />
+                <span>
+                  {finding.path !== '' && <code>{finding.path}</code>} {finding.message}
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function Standing({ isJson, verdict }: { isJson: boolean; verdict: Verdict | undefined }) {
+  if (!isJson) {
+    return (
+      <>
+        <SeverityIcon severity="error" /> This is no object of JSON yet.
+      </>
+    );
+  }
+  if (verdict === undefined) {
+    return (
+      <>
+        <LoaderCircle size={16} aria-hidden /> Checking
+      </>
+    );
+  }
+  const { isValid, findings } = verdict;
+  const errors = findings.filter(({ severity }) => severity === 'error').length;
+  const warnings = countOf(findings.length - errors, 'warning');
+  const rest = findings.length === errors ? '' : ` ${warnings}.`;
+  if (!isValid) {
+    return (
+      <>
+        <SeverityIcon severity="error" /> It cannot be stored: {countOf(errors, 'error')}.{rest}
+      </>
+    );
+  }
+  return (
+    <>
+      <CircleCheck size={16} className={styles.valid} aria-hidden /> It can be stored.{rest}
+    </>
+  );
+}
+
+function SeverityIcon({ severity }: { readonly severity: Finding['severity'] }) {
+  const Icon = severity === 'error' ? CircleX : TriangleAlert;
+  return <Icon size={16} className={styles[severity]} aria-label={severity} role="img" />;
+}

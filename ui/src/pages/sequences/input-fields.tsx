@@ -1,0 +1,245 @@
+/** The fields of a form that was made from a schema. */
+
+import { Plus, X } from 'lucide-react';
+import { useState } from 'react';
+import { Button, IconButton } from '../../components/button.tsx';
+import { Checkbox, Select, TextArea, TextField } from '../../components/field.tsx';
+import {
+  doubtOf,
+  type FormField,
+  type InputRefusal,
+  initialValueOf,
+  instantOf,
+  isObject,
+  type Json,
+  type JsonObject,
+  joined,
+  localTimeOf,
+  withMember,
+} from './input-form.ts';
+import styles from './sequences.module.css';
+
+interface Place {
+  /** Of the fields, in the input. */
+  readonly path: string;
+  readonly refusal: InputRefusal | undefined;
+}
+
+export function InputFields(
+  props: Place & {
+    readonly fields: readonly FormField[];
+    readonly value: JsonObject;
+    readonly onChange: (value: JsonObject) => void;
+  },
+) {
+  const { fields, value, onChange, path, refusal } = props;
+  return fields.map((field) => (
+    <InputField
+      key={field.name}
+      field={field}
+      label={field.isRequired ? `${field.label} *` : field.label}
+      path={joined(path, field.name)}
+      refusal={refusal}
+      value={value[field.name]}
+      onChange={(next) => onChange(withMember(value, field.name, next))}
+    />
+  ));
+}
+
+interface InputFieldProps extends Place {
+  readonly field: FormField;
+  readonly label: string;
+  /** Undefined: it is not there. */
+  readonly value: Json | undefined;
+  readonly onChange: (value: Json | undefined) => void;
+}
+
+function InputField(props: InputFieldProps) {
+  const { field, label, value, onChange, path, refusal } = props;
+  const wrong = (refusal?.path === path ? refusal.message : undefined) ?? doubtOf(field, value);
+  const common = { label, hint: field.hint || undefined, wrong };
+  switch (field.kind) {
+    case 'text':
+      return <TextInput {...common} format={field.format} value={value} onChange={onChange} />;
+    case 'number':
+      return (
+        <TextField
+          {...common}
+          type="number"
+          step="any"
+          value={value === undefined ? '' : String(value)}
+          onChange={(text) => onChange(text === '' ? undefined : Number(text))}
+        />
+      );
+    case 'yes-no':
+      return field.isRequired || field.initial !== undefined ? (
+        <Checkbox label={label} isChecked={value === true} onChange={onChange} />
+      ) : (
+        <ChoiceInput {...common} choices={[true, false]} value={value} onChange={onChange} />
+      );
+    case 'choice':
+      return <ChoiceInput {...common} choices={field.choices} value={value} onChange={onChange} />;
+    case 'group':
+      return <Group {...props} field={field} />;
+    case 'list':
+      return <Items {...props} field={field} />;
+    case 'json':
+      return <JsonInput {...common} value={value} onChange={onChange} />;
+  }
+}
+
+interface ControlProps {
+  readonly label: string;
+  readonly hint: string | undefined;
+  readonly wrong: string | undefined;
+  readonly value: Json | undefined;
+  readonly onChange: (value: Json | undefined) => void;
+}
+
+const INPUT_TYPES = {
+  text: 'text',
+  long: 'text',
+  date: 'date',
+  'date-time': 'datetime-local',
+  email: 'email',
+  url: 'url',
+} as const;
+
+function TextInput(
+  props: ControlProps & { readonly format: Extract<FormField, { kind: 'text' }>['format'] },
+) {
+  const { format, value, onChange, ...rest } = props;
+  const text = value === undefined ? '' : String(value);
+  const change = (next: string) => onChange(next === '' ? undefined : next);
+  if (format === 'long') return <TextArea {...rest} rows={3} value={text} onChange={change} />;
+  if (format !== 'date-time') {
+    return <TextField {...rest} type={INPUT_TYPES[format]} value={text} onChange={change} />;
+  }
+  return (
+    <TextField
+      {...rest}
+      type="datetime-local"
+      value={localTimeOf(text)}
+      onChange={(next) => onChange(instantOf(next))}
+    />
+  );
+}
+
+function ChoiceInput(props: ControlProps & { readonly choices: readonly Json[] }) {
+  const { choices, value, onChange, ...rest } = props;
+  const options = choices.map((choice) => ({
+    value: JSON.stringify(choice),
+    label: wordOf(choice),
+  }));
+  return (
+    <Select
+      {...rest}
+      value={value === undefined ? '' : JSON.stringify(value)}
+      options={[{ value: '', label: 'Not given' }, ...options]}
+      onChange={(text) => onChange(text === '' ? undefined : (JSON.parse(text) as Json))}
+    />
+  );
+}
+
+function wordOf(choice: Json): string {
+  if (typeof choice === 'boolean') return choice ? 'Yes' : 'No';
+  return typeof choice === 'string' ? choice : JSON.stringify(choice);
+}
+
+function Group({
+  field,
+  label,
+  value,
+  onChange,
+  path,
+  refusal,
+}: InputFieldProps & { readonly field: Extract<FormField, { kind: 'group' }> }) {
+  const wrong = refusal?.path === path ? refusal.message : undefined;
+  return (
+    <fieldset className={styles.group}>
+      <legend>{label}</legend>
+      {field.hint && <p className="dim small">{field.hint}</p>}
+      {wrong && <p className={styles.wrong}>{wrong}</p>}
+      <InputFields
+        fields={field.fields}
+        value={isObject(value) ? value : {}}
+        path={path}
+        refusal={refusal}
+        onChange={(next) =>
+          onChange(Object.keys(next).length === 0 && !field.isRequired ? undefined : next)
+        }
+      />
+    </fieldset>
+  );
+}
+
+function Items({
+  field,
+  label,
+  value,
+  onChange,
+  path,
+  refusal,
+}: InputFieldProps & { readonly field: Extract<FormField, { kind: 'list' }> }) {
+  const items: readonly Json[] = Array.isArray(value) ? value : [];
+  const wrong = refusal?.path === path ? refusal.message : undefined;
+  const replace = (at: number, ...by: Json[]) => onChange(items.toSpliced(at, 1, ...by));
+  return (
+    <fieldset className={styles.group}>
+      <legend>{label}</legend>
+      {field.hint && <p className="dim small">{field.hint}</p>}
+      {wrong && <p className={styles.wrong}>{wrong}</p>}
+      {items.map((item, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: items have nothing else to be known by
+        <div key={at} className={styles.item}>
+          <InputField
+            field={field.item}
+            label={`${field.item.label || field.label} ${at + 1}`}
+            path={joined(path, at)}
+            refusal={refusal}
+            value={item ?? undefined}
+            onChange={(next) => replace(at, next ?? null)}
+          />
+          <IconButton
+            label={`Remove ${field.item.label || field.label} ${at + 1}`}
+            icon={<X size={16} aria-hidden />}
+            onClick={() =>
+              items.length === 1 && !field.isRequired ? onChange(undefined) : replace(at)
+            }
+          />
+        </div>
+      ))}
+      <span>
+        <Button
+          icon={<Plus size={15} aria-hidden />}
+          onClick={() => onChange([...items, initialValueOf(field.item) ?? null])}
+        >
+          Add to {field.label}
+        </Button>
+      </span>
+    </fieldset>
+  );
+}
+
+function JsonInput({ value, onChange, wrong, ...rest }: ControlProps) {
+  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
+  const [broken, setBroken] = useState<string>();
+  return (
+    <TextArea
+      {...rest}
+      label={`${rest.label} (JSON)`}
+      wrong={broken ?? wrong}
+      rows={4}
+      value={text}
+      onChange={(next) => {
+        setText(next);
+        try {
+          onChange(next.trim() === '' ? undefined : (JSON.parse(next) as Json));
+          setBroken(undefined);
+        } catch (error) {
+          setBroken((error as Error).message);
+        }
+      }}
+    />
+  );
+}

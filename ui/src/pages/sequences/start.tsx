@@ -1,0 +1,183 @@
+/** Starts an instance of a version: its input by fields made from its schema or as JSON, and how it is run. */
+
+import { EngineError, type SequenceDefinition } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Button } from '../../components/button.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { FieldRow, Form, jsonOf, Select, TextField, wrongOf } from '../../components/field.tsx';
+import { Editor } from '../../components/later.tsx';
+import { Panel } from '../../components/page.tsx';
+import { InputFields } from './input-fields.tsx';
+import {
+  fieldsOf,
+  initialOf,
+  inputRefusalOf,
+  instantOf,
+  type JsonObject,
+  jsonTextOf,
+  objectIn,
+} from './input-form.ts';
+import styles from './sequences.module.css';
+
+const PRIORITIES = [
+  { value: 'normal', label: 'Normal' },
+  { value: 'low', label: 'Low' },
+  { value: 'high', label: 'High' },
+  { value: 'critical', label: 'Critical' },
+] as const;
+
+interface Options {
+  readonly namespace: string;
+  readonly priority: (typeof PRIORITIES)[number]['value'];
+  readonly startAt: string;
+  readonly idempotencyKey: string;
+  readonly metadata: string;
+}
+
+export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
+  const { client, allowed } = useEngine();
+  const [, go] = useLocation();
+  const fields = fieldsOf(sequence.input_schema as JsonObject | undefined);
+  const [data, setData] = useState<JsonObject>(() => initialOf(fields ?? []));
+  /** Undefined: the fields are shown. */
+  const [text, setText] = useState<string | undefined>(fields === undefined ? '{}' : undefined);
+  const [isText, setIsText] = useState(fields === undefined);
+  const [options, setOptions] = useState<Options>({
+    namespace: sequence.namespace,
+    priority: 'normal',
+    startAt: '',
+    idempotencyKey: '',
+    metadata: '',
+  });
+  const start = useAction(
+    () =>
+      client.instances.create({
+        sequence_id: sequence.id,
+        namespace: options.namespace,
+        context: { data: isText ? (jsonOf('The input', text ?? '') as object) : data },
+        priority: options.priority,
+        ...(options.metadata.trim() && {
+          metadata: jsonOf('The metadata', options.metadata) as object,
+        }),
+        ...(options.startAt && { next_fire_at: instantOf(options.startAt) }),
+        ...(options.idempotencyKey && { idempotency_key: options.idempotencyKey }),
+      }),
+    {
+      done: ({ deduplicated }) =>
+        deduplicated ? 'There is one with this key already: here it is.' : 'Started.',
+      onDone: ({ id }) => go(`/instances/${id}`),
+    },
+  );
+  if (!allowed.start) {
+    return <p className="dim">Your key may not start instances.</p>;
+  }
+  /** What the engine refused is no longer what stands there. */
+  function change(next: JsonObject) {
+    setData(next);
+    start.reset();
+  }
+  const refusal =
+    start.error instanceof EngineError ? inputRefusalOf(start.error.message) : undefined;
+  return (
+    <Form onSubmit={() => start.run(undefined)}>
+      <Panel
+        title="Input"
+        actions={
+          fields !== undefined && (
+            <Button
+              kind="quiet"
+              onClick={() => {
+                if (!isText) setText(jsonTextOf(data));
+                const kept = objectIn(text);
+                if (isText && kept === undefined) return;
+                if (isText && kept !== undefined) setData(kept);
+                setIsText(!isText);
+              }}
+              disabled={isText && objectIn(text) === undefined}
+            >
+              {isText ? 'Fill in fields' : 'Write JSON'}
+            </Button>
+          )
+        }
+      >
+        {isText || fields === undefined ? (
+          <Editor label="Input as JSON" value={text ?? '{}'} onChange={setText} />
+        ) : (
+          <div className={styles.fields}>
+            <InputFields fields={fields} value={data} onChange={change} path="" refusal={refusal} />
+          </div>
+        )}
+        {fields === undefined && (
+          <p className="dim small">
+            {sequence.input_schema
+              ? 'The input_schema of this sequence is checked by the engine.'
+              : 'This sequence has no input_schema: any object will do.'}
+          </p>
+        )}
+      </Panel>
+      <details className={styles.options}>
+        <summary>Options</summary>
+        <StartOptions options={options} error={start.error} onChange={setOptions} />
+      </details>
+      {start.error !== null && <ErrorBox error={start.error} />}
+      <span>
+        <Button kind="primary" submits isBusy={start.isBusy}>
+          {options.startAt === '' ? 'Start an instance' : 'Schedule an instance'}
+        </Button>
+      </span>
+    </Form>
+  );
+}
+
+function StartOptions(props: {
+  readonly options: Options;
+  readonly error: unknown;
+  readonly onChange: (options: Options) => void;
+}) {
+  const { options, error, onChange } = props;
+  const set = (changes: Partial<Options>) => onChange({ ...options, ...changes });
+  return (
+    <div className={styles.fields}>
+      <FieldRow>
+        <TextField
+          label="Namespace"
+          value={options.namespace}
+          onChange={(namespace) => set({ namespace })}
+          wrong={wrongOf(error, 'namespace')}
+        />
+        <Select
+          label="Priority"
+          value={options.priority}
+          options={PRIORITIES}
+          onChange={(priority) => set({ priority })}
+        />
+        <TextField
+          label="Start at"
+          type="datetime-local"
+          value={options.startAt}
+          onChange={(startAt) => set({ startAt })}
+          hint="In your time zone; now when empty"
+          wrong={wrongOf(error, 'next_fire_at')}
+        />
+      </FieldRow>
+      <TextField
+        label="Idempotency key"
+        value={options.idempotencyKey}
+        onChange={(idempotencyKey) => set({ idempotencyKey })}
+        hint="A second start with the same key leads to the first instance"
+        wrong={wrongOf(error, 'idempotency_key')}
+      />
+      <TextField
+        label="Metadata"
+        value={options.metadata}
+        placeholder='{"channel": "phone"}'
+        onChange={(metadata) => set({ metadata })}
+        hint="An object of JSON, by which instances are found again"
+        wrong={wrongOf(error, 'metadata')}
+      />
+    </div>
+  );
+}

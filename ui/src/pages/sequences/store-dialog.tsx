@@ -1,0 +1,73 @@
+/** Stores a definition, after showing what it changes against the newest version that is stored. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { CreateSequence } from 'durable-workflow-engine-client';
+import { useLocation } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { TextDiff } from '../../components/later.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { DefinitionDiff } from '../../flow/later.tsx';
+import { definitionText } from './drafts.ts';
+import styles from './sequences.module.css';
+
+export function StoreDialog(props: {
+  readonly definition: CreateSequence;
+  readonly onClose: () => void;
+  readonly onStored: () => void;
+}) {
+  const { definition, onClose, onStored } = props;
+  const { client } = useEngine();
+  const [, go] = useLocation();
+  const { name, version, namespace } = definition;
+  const newest = useQuery({
+    queryKey: ['sequences.list', 'newest definition of', namespace, name],
+    queryFn: async ({ signal }) => {
+      const { items } = await client.sequences.list(
+        { namespace, name, include_definition: false, limit: 1 },
+        { signal },
+      );
+      return items[0] === undefined ? null : client.sequences.get(items[0].id, { signal });
+    },
+    gcTime: 0,
+  });
+  const store = useAction(() => client.sequences.create(definition), {
+    done: () => `Version ${version} of ${name} is stored.`,
+    onDone: ({ id }) => {
+      onStored();
+      go(`/sequences/${id}`);
+    },
+  });
+  return (
+    <Dialog title={`Store version ${version} of ${name}`} isWide onClose={onClose}>
+      <Loaded query={newest} height={320}>
+        {(before) =>
+          before === null ? (
+            <p>
+              This is the first version of {name} in the namespace {namespace}.
+            </p>
+          ) : (
+            <div className={styles.stack}>
+              <p>What changes against version {before.version}, the newest that is stored:</p>
+              <DefinitionDiff before={before} after={definition} label="What changes" />
+              <TextDiff
+                label={`Text of version ${before.version} and of this one`}
+                before={definitionText(before, before.version)}
+                after={JSON.stringify(definition, null, 2)}
+              />
+            </div>
+          )
+        }
+      </Loaded>
+      {store.error !== null && <ErrorBox error={store.error} />}
+      <DialogActions
+        label={`Store version ${version}`}
+        isBusy={store.isBusy}
+        onClose={onClose}
+        onConfirm={() => store.run(undefined)}
+      />
+    </Dialog>
+  );
+}

@@ -1,0 +1,133 @@
+/** All versions of a name: which is in force, taking one out of the choice, deleting one, and comparing two. */
+
+import type { Client, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Button, ButtonRow } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Panel } from '../../components/page.tsx';
+import type { Column } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { hrefOf } from '../../lib/address.ts';
+import { Comparison } from './comparison.tsx';
+import { DeleteDialog } from './delete-dialog.tsx';
+import styles from './sequences.module.css';
+import { SequenceStatus } from './status.tsx';
+
+/** The query of the newest version of a name, deprecated or not; undefined where there is none. */
+export function newestOf(client: Client, named: { namespace: string; name: string }) {
+  return {
+    queryKey: ['sequences.list', 'newest of', named.namespace, named.name],
+    queryFn: async ({ signal }: { signal: AbortSignal }) => {
+      const query = { ...named, include_definition: false, limit: 1 };
+      const { items } = await client.sequences.list(query, { signal });
+      return items[0] ?? null;
+    },
+  };
+}
+
+type Asked = { readonly kind: 'deprecate' | 'delete'; readonly version: SequenceListed };
+
+export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinition }) {
+  const { client, allowed } = useEngine();
+  const [asked, ask] = useState<Asked>();
+  const { namespace, name } = sequence;
+  const list = useList<SequenceListed>(
+    ['sequences.list', 'versions of', namespace, name],
+    (page, options) =>
+      client.sequences.list({ ...page, namespace, name, include_definition: false }, options),
+  );
+  const close = () => ask(undefined);
+  const columns = columnsOf(sequence);
+  return (
+    <div className={styles.stack}>
+      <Panel title="Versions, newest first" isFlush>
+        <ListTable
+          list={list}
+          label={`Versions of ${name}`}
+          columns={allowed.publish ? [...columns, RELEASE, actions(ask)] : columns}
+          idOf={({ id }) => id}
+          empty={null}
+        />
+      </Panel>
+      <Comparison sequence={sequence} versions={list.query.data?.items ?? []} />
+      {asked?.kind === 'deprecate' && <DeprecateDialog version={asked.version} onClose={close} />}
+      {asked?.kind === 'delete' && (
+        <DeleteDialog
+          version={asked.version}
+          isShown={asked.version.id === sequence.id}
+          onClose={close}
+        />
+      )}
+    </div>
+  );
+}
+
+const columnsOf = (shown: SequenceDefinition): readonly Column<SequenceListed>[] => [
+  {
+    name: 'Version',
+    cell: ({ id, version }) =>
+      id === shown.id ? (
+        <strong>{version}, shown here</strong>
+      ) : (
+        <Link href={`/sequences/${id}`}>{version}</Link>
+      ),
+  },
+  { name: 'Status', cell: (version) => <SequenceStatus sequence={version} /> },
+  { name: 'Stored', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    name: 'Instances',
+    cell: ({ name, version }) => (
+      <Link href={hrefOf('/instances', { sequence: name, version: String(version) })}>Show</Link>
+    ),
+  },
+];
+
+const RELEASE: Column<SequenceListed> = {
+  name: 'Release',
+  cell: ({ id, name }) => (
+    <Link href={hrefOf('/releases', { sequence: name, candidate: id })}>Lead to it</Link>
+  ),
+};
+
+const actions = (ask: (asked: Asked) => void): Column<SequenceListed> => ({
+  name: 'Action',
+  cell: (version) => (
+    <ButtonRow>
+      {!version.deprecated && (
+        <Button onClick={() => ask({ kind: 'deprecate', version })}>Deprecate</Button>
+      )}
+      <Button onClick={() => ask({ kind: 'delete', version })}>Delete</Button>
+    </ButtonRow>
+  ),
+});
+
+function DeprecateDialog(props: {
+  readonly version: SequenceListed;
+  readonly onClose: () => void;
+}) {
+  const { client } = useEngine();
+  const { id, name, version } = props.version;
+  const deprecate = useAction(() => client.sequences.deprecate(id), {
+    done: () => `Version ${version} is deprecated.`,
+    onDone: props.onClose,
+  });
+  return (
+    <ConfirmDialog
+      title={`Deprecate version ${version}`}
+      action="Deprecate it"
+      isBusy={deprecate.isBusy}
+      error={deprecate.error}
+      onClose={props.onClose}
+      onConfirm={() => deprecate.run(undefined)}
+    >
+      <p>
+        Instances that are started by the name {name} no longer take version {version}. Those that
+        run go on, and it can still be started by its id. It cannot be taken back.
+      </p>
+    </ConfirmDialog>
+  );
+}

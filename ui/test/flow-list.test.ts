@@ -1,0 +1,64 @@
+/** The lists and marks as they are rendered: what a screen reader is given. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createElement } from 'react';
+import { renderToStaticMarkup } from 'react-dom/server';
+import { StateMark } from '../src/flow/block-state.tsx';
+import { labelOf, runFace, ViewContext } from '../src/flow/faces.tsx';
+import { FlowList } from '../src/flow/flow-list.tsx';
+import { openAtFirst } from '../src/flow/layout.ts';
+import { outlineOf } from '../src/flow/outline.ts';
+import { DRAWN_STATES, statusesOf } from '../src/flow/run-states.ts';
+import { bigDefinition, OUTLINE, RUN, T0 } from './flow-samples.ts';
+
+function listOf(open: ReadonlySet<string>, hasRun: boolean): string {
+  const statuses = statusesOf(OUTLINE, RUN);
+  const view = {
+    faceOf: (path: string) => {
+      const status = hasRun ? statuses.get(path) : undefined;
+      return status === undefined ? undefined : runFace(status, T0);
+    },
+    selected: 'charge',
+    onSelect: () => undefined,
+    onToggle: () => undefined,
+  };
+  const list = createElement(FlowList, { outline: OUTLINE, open, label: 'A run' });
+  return renderToStaticMarkup(createElement(ViewContext, { value: view }, list));
+}
+
+for (const block of OUTLINE.byPath.values()) {
+  test(`the list has ${block.look} ${block.path} as a button with all of it in words`, () => {
+    const face = statusesOf(OUTLINE, RUN).get(block.path);
+    const label = labelOf(block, face === undefined ? undefined : runFace(face, T0));
+    const html = listOf(openAtFirst(OUTLINE), true);
+    const escaped = label.replaceAll('>', '&gt;');
+    assert.ok(html.includes(`<span class="hidden-text">${escaped}</span>`), label);
+  });
+}
+
+test('the selected block is pressed, and no other', () => {
+  const html = listOf(openAtFirst(OUTLINE), false);
+  assert.equal(html.match(/aria-pressed="true"/g)?.length, 1);
+  assert.match(html, /data-path="charge"[^>]*aria-pressed="true"/);
+});
+
+test('a closed group hides what is in it, and says that it is closed', () => {
+  const html = listOf(new Set(), false);
+  assert.doesNotMatch(html, /data-path="prepare\/pick"/);
+  assert.match(html, /aria-expanded="false" aria-label="Open prepare"/);
+  assert.match(listOf(new Set(['prepare']), false), /data-path="prepare\/pick"/);
+});
+
+for (const state of DRAWN_STATES) {
+  test(`the mark of ${state} has its word and a picture`, () => {
+    const html = renderToStaticMarkup(createElement(StateMark, { state }));
+    assert.match(html, new RegExp(`<svg[^>]*>.*</svg>${state}</span>`));
+  });
+}
+
+test('a big definition is listed with its groups closed', () => {
+  const outline = outlineOf(bigDefinition(2_000));
+  const list = createElement(FlowList, { outline, open: openAtFirst(outline), label: 'Big' });
+  assert.equal(renderToStaticMarkup(list).match(/<li>/g)?.length, 200);
+});

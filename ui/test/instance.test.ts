@@ -1,0 +1,77 @@
+/** What the page of one instance offers and how it words what the engine says. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ACTION_LABELS, choicesOf, isOpen } from '../src/pages/instance/choices.ts';
+import { dataOf, passOf, passTyped, scheduleOf } from '../src/pages/instance/places.ts';
+
+const OPERATOR = { operate: true, start: true };
+const STARTER = { operate: false, start: true };
+const AUDITOR = { operate: false, start: false };
+
+const STATES = [
+  ...(['scheduled', 'running', 'waiting', 'paused'] as const),
+  ...(['failed', 'completed', 'cancelled'] as const),
+];
+
+test('an operator is offered what the state of an instance allows', () => {
+  assert.deepEqual(choicesOf('failed', OPERATOR).buttons, ['retry']);
+  assert.deepEqual(choicesOf('paused', OPERATOR).buttons, ['resume']);
+  assert.deepEqual(choicesOf('waiting', OPERATOR).buttons, ['pause']);
+  assert.deepEqual(choicesOf('completed', OPERATOR), {
+    buttons: [],
+    menu: ['resume-from', 'fork'],
+  });
+});
+
+test('what is offered in any state has a name, and is offered once', () => {
+  for (const state of STATES) {
+    const { buttons, menu } = choicesOf(state, OPERATOR);
+    const offered = [...buttons, ...menu];
+    assert.equal(new Set(offered).size, offered.length, state);
+    for (const name of offered) assert.ok(ACTION_LABELS[name], name);
+  }
+});
+
+test('who may not change instances is offered nothing but signals, and an auditor nothing', () => {
+  for (const state of STATES) {
+    assert.deepEqual(choicesOf(state, AUDITOR), { buttons: [], menu: [] });
+    const { buttons, menu } = choicesOf(state, STARTER);
+    assert.deepEqual(
+      [...buttons, ...menu].filter((name) => name !== 'signal'),
+      [],
+    );
+  }
+});
+
+test('an instance is open until it has come to an end', () => {
+  assert.deepEqual(STATES.filter(isOpen), ['scheduled', 'running', 'waiting', 'paused']);
+});
+
+test('the pass of a path has the counters of the loops around its block', () => {
+  assert.equal(passOf('charge'), '');
+  assert.equal(passOf('orders[2]/charge'), '2');
+  assert.equal(passOf('orders[2]/guarded/lines[10]/charge'), '2.10');
+});
+
+test('a typed pass is numbers with dots between them', () => {
+  assert.equal(passTyped('7777'), '7777');
+  assert.equal(passTyped('2.0'), '2.0');
+  for (const text of [undefined, '', '*', '2.', '-1', 'two']) {
+    assert.equal(passTyped(text), undefined);
+  }
+});
+
+test('an instance of a schedule is known by its key', () => {
+  const id = '01a20a0c-927f-7000-bd04-3a9c21a61462';
+  const due = '2026-01-01T00:00:00.000Z';
+  assert.deepEqual(scheduleOf(`cron:${id}:${due}`), { id, due });
+  assert.equal(scheduleOf('cron:something else'), undefined);
+  assert.equal(scheduleOf(undefined), undefined);
+});
+
+test('edited data that is no JSON object is refused before it is sent', () => {
+  assert.deepEqual(dataOf('{"a":1}'), { a: 1 });
+  for (const text of ['', '{', '[1]', 'null', '"a"'])
+    assert.throws(() => dataOf(text), SyntaxError);
+});

@@ -1,0 +1,221 @@
+/** Rows and bars of a timeline, and its axis. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { outlineOf } from '../src/flow/outline.ts';
+import type { RunFacts } from '../src/flow/run-states.ts';
+import { marksOf, panned, ticksOf, zoomed } from '../src/flow/time-axis.ts';
+import { barText } from '../src/flow/timeline-bars.tsx';
+import {
+  type Bar,
+  type Row,
+  type RowChoice,
+  rowsOf,
+  timelineOf,
+  triesOf,
+} from '../src/flow/timeline-rows.ts';
+import { at, attempt, done, OUTLINE, open, RUN, step, T0, treeOf, wait } from './flow-samples.ts';
+
+const NOW = T0 + 60_000;
+const NOTHING: RowChoice = { open: new Map(), pages: new Map() };
+
+const rowsIn = (run: RunFacts, choice = NOTHING) => rowsOf(timelineOf(OUTLINE, run, NOW), choice);
+
+function barsOf(rows: readonly Row[], key: string): readonly Bar[] {
+  const row = rows.find((each) => each.key === key);
+  assert.ok(row !== undefined && row.kind !== 'pages', `no row ${key}`);
+  return row.bars;
+}
+
+/** Such as `queued 0–400, running 400–1900`. */
+const parts = ({ segments }: Bar) =>
+  segments.map(({ kind, from, to }) => `${kind} ${from - T0}–${to - T0}`).join(', ');
+
+test('each try is a bar with the times that it was queued, ran and backed off', () => {
+  const bars = barsOf(rowsIn(RUN), 'charge');
+  assert.deepEqual(bars.map(parts), [
+    'queued 0–400, running 400–1900, backoff 1900–3000',
+    'queued 3000–3200, running 3200–4800, backoff 4800–7000',
+    'queued 7000–8100, running 8100–9000',
+  ]);
+  assert.deepEqual(
+    bars.map(({ state }) => state),
+    ['retrying', 'retrying', 'completed'],
+  );
+});
+
+test('a try that nobody has claimed is queued until now, a claimed one runs until now', () => {
+  const rows = rowsIn(RUN);
+  assert.deepEqual(barsOf(rows, 'prepare/label').map(parts), ['queued 14000–60000']);
+  assert.deepEqual(barsOf(rows, 'prepare/pack').map(parts), [
+    'queued 14000–15000, running 15000–60000',
+  ]);
+});
+
+for (const [state, drawn] of Object.entries({
+  pending: 'waiting',
+  claimed: 'running',
+  completed: 'completed',
+  failed: 'failed',
+  timed_out: 'failed',
+  cancelled: 'cancelled',
+})) {
+  test(`a try that is ${state} has a bar that is ${drawn}`, () => {
+    const tried = attempt('charge', { state: state as 'pending' });
+    const [bar] = barsOf(rowsIn({ tree: [], attempts: [tried] }), 'charge');
+    assert.equal(bar?.state, drawn);
+  });
+}
+
+test('a try that only has its end began when the one before it ended, or when its step did', () => {
+  const own = { queued_at: null, started_at: null, source: 'process' as const };
+  const attempts = [
+    attempt('ask_provider', { ...own, state: 'failed', ended_at: at(9_100) }),
+    attempt('ask_provider', { ...own, attempt: 1, ended_at: at(9_240) }),
+  ];
+  const rows = rowsIn({ tree: treeOf(OUTLINE, { ask_provider: done(9_000, 9_240) }), attempts });
+  assert.deepEqual(barsOf(rows, 'ask_provider').map(parts), [
+    'running 9000–9100',
+    'running 9100–9240',
+  ]);
+});
+
+test('what a step waits for inside the engine is a bar until now', () => {
+  const rows = rowsIn(RUN);
+  assert.deepEqual(barsOf(rows, 'approve').map(parts), ['waiting 12000–60000']);
+  const tree = treeOf(OUTLINE, { charge: open(0, 'waiting') });
+  const waits = [wait('charge', 'retry', { since: at(3_000), attempt: 1 })];
+  const attempts = [attempt('charge', { state: 'failed' })];
+  assert.deepEqual(barsOf(rowsIn({ tree, waits, attempts }), 'charge').map(parts), [
+    'queued 0–1000, running 1000–3000',
+    'backoff 3000–60000',
+  ]);
+});
+
+test('a step without a try of its own has the time between its begin and its end', () => {
+  const tree = treeOf(OUTLINE, { cool_down: done(0, 500), charge: done(500, 600) });
+  const rows = rowsIn({ tree, attempts: [] });
+  assert.deepEqual(barsOf(rows, 'cool_down').map(parts), ['waiting 0–500']);
+  assert.deepEqual(barsOf(rows, 'charge').map(parts), ['running 500–600']);
+});
+
+test('blocks that nothing is known of have no row', () => {
+  const keys = rowsIn({ tree: treeOf(OUTLINE), attempts: [attempt('pick')] }).map(({ key }) => key);
+  assert.deepEqual(keys, ['prepare', 'prepare/pick']);
+});
+
+test('a group spans what is in it, and closes over it', () => {
+  const run = { tree: [], attempts: [attempt('pick'), attempt('label', { ended_at: at(9_000) })] };
+  const rows = rowsIn(run);
+  assert.deepEqual(barsOf(rows, 'prepare').map(parts), ['span 0–9000']);
+  const closed = rowsIn(run, { ...NOTHING, open: new Map([['prepare', false]]) });
+  assert.deepEqual(
+    closed.map(({ key }) => key),
+    ['prepare'],
+  );
+});
+
+test('items are rows of their own, fifty at a time, and open to the blocks in them', () => {
+  const rows = rowsIn(RUN);
+  const first = rows.findIndex(({ key }) => key === 'items');
+  const pages = rows[first + 1]!;
+  assert.ok(pages.kind === 'pages');
+  assert.deepEqual(
+    [pages.page, pages.pages, pages.total, pages.first, pages.last],
+    [0, 3, 121, 1, 50],
+  );
+  const passes = rows.filter(({ kind, key }) => kind === 'pass' && /^items\[\d+\]$/.test(key));
+  assert.equal(passes.length, 50);
+  const choice = { open: new Map([['items[100]', true]]), pages: new Map([['items', 2]]) };
+  const keys = rowsIn(RUN, choice).map(({ key }) => key);
+  assert.ok(keys.includes('items[100]/items/retry_item'));
+  assert.ok(keys.includes('items[100]/items/retry_item[0]'));
+  assert.ok(keys.includes('items[100]/items/retry_item[0]/items/retry_item/ship'));
+  assert.ok(!keys.includes('items[99]'));
+});
+
+test('an item in which a step failed for good says so, and one that was tried again does not', () => {
+  const failed = attempt('check', { iteration: '0', state: 'failed' });
+  const again = attempt('check', { iteration: '0', attempt: 1, queued_at: at(5_000) });
+  const stateOf = (attempts: RunFacts['attempts'] & object) =>
+    barsOf(rowsIn({ tree: [], attempts }), 'poll[0]')[0]?.state;
+  assert.equal(stateOf([failed]), 'failed');
+  assert.equal(stateOf([failed, again]), 'completed');
+});
+
+test('a hundred thousand passes are folded into as few rows as two hundred', () => {
+  const loop = { type: 'loop' as const, id: 'poll', condition: 'more', body: [step('check')] };
+  const outline = outlineOf({ blocks: [loop] });
+  const rowsFor = (count: number) => {
+    const attempts = Array.from({ length: count }, (_, i) =>
+      attempt('check', { iteration: `${i}` }),
+    );
+    return rowsOf(timelineOf(outline, { tree: [], attempts }, NOW), NOTHING).length;
+  };
+  assert.equal(rowsFor(100_000), rowsFor(200));
+});
+
+test('the table has all tries, oldest first', () => {
+  const run = {
+    tree: [],
+    attempts: [attempt('pick', { queued_at: at(9_000) }), attempt('charge')],
+  };
+  const tries = triesOf(timelineOf(OUTLINE, run, NOW), run.attempts);
+  assert.deepEqual(
+    tries.map(({ block }) => block?.path),
+    ['charge', 'prepare/pick'],
+  );
+});
+
+test('a bar tells its try, its parts, its worker and its error', () => {
+  const [first] = barsOf(rowsIn(RUN), 'charge');
+  assert.deepEqual(barText({ bars: [first!], shown: first! }, NOW), [
+    'try 1',
+    'failed, tried again',
+    'queued 400 ms',
+    'ran 1.5 s',
+    'backed off 1.1 s',
+    'worker worker-7',
+    'card network timed out',
+  ]);
+});
+
+test('more bars than a row can show are put together, and the gravest is what they show', () => {
+  const run = {
+    tree: [],
+    attempts: Array.from({ length: 1_000 }, (_, i) =>
+      attempt('charge', {
+        ...{ attempt: i, queued_at: null, started_at: at(i * 10), ended_at: at(i * 10 + 5) },
+        ...(i === 999 ? { state: 'failed' as const } : {}),
+      }),
+    ),
+  };
+  const bars = barsOf(rowsIn(run), 'charge');
+  const marks = marksOf(bars, { from: T0, to: T0 + 10_000 }, NOW, 100);
+  assert.ok(marks.length <= 101);
+  assert.equal(
+    marks.reduce((sum, mark) => sum + mark.bars.length, 0),
+    1_000,
+  );
+  assert.equal(marks.at(-1)!.shown.state, 'failed');
+  assert.deepEqual(barText(marks.at(-1)!, NOW), ['10 tries', 'at worst failed']);
+  assert.ok(marksOf(bars, { from: T0, to: T0 + 100 }, NOW, 100).length <= 11);
+});
+
+test('the axis has round times, about as many as there is room for', () => {
+  for (const length of [40, 900, 60_000, 3_600_000, 86_400_000, 40 * 86_400_000]) {
+    const { step: apart, ticks } = ticksOf(T0, T0 + length, 8);
+    assert.ok(ticks.length >= 3 && ticks.length <= 9, `${length}: ${ticks.length}`);
+    assert.ok(ticks.every((tick) => tick % apart === 0));
+  }
+});
+
+test('zooming stays within the whole, and keeps what it zooms at in its place', () => {
+  const whole = { from: 0, to: 1_000 };
+  assert.deepEqual(zoomed(whole, whole, 0.5, 500), { from: 250, to: 750 });
+  assert.deepEqual(zoomed({ from: 0, to: 500 }, whole, 2, 0), whole);
+  assert.deepEqual(zoomed(whole, whole, 4, 500), whole);
+  assert.deepEqual(panned({ from: 0, to: 500 }, whole, 0.5), { from: 250, to: 750 });
+  assert.deepEqual(panned({ from: 0, to: 500 }, whole, -1), { from: 0, to: 500 });
+  assert.deepEqual(panned({ from: 400, to: 900 }, whole, 1), { from: 500, to: 1_000 });
+});
