@@ -36,6 +36,8 @@ const entry = {
 const ended = { total: 120, completed: 117, failed: 3, cancelled: 0 };
 
 /** By the `$id` of the schema. */
+const judgement = { gate, baseline_rate: 0.025, candidate_rate: 0.05, verdict: 'pass' };
+
 export const RELEASE_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   Gate: gate,
   CreateRelease: {
@@ -75,10 +77,12 @@ export const RELEASE_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   CompareSequences: versions,
   SemanticDiff: { entries: [entry], max_severity: 'behavioral' },
   DiffEntry: entry,
+  EndedCounts: ended,
+  GateJudgement: judgement,
   GateReport: {
     baseline: ended,
     candidate: { ...ended, completed: 114, failed: 6 },
-    gates: [{ gate, baseline_rate: 0.025, candidate_rate: 0.05, verdict: 'pass' }],
+    gates: [judgement],
   },
   EvaluationReport: {
     baseline: ended,

@@ -245,12 +245,21 @@ export const SemanticDiff = named(
 );
 export type SemanticDiff = Static<typeof SemanticDiff>;
 
-const EndedCounts = Type.Object({
+export const EndedCounts = named('EndedCounts', 'How many instances of a version ended, and how.', {
   total: Type.Integer(),
   completed: Type.Integer(),
   failed: Type.Integer(),
   cancelled: Type.Integer(),
 });
+export type EndedCounts = Static<typeof EndedCounts>;
+
+export const GateJudgement = named('GateJudgement', 'What a gate says of both versions.', {
+  gate: Gate,
+  baseline_rate: Type.Optional(Type.Number()),
+  candidate_rate: Type.Optional(Type.Number()),
+  verdict: oneOfWords(GATE_VERDICTS),
+});
+export type GateJudgement = Static<typeof GateJudgement>;
 
 const GateEvidence = {
   baseline: EndedCounts,
@@ -261,14 +270,7 @@ const GateEvidence = {
     ),
   ),
   candidate: EndedCounts,
-  gates: Type.Array(
-    Type.Object({
-      gate: Gate,
-      baseline_rate: Type.Optional(Type.Number()),
-      candidate_rate: Type.Optional(Type.Number()),
-      verdict: oneOfWords(GATE_VERDICTS),
-    }),
-  ),
+  gates: listOf(GateJudgement),
 };
 
 export const GateReport = named(

@@ -1235,33 +1235,21 @@ export type EffectState =
   | 'compensated'
   | 'abandoned';
 
+/** How many instances of a version ended, and how. */
+export interface EndedCounts {
+  readonly total: number;
+  readonly completed: number;
+  readonly failed: number;
+  readonly cancelled: number;
+}
+
 /** Ended instances since the canary began, and what the gates say of them. */
 export interface EvaluationReport {
-  readonly baseline: {
-    readonly total: number;
-    readonly completed: number;
-    readonly failed: number;
-    readonly cancelled: number;
-  };
+  readonly baseline: EndedCounts;
   /** The newest runs of the baseline before the canary, for gates that have too few since then. */
-  readonly baseline_history?: {
-    readonly total: number;
-    readonly completed: number;
-    readonly failed: number;
-    readonly cancelled: number;
-  };
-  readonly candidate: {
-    readonly total: number;
-    readonly completed: number;
-    readonly failed: number;
-    readonly cancelled: number;
-  };
-  readonly gates: readonly {
-    readonly gate: Gate;
-    readonly baseline_rate?: number;
-    readonly candidate_rate?: number;
-    readonly verdict: 'pass' | 'fail' | 'inconclusive';
-  }[];
+  readonly baseline_history?: EndedCounts;
+  readonly candidate: EndedCounts;
+  readonly gates: readonly GateJudgement[];
   readonly auto_rolled_back: boolean;
   readonly release_state: ReleaseState;
 }
@@ -1589,33 +1577,21 @@ export interface GateChoice {
   readonly value: string;
 }
 
+/** What a gate says of both versions. */
+export interface GateJudgement {
+  readonly gate: Gate;
+  readonly baseline_rate?: number;
+  readonly candidate_rate?: number;
+  readonly verdict: 'pass' | 'fail' | 'inconclusive';
+}
+
 /** Ended instances since the canary began, and what the gates say of them now. */
 export interface GateReport {
-  readonly baseline: {
-    readonly total: number;
-    readonly completed: number;
-    readonly failed: number;
-    readonly cancelled: number;
-  };
+  readonly baseline: EndedCounts;
   /** The newest runs of the baseline before the canary, for gates that have too few since then. */
-  readonly baseline_history?: {
-    readonly total: number;
-    readonly completed: number;
-    readonly failed: number;
-    readonly cancelled: number;
-  };
-  readonly candidate: {
-    readonly total: number;
-    readonly completed: number;
-    readonly failed: number;
-    readonly cancelled: number;
-  };
-  readonly gates: readonly {
-    readonly gate: Gate;
-    readonly baseline_rate?: number;
-    readonly candidate_rate?: number;
-    readonly verdict: 'pass' | 'fail' | 'inconclusive';
-  }[];
+  readonly baseline_history?: EndedCounts;
+  readonly candidate: EndedCounts;
+  readonly gates: readonly GateJudgement[];
 }
 
 export interface HandlerNames {

@@ -4,7 +4,7 @@
  * release routed too few to the baseline, its newest runs of the time before stand beside them. Pure.
  */
 
-import type { EvaluationReport, Gate } from '../../../schema/release.js';
+import type { EndedCounts, Gate, GateJudgement } from '../../../schema/release.js';
 import { isoTime } from '../time.js';
 import type { ReleaseRow } from './record.js';
 import type { GateMetric, GateVerdict } from './release.js';
@@ -18,8 +18,8 @@ export interface Outcomes {
   readonly is_earlier: boolean;
 }
 
-export type EndedCounts = EvaluationReport['baseline'];
-export type Judgement = EvaluationReport['gates'][number];
+export type { EndedCounts };
+export type Judgement = GateJudgement;
 
 export interface Evidence {
   readonly baseline: EndedCounts;

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import type { GateReport, Release, ReleaseDecision } from '../../../schema/release.js';
-import { type Json, type Tenant, useSharedApi } from '../../helpers/api.js';
+import { type Json, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
 
 const api = useSharedApi();
@@ -205,11 +205,18 @@ describe('gates', () => {
   ];
   const begun = { gates, canary_started_at: '2026-01-01T00:00:00.000Z' };
 
-  /** So many runs of this side have ended so. */
-  async function ended(release: Json, side: string, state: string, count: number): Promise<void> {
+  /** So many runs of this side have ended so. Whose they are is known by their instances. */
+  async function ended(
+    tenant: Tenant,
+    release: Json,
+    side: string,
+    state: string,
+    count: number,
+  ): Promise<void> {
+    const sequence = await tenant.sequence([step('a', 'noop')]);
     for (let at = 0; at < count; at++) {
       await insert('release_outcomes', {
-        instance_id: randomUUID(),
+        instance_id: await tenant.create(sequence),
         release_id: release.id,
         sequence_id: release[`${side}_sequence_id`],
         state,
@@ -224,8 +231,8 @@ describe('gates', () => {
   test('tell what has ended of both versions, their rates and the verdicts', async () => {
     const tenant = api.tenant();
     const row = await stored(tenant, { ...begun, state: 'canary' });
-    await ended(row, 'baseline', 'completed', 4);
-    await ended(row, 'candidate', 'completed', 3);
+    await ended(tenant, row, 'baseline', 'completed', 4);
+    await ended(tenant, row, 'candidate', 'completed', 3);
     assert.deepEqual(await report(tenant, row.id), {
       baseline: { total: 4, completed: 4, failed: 0, cancelled: 0 },
       candidate: { total: 3, completed: 3, failed: 0, cancelled: 0 },
@@ -236,7 +243,7 @@ describe('gates', () => {
         verdict: 'inconclusive',
       })),
     });
-    await ended(row, 'candidate', 'cancelled', 1);
+    await ended(tenant, row, 'candidate', 'cancelled', 1);
     const verdicts = (await report(tenant, row.id)).gates;
     assert.deepEqual(
       verdicts.map(({ candidate_rate, verdict }) => [candidate_rate, verdict]),
@@ -250,8 +257,8 @@ describe('gates', () => {
   test('are read without moving the release, also one that fails', async () => {
     const tenant = api.tenant();
     const row = await stored(tenant, { ...begun, state: 'paused' });
-    await ended(row, 'baseline', 'completed', 4);
-    await ended(row, 'candidate', 'failed', 4);
+    await ended(tenant, row, 'baseline', 'completed', 4);
+    await ended(tenant, row, 'candidate', 'failed', 4);
     const before = await get(tenant, row.id);
     assert.equal((await report(tenant, row.id)).gates[0]?.verdict, 'fail');
     assert.deepEqual(await get(tenant, row.id), before);

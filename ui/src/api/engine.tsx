@@ -38,9 +38,10 @@ export function useEngine(): Engine {
   return engine;
 }
 
-/** Whether an answer will not change by asking again. */
+/** Whether an answer will not change by asking again. Of 429 it will: the engine asks to wait a moment. */
 export function isFinal(error: unknown): boolean {
-  return error instanceof EngineError && error.status >= 400 && error.status < 500;
+  if (!(error instanceof EngineError) || error.status === 429) return false;
+  return error.status >= 400 && error.status < 500;
 }
 
 /** Whether the key is missing, wrong, revoked or expired. */

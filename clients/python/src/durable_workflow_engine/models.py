@@ -209,14 +209,6 @@ EffectReceiptState = Annotated[
     ],
     Open,
 ]
-EvaluationReportGateVerdict = Annotated[
-    Literal[
-        "pass",
-        "fail",
-        "inconclusive",
-    ],
-    Open,
-]
 EventDetailsStatus = Annotated[
     Literal[
         "pending",
@@ -264,6 +256,14 @@ ForkInstanceContextMode = Annotated[
     Literal[
         "merge",
         "replace",
+    ],
+    Open,
+]
+GateJudgementVerdict = Annotated[
+    Literal[
+        "pass",
+        "fail",
+        "inconclusive",
     ],
     Open,
 ]
@@ -1501,6 +1501,15 @@ class EffectReceipt(Model):
     updated_at: datetime
 
 
+class EndedCounts(Model):
+    """How many instances of a version ended, and how."""
+
+    total: int
+    completed: int
+    failed: int
+    cancelled: int
+
+
 class ErrorBody(Model):
     """The body of every answer that is not a success. That of a migration that is refused also
     has its verdict and findings (MigrationFinding).
@@ -1512,27 +1521,13 @@ class ErrorBody(Model):
 class EvaluationReport(Model):
     """Ended instances since the canary began, and what the gates say of them."""
 
-    baseline: EvaluationReportBaseline
-    baseline_history: EvaluationReportBaseline | None = None
+    baseline: EndedCounts
+    baseline_history: EndedCounts | None = None
     """The newest runs of the baseline before the canary, for gates that have too few since then."""
-    candidate: EvaluationReportBaseline
-    gates: list[EvaluationReportGate]
+    candidate: EndedCounts
+    gates: list[GateJudgement]
     auto_rolled_back: bool
     release_state: ReleaseState
-
-
-class EvaluationReportBaseline(Model):
-    total: int
-    completed: int
-    failed: int
-    cancelled: int
-
-
-class EvaluationReportGate(Model):
-    gate: Gate
-    baseline_rate: float | None = None
-    candidate_rate: float | None = None
-    verdict: EvaluationReportGateVerdict
 
 
 class EventDetails(Model):
@@ -1812,14 +1807,23 @@ class GateChoice(Model):
     """What the answer is then."""
 
 
+class GateJudgement(Model):
+    """What a gate says of both versions."""
+
+    gate: Gate
+    baseline_rate: float | None = None
+    candidate_rate: float | None = None
+    verdict: GateJudgementVerdict
+
+
 class GateReport(Model):
     """Ended instances since the canary began, and what the gates say of them now."""
 
-    baseline: EvaluationReportBaseline
-    baseline_history: EvaluationReportBaseline | None = None
+    baseline: EndedCounts
+    baseline_history: EndedCounts | None = None
     """The newest runs of the baseline before the canary, for gates that have too few since then."""
-    candidate: EvaluationReportBaseline
-    gates: list[EvaluationReportGate]
+    candidate: EndedCounts
+    gates: list[GateJudgement]
 
 
 class HandlerNames(Model):

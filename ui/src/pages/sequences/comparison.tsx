@@ -21,8 +21,9 @@ export function Comparison(props: {
   const [filters, change] = useFilters();
   if (versions.length < 2) return null;
   const older = versions.find(({ version }) => version < sequence.version);
-  const from = filters.from ?? (older ?? sequence).id;
-  const to = filters.to ?? (older === undefined ? versions[0]! : sequence).id;
+  const known = (id: string | undefined) => versions.find((version) => version.id === id)?.id;
+  const from = known(filters.from) ?? (older ?? sequence).id;
+  const to = known(filters.to) ?? (older === undefined ? versions[0]! : sequence).id;
   const options = versions.map(({ id, version }) => ({ value: id, label: `Version ${version}` }));
   return (
     <Panel title="Compare two versions">

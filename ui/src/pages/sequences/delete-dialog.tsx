@@ -1,7 +1,7 @@
 /** Deletes a version, after saying how many instances go with it. */
 
-import { useQuery } from '@tanstack/react-query';
-import type { SequenceListed } from 'durable-workflow-engine-client';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import type { Page, SequenceListed } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
@@ -10,6 +10,9 @@ import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Checkbox } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { countOf } from '../../lib/format.ts';
+
+/** A page that is left is gone by then. */
+const RENDERING_MS = 50;
 
 /** @param props.isShown the page shows this version, and has nothing to show without it */
 export function DeleteDialog(props: {
@@ -28,20 +31,31 @@ export function DeleteDialog(props: {
     retry: false,
     gcTime: 0,
   });
-  const remove = useAction(() => client.sequences.delete(version.id, { cascade }), {
+  const queries = useQueryClient();
+  /** What is gone is no longer shown when all that is shown is read again. */
+  async function remove() {
+    await client.sequences.delete(version.id, { cascade });
+    queries.setQueriesData<Page<SequenceListed>>(
+      { queryKey: ['sequences.list', 'versions of'] },
+      (page) => page && { ...page, items: page.items.filter(({ id }) => id !== version.id) },
+    );
+    if (isShown) go('/sequences');
+    await new Promise((rendered) => setTimeout(rendered, RENDERING_MS));
+  }
+  const removal = useAction(remove, {
     done: () => `Version ${version.version} of ${version.name} is deleted.`,
-    onDone: () => (isShown ? go('/sequences') : onClose()),
+    onDone: onClose,
   });
   return (
     <ConfirmDialog
       title={`Delete version ${version.version} of ${version.name}`}
       action="Delete it"
       kind="danger"
-      isBusy={remove.isBusy}
+      isBusy={removal.isBusy}
       isDisabled={!preview.isSuccess}
-      error={remove.error}
+      error={removal.error}
       onClose={onClose}
-      onConfirm={() => remove.run(undefined)}
+      onConfirm={() => removal.run(undefined)}
     >
       <Loaded query={preview} height={48}>
         {(counted) => (

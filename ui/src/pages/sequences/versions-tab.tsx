@@ -89,7 +89,9 @@ const columnsOf = (shown: SequenceDefinition): readonly Column<SequenceListed>[]
 const RELEASE: Column<SequenceListed> = {
   name: 'Release',
   cell: ({ id, name }) => (
-    <Link href={hrefOf('/releases', { sequence: name, candidate: id })}>Lead to it</Link>
+    <Link href={hrefOf('/releases', { sequence: name, new: 'yes', candidate: id })}>
+      New release
+    </Link>
   ),
 };
 
