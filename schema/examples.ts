@@ -257,6 +257,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     version: '0.8.0',
     storage_schema_version: 4,
     contract_schema_version: 1,
+    cell: 'public',
     env_label: null,
     env_color: null,
   },

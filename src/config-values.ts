@@ -66,6 +66,26 @@ export function databaseUrl(value: string | undefined, name: string): string | u
   );
 }
 
+/** Plain, so that it needs no quotes anywhere: of 63 characters at most, as Postgres keeps them. */
+const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
+
+/** What Postgres has for itself. */
+const NAME_OF_POSTGRES = /^(pg_|information_schema$)/;
+
+/** A schema of the database. */
+export const schemaName = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined) return undefined;
+    if (PLAIN_NAME.test(value) && !NAME_OF_POSTGRES.test(value)) return value;
+    throw new ConfigError(
+      `${name} must be 1 to 63 of a-z, 0-9 and _, begin with no digit and not with pg_, ` +
+        `and not be information_schema; it is "${value}"`,
+    );
+  },
+  'a name of a-z, 0-9 and _',
+  undefined,
+);
+
 /** The beginning of links. */
 export const webAddress = described(
   (value: string | undefined, name: string): string | undefined => {

@@ -21,6 +21,7 @@ import {
   outboundRules,
   type Parse,
   proxyUrl,
+  schemaName,
   seconds,
   secret,
   text,
@@ -83,6 +84,12 @@ const KNOBS = {
     'DATABASE_MIGRATION_URL',
     secret(databaseUrl),
     'The same database as the role that owns its tables, which changes them. Without it, the role of DATABASE_URL does.',
+  ],
+  dbSchema: [
+    'ENGINE_DB_SCHEMA',
+    schemaName,
+    'The schema of the database with the tables of this engine: its cell. Engines of other cells may share the database.',
+    'public',
   ],
   dataDir: [
     'ENGINE_DATA_DIR',

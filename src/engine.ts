@@ -16,6 +16,7 @@ import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { Crowd } from './crowd.js';
 import { readChangeMark } from './db/change-mark.js';
+import { DEFAULT_SCHEMA, inSchema } from './db/database-url.js';
 import { startEmbedded } from './db/embedded.js';
 import type { RoleUrls } from './db/embedded-roles.js';
 import { firstContact } from './db/first-contact.js';
@@ -94,6 +95,8 @@ class Engine {
   readonly #gate = new Gate(realClock);
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly #owner = `engine-${randomUUID().slice(0, 13)}`;
+  /** The schema with all of its tables. */
+  readonly #cell: string;
   readonly #crowd = new Crowd();
   readonly #client: ShardClient;
   readonly #many: ManyInstances;
@@ -125,6 +128,7 @@ class Engine {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#config = options.config;
+    this.#cell = options.config.dbSchema ?? DEFAULT_SCHEMA;
     this.#log = options.log;
     this.stopped = new Promise((resolve) => {
       this.#end = (code) => {
@@ -225,11 +229,14 @@ class Engine {
 
   // ---------------------------------------------------------------- starting
 
-  /** Of an embedded database, which is started, unless another one is named. */
+  /** Of the cell in an embedded database, which is started, unless another one is named. */
   async #databaseUrls(): Promise<RoleUrls> {
     const { databaseUrl, migrationUrl } = this.#config;
-    if (databaseUrl === undefined) return this.#startEmbedded();
-    return { engine: databaseUrl, owner: migrationUrl ?? databaseUrl };
+    const { engine, owner } =
+      databaseUrl === undefined
+        ? await this.#startEmbedded()
+        : { engine: databaseUrl, owner: migrationUrl ?? databaseUrl };
+    return { engine: inSchema(engine, this.#cell), owner: inSchema(owner, this.#cell) };
   }
 
   async #startEmbedded(): Promise<RoleUrls> {
@@ -237,7 +244,13 @@ class Engine {
     const { signal } = this.#stopping;
     const isDurable = !unsafeDatabase;
     // Not raced: it ends by itself, and only once nothing of it is left.
-    const embedded = await startEmbedded({ dataDir, log: this.#log, isDurable, signal });
+    const embedded = await startEmbedded({
+      dataDir,
+      schema: this.#cell,
+      log: this.#log,
+      isDurable,
+      signal,
+    });
     this.#parts.push({ name: 'embedded database', stop: () => embedded.stop() });
     signal.throwIfAborted();
     this.#embeddedAt = embedded.location;
@@ -288,6 +301,7 @@ class Engine {
       requests,
       apiKey,
       version: this.#options.version,
+      cell: this.#cell,
       log: this.#log,
       now: () => this.#clock.now(),
       offload: supervisor.offload,
@@ -359,6 +373,11 @@ class Engine {
     const contact = firstContact({
       connectionString,
       ownerUrl,
+      cell: {
+        name: this.#cell,
+        isChosen: this.#config.dbSchema !== undefined,
+        mayCreate: this.#config.runMigrations,
+      },
       signal: this.#stopping.signal,
       isUnsafeAccepted: this.#config.unsafeDatabase,
       onAway: (error, attempts) => {

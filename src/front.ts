@@ -67,6 +67,8 @@ export interface FrontOptions {
   /** The root key; undefined: every caller counts as root. */
   readonly apiKey: string | undefined;
   readonly version: string;
+  /** The schema with the tables of this engine. */
+  readonly cell: string;
   readonly log: Logger;
   /** Engine time. */
   readonly now: () => UnixMs;
@@ -147,6 +149,7 @@ export function createFront(options: FrontOptions): Front {
         gate,
         version,
         storageVersion: readMigrations(MIGRATIONS_DIR).length - 1,
+        cell: options.cell,
       }),
       ...createDocs({ version, isProtected: config.protectDocs }),
       ...createMetrics(options),
@@ -225,5 +228,6 @@ function createMetrics(options: FrontOptions) {
     engine_work_under_way_bytes: () => client.workUnderWay,
     engine_instance_reads_kept_total: () => client.readsKept,
   };
-  return metricsOperations(new Metrics({ memory, front, rows: sampler.gauges }), sampler);
+  const labels = { version: options.version, cell: options.cell };
+  return metricsOperations(new Metrics({ memory, front, rows: sampler.gauges, labels }), sampler);
 }

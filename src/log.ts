@@ -16,16 +16,18 @@ const REDACTED = ['authorization', 'x-api-key', 'cookie'].flatMap((name) => {
 /**
  * @param thread names the thread in every line: front, writer, shard-0 …
  * @param destination of the lines; default standard output
+ * @param cell in every line, if somebody has named it (docs/operate/cells.md)
  */
 export function createLogger(
   level: string,
   thread: string,
   destination?: DestinationStream,
+  cell?: string,
 ): Logger {
   return pino(
     {
       level,
-      base: { thread },
+      base: cell === undefined ? { thread } : { thread, cell },
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: [...REDACTED, 'apiKey', 'secret', '*.apiKey', '*.secret'],
       serializers: { err: describeError },

@@ -14,6 +14,7 @@ import {
   type FrontMetricName,
   HISTOGRAMS,
   type HistogramName,
+  INFO_METRIC,
   NAMED_COUNTERS,
   type NamedCounterName,
   PROCESS_METRICS,
@@ -75,6 +76,8 @@ export interface MetricSources {
   readonly front: Readonly<Record<FrontMetricName, () => number>>;
   /** The last look at the rows; 0 before the first one. */
   readonly rows: Readonly<Record<RowGaugeName, () => number>>;
+  /** Of `engine_info`. */
+  readonly labels: Readonly<Record<'version' | 'cell', string>>;
 }
 
 type Kind = 'counter' | 'gauge' | 'histogram';
@@ -85,7 +88,8 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #names = new Registry();
 
-  constructor({ memory, front, rows }: MetricSources) {
+  constructor({ memory, front, rows, labels }: MetricSources) {
+    this.#add(INFO_METRIC.name, 'gauge', INFO_METRIC.help, () => [{ labels, value: 1 }]);
     for (const [name, help] of entriesOf(COUNTERS)) {
       this.#add(name, 'counter', help, () => memory.counter(name));
     }

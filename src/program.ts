@@ -35,8 +35,8 @@ async function run(
   let config: Config | undefined;
   try {
     config = readConfig(env, args);
-    const { logLevel, logFormat } = config;
-    const log = createLogger(logLevel, 'front', logOutput(logFormat));
+    const { logLevel, logFormat, dbSchema } = config;
+    const log = createLogger(logLevel, 'front', logOutput(logFormat), dbSchema);
     const unknown = unknownNames(env);
     if (unknown.length > 0) log.warn({ unknown }, 'environment variables that mean nothing here');
     const stopped = new AbortController();

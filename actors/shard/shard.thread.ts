@@ -42,6 +42,8 @@ export interface ShardTask {
   readonly continuityKeys: ContinuityKeys;
   readonly logLevel: string;
   readonly logFormat: LogFormat;
+  /** What lines name as the cell, if anything. */
+  readonly cell: string | undefined;
   readonly control: MessagePort;
   readonly front: MessagePort;
   /** To the pool for heavy work. */
@@ -80,7 +82,8 @@ const JOB_DEADLINE_MS = 20 * 60_000;
 export default async function runShard(task: ShardTask): Promise<void> {
   const { settings, control, front } = task;
   const tracer = await findTracer();
-  const log = createLogger(task.logLevel, `shard-${settings.shard}`, logOutput(task.logFormat));
+  const output = logOutput(task.logFormat);
+  const log = createLogger(task.logLevel, `shard-${settings.shard}`, output, task.cell);
   const pool = createPool({
     connectionString: task.connectionString,
     applicationName: task.applicationName,

@@ -23,6 +23,8 @@ export interface WriterTask {
   readonly applicationName: string;
   readonly logLevel: string;
   readonly logFormat: LogFormat;
+  /** What lines name as the cell, if anything. */
+  readonly cell: string | undefined;
   readonly control: MessagePort;
   readonly events: MessagePort;
   /** Of the writer before, which this one counts on. */
@@ -84,7 +86,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
       lanes: lanes + BATCH_LANES,
       isLastForBatches: true,
       clock: realClock,
-      log: createLogger(task.logLevel, 'writer', logOutput(task.logFormat)),
+      log: createLogger(task.logLevel, 'writer', logOutput(task.logFormat), task.cell),
       ledger: new CommitLedger(task.ledger.lanes, task.ledger.memory),
       meter: new Meter(task.meter),
       onAcks(shard, incarnation, acks) {

@@ -37,7 +37,7 @@ select current_setting('server_version_num')::int / 10000 as version,
 
 const DEAD_ROWS = `
 select relname as name, n_dead_tup::float8 as dead, n_live_tup::float8 as live
-from pg_stat_user_tables order by n_dead_tup desc limit 1`;
+from pg_stat_user_tables where schemaname = current_schema() order by n_dead_tup desc limit 1`;
 
 interface Facts {
   readonly version: number;

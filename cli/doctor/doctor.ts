@@ -5,6 +5,8 @@
 
 import path from 'node:path';
 import { EngineError } from '../../client/src/index.js';
+import { schemaName } from '../../src/config-values.js';
+import { DEFAULT_SCHEMA, inSchema } from '../../src/db/database-url.js';
 import { isOwnMachine } from '../../src/http/insecure-guard.js';
 import { EXIT, type ExitCode } from '../exit.js';
 import type { Session } from '../session.js';
@@ -57,8 +59,11 @@ async function unlessRefused(
 }
 
 async function storageChecks({ env, connection }: Session): Promise<Check[]> {
-  const { DATABASE_URL, ENGINE_DATA_DIR = 'data' } = env;
-  if (DATABASE_URL !== undefined) return databaseChecks(DATABASE_URL);
+  const { DATABASE_URL, ENGINE_DB_SCHEMA, ENGINE_DATA_DIR = 'data' } = env;
+  if (DATABASE_URL !== undefined) {
+    const schema = schemaName(ENGINE_DB_SCHEMA, 'ENGINE_DB_SCHEMA') ?? DEFAULT_SCHEMA;
+    return databaseChecks(inSchema(DATABASE_URL, schema));
+  }
   const unseen = check(
     'unknown',
     'database',

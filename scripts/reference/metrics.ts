@@ -5,6 +5,7 @@ import {
   FRONT_COUNTERS,
   FRONT_GAUGES,
   HISTOGRAMS,
+  INFO_METRIC,
   NAMED_COUNTERS,
   PROCESS_METRICS,
   ROW_GAUGES,
@@ -27,6 +28,7 @@ export function metricRegions(): Regions {
     ),
     histograms: listed('measures', HISTOGRAMS),
     gauges: listed('shows', {
+      [INFO_METRIC.name]: INFO_METRIC,
       ...THREAD_GAUGES,
       ...FRONT_GAUGES,
       ...processMetrics('gauge'),

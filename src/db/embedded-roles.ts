@@ -5,6 +5,7 @@
  */
 
 import { createHmac } from 'node:crypto';
+import { DEFAULT_SCHEMA } from './database-url.js';
 import { READER_ROLE, withClient } from './pool.js';
 
 /** URLs of the same database, as different roles. */
@@ -17,11 +18,15 @@ const OWNER = 'engine_owner';
 const ENGINE = 'engine';
 
 /**
- * Makes the roles and hands them the tables, which a superuser owned in folders of older versions.
+ * Makes the roles and the schema, and hands them the tables, which a superuser owned in folders of older
+ * versions.
  *
  * @param superuserUrl its password is what those of the roles are derived from
  */
-export async function ensureRoles(superuserUrl: string): Promise<RoleUrls> {
+export async function ensureRoles(
+  superuserUrl: string,
+  schema: string = DEFAULT_SCHEMA,
+): Promise<RoleUrls> {
   const superuser = new URL(superuserUrl);
   const urlOf = (role: string) => {
     const url = new URL(superuserUrl);
@@ -38,7 +43,7 @@ export async function ensureRoles(superuserUrl: string): Promise<RoleUrls> {
       for (const { username, password } of [owner, engine]) {
         await client.query(`alter role ${username} with login password '${password}'`);
       }
-      await client.query(GRANTS);
+      await client.query(grantsSql(schema));
       await client.query('commit');
     },
   );
@@ -55,7 +60,9 @@ function roleSql(role: string): string {
     alter role ${role} with nologin nosuperuser nocreatedb nocreaterole noreplication nobypassrls`;
 }
 
-const GRANTS = `
+function grantsSql(schema: string): string {
+  return `
+  create schema if not exists "${schema}";
   alter role ${ENGINE} with bypassrls;
   grant ${READER_ROLE} to ${ENGINE};
   do $$
@@ -63,16 +70,17 @@ const GRANTS = `
   begin
     for name in
       select c.oid from pg_class c
-      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v')
+      where c.relnamespace = '${schema}'::regnamespace and c.relkind in ('r', 'p', 'v')
         and c.relowner <> '${OWNER}'::regrole
     loop
       execute format('alter table %s owner to ${OWNER}', name);
     end loop;
   end $$;
-  grant usage, create on schema public to ${OWNER};
-  grant usage on schema public to ${ENGINE};
-  grant select, insert, update, delete on all tables in schema public to ${ENGINE};
-  grant usage on all sequences in schema public to ${ENGINE};
-  alter default privileges for role ${OWNER} in schema public
+  grant usage, create on schema "${schema}" to ${OWNER};
+  grant usage on schema "${schema}" to ${ENGINE};
+  grant select, insert, update, delete on all tables in schema "${schema}" to ${ENGINE};
+  grant usage on all sequences in schema "${schema}" to ${ENGINE};
+  alter default privileges for role ${OWNER} in schema "${schema}"
     grant select, insert, update, delete on tables to ${ENGINE};
-  alter default privileges for role ${OWNER} in schema public grant usage on sequences to ${ENGINE}`;
+  alter default privileges for role ${OWNER} in schema "${schema}" grant usage on sequences to ${ENGINE}`;
+}

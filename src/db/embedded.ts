@@ -6,6 +6,7 @@
 
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import { DEFAULT_SCHEMA } from './database-url.js';
 import { EmbeddedPostgresError, type PostgresMajor } from './embedded-files.js';
 import { ensureRoles, type RoleUrls } from './embedded-roles.js';
 import { ensureServer, type Server, type ServerOptions, stopServer } from './embedded-server.js';
@@ -15,6 +16,8 @@ import { isAlive, type ProcessLock, tryProcessLock } from './process-lock.js';
 export interface EmbeddedOptions {
   /** Made when missing. Must not be private (0700), or the database is put elsewhere for root. */
   readonly dataDir: string;
+  /** Where the tables of the engine lie; default public. */
+  readonly schema?: string;
   readonly log: DbLog;
   /** Default 18. Another one than the database was made with is refused. */
   readonly major?: PostgresMajor;
@@ -76,7 +79,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
  * @throws EmbeddedPostgresError when another engine has the folder, or Postgres cannot run.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { log, major = 18, isDurable = true, signal } = options;
+  const { log, major = 18, isDurable = true, schema = DEFAULT_SCHEMA, signal } = options;
   const dataDir = path.resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true });
   const lock = takeFolder(dataDir);
@@ -93,7 +96,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     );
     const embedded = keep(server, { ...serverOptions, port: server.port }, lock);
     try {
-      return { ...embedded, roles: await ensureRoles(server.connectionString) };
+      return { ...embedded, roles: await ensureRoles(server.connectionString, schema) };
     } catch (error) {
       await embedded.stop();
       throw error;

@@ -5,6 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../config-values.js';
+import { type CellSchema, ensureSchema } from './cell-schema.js';
 import { databaseRefusal } from './database-refusal.js';
 import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
 import { withClient } from './pool.js';
@@ -13,6 +14,7 @@ export interface FirstContact {
   readonly connectionString: string;
   /** The same database as the role that owns its tables. */
   readonly ownerUrl: string;
+  readonly cell: CellSchema;
   /** A server that may lose what was committed is taken all the same. */
   readonly isUnsafeAccepted: boolean;
   /** Ends the waiting. */
@@ -32,12 +34,13 @@ const RETRY_MS = 500;
 
 /** @throws ConfigError or SchemaError, which say what to do */
 export async function firstContact(options: FirstContact): Promise<void> {
-  const { connectionString, ownerUrl, isUnsafeAccepted, signal, onAway } = options;
+  const { connectionString, ownerUrl, cell, isUnsafeAccepted, signal, onAway } = options;
   for (let attempts = 1; !signal.aborted; attempts++) {
     let isOwner = false;
     try {
       await checkServer(connectionString, isUnsafeAccepted);
       isOwner = ownerUrl !== connectionString;
+      await ensureSchema(connectionString, ownerUrl, cell);
       await migrate(ownerUrl, MIGRATIONS_DIR, OWNERSHIP_VERSION);
       return;
     } catch (error) {

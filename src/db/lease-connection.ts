@@ -39,8 +39,15 @@ export type Renewal =
   /** Another session has the epoch's lock. */
   | { readonly kind: 'locked' };
 
-/** The first number of the advisory locks; the second one is the epoch. */
+/**
+ * The first number of the advisory locks, which belong to a database, in the schema `public`; the second one
+ * is the epoch. In other schemas it is made of the number of the schema, which no other one has.
+ */
 const LOCK_SPACE = 1_701_734_765;
+
+const SPACE_OF_SCHEMA = `
+select case nspname when 'public' then $1::int else $1::int # oid::int end as space
+from pg_namespace where nspname = current_schema()`;
 
 /** A server that went silent is given up by the client a little after the server would give up. */
 const SILENCE_MARGIN_MS = 500;
@@ -92,6 +99,7 @@ export class LeaseConnection {
   readonly #options: LeaseOptions;
   readonly #timing: LeaseTiming;
   #client: pg.Client | undefined;
+  #lockSpace = LOCK_SPACE;
   /** The epochs whose lock this session holds. */
   #lockedEpochs = new Set<number>();
   #onEnd: () => void = () => undefined;
@@ -112,7 +120,7 @@ export class LeaseConnection {
     const { rows } = await client.query<LeaseRow>({
       name: 'lease_poll',
       text: POLL,
-      values: [LOCK_SPACE],
+      values: [this.#lockSpace],
     });
     const row = rows[0];
     if (row?.isFree === true) await this.#keepOnly(client, row.epoch);
@@ -211,7 +219,7 @@ export class LeaseConnection {
   async #tryLock(client: pg.Client, epoch: number): Promise<boolean> {
     const { rows } = await client.query<{ locked: boolean }>(
       'select pg_try_advisory_lock($1::int, $2::int) as locked',
-      [LOCK_SPACE, epoch],
+      [this.#lockSpace, epoch],
     );
     const isLocked = rows[0]?.locked === true;
     if (isLocked) this.#lockedEpochs.add(epoch);
@@ -223,7 +231,7 @@ export class LeaseConnection {
     if (epoch !== undefined) this.#lockedEpochs.add(epoch);
     for (const locked of this.#lockedEpochs) {
       if (locked === epoch) continue;
-      await client.query('select pg_advisory_unlock($1::int, $2::int)', [LOCK_SPACE, locked]);
+      await client.query('select pg_advisory_unlock($1::int, $2::int)', [this.#lockSpace, locked]);
       this.#lockedEpochs.delete(locked);
     }
   }
@@ -245,6 +253,8 @@ export class LeaseConnection {
     client.on('end', () => this.#ended(client));
     try {
       await client.connect();
+      const { rows } = await client.query<{ space: number }>(SPACE_OF_SCHEMA, [LOCK_SPACE]);
+      this.#lockSpace = rows[0]!.space;
     } catch (error) {
       client.connection.stream.destroy();
       throw error;

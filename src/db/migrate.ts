@@ -33,8 +33,13 @@ export interface Migration {
  */
 export const OWNERSHIP_VERSION = 0;
 
-/** Names the lock in the database's space of one-number advisory locks. */
+/** Names the lock in the database's space of one-number advisory locks, for the schema `public`. */
 const MIGRATION_LOCK = 7_423_001_884;
+
+/** Another one for each schema: no other one has its number. */
+const LOCK_OF_SCHEMA = `
+select case nspname when 'public' then $1::bigint else $1::bigint # (oid::bigint << 32) end::text as key
+from pg_namespace where nspname = current_schema()`;
 
 /** How long to wait for another process that is migrating; a big table may need minutes. */
 const LOCK_TIMEOUT_MS = 600_000;
@@ -185,12 +190,14 @@ async function apply(client: pg.ClientBase, migration: Migration): Promise<void>
 }
 
 async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+  const found = await client.query<{ key: string }>(LOCK_OF_SCHEMA, [MIGRATION_LOCK]);
+  const key = [found.rows[0]!.key];
   // A session lock taken inside a transaction outlives it; only the time limits are local.
   await client.query('begin');
   try {
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await client.query('set local statement_timeout = 0');
-    await client.query('select pg_advisory_lock($1::bigint)', [MIGRATION_LOCK]);
+    await client.query('select pg_advisory_lock($1::bigint)', key);
   } finally {
     await client.query('commit');
   }
@@ -198,7 +205,7 @@ async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T
     return await work();
   } finally {
     // When the connection is gone the lock is too.
-    await client.query('select pg_advisory_unlock($1::bigint)', [MIGRATION_LOCK]).catch(() => {});
+    await client.query('select pg_advisory_unlock($1::bigint)', key).catch(() => {});
   }
 }
 

@@ -6,6 +6,7 @@
 
 import pg from 'pg';
 import Cursor from 'pg-cursor';
+import { splitSettings } from './database-url.js';
 
 /** The part of the logger that the database modules use; a pino logger fits. */
 export interface DbLog {
@@ -213,8 +214,9 @@ export async function withCursor<Row, Result>(
 
 function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   const queryTimeoutMs = options.queryTimeoutMs ?? 0;
+  const { url, settings } = splitSettings(options.connectionString);
   return {
-    connectionString: options.connectionString,
+    connectionString: url,
     application_name: options.applicationName,
     connectionTimeoutMillis: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
@@ -222,9 +224,9 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
       options.idleInTransactionTimeoutMs ?? IDLE_IN_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
-    // The form of timestamps below depends on it, whatever the role or database has set. Compiling
+    // The form of timestamps below depends on it, whatever the URL, role or database has set. Compiling
     // a plan takes longer than any of our statements runs.
-    options: `-c TimeZone=UTC -c DateStyle=ISO -c jit=off${options.isPlannedOnce ? PLANNED_ONCE : ''}`,
+    options: `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off${options.isPlannedOnce ? PLANNED_ONCE : ''}`,
     types: columnTypes,
     ...(queryTimeoutMs > 0 ? { query_timeout: queryTimeoutMs } : {}),
   };

@@ -30,6 +30,8 @@ interface Standing {
   readonly total: number;
   readonly enabled: number;
   readonly granted: number;
+  /** The reader may use the schema. */
+  readonly mayEnter: boolean;
 }
 
 /** Tables that a backup reads just now are not waited for: the next start tries again. */
@@ -44,7 +46,7 @@ export async function prepareRowSecurity(options: RowSecurityOptions): Promise<W
   const lacking = mode === 'off' ? 'ENGINE_ROW_SECURITY is off' : lackingIn(found);
   const isWanted = lacking === undefined;
   const isSo = isWanted
-    ? found.enabled === found.total && found.granted === found.total
+    ? found.enabled === found.total && found.granted === found.total && found.mayEnter
     : found.enabled === 0;
   const failure = isSo ? undefined : await change(ownerUrl, isWanted);
   if (failure !== undefined && !isWanted && !found.isExempt) {
@@ -79,12 +81,18 @@ async function change(ownerUrl: string | undefined, isOn: boolean): Promise<stri
 
 /** All or nothing: several statements in one text are one transaction. */
 function changeSql(isOn: boolean): string {
+  // Whoever owns tables need not own their schema, and public is open to all.
+  const enter = `
+      if not has_schema_privilege('${READER_ROLE}', current_schema(), 'usage') then
+        execute format('grant usage on schema %I to ${READER_ROLE}', current_schema());
+      end if;`;
   const grant = `execute format('grant select on %s to ${READER_ROLE}', name);`;
   return `
     set local lock_timeout = ${LOCK_TIMEOUT_MS};
     do $$
     declare name regclass;
     begin
+      ${isOn ? enter : ''}
       for name in
         select polrelid from pg_policy
         where polname = '${POLICY}' and pg_table_is_visible(polrelid) order by polrelid
@@ -102,7 +110,8 @@ const LOOK = `
       or coalesce(bool_and(pg_has_role(current_user, c.relowner, 'usage')), false) as "isExempt",
     count(*)::integer as total,
     count(*) filter (where c.relrowsecurity)::integer as enabled,
-    count(*) filter (where has_table_privilege(r.oid, c.oid, 'select'))::integer as granted
+    count(*) filter (where has_table_privilege(r.oid, c.oid, 'select'))::integer as granted,
+    coalesce(has_schema_privilege(r.oid, current_schema(), 'usage'), false) as "mayEnter"
   from pg_policy p join pg_class c on c.oid = p.polrelid
     left join pg_roles r on r.rolname = '${READER_ROLE}'
   where p.polname = '${POLICY}' and pg_table_is_visible(c.oid)
@@ -110,7 +119,7 @@ const LOOK = `
 
 async function look(client: pg.Client): Promise<Standing> {
   const { rows } = await client.query<Standing>(LOOK);
-  const none = { hasReader: false, mayBeReader: false, isExempt: true };
+  const none = { hasReader: false, mayBeReader: false, isExempt: true, mayEnter: false };
   return rows[0] ?? { ...none, total: 0, enabled: 0, granted: 0 };
 }
 

@@ -160,6 +160,12 @@ export const PROCESS_METRICS = {
 
 export type ProcessMetricName = keyof typeof PROCESS_METRICS;
 
+/** What the engine is, in labels; always 1. */
+export const INFO_METRIC = {
+  name: 'engine_info',
+  help: 'Always 1; says in its labels which version runs, and in which cell.',
+} as const;
+
 /** What only rows tell, as last looked at; each is counted up to `SAMPLE_ROWS_MAX`. */
 export const ROW_GAUGES = {
   engine_instances_pending: 'Instances that are due and have not been advanced.',

@@ -93,7 +93,7 @@ export async function startChaosServer(shards: number): Promise<ChaosServer> {
   pool.on('error', () => undefined);
   // The tables go to the schema that the first sessions see, before the one of the clock.
   await migrate(postgres.url);
-  const setClock = await shadowClock(pool, 'postgres');
+  const setClock = await shadowClock(pool);
   const stopAround = async () => {
     sink.stop();
     await pool.end();

@@ -24,7 +24,7 @@ before(async () => {
   database = await createTestDatabase();
   admin = new pg.Client({ connectionString: database.connectionString });
   await admin.connect();
-  setClock = await shadowClock(admin, database.name);
+  setClock = await shadowClock(admin);
   engine = await startEngine({
     databaseUrl: database.connectionString,
     env: { ENGINE_SHARDS: '2' },

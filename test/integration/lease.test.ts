@@ -228,7 +228,7 @@ test('an owner that the database kept waiting past the end of its lease goes on'
 });
 
 test('setting the clock of the database ends nobody, and the owner tells how far it was set', async () => {
-  const setClock = await shadowClock(admin, database.name);
+  const setClock = await shadowClock(admin);
   const owner = await acquire('first', { timing: LONG });
   owner.onLost((reason) => assert.fail(reason));
   const standby = await startStandby('second');
@@ -244,7 +244,7 @@ test('setting the clock of the database ends nobody, and the owner tells how far
 });
 
 test('a stopped owner is replaced, although the clock of the database was set back', async () => {
-  const setClock = await shadowClock(admin, database.name);
+  const setClock = await shadowClock(admin);
   const owner = startOwner('first');
   await owner.line('epoch');
   const standby = await startStandby('second');

@@ -67,7 +67,7 @@ async function database(): Promise<TestDatabase> {
   const admin = new pg.Client({ connectionString: made.connectionString });
   await admin.connect();
   admins.push(admin);
-  clocks.push(await shadowClock(admin, made.name));
+  clocks.push(await shadowClock(admin));
   return made;
 }
 

@@ -639,6 +639,7 @@ test('the thread serves shards over ports, and writes what was posted before it 
     applicationName: 'writer thread test',
     logLevel: 'silent',
     logFormat: 'json',
+    cell: undefined,
     control: control.port2,
     events: events.port2,
     meter: new Meter().memory,

@@ -50,6 +50,7 @@ const metricsOf = (memory: MetricMemory) =>
     memory,
     front: zeroes({ ...FRONT_COUNTERS, ...FRONT_GAUGES }),
     rows: zeroes(ROW_GAUGES),
+    labels: { version: '1.2.3', cell: 'public' },
   });
 
 const read = async (memory: MetricMemory): Promise<Exposition> =>
@@ -68,13 +69,13 @@ describe('the exposition', () => {
     }
   });
 
-  test('has no labels but the bounds of buckets and the names of what users define', async () => {
+  test('has no labels but the bounds of buckets, what the engine is, and the names of what users define', async () => {
     const memory = new MetricMemory(2, 4);
     const { families } = await read(memory);
     const labels = [...families.values()].flatMap(({ samples }) =>
       samples.flatMap((sample) => Object.keys(sample.labels)),
     );
-    assert.deepEqual([...new Set(labels)].sort(), ['handler', 'le', 'sequence']);
+    assert.deepEqual([...new Set(labels)].sort(), ['cell', 'handler', 'le', 'sequence', 'version']);
     const name = 'engine_sequence_instances_completed_total';
     memory.shards[1]!.countNamed(name, 'say "hi"\\\n');
     const family = (await read(memory)).families.get(name);

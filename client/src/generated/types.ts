@@ -1728,6 +1728,7 @@ export interface Info {
   readonly version: string;
   readonly storage_schema_version: number;
   readonly contract_schema_version: number;
+  readonly cell: string;
   readonly env_label: string | null;
   readonly env_color: string | null;
 }

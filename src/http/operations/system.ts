@@ -9,6 +9,7 @@ export interface ProbeDeps {
   readonly gate: Gate;
   readonly version: string;
   readonly storageVersion: number;
+  readonly cell: string;
 }
 
 const OK: HttpReply = { status: 200, body: '{"status":"ok"}' };
@@ -19,6 +20,7 @@ export function createProbes(deps: ProbeDeps) {
     version: deps.version,
     storage_schema_version: deps.storageVersion,
     contract_schema_version: CONTRACT_VERSION,
+    cell: deps.cell,
     env_label: null,
     env_color: null,
   };

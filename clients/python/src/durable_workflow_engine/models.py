@@ -1950,6 +1950,7 @@ class Info(Model):
     version: str
     storage_schema_version: int
     contract_schema_version: int
+    cell: str
     env_label: str | None
     env_color: str | None
 

@@ -1,0 +1,114 @@
+/**
+ * A cell is a schema of a database: all tables of an engine, its lease and its lanes lie in it, so that the
+ * engines of several cells share a database without touching one another (docs/operate/cells.md). Here it is
+ * found or made before anything else is asked of the database.
+ */
+
+import type pg from 'pg';
+import { SchemaError } from './migrate.js';
+import { withClient } from './pool.js';
+
+export interface CellSchema {
+  readonly name: string;
+  /** Somebody has named it: then it may be a new one beside others. */
+  readonly isChosen: boolean;
+  /** It is made where it is missing. */
+  readonly mayCreate: boolean;
+}
+
+interface Standing {
+  /** The role of the session. */
+  readonly role: string;
+  readonly isThere: boolean;
+  readonly isUsable: boolean;
+  /** Where names without a schema lead. */
+  readonly current: string | null;
+  /** The schemas that have tables of an engine. */
+  readonly cells: readonly string[];
+}
+
+/**
+ * Sees to it that the sessions of the engine find their schema, which is made if need be.
+ *
+ * @param connectionString of `inSchema`, as is `ownerUrl`, which may be that of another role
+ * @throws SchemaError that says what to do
+ */
+export async function ensureSchema(
+  connectionString: string,
+  ownerUrl: string,
+  { name, isChosen, mayCreate }: CellSchema,
+): Promise<void> {
+  let found = await withClient(session(connectionString), (client) => look(client, name));
+  if (!isChosen && found.cells.length > 0 && !found.cells.includes(name)) {
+    throw new SchemaError(
+      `the database has tables of an engine in ${found.cells.join(', ')} and none in ${name}: ` +
+        `set ENGINE_DB_SCHEMA to the schema of this engine, or to ${name} for a new cell`,
+    );
+  }
+  if (!found.isThere) {
+    if (!mayCreate) {
+      throw new SchemaError(
+        `the database has no schema ${name}: start once with ENGINE_RUN_MIGRATIONS=true, ` +
+          'or make it as docs/operate/cells.md has it',
+      );
+    }
+    await create(ownerUrl, name, found.role);
+    found = await withClient(session(connectionString), (client) => look(client, name));
+  }
+  if (!found.isUsable) {
+    throw new SchemaError(
+      `the role ${found.role} of DATABASE_URL may not use the schema ${name}: ` +
+        'docs/operate/cells.md has the grants',
+    );
+  }
+  if (found.current !== name) {
+    throw new SchemaError(
+      `sessions of DATABASE_URL begin in the schema ${found.current}, not in ${name}: something ` +
+        'between drops their settings, as poolers do; connect directly',
+    );
+  }
+}
+
+const LOOK = `
+select current_user as role, current_schema() as current,
+  to_regnamespace($1::text) is not null as "isThere",
+  coalesce(has_schema_privilege(to_regnamespace($1::text), 'usage'), false) as "isUsable",
+  array(
+    select n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.relname = 'engine_lease' and c.relkind = 'r' order by 1) as cells`;
+
+async function look(client: pg.Client, schema: string): Promise<Standing> {
+  const { rows } = await client.query<Standing>(LOOK, [schema]);
+  return rows[0]!;
+}
+
+/** Of a schema or its row in the catalogue: another engine of the cell was quicker. */
+const IS_THERE = new Set(['42P06', '23505']);
+
+/** With the rights that docs/operate/cells.md grants by hand, if others than its owner work in it. */
+async function create(ownerUrl: string, schema: string, role: string): Promise<void> {
+  try {
+    await withClient(session(ownerUrl), async (client) => {
+      const name = client.escapeIdentifier(schema);
+      const user = client.escapeIdentifier(role);
+      // Several statements in one text are one transaction.
+      await client.query(`
+        create schema ${name};
+        grant usage on schema ${name} to ${user};
+        alter default privileges in schema ${name}
+          grant select, insert, update, delete on tables to ${user};
+        alter default privileges in schema ${name} grant usage on sequences to ${user}`);
+    });
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    if (IS_THERE.has(code ?? '')) return;
+    if (code !== '42501') throw error;
+    throw new SchemaError(
+      `the schema ${schema} cannot be made: ${message}; docs/operate/cells.md has what it takes`,
+    );
+  }
+}
+
+function session(connectionString: string) {
+  return { connectionString, applicationName: 'engine start' };
+}

@@ -1,0 +1,37 @@
+/**
+ * The URL of a database says in which schema its sessions find their tables. Statements name no schema: which one
+ * is meant is a setting of the session, and travels with the URL to whoever connects, so that nobody can
+ * forget to say it.
+ */
+
+/** The cell of an engine that is told none (docs/operate/cells.md). */
+export const DEFAULT_SCHEMA = 'public';
+
+/** The URL of the same database, whose sessions find the tables of one schema and no others. */
+export function inSchema(connectionString: string, schema: string): string {
+  const { base, query } = partsOf(connectionString);
+  const given = query.get('options') ?? '';
+  query.set('options', `${given} -c search_path=${schema}`.trimStart());
+  // Not every reader of such URLs takes + for a space.
+  return `${base}?${query.toString().replaceAll('+', '%20')}`;
+}
+
+/** What a URL asks of its sessions, apart from it: `pg` would let that replace the settings of the engine. */
+export function splitSettings(connectionString: string): {
+  readonly url: string;
+  readonly settings: string;
+} {
+  const { base, query } = partsOf(connectionString);
+  const settings = query.get('options');
+  if (settings === null) return { url: connectionString, settings: '' };
+  query.delete('options');
+  return { url: query.size === 0 ? base : `${base}?${query}`, settings };
+}
+
+/** By hand: `URL` does not take those without a host. */
+function partsOf(connectionString: string) {
+  const at = connectionString.indexOf('?');
+  if (at < 0) return { base: connectionString, query: new URLSearchParams() };
+  const query = new URLSearchParams(connectionString.slice(at + 1));
+  return { base: connectionString.slice(0, at), query };
+}
