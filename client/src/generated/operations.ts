@@ -34,7 +34,6 @@ import type {
   BulkUpdated,
   CapsuleAttached,
   CapsuleImported,
-  Changes,
   ChangesListQuery,
   ChangesStreamQuery,
   Checkpoint,
