@@ -9,6 +9,7 @@ const OWN_TABLES: ReadonlySet<string> = new Set([
   'lane_flushes',
   'workers',
   'change_mark',
+  'activity',
 ]);
 
 export type Snapshot = ReadonlyMap<string, string>;
