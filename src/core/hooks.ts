@@ -10,6 +10,7 @@
 
 import type { HookList } from '../../schema/blocks.js';
 import { startAt } from './blocks/list.js';
+import { cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
 import {
   COMPLETED,
@@ -153,6 +154,8 @@ function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Mov
   const run = new Evaluation(own, scopeOf(snapshot, hooks), env);
   const isTaken = takeIn(run, event);
   if (event.kind === 'hooks.dropped') {
+    // One may have begun again when the instance was loaded behind the refusal.
+    cutAll(run);
     run.audit.push({
       eventType: 'hook_failed',
       details: { hooks: hooks.l, message: event.message },

@@ -362,6 +362,7 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'approvals.link': () => ({ value: 'yes' }),
   'approvals.answerByLink': () => ({ value: 'yes' }),
   'instances.injectBlocks': () => ({ blocks: [step(`b-${randomUUID()}`, 'noop')] }),
+  'instances.retry': () => ({ context: { again: true } }),
   'instances.resumeFrom': () => ({ signals: [] }),
   'instances.fork': () => ({ from_block_id: 'nowhere' }),
   'instances.saveCheckpoint': () => ({ checkpoint_data: 1 }),

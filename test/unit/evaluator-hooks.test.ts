@@ -216,6 +216,15 @@ describe('a hook that takes a while', () => {
     assert.deepEqual(column(player.last!.audit, 'eventType'), ['hook_failed']);
     player.shows({ wakeAt: null, state: 'failed' });
   });
+
+  test('a hook that is under way when its list is dropped is taken back', () => {
+    const player = playWith(hooks).after('fail a');
+    const { blockId, iteration } = player.dispatched.at(-1)!;
+    player.sendOnce({ kind: 'hooks.dropped', message: 'refused' });
+    const [withdrawal, ...others] = player.last!.withdrawals;
+    assert.deepEqual([withdrawal?.blockId, withdrawal?.iteration], [blockId, iteration]);
+    assert.deepEqual(others, []);
+  });
 });
 
 test('an instance of a sequence without hooks has nothing of them in its execution', () => {

@@ -155,6 +155,8 @@ const STRICT_BODIES: readonly RouteId[] = [
   'approvals.link',
   'migrations.migrate',
   'sequences.migrateInstances',
+  // A misspelt `context` would run it again with the data that it failed of.
+  'instances.retry',
 ];
 const STRICT_QUERIES: readonly RouteId[] = [
   'instances.timeline',
@@ -164,6 +166,10 @@ const STRICT_QUERIES: readonly RouteId[] = [
   'workers.stats',
   'handlers',
   'approvals.list',
+  'instances.failures',
+  'queues.list',
+  'activity.get',
+  'releases.series',
 ];
 
 test('lists, changes of many and what grants rights refuse unknown members; nothing else does', () => {

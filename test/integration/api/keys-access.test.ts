@@ -151,6 +151,7 @@ test('Starter key: creates and reads instances, sends signals, reads sequences; 
     'POST /instances',
     'POST /instances/batch',
     'POST /instances/{id}/signals',
+    'GET /whoami',
   ]);
   expectStatus(await starter.post('/instances/batch', { instances: [creation] }), 201);
   const signal = { signal_type: 'custom:paid', payload: { amount: 3 } };
