@@ -261,28 +261,26 @@ export const GateJudgement = named('GateJudgement', 'What a gate says of both ve
 });
 export type GateJudgement = Static<typeof GateJudgement>;
 
+const HISTORY =
+  'baseline_history: the newest runs of the baseline before the canary, for gates that have too few since then.';
+
 const GateEvidence = {
   baseline: EndedCounts,
-  baseline_history: Type.Optional(
-    noted(
-      EndedCounts,
-      'The newest runs of the baseline before the canary, for gates that have too few since then.',
-    ),
-  ),
+  baseline_history: Type.Optional(EndedCounts),
   candidate: EndedCounts,
   gates: listOf(GateJudgement),
 };
 
 export const GateReport = named(
   'GateReport',
-  'Ended instances since the canary began, and what the gates say of them now.',
+  `Ended instances since the canary began, and what the gates say of them now. ${HISTORY}`,
   GateEvidence,
 );
 export type GateReport = Static<typeof GateReport>;
 
 export const EvaluationReport = named(
   'EvaluationReport',
-  'Ended instances since the canary began, and what the gates say of them.',
+  `Ended instances since the canary began, and what the gates say of them. ${HISTORY}`,
   { ...GateEvidence, auto_rolled_back: Type.Boolean(), release_state: ReleaseState },
 );
 export type EvaluationReport = Static<typeof EvaluationReport>;

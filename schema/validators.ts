@@ -136,6 +136,21 @@ function hasMoreValues(value: unknown, most: number): boolean {
   return left < 0;
 }
 
+/** The schema with each name where it stands first: the compiler takes a name that comes again for two schemas. */
+function namedOnce(schema: unknown): unknown {
+  const names = new Set<unknown>();
+  const copy = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(copy);
+    if (typeof value !== 'object' || value === null) return value;
+    const { $id, ...rest } = value as Record<string, unknown>;
+    const isNew = typeof $id === 'string' && !names.has($id);
+    if (isNew) names.add($id);
+    const members = Object.entries(rest).map(([key, inner]) => [key, copy(inner)] as const);
+    return { ...Object.fromEntries(members), ...(isNew && { $id }) };
+  };
+  return copy(schema);
+}
+
 /** Schemas are compiled on first use, and so is what compiles them. */
 function compilerOf(create: () => Ajv2020): (schema: TSchema) => ValidateFunction {
   const compiled = new Map<TSchema, ValidateFunction>();
@@ -146,7 +161,7 @@ function compilerOf(create: () => Ajv2020): (schema: TSchema) => ValidateFunctio
       ajv ??= create();
       // Without its name: the same schema may stand by itself here and inside a list elsewhere.
       const { $id: _, ...unnamed } = schema;
-      validate = ajv.compile(unnamed);
+      validate = ajv.compile(namedOnce(unnamed) as TSchema);
       compiled.set(schema, validate);
     }
     return validate;

@@ -1243,10 +1243,12 @@ export interface EndedCounts {
   readonly cancelled: number;
 }
 
-/** Ended instances since the canary began, and what the gates say of them. */
+/**
+ * Ended instances since the canary began, and what the gates say of them. baseline_history: the
+ * newest runs of the baseline before the canary, for gates that have too few since then.
+ */
 export interface EvaluationReport {
   readonly baseline: EndedCounts;
-  /** The newest runs of the baseline before the canary, for gates that have too few since then. */
   readonly baseline_history?: EndedCounts;
   readonly candidate: EndedCounts;
   readonly gates: readonly GateJudgement[];
@@ -1585,10 +1587,12 @@ export interface GateJudgement {
   readonly verdict: 'pass' | 'fail' | 'inconclusive';
 }
 
-/** Ended instances since the canary began, and what the gates say of them now. */
+/**
+ * Ended instances since the canary began, and what the gates say of them now. baseline_history:
+ * the newest runs of the baseline before the canary, for gates that have too few since then.
+ */
 export interface GateReport {
   readonly baseline: EndedCounts;
-  /** The newest runs of the baseline before the canary, for gates that have too few since then. */
   readonly baseline_history?: EndedCounts;
   readonly candidate: EndedCounts;
   readonly gates: readonly GateJudgement[];

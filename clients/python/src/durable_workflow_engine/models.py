@@ -1519,11 +1519,12 @@ class ErrorBody(Model):
 
 
 class EvaluationReport(Model):
-    """Ended instances since the canary began, and what the gates say of them."""
+    """Ended instances since the canary began, and what the gates say of them. baseline_history:
+    the newest runs of the baseline before the canary, for gates that have too few since then.
+    """
 
     baseline: EndedCounts
     baseline_history: EndedCounts | None = None
-    """The newest runs of the baseline before the canary, for gates that have too few since then."""
     candidate: EndedCounts
     gates: list[GateJudgement]
     auto_rolled_back: bool
@@ -1817,11 +1818,13 @@ class GateJudgement(Model):
 
 
 class GateReport(Model):
-    """Ended instances since the canary began, and what the gates say of them now."""
+    """Ended instances since the canary began, and what the gates say of them now.
+    baseline_history: the newest runs of the baseline before the canary, for gates that have
+    too few since then.
+    """
 
     baseline: EndedCounts
     baseline_history: EndedCounts | None = None
-    """The newest runs of the baseline before the canary, for gates that have too few since then."""
     candidate: EndedCounts
     gates: list[GateJudgement]
 
