@@ -10,6 +10,7 @@ import {
   optional,
   Timestamp,
   Uuid,
+  Version,
 } from './common.js';
 import { strict } from './strict.js';
 
@@ -49,7 +50,7 @@ export const SELECTION = {
   sequence_id: Uuid,
   sequence_name: noted(SelectedText, 'Every version of the sequences with this name.'),
   sequence: noted(SelectedText, 'The same.'),
-  sequence_version: noted(Type.Integer(), 'Of its sequence.'),
+  sequence_version: noted(Version, 'Of its sequence.'),
   parent_instance_id: noted(Uuid, 'Those that this instance started.'),
   ids: Type.Array(Uuid, {
     minItems: 1,

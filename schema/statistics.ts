@@ -22,6 +22,8 @@ export const OUTCOMES_LOOKED_AT_MAX = 10_000;
 export const ACTIVITY_ROWS_MAX = 20_000;
 /** Intervals of a release, or of the activity, in one answer. */
 export const INTERVALS_MAX = 1_500;
+/** A year. */
+const STEP_SECS_MAX = 366 * 86_400;
 
 const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = Type.Number({ minimum: 0 });
@@ -106,6 +108,7 @@ export const ActivityQuery = strict(
     since: Type.Optional(noted(Timestamp, 'Default: an hour ago. At most seven days ago.')),
     step: Type.Integer({
       minimum: 60,
+      maximum: STEP_SECS_MAX,
       multipleOf: 60,
       default: 60,
       description: 'In seconds.',
@@ -142,6 +145,7 @@ export const ReleaseSeriesQuery = strict(
     step: Type.Optional(
       Type.Integer({
         minimum: 1,
+        maximum: STEP_SECS_MAX,
         description: 'In seconds. Default: a sixtieth of the time since the canary began.',
       }),
     ),

@@ -36,6 +36,7 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /comes behind signals\[\d+\], which cancels the instance/,
   /has another namespace or name than that of the instance/,
   /is not unique/,
+  /iteration_to must be iteration_from or up to/,
   /baseline and candidate (?:are the same sequence|differ in their name)/,
   /(?:blocks|on_failure|on_cancel)\[[^"]*\.params\.\w+ (?:is required|must be)/,
   // To be strict is to have warnings refused.
