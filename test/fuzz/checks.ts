@@ -37,6 +37,7 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /has another namespace or name than that of the instance/,
   /is not unique/,
   /iteration_to must be iteration_from or up to/,
+  /iteration\w* (?:is given without|and iteration_from are both given)/,
   /baseline and candidate (?:are the same sequence|differ in their name)/,
   /(?:blocks|on_failure|on_cancel)\[[^"]*\.params\.\w+ (?:is required|must be)/,
   // To be strict is to have warnings refused.
