@@ -4,6 +4,7 @@
  */
 
 import { parseTrustedKeys } from './core/continuity/keys.js';
+import { hostUrlsOf, whichServer } from './db/database-url.js';
 import { parseOutboundRule } from './handlers/outbound-rules.js';
 import type { AddressRange } from './http/trusted-proxies.js';
 import { LIMITS } from './limits.js';
@@ -49,13 +50,24 @@ export function secret<T>(parse: Parse<T>): Parse<T> {
 /** What `pg` would take without a word: another scheme for the right one, any word for a host. */
 const DATABASE_URL_EXAMPLE = 'postgresql://user:password@host:5432/database';
 
+/** What may be said of the server that is meant: both mean the primary here. */
+const WRITABLE = ['read-write', 'primary'];
+
 /** A URL of Postgres. The messages leave its text out, which may hold a password. */
 export function databaseUrl(value: string | undefined, name: string): string | undefined {
   if (value === undefined) return undefined;
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value)?.[1]?.toLowerCase();
   if (scheme === 'postgres' || scheme === 'postgresql') {
     // A missing host is that of the machine; `URL` alone does not take it.
-    if (URL.canParse(value.replace('@/', '@localhost/'))) return value;
+    const isUrl = (url: string) => URL.canParse(url.replace('@/', '@localhost/'));
+    if (hostUrlsOf(value).every(isUrl)) {
+      const which = whichServer(value);
+      if (which === undefined || WRITABLE.includes(which)) return value;
+      throw new ConfigError(
+        `${name} has target_session_attrs=${which}: the engine works with the primary alone, ` +
+          `so that it is ${WRITABLE.join(' or ')}, or left out`,
+      );
+    }
     throw new ConfigError(
       `${name} is no URL: write it as ${DATABASE_URL_EXAMPLE}, with %2F for / and %40 for @ in the password`,
     );

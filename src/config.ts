@@ -107,6 +107,11 @@ const KNOBS = {
     choice(['auto', 'required', 'off'], 'auto'),
     'Whether Postgres keeps tenants apart in what is read for them: where its roles allow it, at any price, or not.',
   ],
+  dbSynchronous: [
+    'ENGINE_DB_SYNCHRONOUS',
+    choice(['auto', 'required', 'off'], 'auto'),
+    'Whether a commit has to be on a replica before it is acknowledged: a warning where replicas are not asked, no start without, or not looked at.',
+  ],
   apiKey: [
     'ENGINE_API_KEY',
     secret(text),

@@ -181,6 +181,7 @@ const TROUBLE_TEXTS = {
   rights: 'a right is missing',
   schema: 'its schema is not the one that is needed',
   'read-only': 'it is read-only',
+  replica: 'its replica does not confirm',
   lease: 'another engine may own it',
   other: 'it fails',
 } as const;

@@ -10,9 +10,10 @@ import type { DbLog } from '../../src/db/pool.js';
 import {
   type Answer,
   type BackendId,
+  type BackendState,
+  backendState,
   type Command,
   destroyClient,
-  isBackendWorking,
   WriterSession,
 } from '../../src/db/writer-session.js';
 import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/errors.js';
@@ -44,6 +45,16 @@ const PROBE_MS = 1_000;
 const PROBE_MS_MAX = 8_000;
 
 const SILENT = databaseTrouble(undefined, 'the database does not answer');
+const UNCONFIRMED: DatabaseTrouble = { kind: 'replica', message: 'a commit waits for a replica' };
+
+/** What each state of a silent backend means for the lane. */
+const TROUBLE_OF: Readonly<
+  Record<Exclude<BackendState, 'gone'> | 'unreachable', DatabaseTrouble | undefined>
+> = {
+  working: undefined,
+  'waits for a replica': UNCONFIRMED,
+  unreachable: SILENT,
+};
 
 /** Connecting, ending the predecessor and reading the lane may each take this long. */
 export const STEP_MS_MAX = 5_000;
@@ -207,7 +218,13 @@ export class LaneLink {
       (this.committed === undefined || row.batch === this.committed || row.batch === this.sent);
     if (!isOurs) {
       const facts = { lane: this.#lane, epoch, committed: this.committed, sent: this.sent, row };
-      this.#host.log.error(facts, 'the lane belongs to another owner');
+      const isOlder = row !== undefined && row.epoch <= epoch && row.batch <= (this.committed ?? 0);
+      this.#host.log.error(
+        facts,
+        isOlder
+          ? 'the database has lost commits that it had acknowledged, as after a failover to a replica that was not synchronous'
+          : 'the lane belongs to another owner',
+      );
       this.#host.fenced();
       throw new LinkClosed();
     }
@@ -239,9 +256,9 @@ export class LaneLink {
         session.destroy();
         return;
       }
-      const isUp = verdict === 'working';
-      this.#host.troubled(this.#lane, isUp ? undefined : SILENT);
-      timer = clock.setTimeout(() => void look(isUp ? 0 : tries + 1), SILENCE_MS);
+      this.#host.troubled(this.#lane, TROUBLE_OF[verdict]);
+      const isReached = verdict !== 'unreachable';
+      timer = clock.setTimeout(() => void look(isReached ? 0 : tries + 1), SILENCE_MS);
     };
     timer = clock.setTimeout(() => void look(0), SILENCE_MS);
     return () => {
@@ -250,16 +267,10 @@ export class LaneLink {
     };
   }
 
-  async #probe(session: WriterSession, ms: number): Promise<'working' | 'gone' | 'unreachable'> {
+  async #probe(session: WriterSession, ms: number): Promise<BackendState | 'unreachable'> {
     const client = this.#host.connect();
     try {
-      const isWorking = await cutAfter(
-        this.#host.clock,
-        ms,
-        client,
-        isBackendWorking(client, session.backend),
-      );
-      return isWorking ? 'working' : 'gone';
+      return await cutAfter(this.#host.clock, ms, client, backendState(client, session.backend));
     } catch {
       // Whatever the reason is, nothing is known about the backend.
       return 'unreachable';

@@ -1,9 +1,14 @@
 /** What the database itself tells, where it can be reached: version, settings, schema, rights, room. */
 
 import { statfsSync } from 'node:fs';
-import pg from 'pg';
 import { databaseRefusal } from '../../src/db/database-refusal.js';
 import { expectSchema, SchemaError } from '../../src/db/migrate.js';
+import { createClient } from '../../src/db/pool.js';
+import {
+  lackingReplication,
+  REPLICATION_FACTS,
+  type Replication,
+} from '../../src/db/replication.js';
 import { durationText } from '../table.js';
 import { type Check, check, ok } from './check.js';
 
@@ -22,6 +27,7 @@ select current_setting('server_version_num')::int / 10000 as version,
   current_setting('server_version') as version_text,
   current_setting('fsync') as fsync,
   current_setting('full_page_writes') as full_page_writes,
+  ${REPLICATION_FACTS},
   pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as is_read_only,
   (select setting::bigint * 1048576 from pg_settings where name = 'max_wal_size')::float8 as wal_bytes,
   current_setting('max_connections')::int as connections_max,
@@ -39,7 +45,7 @@ const DEAD_ROWS = `
 select relname as name, n_dead_tup::float8 as dead, n_live_tup::float8 as live
 from pg_stat_user_tables where schemaname = current_schema() order by n_dead_tup desc limit 1`;
 
-interface Facts {
+interface Facts extends Replication {
   readonly version: number;
   readonly version_text: string;
   readonly fsync: string;
@@ -63,12 +69,13 @@ interface DeadRows {
 
 /** Reads only. */
 export async function databaseChecks(connectionString: string): Promise<Check[]> {
-  const client = new pg.Client({
+  const client = createClient({
     connectionString,
-    connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: CONNECT_MS,
-    application_name: 'durable-workflow-engine doctor',
+    connectTimeoutMs: CONNECT_MS,
+    statementTimeoutMs: CONNECT_MS,
+    applicationName: 'durable-workflow-engine doctor',
   });
+  client.on('error', () => undefined);
   try {
     await client.connect();
     const { rows } = await client.query<Facts>(FACTS);
@@ -112,6 +119,30 @@ export function databaseFindings(facts: Facts, here: number, dead: DeadRows | un
         `${name} is ${facts[name]}`,
         `Set ${name} = on: a crash loses what was acknowledged.`,
       );
+  }
+  const lacking = lackingReplication(facts);
+  const { replicas } = facts;
+  if (lacking === undefined && replicas === 0) {
+    bad(
+      'replication',
+      'it is synchronous, and no replica is connected: commits wait',
+      'Bring a replica back: docs/operate/availability.md.',
+    );
+  } else if (lacking === undefined) {
+    found.push(ok('replication', `synchronous, ${replicas} connected`));
+  } else if (replicas > 0) {
+    warn(
+      'replication',
+      `${lacking}; ${replicas} connected`,
+      'Make it synchronous, or a failover loses what was acknowledged: docs/operate/availability.md.',
+    );
+  }
+  if (facts.commit === 'off') {
+    warn(
+      'durability',
+      'synchronous_commit is off for this role',
+      'Set it on: the engine does so for what it writes, and nobody else does.',
+    );
   }
   if (!facts.may_write && !facts.is_read_only) {
     warn(

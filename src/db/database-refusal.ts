@@ -4,6 +4,7 @@
  */
 
 import { ConfigError } from '../config-values.js';
+import { hostUrlsOf } from './database-url.js';
 
 /** What is said of a SQLSTATE, or of its class; the server's own words follow. */
 const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
@@ -21,6 +22,10 @@ const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
 const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
   [/password must be a/, 'asks for a password: set it in DATABASE_URL'],
   [/does not support SSL/, 'speaks no TLS: leave sslmode out of DATABASE_URL'],
+  [
+    /is a standby|no host is the primary/,
+    'only reads: DATABASE_URL must name the primary server, or all of them',
+  ],
   [/certificate/, 'has a certificate that is not trusted: see sslmode and sslrootcert'],
 ];
 
@@ -47,7 +52,8 @@ export function databaseRefusal(
 
 /** Host and database, without user and password. */
 function placeOf(connectionString: string): string {
-  if (!URL.canParse(connectionString)) return 'the database';
-  const { host, pathname } = new URL(connectionString);
-  return `the database ${pathname.slice(1)} on ${host === '' ? 'this machine' : host}`;
+  const urls = hostUrlsOf(connectionString);
+  if (!urls.every((url) => URL.canParse(url))) return 'the database';
+  const hosts = urls.map((url) => new URL(url).host || 'this machine');
+  return `the database ${new URL(urls[0]!).pathname.slice(1)} on ${hosts.join(', ')}`;
 }

@@ -16,15 +16,32 @@ export function inSchema(connectionString: string, schema: string): string {
   return `${base}?${query.toString().replaceAll('+', '%20')}`;
 }
 
+/** How other clients of Postgres are told which of several servers is meant. */
+const WHICH_SERVER = 'target_session_attrs';
+
+/** Undefined when the URL does not say it. */
+export function whichServer(connectionString: string): string | undefined {
+  return partsOf(connectionString).query.get(WHICH_SERVER) ?? undefined;
+}
+
+/** The URL of each host of a URL that names several, separated by commas. */
+export function hostUrlsOf(connectionString: string): readonly string[] {
+  const [, before = '', hosts = '', behind = ''] = PLACE.exec(connectionString) ?? [];
+  if (!hosts.includes(',')) return [connectionString];
+  return hosts.split(',').map((host) => `${before}${host}${behind}`);
+}
+
+/** What stands before the hosts, the hosts, and what stands behind them. */
+const PLACE = /^(\w+:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/s;
+
 /** What a URL asks of its sessions, apart from it: `pg` would let that replace the settings of the engine. */
 export function splitSettings(connectionString: string): {
   readonly url: string;
   readonly settings: string;
 } {
   const { base, query } = partsOf(connectionString);
-  const settings = query.get('options');
-  if (settings === null) return { url: connectionString, settings: '' };
-  query.delete('options');
+  const settings = query.get('options') ?? '';
+  for (const name of ['options', WHICH_SERVER]) query.delete(name);
   return { url: query.size === 0 ? base : `${base}?${query}`, settings };
 }
 

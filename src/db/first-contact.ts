@@ -9,6 +9,12 @@ import { type CellSchema, ensureSchema } from './cell-schema.js';
 import { databaseRefusal } from './database-refusal.js';
 import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
 import { withClient } from './pool.js';
+import {
+  judgeReplication,
+  REPLICATION_FACTS,
+  type Replication,
+  type SynchronousMode,
+} from './replication.js';
 
 export interface FirstContact {
   readonly connectionString: string;
@@ -17,6 +23,7 @@ export interface FirstContact {
   readonly cell: CellSchema;
   /** A server that may lose what was committed is taken all the same. */
   readonly isUnsafeAccepted: boolean;
+  readonly synchronous: SynchronousMode;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
   /** The database cannot be reached; called at each attempt. */
@@ -32,17 +39,20 @@ const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 /** How often a database that was not there is tried again. */
 const RETRY_MS = 500;
 
-/** @throws ConfigError or SchemaError, which say what to do */
-export async function firstContact(options: FirstContact): Promise<void> {
-  const { connectionString, ownerUrl, cell, isUnsafeAccepted, signal, onAway } = options;
+/**
+ * @returns what a failover to a replica would lose what was acknowledged by, if that is known
+ * @throws ConfigError or SchemaError, which say what to do
+ */
+export async function firstContact(options: FirstContact): Promise<string | undefined> {
+  const { connectionString, ownerUrl, cell, signal, onAway } = options;
   for (let attempts = 1; !signal.aborted; attempts++) {
     let isOwner = false;
     try {
-      await checkServer(connectionString, isUnsafeAccepted);
+      const unreplicated = await checkServer(options);
       isOwner = ownerUrl !== connectionString;
       await ensureSchema(connectionString, ownerUrl, cell);
       await migrate(ownerUrl, MIGRATIONS_DIR, OWNERSHIP_VERSION);
-      return;
+      return unreplicated;
     } catch (error) {
       if (error instanceof ConfigError || error instanceof SchemaError) throw error;
       if (!isAway(error)) {
@@ -54,6 +64,7 @@ export async function firstContact(options: FirstContact): Promise<void> {
       await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
+  return undefined;
 }
 
 /** Refused, timed out or cut connections, and a server that starts, stops or has no room. */
@@ -64,21 +75,34 @@ function isAway(error: unknown): boolean {
   return error instanceof Error && /^(?!.*SSL).*(?:connection|timeout)/i.test(error.message);
 }
 
+interface Server extends Replication {
+  readonly version: string;
+  /** Settings of `DURABLE_SETTINGS`. */
+  readonly off: readonly string[];
+}
+
 /**
+ * @returns as `judgeReplication`
  * @throws ConfigError when the server is older than what the statements are written for, or may lose
  * what was committed, unless that is accepted
  */
-async function checkServer(connectionString: string, isUnsafeAccepted: boolean): Promise<void> {
+async function checkServer({
+  connectionString,
+  isUnsafeAccepted,
+  synchronous,
+}: FirstContact): Promise<string | undefined> {
   const options = { connectionString, applicationName: 'engine start' };
   const { rows } = await withClient(options, (client) =>
-    client.query<{ version: string; off: string[] }>(
+    client.query<Server>(
       `select current_setting('server_version_num') as version, array(
-         select name from unnest($1::text[]) as name where current_setting(name) = 'off') as off`,
+         select name from unnest($1::text[]) as name where current_setting(name) = 'off') as off,
+         ${REPLICATION_FACTS}`,
       [DURABLE_SETTINGS],
     ),
   );
-  const { version: text, off = [] } = rows[0] ?? {};
-  const version = Number(text);
+  const server = rows[0]!;
+  const { off } = server;
+  const version = Number(server.version);
   if (version < POSTGRES_VERSION_MIN * 10_000) {
     throw new ConfigError(
       `DATABASE_URL names a Postgres ${Math.floor(version / 10_000)}; ` +
@@ -91,4 +115,5 @@ async function checkServer(connectionString: string, isUnsafeAccepted: boolean):
         'acknowledged when its machine dies; turn that on, or start with --unsafe-database',
     );
   }
+  return judgeReplication(server, synchronous);
 }

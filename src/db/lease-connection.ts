@@ -56,7 +56,7 @@ const SILENCE_MARGIN_MS = 500;
 const POLL = `
 select epoch, owner, xmin::text as version,
   extract(epoch from expires_at - renewed_at)::float8 * 1000 as "ttlMs",
-  pg_try_advisory_lock($1::int, epoch::int) as "isFree"
+  case when $2::bool then pg_try_advisory_lock($1::int, epoch::int) else false end as "isFree"
 from engine_lease where id = 1`;
 
 /** Also reads the clock, as the one that the engine follows. */
@@ -99,10 +99,14 @@ export class LeaseConnection {
   readonly #options: LeaseOptions;
   readonly #timing: LeaseTiming;
   #client: pg.Client | undefined;
+  /** On the monotonic clock. */
+  #connectedAt = 0;
   #lockSpace = LOCK_SPACE;
   /** The epochs whose lock this session holds. */
   #lockedEpochs = new Set<number>();
   #onEnd: () => void = () => undefined;
+  /** What the server warned of during the last commit. */
+  #warning: string | undefined;
 
   constructor(options: LeaseOptions, timing: LeaseTiming) {
     this.#options = options;
@@ -114,13 +118,17 @@ export class LeaseConnection {
     this.#onEnd = listener;
   }
 
-  /** Looks at the lease and tries its lock; undefined when the row is lost. */
-  async poll(): Promise<LeaseRow | undefined> {
+  /**
+   * Looks at the lease and tries its lock; undefined when the row is lost.
+   * @param graceMs so young a session takes the lock for held
+   */
+  async poll(graceMs: number): Promise<LeaseRow | undefined> {
     const client = await this.#connected();
+    const triesLock = this.#options.clock.monotonic() - this.#connectedAt >= graceMs;
     const { rows } = await client.query<LeaseRow>({
       name: 'lease_poll',
       text: POLL,
-      values: [this.#lockSpace],
+      values: [this.#lockSpace, triesLock],
     });
     const row = rows[0];
     if (row?.isFree === true) await this.#keepOnly(client, row.epoch);
@@ -131,13 +139,17 @@ export class LeaseConnection {
    * Becomes the owner if the lease is still what was seen. Returns what the clock of the database
    * says, or undefined when somebody else was quicker.
    * @throws SchemaError when the lease is older than the lanes
+   * @throws Error also when it is committed, and on no replica yet: it may yet be undone, with all that was
+   * found in the database behind it
    */
   async takeOver(seen: LeaseRow): Promise<ClockReading | undefined> {
     const client = await this.#connected();
     const epoch = seen.epoch + 1;
     await client.query('begin');
     const reading = await this.#takeOver(client, seen, epoch);
+    this.#warning = undefined;
     await client.query(reading === undefined ? 'rollback' : 'commit');
+    if (this.#warning !== undefined) throw new Error(this.#warning);
     // What is not needed must be free, or the next one to look would take us for the owner.
     await this.#keepOnly(client, reading === undefined ? undefined : epoch);
     return reading;
@@ -251,6 +263,9 @@ export class LeaseConnection {
     });
     client.on('error', () => this.#ended(client));
     client.on('end', () => this.#ended(client));
+    client.on('notice', ({ message }) => {
+      this.#warning = message;
+    });
     try {
       await client.connect();
       const { rows } = await client.query<{ space: number }>(SPACE_OF_SCHEMA, [LOCK_SPACE]);
@@ -260,6 +275,7 @@ export class LeaseConnection {
       throw error;
     }
     this.#client = client;
+    this.#connectedAt = this.#options.clock.monotonic();
     return client;
   }
 

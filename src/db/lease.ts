@@ -103,7 +103,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       signal.throwIfAborted();
       try {
         const sentAt = clock.monotonic();
-        const seen = await connection.poll();
+        const seen = await connection.poll(isToldStandby ? graceOf(timing) : 0);
         if (seen === undefined) {
           log.warn({}, 'the row of the lease is lost: putting it back');
           await restoreLease(connectionString, timing.ttlMs);
@@ -133,6 +133,14 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
     connection.drop();
     throw error;
   }
+}
+
+/**
+ * A lock is free on a server that has just become the primary, or has started again, whoever held it: the owner
+ * has lost its session with that of the standby, and has the time of one more attempt to take the lock again.
+ */
+function graceOf({ statementMs, standbyPollMs }: LeaseTiming): number {
+  return statementMs + standbyPollMs;
 }
 
 /**

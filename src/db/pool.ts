@@ -6,7 +6,8 @@
 
 import pg from 'pg';
 import Cursor from 'pg-cursor';
-import { splitSettings } from './database-url.js';
+import { hostUrlsOf, splitSettings } from './database-url.js';
+import { PrimaryClient, type PrimaryConfig } from './primary.js';
 
 /** The part of the logger that the database modules use; a pino logger fits. */
 export interface DbLog {
@@ -69,6 +70,7 @@ const OID = { int8: 20, json: 114, timestamptz: 1184 } as const;
 export function createPool(options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     ...clientConfig(options),
+    Client: PrimaryClient as unknown as new () => pg.Client,
     max: options.connectionsMax,
     idleTimeoutMillis: POOL_IDLE_TIMEOUT_MS,
     ...(options.isForTenants ? { onConnect: prepareNarrowing } : {}),
@@ -100,7 +102,7 @@ export async function withClient<Result>(
  * queries while busy, and no cursors. The caller listens for `error`.
  */
 export function createClient(options: ConnectionOptions, pipeline = false): pg.Client {
-  return new pg.Client({ ...clientConfig(options), pipeline });
+  return new PrimaryClient({ ...clientConfig(options), pipeline });
 }
 
 /** The role that sees rows of one tenant (`row-security.ts`). */
@@ -212,21 +214,24 @@ export async function withCursor<Row, Result>(
   }
 }
 
-function clientConfig(options: ConnectionOptions): pg.ClientConfig {
+function clientConfig(options: ConnectionOptions): PrimaryConfig {
   const queryTimeoutMs = options.queryTimeoutMs ?? 0;
   const { url, settings } = splitSettings(options.connectionString);
   return {
-    connectionString: url,
+    hostUrls: hostUrlsOf(url),
     application_name: options.applicationName,
     connectionTimeoutMillis: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
-    statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
     idle_in_transaction_session_timeout:
       options.idleInTransactionTimeoutMs ?? IDLE_IN_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     // The form of timestamps below depends on it, whatever the URL, role or database has set. Compiling
-    // a plan takes longer than any of our statements runs.
-    options: `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off${options.isPlannedOnce ? PLANNED_ONCE : ''}`,
+    // a plan takes longer than any of our statements runs. `pg` would not send a limit of 0, and leave
+    // that of the role.
+    options:
+      `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off ` +
+      `-c statement_timeout=${options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS}` +
+      (options.isPlannedOnce ? PLANNED_ONCE : ''),
     types: columnTypes,
     ...(queryTimeoutMs > 0 ? { query_timeout: queryTimeoutMs } : {}),
   };

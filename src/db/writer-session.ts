@@ -51,13 +51,21 @@ export interface LaneRow {
 /** One wait for a terminated backend; the caller's deadline must be longer. */
 const TERMINATE_WAIT_MS = 2_000;
 
+/** The class of warnings. */
+const WARNING = /^01/;
+
 export class WriterSession {
   readonly backend: BackendId;
   readonly #client: pg.Client;
+  /** What the server warned of during the last exchange. */
+  #warning: string | undefined;
 
   private constructor(client: pg.Client, backend: BackendId) {
     this.#client = client;
     this.backend = backend;
+    client.on('notice', ({ code = '', message }) => {
+      if (WARNING.test(code)) this.#warning = message;
+    });
   }
 
   /**
@@ -80,14 +88,22 @@ export class WriterSession {
     }
   }
 
-  /** Sends the commands and one Sync. Never rejects. One exchange at a time. */
-  exchange(commands: readonly Command[]): Promise<Answer> {
-    return this.#send((connection) => {
+  /**
+   * Sends the commands and one Sync. Never rejects. One exchange at a time.
+   *
+   * A commit whose wait for a replica was cancelled, by an operator or a limit of time, is answered like any
+   * other one, with a warning before. It is not on the replica, so that it must not pass for done.
+   */
+  async exchange(commands: readonly Command[]): Promise<Answer> {
+    this.#warning = undefined;
+    const answer = await this.#send((connection) => {
       for (const command of commands) {
         if ('rows' in command) sendRows(connection as CopyingConnection, command);
         else sendValues(connection, command.statement.name, command.values);
       }
     });
+    if (answer.kind !== 'done' || this.#warning === undefined) return answer;
+    return { kind: 'lost', message: this.#warning };
   }
 
   /** Leaves the failed transaction of an exchange that began one. @throws Error when the connection is lost */
@@ -95,12 +111,16 @@ export class WriterSession {
     await this.#client.query('rollback');
   }
 
-  /** Undefined when there is no such lane. */
+  /**
+   * Undefined when there is no such lane. What it says is on the replicas as well: a commit whose session was ended
+   * while it waited for them can be seen, and may yet be lost with the server. The lock makes this a transaction
+   * that is written behind it and has to wait for them, too.
+   */
   async readLane(lane: number): Promise<LaneRow | undefined> {
     const { rows } = await this.#client.query<{ epoch: string; batch: string }>(
       `select epoch::text as epoch, coalesce(
          (select max(f.batch) from lane_flushes f where f.lane = l.lane), 0)::text as batch
-       from lanes l where lane = $1::int`,
+       from lanes l where lane = $1::int for no key update`,
       [lane],
     );
     const row = rows[0];
@@ -144,23 +164,26 @@ export class WriterSession {
   }
 }
 
+/** `gone`, has finished, or waits for its client: then its answer is lost on the way. */
+export type BackendState = 'working' | 'waits for a replica' | 'gone';
+
 /**
- * Whether a silent backend is still at work, asked over a connection of its own. False when it has
- * gone, has finished, or waits for its client: then its answer is lost on the way.
+ * What a silent backend does, asked over a connection of its own.
  * @param client unconnected; closed when this returns or throws
  */
-export async function isBackendWorking(client: pg.Client, backend: BackendId): Promise<boolean> {
+export async function backendState(client: pg.Client, backend: BackendId): Promise<BackendState> {
   // Whatever breaks also fails the query below.
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query(
-      `select 1 from pg_stat_activity
+    const { rows } = await client.query<{ waits: boolean }>(
+      `select coalesce(wait_event, '') = 'SyncRep' as waits from pg_stat_activity
        where pid = $1::int and extract(epoch from backend_start)::text = $2::text
          and state = 'active' and wait_event_type is distinct from 'Client'`,
       [backend.pid, backend.startedAt],
     );
-    return rows.length > 0;
+    if (rows[0] === undefined) return 'gone';
+    return rows[0].waits ? 'waits for a replica' : 'working';
   } finally {
     destroyClient(client);
   }

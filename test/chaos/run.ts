@@ -39,22 +39,25 @@ export interface RoundPlan {
   readonly onFault?: (done: number, all: number) => void;
 }
 
-export interface RoundSummary {
-  readonly kills: number;
-  readonly crashes: number;
-  readonly hardships: number;
-  readonly takeOvers: number;
+export interface LoadSummary {
   readonly instances: number;
   readonly tasks: number;
   readonly requests: Ledger['counts'];
-  /** From the kill until the next process is ready. */
-  readonly restartMs: readonly number[];
-  /** From Postgres accepting connections, or the end of a fault that ends by itself, until the server acknowledges writes again. */
-  readonly serveAgainMs: readonly number[];
   /** From the end of the faults until everything rested. */
   readonly settleMs: number;
   /** Empty: every promise was kept. */
   readonly violations: readonly string[];
+}
+
+export interface RoundSummary extends LoadSummary {
+  readonly kills: number;
+  readonly crashes: number;
+  readonly hardships: number;
+  readonly takeOvers: number;
+  /** From the kill until the next process is ready. */
+  readonly restartMs: readonly number[];
+  /** From Postgres accepting connections, or the end of a fault that ends by itself, until the server acknowledges writes again. */
+  readonly serveAgainMs: readonly number[];
 }
 
 export interface ChaosServer {
@@ -125,18 +128,20 @@ export async function startChaosServer(shards: number): Promise<ChaosServer> {
   };
 }
 
+/** What every server that is loaded here is told. */
+export const LOADED_ENV = {
+  ENGINE_ALLOW_INTERNAL_URLS: 'true',
+  // Claims whose reply was lost in a kill come back within the time that rest may take.
+  ENGINE_WORKER_REAPER_STALE_SECS: '1',
+  ENGINE_WORKER_REAPER_TICK_SECS: '1',
+};
+
 async function startFor(
   databaseUrl: string,
   shards: number,
   onFailure: () => Promise<void>,
 ): Promise<Engine> {
-  const env = {
-    ENGINE_SHARDS: String(shards),
-    ENGINE_ALLOW_INTERNAL_URLS: 'true',
-    // Claims whose reply was lost in a kill come back within the time that rest may take.
-    ENGINE_WORKER_REAPER_STALE_SECS: '1',
-    ENGINE_WORKER_REAPER_TICK_SECS: '1',
-  };
+  const env = { ...LOADED_ENV, ENGINE_SHARDS: String(shards) };
   try {
     return await startEngine({ databaseUrl, env });
   } catch (error) {
@@ -145,14 +150,36 @@ async function startFor(
   }
 }
 
-interface Target extends Surroundings {
+/** A server under load, and where its promises are looked after. */
+export interface Loaded {
   /** The process of the moment. */
   engine: Engine;
   readonly sink: Sink;
   readonly pool: pg.Pool;
 }
 
+interface Target extends Surroundings, Loaded {
+  engine: Engine;
+}
+
 async function runRound(target: Target, tenant: string, plan: RoundPlan): Promise<RoundSummary> {
+  const faults = (world: World) => injectFaults(target, world, plan);
+  return {
+    kills: plan.cycles,
+    crashes: plan.pgCycles,
+    hardships: (plan.hardships ?? 0) * HARDSHIP_NAMES.length,
+    takeOvers: plan.takeOvers ?? 0,
+    ...(await underLoad(target, tenant, plan.seed, faults)),
+  };
+}
+
+/** Loads the server while `inject` lasts, lets it come to rest, and judges it. */
+export async function underLoad<Faults>(
+  target: Loaded,
+  tenant: string,
+  seed: number,
+  inject: (world: World) => Promise<Faults>,
+): Promise<LoadSummary & Faults> {
   const ledger = new Ledger();
   const client = clientOf(target.engine, tenant);
   const shapesOfRound = shapes(target.sink.url);
@@ -168,26 +195,22 @@ async function runRound(target: Target, tenant: string, plan: RoundPlan): Promis
     isOver: () => isOver,
   };
   const clients = Array.from({ length: CLIENTS }, (_, i) =>
-    new ChaosClient(world, `${tenant}.c${i}`, createRandom(plan.seed, i)).run(),
+    new ChaosClient(world, `${tenant}.c${i}`, createRandom(seed, i)).run(),
   );
   const workers = Array.from({ length: WORKERS }, (_, i) =>
-    startChaosWorker(world, `w${i}`, createRandom(plan.seed, 1_000 + i)),
+    startChaosWorker(world, `w${i}`, createRandom(seed, 1_000 + i)),
   );
   const stopWorkers = () => Promise.all(workers.map((worker) => worker.stop()));
   const load = Promise.all(clients);
   try {
     // A client that throws has met a defect of its own, which ends the round at once.
-    const faults = await Promise.race([injectFaults(target, world, plan), load.then(fail)]);
+    const faults = await Promise.race([inject(world), load.then(fail)]);
     isOver = true;
     await load;
     const settleMs = await settle(target, world);
     await stopWorkers();
     const violations = [...(await judge(target, world)), ...(await readBack(world.client, ledger))];
     return {
-      kills: plan.cycles,
-      crashes: plan.pgCycles,
-      hardships: (plan.hardships ?? 0) * HARDSHIP_NAMES.length,
-      takeOvers: plan.takeOvers ?? 0,
       instances: ledger.instances.size,
       tasks: ledger.tasks.size,
       requests: { ...ledger.counts },
@@ -267,7 +290,11 @@ async function injectFaults(
 }
 
 /** Returns when the clients have been promised so much, or the server has ended by itself. */
-async function promised({ engine }: Target, { ledger }: World, count: number): Promise<void> {
+export async function promised(
+  { engine }: Loaded,
+  { ledger }: World,
+  count: number,
+): Promise<void> {
   const startedAt = performance.now();
   while (ledger.counts.acknowledged < count && engine.isRunning()) {
     if (performance.now() - startedAt > PROMISES_MS_MAX) {
@@ -333,12 +360,12 @@ async function servesAgain(target: Target, world: World, after: string): Promise
 }
 
 /** One statement sees the rows as of one moment, whatever the engine does meanwhile. */
-async function checkSlots({ pool }: Target, { ledger, tenant }: World): Promise<void> {
+async function checkSlots({ pool }: Loaded, { ledger, tenant }: World): Promise<void> {
   for (const what of await readOverbooked(pool, tenant)) ledger.complain(`overbooked: ${what}`);
 }
 
 /** Waits until every instance has ended or waits; what has not by then is a violation. */
-async function settle(target: Target, world: World): Promise<number> {
+async function settle(target: Loaded, world: World): Promise<number> {
   const { pool } = target;
   const { ledger, tenant } = world;
   const startedAt = performance.now();
@@ -355,7 +382,7 @@ async function settle(target: Target, world: World): Promise<number> {
   }
 }
 
-async function judge({ pool, sink }: Target, world: World): Promise<readonly string[]> {
+async function judge({ pool, sink }: Loaded, world: World): Promise<readonly string[]> {
   const { ledger, tenant, shapes: all } = world;
   // The sink has also heard from the rounds before.
   const sinkTokens = new Set([...sink.tokens].filter((token) => ledger.creations.has(token)));

@@ -68,6 +68,9 @@ const FACTS = {
   version_text: '18.4',
   fsync: 'on',
   full_page_writes: 'on',
+  names: '',
+  commit: 'on',
+  replicas: 0,
   is_read_only: false,
   wal_bytes: 2 ** 32,
   connections_max: 100,
@@ -93,6 +96,13 @@ test('settings of the database that lose or slow things are found', () => {
   assert.deepEqual(healthOf({ oldest_transaction_ms: 3_600_000 }), ['sessions warn']);
   assert.deepEqual(healthOf({ may_write: false }), ['rights warn']);
   assert.deepEqual(healthOf({ wal_bytes: 2 ** 29 }), ['settings warn']);
+  assert.deepEqual(healthOf({ commit: 'off' }), ['durability warn']);
+  assert.deepEqual(healthOf({ replicas: 2 }), ['replication warn']);
+  assert.deepEqual(healthOf({ names: '"pg-b"', replicas: 2, commit: 'local' }), [
+    'replication warn',
+  ]);
+  assert.deepEqual(healthOf({ names: '"pg-b"' }), ['replication bad']);
+  assert.deepEqual(healthOf({ names: '"pg-b"', replicas: 2 }), []);
   const vacuum = databaseFindings(FACTS, 1_000_000, { name: 'instances', dead: 2e6, live: 1e6 });
   assert.match(about(vacuum, 'vacuum')?.found ?? '', /2000000 dead rows in instances/);
 });

@@ -15,6 +15,7 @@ import {
   realpathSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -52,6 +53,8 @@ export interface TestPostgres {
   /** As superuser, for the database `postgres`. */
   readonly connectionString: string;
   createDatabase(options?: TestDatabaseOptions): Promise<TestDatabase>;
+  /** Starts it again as the standby of nobody, which has what it had and takes no writes. */
+  demote(): Promise<void>;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;
 }
@@ -94,11 +97,19 @@ export async function startPostgres(
   const dataDir = mkdtempSync(path.join(tmpdir(), 'engine-test-pg-'));
   // Under root Postgres runs as another user, who must be able to enter.
   chmodSync(dataDir, 0o755);
-  const server = await ensureServer({ ...fastOptions(dataDir), major: options.major ?? 18 });
+  const serverOptions = { ...fastOptions(dataDir), major: options.major ?? 18 };
+  let server = await ensureServer(serverOptions);
   return {
-    pid: server.pid,
+    get pid() {
+      return server.pid;
+    },
     connectionString: server.connectionString,
     createDatabase: (databaseOptions) => cloneDatabase(server.connectionString, databaseOptions),
+    demote: async () => {
+      await stopServer(server.pid);
+      writeFileSync(path.join(server.cluster, 'standby.signal'), '');
+      server = await ensureServer({ ...serverOptions, port: server.port });
+    },
     stop: async () => {
       await stopServer(server.pid, 'immediate');
       for (const folder of [server.cluster, dataDir]) rmSync(folder, { recursive: true });

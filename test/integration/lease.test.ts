@@ -112,6 +112,8 @@ async function leftMs(): Promise<number> {
   return rows[0]!.ms;
 }
 
+const SESSION = 'select from pg_stat_activity where application_name = $1';
+
 async function nextRenewal(): Promise<void> {
   const version = async () => (await admin.query('select xmin from engine_lease')).rows[0].xmin;
   const before = await version();
@@ -273,6 +275,58 @@ test('a standby that could not look for longer than the lease does not take the 
     assert.ok(performance.now() - resumedAt >= TIMING.ttlMs, 'it watched for a whole lease again');
   } finally {
     await proxy.stop();
+  }
+});
+
+test('a lock that is free because the server began anew is left to the owner, for a while', async () => {
+  const around = await FaultProxy.before(database.connectionString);
+  const before = await FaultProxy.before(database.connectionString);
+  try {
+    // Renewals never end, and the owner has all the time there is to come back.
+    const timing = { ...LONG, statementMs: 600_000 };
+    const owner = await acquire('first', { connectionString: around.url });
+    const told = withResolvers();
+    const troubled = withResolvers();
+    const log = { info: silent, warn: troubled.resolve, error: silent };
+    const standby = { connectionString: before.url, onStandby: told.resolve, log, timing };
+    void acquire('second', standby).catch(silent);
+    await told.promise;
+    for (const { proxy } of [around, before]) proxy.refuse();
+    await troubled.promise;
+    before.proxy.resume();
+    await until(async () => (await admin.query(SESSION, ['second lease'])).rows.length > 0);
+    around.proxy.resume();
+    const renewedFrom = (await admin.query('select xmin from engine_lease')).rows[0].xmin;
+    await until(
+      async () => (await admin.query('select xmin from engine_lease')).rows[0].xmin !== renewedFrom,
+    );
+    assert.equal(owner.epoch, 1);
+    const { rows } = await admin.query('select epoch, owner from engine_lease');
+    assert.deepEqual(rows, [{ epoch: '1', owner: 'first' }]);
+  } finally {
+    await around.proxy.stop();
+    await before.proxy.stop();
+  }
+});
+
+test('an owner that does not come back with its server is replaced', async () => {
+  const around = await FaultProxy.before(database.connectionString);
+  const before = await FaultProxy.before(database.connectionString);
+  try {
+    await acquire('first', { connectionString: around.url, timing: LONG });
+    const told = withResolvers();
+    const standby = acquire('second', {
+      connectionString: before.url,
+      onStandby: told.resolve,
+      timing: LONG,
+    });
+    await told.promise;
+    around.proxy.refuse();
+    before.proxy.cut();
+    assert.equal((await standby).epoch, 2);
+  } finally {
+    await around.proxy.stop();
+    await before.proxy.stop();
   }
 });
 

@@ -1,0 +1,194 @@
+/**
+ * Commits that have to be on a replica before they are acknowledged, on a server that waits for one that never
+ * comes: whoever ends or cancels that wait, nobody takes it for a confirmation.
+ */
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { realClock } from '../../src/clock.js';
+import { ConfigError } from '../../src/config-values.js';
+import { firstContact } from '../../src/db/first-contact.js';
+import { acquireLease } from '../../src/db/lease.js';
+import { withClient } from '../../src/db/pool.js';
+import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
+import { auditPut, harness, prepareLanes, stopHarnesses } from '../helpers/writer.js';
+
+let postgres: TestPostgres;
+let database: TestDatabase;
+let admin: pg.Client;
+
+before(async () => {
+  postgres = await startPostgres();
+  database = await postgres.createDatabase();
+  admin = new pg.Client(database.connectionString);
+  await admin.connect();
+});
+
+after(async () => {
+  await admin?.end();
+  await postgres?.stop();
+});
+
+beforeEach(async () => {
+  await admin.query('truncate audit_log');
+  await prepareLanes(admin);
+});
+
+afterEach(async () => {
+  await confirmAll();
+  await stopHarnesses();
+});
+
+/** Commits wait from now on. */
+async function confirmNone(): Promise<void> {
+  await admin.query(`alter system set synchronous_standby_names = 'nobody'`);
+  await reload('nobody');
+}
+
+/** Those that wait go on. */
+async function confirmAll(): Promise<void> {
+  await admin.query('alter system reset synchronous_standby_names');
+  await reload('');
+}
+
+async function reload(names: string): Promise<void> {
+  await admin.query('select pg_reload_conf()');
+  await until(async () => {
+    const { rows } = await admin.query('show synchronous_standby_names');
+    return rows[0].synchronous_standby_names === names;
+  });
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await wait(10);
+}
+
+/** The process of the writer that waits for a replica, once there is another one than `before`. */
+async function waiting(applicationName: string, before?: number): Promise<number> {
+  for (;;) {
+    const { rows } = await admin.query<{ pid: number }>(
+      `select pid from pg_stat_activity where application_name = $1 and wait_event = 'SyncRep'`,
+      [applicationName],
+    );
+    const found = rows.find(({ pid }) => pid !== before);
+    if (found !== undefined) return found.pid;
+    await wait(10);
+  }
+}
+
+async function audited(): Promise<number> {
+  const { rows } = await admin.query('select count(*)::int as n from audit_log');
+  return rows[0].n as number;
+}
+
+for (const [what, end] of [
+  ['is cancelled', 'select pg_cancel_backend($1::int)'],
+  ['ends with its session', 'select pg_terminate_backend($1::int)'],
+] as const) {
+  test(`a commit whose wait for a replica ${what} is acknowledged when the replica has it, and made once`, async () => {
+    const applicationName = `writer that ${what}`;
+    const h = await harness({ connectionString: database.connectionString, applicationName });
+    await h.put('a', [auditPut(1, 1)]);
+    await confirmNone();
+    const settled = h.put('a', [auditPut(1, 2)]);
+    const first = await waiting(applicationName);
+    await admin.query(end, [first]);
+    // Whoever reads anew what was committed sees it, and has to wait for the replica as well.
+    await waiting(applicationName, first);
+    assert.equal(await audited(), 2);
+    assert.equal(h.acks.length, 1);
+    await confirmAll();
+    assert.equal((await settled).outcome, 'committed');
+    assert.equal(await audited(), 2);
+  });
+}
+
+test('a writer whose commit waits for a replica says so, and goes on when it is confirmed', async () => {
+  const h = await harness({ connectionString: database.connectionString });
+  await h.put('a', [auditPut(1, 1)]);
+  await confirmNone();
+  const settled = h.put('a', [auditPut(1, 2)]);
+  await h.event('down');
+  assert.deepEqual(
+    h.troubles.map(({ kind }) => kind),
+    ['replica'],
+  );
+  await confirmAll();
+  assert.equal((await settled).outcome, 'committed');
+  await h.event('up');
+  assert.equal(h.writer.stats().reconnects, 0);
+});
+
+test('a session without a limit has none, whatever its role has', async () => {
+  await admin.query(`alter role current_user set statement_timeout = '1ms'`);
+  try {
+    const options = { connectionString: database.connectionString, applicationName: 'limits' };
+    const limitOf = (statementTimeoutMs: number) =>
+      withClient({ ...options, statementTimeoutMs }, async (client) => {
+        const { rows } = await client.query('show statement_timeout');
+        return rows[0].statement_timeout as string;
+      });
+    assert.equal(await limitOf(0), '0');
+    assert.equal(await limitOf(700), '700ms');
+  } finally {
+    await admin.query('alter role current_user reset statement_timeout');
+  }
+});
+
+test('a take-over that is on no replica is not believed, and is made again', async () => {
+  const silent = () => undefined;
+  await admin.query('delete from lanes');
+  await confirmNone();
+  let troubles = 0;
+  const acquired = acquireLease({
+    connectionString: `${database.connectionString}?options=-c%20synchronous_commit%3Don`,
+    owner: 'first',
+    applicationName: 'first writer',
+    laneCount: 1,
+    clock: realClock,
+    log: {
+      info: silent,
+      warn: () => {
+        troubles += 1;
+      },
+      error: silent,
+    },
+    onStandby: silent,
+    signal: new AbortController().signal,
+    timing: { ttlMs: 1_000, renewMs: 200, standbyPollMs: 50, statementMs: 400 },
+  });
+  const isSeen = until(async () => {
+    const { rows } = await admin.query('select epoch::int from engine_lease');
+    return rows[0].epoch > 1;
+  });
+  assert.equal(await Promise.race([isSeen, acquired]), undefined);
+  assert.ok(troubles > 0);
+  await confirmAll();
+  const lease = await acquired;
+  const { rows } = await admin.query('select epoch::int, owner from engine_lease');
+  assert.deepEqual(rows, [{ epoch: lease.epoch, owner: 'first' }]);
+  await lease.release();
+});
+
+test('an engine that requires synchronous replication starts with it alone', async () => {
+  const contact = (synchronous: 'auto' | 'required' | 'off') =>
+    firstContact({
+      connectionString: database.connectionString,
+      ownerUrl: database.connectionString,
+      cell: { name: 'public', isChosen: false, mayCreate: false },
+      isUnsafeAccepted: true,
+      synchronous,
+      signal: new AbortController().signal,
+      onAway: (error) => assert.fail(String(error)),
+    });
+  await assert.rejects(contact('required'), (error: Error) => {
+    assert.ok(error instanceof ConfigError);
+    assert.match(error.message, /replication is not synchronous: there is no replica/);
+    return true;
+  });
+  for (const mode of ['auto', 'off'] as const) assert.equal(await contact(mode), undefined);
+  await confirmNone();
+  assert.equal(await contact('required'), undefined);
+});
