@@ -59,6 +59,13 @@ select epoch, owner, xmin::text as version,
   case when $2::bool then pg_try_advisory_lock($1::int, epoch::int) else false end as "isFree"
 from engine_lease where id = 1`;
 
+/**
+ * A renewal is of no use on a replica, so that one that is away keeps no owner from it. A take-over is: what the
+ * new owner reads in the database must not be undone behind it.
+ */
+const ALONE = 'set synchronous_commit = local';
+const BEGIN_REPLICATED = 'begin; set local synchronous_commit = on';
+
 /** Also reads the clock, as the one that the engine follows. */
 const RENEW = `
 update engine_lease
@@ -139,13 +146,12 @@ export class LeaseConnection {
    * Becomes the owner if the lease is still what was seen. Returns what the clock of the database
    * says, or undefined when somebody else was quicker.
    * @throws SchemaError when the lease is older than the lanes
-   * @throws Error also when it is committed, and on no replica yet: it may yet be undone, with all that was
-   * found in the database behind it
+   * @throws Error also when somebody cancelled the commit's wait for a replica
    */
   async takeOver(seen: LeaseRow): Promise<ClockReading | undefined> {
     const client = await this.#connected();
     const epoch = seen.epoch + 1;
-    await client.query('begin');
+    await client.query(BEGIN_REPLICATED);
     const reading = await this.#takeOver(client, seen, epoch);
     this.#warning = undefined;
     await client.query(reading === undefined ? 'rollback' : 'commit');
@@ -268,6 +274,7 @@ export class LeaseConnection {
     });
     try {
       await client.connect();
+      await client.query(ALONE);
       const { rows } = await client.query<{ space: number }>(SPACE_OF_SCHEMA, [LOCK_SPACE]);
       this.#lockSpace = rows[0]!.space;
     } catch (error) {

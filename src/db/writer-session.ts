@@ -91,8 +91,8 @@ export class WriterSession {
   /**
    * Sends the commands and one Sync. Never rejects. One exchange at a time.
    *
-   * A commit whose wait for a replica was cancelled, by an operator or a limit of time, is answered like any
-   * other one, with a warning before. It is not on the replica, so that it must not pass for done.
+   * A commit whose wait for a replica an operator has cancelled is answered like any other one, with a warning
+   * before. It is not on the replica, so that it must not pass for done.
    */
   async exchange(commands: readonly Command[]): Promise<Answer> {
     this.#warning = undefined;

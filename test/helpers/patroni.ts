@@ -45,15 +45,13 @@ export function lacksPatroni(): string | false {
 export type MemberName = (typeof MEMBERS)[number];
 
 export interface PatroniCluster {
+  readonly members: readonly MemberName[];
   /** Through HAProxy, which leads to the primary; as superuser. */
   readonly proxyUrl: string;
   /** All three, of which whoever connects takes the primary. */
   readonly hostsUrl: string;
   /** Of one member, whatever it is. */
   urlOf(member: MemberName): string;
-  /** Milliseconds of Patroni's settings. */
-  readonly ttlMs: number;
-  readonly loopWaitMs: number;
   /** SIGKILL to a member's Patroni and to all processes of its Postgres. */
   kill(member: MemberName): void;
   /** SIGKILL to its Patroni alone, whose Postgres goes on. */
@@ -132,8 +130,7 @@ class Cluster implements PatroniCluster {
   readonly #children = new Set<ChildProcess>();
   #etcd: ChildProcess | undefined;
   #proxyPort = 0;
-  ttlMs = 0;
-  loopWaitMs = 0;
+  readonly members = MEMBERS;
   readonly #endWithProcess = () => this.#killAll();
 
   constructor(
@@ -307,8 +304,6 @@ class Cluster implements PatroniCluster {
     const file = parse(readFileSync(path.join(ROOT, 'docs/operate/patroni.yml'), 'utf8'));
     const [own, rest] = [port, restPort].map((number) => `127.0.0.1:${number}`);
     const { dcs } = file.bootstrap;
-    this.ttlMs = dcs.ttl * 1_000;
-    this.loopWaitMs = dcs.loop_wait * 1_000;
     Object.assign(dcs.postgresql.parameters, SMALL);
     Object.assign(file, { name, restapi: { listen: rest, connect_address: rest } });
     file.etcd3.hosts = `127.0.0.1:${this.#etcdPort}`;
