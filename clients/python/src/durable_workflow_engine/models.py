@@ -348,6 +348,7 @@ NotReadyReasonKind = Annotated[
         "rights",
         "schema",
         "read-only",
+        "replica",
         "lease",
         "other",
     ],
