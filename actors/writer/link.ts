@@ -198,7 +198,7 @@ export class LaneLink {
       }
       // From here on this backend may be the one that has sent something.
       this.#predecessor = session.backend;
-      const row = await cutAfter(clock, STEP_MS_MAX, client, session.readLane(this.#lane));
+      const row = await cutAfter(clock, STEP_MS_MAX, client, session.settledLane(this.#lane));
       if (this.#isClosed) throw new LinkClosed();
       this.#adoptRow(row);
       this.#session = session;

@@ -111,16 +111,25 @@ export class WriterSession {
     await this.#client.query('rollback');
   }
 
+  /** As it looks at the moment, whoever is at work. Undefined when there is no such lane. */
+  readLane(lane: number): Promise<LaneRow | undefined> {
+    return this.#readLane(lane, '');
+  }
+
   /**
-   * Undefined when there is no such lane. What it says is on the replicas as well: a commit whose session was ended
-   * while it waited for them can be seen, and may yet be lost with the server. The lock makes this a transaction
-   * that is written behind it and has to wait for them, too.
+   * The same once nobody else is at work on it, and what it says is on the replicas, too. A commit whose session
+   * was ended while it waited for them can be seen, and may yet be lost with the server. The lock makes this a
+   * transaction that is written behind it and has to wait for them as well.
    */
-  async readLane(lane: number): Promise<LaneRow | undefined> {
+  settledLane(lane: number): Promise<LaneRow | undefined> {
+    return this.#readLane(lane, 'for no key update');
+  }
+
+  async #readLane(lane: number, lock: string): Promise<LaneRow | undefined> {
     const { rows } = await this.#client.query<{ epoch: string; batch: string }>(
       `select epoch::text as epoch, coalesce(
          (select max(f.batch) from lane_flushes f where f.lane = l.lane), 0)::text as batch
-       from lanes l where lane = $1::int for no key update`,
+       from lanes l where lane = $1::int ${lock}`,
       [lane],
     );
     const row = rows[0];

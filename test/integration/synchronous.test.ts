@@ -41,24 +41,25 @@ afterEach(async () => {
   await stopHarnesses();
 });
 
-/** Commits wait from now on. */
+/** Commits wait from now on: when one does, since the server takes its time after it has read the setting. */
 async function confirmNone(): Promise<void> {
   await admin.query(`alter system set synchronous_standby_names = 'nobody'`);
-  await reload('nobody');
+  await admin.query('select pg_reload_conf()');
+  const options = { ...database, applicationName: 'probe' };
+  const probing = withClient(options, async (client) => {
+    await client.query('set synchronous_commit = on');
+    for (;;) await client.query(`select pg_logical_emit_message(true, 'probe', '')`);
+  });
+  await Promise.all([
+    waiting('probe').then((pid) => admin.query('select pg_terminate_backend($1::int)', [pid])),
+    assert.rejects(probing),
+  ]);
 }
 
 /** Those that wait go on. */
 async function confirmAll(): Promise<void> {
   await admin.query('alter system reset synchronous_standby_names');
-  await reload('');
-}
-
-async function reload(names: string): Promise<void> {
   await admin.query('select pg_reload_conf()');
-  await until(async () => {
-    const { rows } = await admin.query('show synchronous_standby_names');
-    return rows[0].synchronous_standby_names === names;
-  });
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
