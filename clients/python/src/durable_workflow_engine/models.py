@@ -1955,6 +1955,7 @@ class Info(Model):
     storage_schema_version: int
     contract_schema_version: int
     cell: str
+    cluster: bool
     env_label: str | None
     env_color: str | None
 
