@@ -10,6 +10,7 @@ import path from 'node:path';
 /** Parts of paths, the slowest first. Each of these takes 10 s or more of a processor. */
 const SLOW = [
   'chaos/kill-loop',
+  'chaos/failover',
   'chaos/library-worker',
   'sim/seeds',
   'ui/pages',
