@@ -37,7 +37,7 @@ export function lackingReplication({ names, commit, replicas }: Replication): st
 }
 
 /**
- * What of a failover has to be warned of, if anything.
+ * Why a failover would lose what was acknowledged, if it would and may be warned of.
  * @throws ConfigError when it is required, and lacking
  */
 export function judgeReplication(found: Replication, mode: SynchronousMode): string | undefined {

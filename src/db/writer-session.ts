@@ -120,9 +120,13 @@ export class WriterSession {
    * The same once nobody else is at work on it, and what it says is on the replicas, too. A commit whose session
    * was ended while it waited for them can be seen, and may yet be lost with the server. The lock makes this a
    * transaction that is written behind it and has to wait for them as well.
+   * @throws Error also when somebody cancelled that wait
    */
-  settledLane(lane: number): Promise<LaneRow | undefined> {
-    return this.#readLane(lane, 'for no key update');
+  async settledLane(lane: number): Promise<LaneRow | undefined> {
+    this.#warning = undefined;
+    const row = await this.#readLane(lane, 'for no key update');
+    if (this.#warning !== undefined) throw new Error(this.#warning);
+    return row;
   }
 
   async #readLane(lane: number, lock: string): Promise<LaneRow | undefined> {
