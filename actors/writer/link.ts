@@ -218,13 +218,10 @@ export class LaneLink {
       (this.committed === undefined || row.batch === this.committed || row.batch === this.sent);
     if (!isOurs) {
       const facts = { lane: this.#lane, epoch, committed: this.committed, sent: this.sent, row };
+      const { log } = this.#host;
       const isOlder = row !== undefined && row.epoch <= epoch && row.batch <= (this.committed ?? 0);
-      this.#host.log.error(
-        facts,
-        isOlder
-          ? 'the database has lost commits that it had acknowledged, as after a failover to a replica that was not synchronous'
-          : 'the lane belongs to another owner',
-      );
+      if (isOlder) log.error(facts, 'the database has lost commits that it had acknowledged');
+      else log.error(facts, 'the lane belongs to another owner');
       this.#host.fenced();
       throw new LinkClosed();
     }

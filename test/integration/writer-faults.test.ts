@@ -134,6 +134,14 @@ test('an idle connection that breaks is replaced before it is needed', async () 
   assert.equal(h.writer.stats().reconnects, 1);
 });
 
+test('a writer stops when the database has lost what it had acknowledged', async () => {
+  const h = await harness({ connectionString: url });
+  await h.put('a', [auditPut(1, 1)]);
+  await client.query('delete from lane_flushes');
+  proxy.cut();
+  await h.event('fenced');
+});
+
 test('a backend that the operator ends is replaced, and nothing is lost', async () => {
   const applicationName = 'writer ended test';
   const h = await harness({ connectionString: url, applicationName });
