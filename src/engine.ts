@@ -184,6 +184,10 @@ class Engine {
     const schemaUrl = runMigrations ? ownerUrl : connectionString;
     await this.#unlessStopped(prepareSchema(schemaUrl, runMigrations));
     await this.#unlessStopped(this.#wallTenants(reads, connectionString, ownerUrl));
+    if (this.#config.migrateOnly) {
+      this.#log.info('the tables are up to date: ending, as --migrate-only says');
+      return this.#end(0);
+    }
     const mark = await this.#unlessStopped(readChangeMark(connectionString));
     this.#changes.watermark.raise(mark);
     const lanes =
