@@ -142,7 +142,7 @@ class Load {
 
   async #work(): Promise<void> {
     while (!this.#isOver) {
-      const key = `key-${this.#asked++}`;
+      const key = `${this.#sequence} ${this.#asked++}`;
       for (let at = 0; !this.#isAbandoned; at++) {
         const id = await this.#ask(key, at);
         if (id !== undefined) {
