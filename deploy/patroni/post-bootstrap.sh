@@ -2,7 +2,7 @@
 # Run once, on the first primary. $1: how to connect as superuser.
 set -eu
 # psql quotes the password itself, whatever is in it.
-psql --set=ON_ERROR_STOP=1 --set=password="$ENGINE_DB_PASSWORD" "$1" <<'SQL'
+psql --set=ON_ERROR_STOP=1 --set=password="$DATABASE_PASSWORD" "$1" <<'SQL'
 create role engine login password :'password';
 create role engine_reader nologin;
 grant engine_reader to engine;
