@@ -149,13 +149,9 @@ class Engine {
       crowd: this.#crowd,
     });
     const { config, version, log } = options;
-    this.#membership = membershipOf(config, {
-      cell: this.#cell,
-      id: this.#owner,
-      version,
-      clock: realClock,
-      log,
-    });
+    const member = { cell: this.#cell, id: this.#owner, version, clock: realClock, log };
+    // Who only changes tables is no engine that others should hear of.
+    this.#membership = config.migrateOnly ? undefined : membershipOf(config, member);
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
     this.#changes = new Changes({

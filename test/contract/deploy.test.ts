@@ -123,9 +123,8 @@ describe('deploy/compose.yaml', () => {
     for (const line of page('docs/operate/deploy-cells.md').fences.flatMap(({ text }) =>
       text.replaceAll('\\\n', '').split('\n'),
     )) {
-      const [, command] =
-        /^(?:durable-workflow-engine )?(cells (?:create|status)\b.*)/.exec(line) ?? [];
-      if (command !== undefined) checkCommand(command.split(/\s+/));
+      const [, command] = /^(?:durable-workflow-engine|in_routing) (.*)/.exec(line) ?? [];
+      if (command !== undefined) checkCommand(command.trim().split(/\s+/));
     }
   });
 
