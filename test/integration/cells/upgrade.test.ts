@@ -11,6 +11,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Info } from '../../../schema/system.js';
+import { readConfig } from '../../../src/config.js';
 import { eventually, sleep, step, type Tenant, tenantThrough } from '../../helpers/api.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { ROOT } from '../../helpers/docs.js';
@@ -242,6 +243,11 @@ test('an older version does not start on the tables of the upgraded cell, and st
   const older = await start('west', { waitFor: 'listening' });
   await isStandingBy(older);
   await older.stop();
+});
+
+test('a process is not told both to migrate and not to', () => {
+  const env = { ENGINE_RUN_MIGRATIONS: 'false', ENGINE_API_KEY: 'key' };
+  assert.throws(() => readConfig(env, ['--migrate-only']), /exclude one another/);
 });
 
 test('a process that only migrates waits for the engines of its cell, changes their tables, and ends', async () => {
