@@ -134,7 +134,7 @@ export function databaseFindings(facts: Facts, here: number, dead: DeadRows | un
     warn(
       'replication',
       `${lacking}; ${replicas} connected`,
-      'Make it synchronous, or a failover loses what was acknowledged: docs/operate/availability.md.',
+      'Make it synchronous, or a fail-over loses what was acknowledged: docs/operate/availability.md.',
     );
   }
   if (facts.commit === 'off') {

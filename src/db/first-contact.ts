@@ -40,7 +40,7 @@ const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 const RETRY_MS = 500;
 
 /**
- * @returns why a failover to a replica would lose what was acknowledged, if it would
+ * @returns why a fail-over to a replica would lose what was acknowledged, if it would
  * @throws ConfigError or SchemaError, which say what to do
  */
 export async function firstContact(options: FirstContact): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 /**
- * Whether what is acknowledged is on a replica, too, so that a failover to it loses nothing. Postgres decides that by
+ * Whether what is acknowledged is on a replica, too, so that a fail-over to it loses nothing. Postgres decides that by
  * its settings; the engine looks at them, says what is missing, and where it is told so does not start without
  * (docs/operate/availability.md).
  */
@@ -37,7 +37,7 @@ export function lackingReplication({ names, commit, replicas }: Replication): st
 }
 
 /**
- * Why a failover would lose what was acknowledged, if it would and may be warned of.
+ * Why a fail-over would lose what was acknowledged, if it would and may be warned of.
  * @throws ConfigError when it is required, and lacking
  */
 export function judgeReplication(found: Replication, mode: SynchronousMode): string | undefined {
