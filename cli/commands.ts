@@ -11,6 +11,7 @@ import { INSTANCE_COMMANDS } from './commands/instances.js';
 import { JOB_COMMANDS } from './commands/jobs.js';
 import { KEY_COMMANDS } from './commands/keys.js';
 import { PROFILE_COMMANDS } from './commands/profiles.js';
+import { PROXY_COMMANDS } from './commands/proxy-config.js';
 import { RELEASE_COMMANDS } from './commands/releases.js';
 import { SEQUENCE_COMMANDS } from './commands/sequences.js';
 import { TENANT_COMMANDS } from './commands/tenants.js';
@@ -55,6 +56,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   releases: 'New versions, led in by a canary.',
   keys: 'Keys of tenants.',
   tenants: 'Those whose things there are.',
+  cells: 'Parts of a cluster, each with some of its tenants.',
   profiles: 'Servers under a name.',
 };
 
@@ -135,6 +137,7 @@ export const COMMANDS: readonly Command[] = [
   ...RELEASE_COMMANDS,
   ...KEY_COMMANDS,
   ...TENANT_COMMANDS,
+  ...PROXY_COMMANDS,
   ...PROFILE_COMMANDS,
   DOCTOR,
   COMPLETION,

@@ -33,10 +33,10 @@ const BUCKET_HEADER = 'x-route-bucket';
 
 /** @param topology checked */
 export function envoyFiles(topology: Topology, settings: ProxySettings): readonly ProxyFile[] {
-  const json = (value: unknown) => `${JSON.stringify(value, undefined, 1)}\n`;
+  const json = (value: unknown, indent = 0) => `${JSON.stringify(value, undefined, indent)}\n`;
   return [
-    { name: 'envoy.json', text: json(bootstrap(settings)), isMap: false },
-    { name: CLUSTERS, text: json({ resources: topology.cells.map(cluster) }), isMap: true },
+    { name: 'envoy.json', text: json(bootstrap(settings), 2), isMap: false },
+    { name: CLUSTERS, text: json({ resources: topology.cells.map(cluster) }, 2), isMap: true },
     { name: ROUTES, text: json({ resources: [routes(topology, settings)] }), isMap: true },
   ];
 }
