@@ -4,7 +4,7 @@ import { Directory, DirectoryError } from '../src/cluster/directory.js';
 import { CommandError, usageError } from './exit.js';
 import type { Session } from './session.js';
 
-const VARIABLE = 'ENGINE_CLUSTER_DATABASE_URL';
+const VARIABLE = 'ENGINE_CLUSTER_URL';
 
 /** @throws CommandError when there is none, or none that this program knows */
 export async function withDirectory<T>(
