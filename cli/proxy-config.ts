@@ -58,7 +58,9 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
     };
   };
   return withDirectory(session, async (directory) => {
-    if (given.flag('watch')) return follow(session, directory, publish, proxy === 'nginx');
+    if (given.flag('watch')) {
+      return follow({ session, directory, publisher, publish, looksForOwners: proxy === 'nginx' });
+    }
     tell(session, await published(publish, await readTopology(directory)));
     return undefined;
   });
@@ -78,23 +80,28 @@ async function published(
   }
 }
 
-async function follow(
-  session: Session,
-  directory: Directory,
-  publish: (topology: Topology) => Promise<Report>,
-  looksForOwners: boolean,
-): Promise<ExitCode> {
+interface Following {
+  readonly session: Session;
+  readonly directory: Directory;
+  readonly publisher: ProxyPublisher;
+  readonly publish: (topology: Topology) => Promise<Report>;
+  readonly looksForOwners: boolean;
+}
+
+async function follow(following: Following): Promise<ExitCode> {
+  const { session, directory, publisher, publish, looksForOwners } = following;
   let seen = -1;
   let publishedAt = 0;
   let trouble: string | undefined;
   while (!session.signal.aborted) {
     try {
       const revision = await directory.revision();
+      const isNew = revision !== seen;
       const isDue = looksForOwners && performance.now() - publishedAt > OWNERS_EVERY_MS;
-      if (revision !== seen || isDue) {
+      if (isNew || isDue || !(await publisher.isSame())) {
         publishedAt = performance.now();
         const report = await publish(await readTopology(directory));
-        if (revision !== seen || report.changed.length > 0) tell(session, report);
+        if (isNew || report.applied || report.changed.length > 0) tell(session, report);
         seen = revision;
       }
       trouble = undefined;

@@ -20,12 +20,15 @@ const ANSWER_TIMEOUT_MS = 30_000;
 const COMMAND_BYTES_MAX = 8_192;
 /** Each is a connection of its own: some tens of milliseconds for all of them. */
 const SINGLE_CHANGES_MAX = 500;
+const PID = /^Pid: (\d+)$/m;
 const PREPARED = /New version created: (\d+)/;
 
 export class HaproxyMaps {
   readonly #socket: string;
   /** By map, what the process has; empty when that is not known. */
   readonly #applied = new Map<string, Entries>();
+  /** Of the process that has it. */
+  #pid: string | undefined;
 
   /** @param socket its path */
   constructor(socket: string) {
@@ -38,6 +41,8 @@ export class HaproxyMaps {
    */
   async apply(topology: Topology): Promise<void> {
     try {
+      const pid = await this.#askPid();
+      if (pid !== this.#pid) this.#applied.clear();
       const known = new Set((await this.#ask('show backend')).split('\n'));
       const missing = topology.cells.find(({ name }) => !known.has(backendOf(name)));
       if (missing !== undefined) {
@@ -45,10 +50,25 @@ export class HaproxyMaps {
       }
       await this.#bring(BUCKETS_MAP, new Map(bucketCells(topology)));
       await this.#bring(TENANTS_MAP, new Map(tenantEntries(topology)));
+      this.#pid = pid;
     } catch (error) {
-      this.#applied.clear();
+      this.#pid = undefined;
       throw error;
     }
+  }
+
+  /**
+   * Whether the process that was given its maps is still the one that runs: another one has read files, which may have
+   * been those before the last change.
+   *
+   * @throws RuntimeError
+   */
+  async isSame(): Promise<boolean> {
+    return (await this.#askPid()) === this.#pid;
+  }
+
+  async #askPid(): Promise<string | undefined> {
+    return PID.exec(await this.#ask('show info'))?.[1];
   }
 
   async #bring(map: string, wanted: Entries): Promise<void> {

@@ -132,6 +132,11 @@ export class ProxyPublisher {
     await this.#maps.apply(checkedTopology(given, this.#settings));
     return true;
   }
+
+  /** Whether the proxy that was given its maps still runs; true where none is given any. @throws RuntimeError */
+  isSame(): Promise<boolean> {
+    return this.#maps?.isSame() ?? Promise.resolve(true);
+  }
 }
 
 function textOf(place: string): string | undefined {
