@@ -6,8 +6,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
 import { CLI } from './cli.js';
 import { freePort } from './engine.js';
 import {
@@ -81,6 +83,10 @@ export async function startCellProxy(
     await Promise.race([once(lines, 'line'), once(command, 'exit').then(() => fail(output))]);
     run.prepare();
     const proxy = await runProxy(kind, port, run.args, home);
+    // Until it has looked, it takes standbys for owners.
+    while (kind === 'haproxy' && /,INI,/.test(await runtime({ socket }, 'show stat'))) {
+      await pause(20);
+    }
     return {
       ...proxy,
       folder,
@@ -97,6 +103,19 @@ export async function startCellProxy(
     await stopCommand();
     throw error;
   }
+}
+
+/** What HAProxy answers to a command at its runtime socket. */
+export function runtime({ socket }: Pick<CellProxy, 'socket'>, command: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const connection = connect(socket);
+    let answer = '';
+    connection.on('data', (text) => {
+      answer += text;
+    });
+    connection.once('end', () => resolve(answer)).once('error', reject);
+    connection.write(`${command}\n`);
+  });
 }
 
 function fail(output: string): never {

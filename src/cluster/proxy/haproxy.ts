@@ -65,6 +65,7 @@ function configuration(topology: Topology, settings: ProxySettings): string {
   return `# Written by: cells proxy-config --for haproxy. docs/operate/routing.md says why each line is here.
 global
   default-path config
+  hard-stop-after 5m
 ${socket === undefined ? '' : `  stats socket ${socket} mode 600 level admin\n`}${hasNames ? RESOLVERS : ''}
 defaults
   mode http
@@ -76,6 +77,7 @@ defaults
   retry-on conn-failure
   option redispatch 1
   option forwardfor
+  option idle-close-on-response
   option httpchk
   http-check send meth GET uri /health/ready ver HTTP/1.1 hdr Host engine
   http-check expect status 200

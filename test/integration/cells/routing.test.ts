@@ -7,7 +7,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Client as EngineClient } from '../../../client/src/index.js';
 import { RAISED } from '../../../src/cluster/directory.js';
@@ -21,7 +20,7 @@ import {
   type Tenant,
   tenantThrough,
 } from '../../helpers/api.js';
-import { type CellProxy, startCellProxy } from '../../helpers/cell-proxy.js';
+import { type CellProxy, runtime, startCellProxy } from '../../helpers/cell-proxy.js';
 import { type Cluster, startCluster, tenantLedTo } from '../../helpers/cluster.js';
 import { DEFAULT_API_KEY, type Engine } from '../../helpers/engine.js';
 import { isInstalled, PROXY_KINDS } from '../../helpers/proxies.js';
@@ -304,18 +303,5 @@ async function swapEast(engine: Engine): Promise<void> {
 
 const isReady = async ({ url }: Engine) =>
   (await fetch(`${url}/health/ready`).catch(() => undefined))?.status === 200;
-
-/** What HAProxy answers to a command at its runtime socket. */
-function runtime({ socket }: CellProxy, command: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const connection = connect(socket);
-    let answer = '';
-    connection.on('data', (text) => {
-      answer += text;
-    });
-    connection.once('end', () => resolve(answer)).once('error', reject);
-    connection.write(`${command}\n`);
-  });
-}
 
 const pidOf = async (proxy: CellProxy) => /Pid: (\d+)/.exec(await runtime(proxy, 'show info'))?.[1];
