@@ -11,11 +11,10 @@ import type { Directory } from '../src/cluster/directory.js';
 import { RuntimeError } from '../src/cluster/proxy/haproxy-runtime.js';
 import {
   ownersFirst,
-  type ProxyKind,
   ProxyPublisher,
   readTopology,
 } from '../src/cluster/proxy/publish.js';
-import { type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
+import { type ProxyKind, type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
 import { withDirectory } from './cluster.js';
 import type { Given } from './command.js';
 import { CommandError, EXIT, type ExitCode } from './exit.js';

@@ -1,6 +1,6 @@
 /** The command that writes what a proxy in front of cells reads. */
 
-import { PROXIES } from '../../src/cluster/proxy/publish.js';
+import { PROXIES } from '../../src/cluster/proxy/topology.js';
 import type { Command } from '../command.js';
 
 export const PROXY_COMMANDS: readonly Command[] = [

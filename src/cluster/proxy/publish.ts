@@ -16,12 +16,10 @@ import {
   checkedTopology,
   type ProxyCell,
   type ProxyFile,
+  type ProxyKind,
   type ProxySettings,
   type Topology,
 } from './topology.js';
-
-export const PROXIES = ['haproxy', 'nginx', 'envoy'] as const;
-export type ProxyKind = (typeof PROXIES)[number];
 
 const FILES: Record<
   ProxyKind,

@@ -6,6 +6,9 @@
 
 import { allBuckets, cellOfBucket } from '../routing.js';
 
+export const PROXIES = ['haproxy', 'nginx', 'envoy'] as const;
+export type ProxyKind = (typeof PROXIES)[number];
+
 export interface ProxyCell {
   readonly name: string;
   /** `host:port`, in the order in which a proxy without health checks of its own asks them. */
