@@ -5,6 +5,7 @@
 
 import type { Command, Option } from './command.js';
 import { APPROVAL_COMMANDS } from './commands/approvals.js';
+import { CELL_COMMANDS } from './commands/cells.js';
 import { CRON_COMMANDS } from './commands/cron.js';
 import { DEAD_LETTER_COMMANDS } from './commands/dead-letters.js';
 import { INSTANCE_COMMANDS } from './commands/instances.js';
@@ -137,6 +138,7 @@ export const COMMANDS: readonly Command[] = [
   ...RELEASE_COMMANDS,
   ...KEY_COMMANDS,
   ...TENANT_COMMANDS,
+  ...CELL_COMMANDS,
   ...PROXY_COMMANDS,
   ...PROFILE_COMMANDS,
   DOCTOR,

@@ -9,11 +9,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Directory } from '../src/cluster/directory.js';
 import { RuntimeError } from '../src/cluster/proxy/haproxy-runtime.js';
-import {
-  ownersFirst,
-  ProxyPublisher,
-  readTopology,
-} from '../src/cluster/proxy/publish.js';
+import { ownersFirst, ProxyPublisher, readTopology } from '../src/cluster/proxy/publish.js';
 import { type ProxyKind, type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
 import { withDirectory } from './cluster.js';
 import type { Given } from './command.js';
@@ -56,13 +52,14 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
       needs_reload: needsReload && !isReloaded,
     };
   };
-  return withDirectory(session, async (directory) => {
+  const work = async (directory: Directory): Promise<ExitCode | undefined> => {
     if (given.flag('watch')) {
       return follow({ session, directory, publisher, publish, looksForOwners: proxy === 'nginx' });
     }
     tell(session, await published(publish, await readTopology(directory)));
     return undefined;
-  });
+  };
+  return withDirectory(session, work, given);
 }
 
 /** @throws CommandError for what the person can mend */

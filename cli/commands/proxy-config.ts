@@ -1,6 +1,7 @@
 /** The command that writes what a proxy in front of cells reads. */
 
 import { PROXIES } from '../../src/cluster/proxy/topology.js';
+import { CLUSTER_OPTION } from '../cluster-option.js';
 import type { Command } from '../command.js';
 
 export const PROXY_COMMANDS: readonly Command[] = [
@@ -29,6 +30,7 @@ export const PROXY_COMMANDS: readonly Command[] = [
         flags: '--reload <command>',
         about: 'Run by the shell when the proxy has to read its files anew.',
       },
+      CLUSTER_OPTION,
     ],
     run: async (session, given) => (await import('../proxy-config.js')).proxyConfig(session, given),
   },
