@@ -35,7 +35,7 @@ const PACE_MS = byDepth(60, 1_200);
 const QUIET_MS = byDepth(1_000, 6_000);
 /** What is still felt when the new owner serves. */
 const AFTER_MS = byDepth(500, 2_000);
-const SETTLE_MS_MAX = 120_000;
+const SETTLE_MS_MAX = 600_000;
 const STARTS_AT_ONCE = 16;
 /** What the other cells may feel of an event, beside what quiet times differ by themselves. */
 const RATIO_MAX = 1.5;
