@@ -73,6 +73,7 @@ defaults
   timeout http-request 10s
   timeout client 75s
   timeout server 75s
+  timeout check 3s
   retries 3
   retry-on conn-failure
   option redispatch 1

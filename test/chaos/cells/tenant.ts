@@ -95,7 +95,7 @@ function observed(client: Client, tenant: string, took: Took[]): Client {
   });
 }
 
-/** Asks again while nobody serves. What was made already is a conflict, which no set-up meets: nothing fails then. */
+/** Asks again while nobody serves, which has done nothing. */
 function insisting(client: Client): Client {
   return over(client, async (method, path, options) => {
     for (let tries = 1; ; tries += 1) {

@@ -11,7 +11,7 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { countOf, formatCount, formatDuration, wordsOf } from '../../lib/format.ts';
+import { countOf, formatCount, formatDuration } from '../../lib/format.ts';
 
 /** As often as engines tell the directory of themselves. */
 const READ_EVERY_MS = 5_000;
@@ -79,7 +79,7 @@ const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
     name: 'State',
     cell: ({ state, error }) => (
       <>
-        <Badge tone={MOVE_TONES[state]}>{wordsOf(state)}</Badge> {error}
+        <Badge tone={MOVE_TONES[state]}>{state.replace('_', ' ')}</Badge> {error}
       </>
     ),
   },
@@ -108,7 +108,11 @@ export default function Cells() {
 
 function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
   const { client } = useEngine();
-  const moves = useList(['cells.moves'], (page, options) => client.cells.moves(page, options));
+  // Read again when one begins or ends.
+  const underWay = cells.map(({ moves_under_way }) => moves_under_way);
+  const moves = useList(['cells.moves', underWay], (page, options) =>
+    client.cells.moves(page, options),
+  );
   const tenants = cells.reduce((sum, cell) => sum + cell.tenants, 0);
   return (
     <>
