@@ -94,7 +94,9 @@ async function startTenants(names: readonly string[]): Promise<readonly string[]
   const starter = async () => {
     for (const name of queue) await start(name);
   };
-  await Promise.all(Array.from({ length: STARTS_AT_ONCE }, starter));
+  // All of them, also behind one that failed: who is started later would be stopped by nobody.
+  const ends = await Promise.allSettled(Array.from({ length: STARTS_AT_ONCE }, starter));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
   return started;
 }
 
