@@ -14,7 +14,14 @@ const tenant = api.tenant();
 const cli = cliWorld(() => ({ url: api.url, tenant: tenant.name }));
 
 /** Which commands were run here, or in the file of their own: none may be forgotten. */
-const tried = new Set(['start', 'dev', 'doctor', 'completion', 'instances watch']);
+const tried = new Set([
+  'start',
+  'dev',
+  'doctor',
+  'completion',
+  'instances watch',
+  'cells proxy-config',
+]);
 
 function trying(...names: readonly string[]): void {
   for (const name of names) tried.add(name);
