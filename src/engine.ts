@@ -5,6 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
@@ -12,6 +13,7 @@ import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
 import { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
+import { CellMoves } from './cluster/cell-moves.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { Crowd } from './crowd.js';
@@ -28,7 +30,7 @@ import { firingEvents } from './db/reads/event-reads.js';
 import { candidates } from './db/reads/instance-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
-import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
+import { tenantLimitRow, tenantLimitRows } from './db/reads/tenant-limit-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { prepareRowSecurity } from './db/row-security.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
@@ -53,7 +55,7 @@ import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
 import { SequenceRemoval } from './sequence-removal.js';
 import { type Part, stopParts } from './shutdown.js';
-import { TenantLimitRegistry } from './tenant-limits.js';
+import { setLimitsOf, TenantLimitRegistry } from './tenant-limits.js';
 import { findTracer } from './tracing.js';
 
 export interface EngineOptions {
@@ -165,7 +167,8 @@ class Engine {
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
     const { engine: connectionString, owner: ownerUrl } = await this.#databaseUrls();
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
-    const reads = this.#openReads(connectionString);
+    const pool = this.#openPool(connectionString);
+    const reads = createReads(pool, LIMITS.slowReadMs, this.#crowd);
     const removal = this.#sequenceRemoval(reads);
     const bulkJobs = this.#bulkJobs(reads);
     const apiKey = key?.value ?? this.#config.apiKey;
@@ -190,6 +193,8 @@ class Engine {
       this.#config.writerLanes ||
       (await this.#unlessStopped(measuredLanes(connectionString, this.#log)));
     const { epoch, clockOffsetMs } = lease;
+    const moves = this.#cellMoves({ pool, reads, supervisor, removal, bulkJobs });
+    await this.#unlessStopped(moves.begin(epoch));
     await this.#unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
     await this.#unlessStopped(load);
@@ -201,6 +206,7 @@ class Engine {
     bulkJobs.start();
     this.#startFiring(reads);
     this.#startRetention(reads);
+    moves.start();
     this.#isStarted = true;
     this.#gate.set('serving');
     const url = urlOf(host, port);
@@ -258,7 +264,7 @@ class Engine {
     return embedded.roles;
   }
 
-  #openReads(connectionString: string): Reads {
+  #openPool(connectionString: string): pg.Pool {
     const pool = createPool({
       connectionString,
       applicationName: `${this.#owner} reads`,
@@ -266,7 +272,7 @@ class Engine {
       onError: (error) => this.#log.debug({ err: error }, 'idle connection lost'),
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
-    return createReads(pool, LIMITS.slowReadMs, this.#crowd);
+    return pool;
   }
 
   /** Has the database keep tenants apart in what is read for them, where it can. */
@@ -493,6 +499,37 @@ class Engine {
     });
     this.#parts.push({ name: 'bulk jobs', stop: async () => jobs.stop() });
     return jobs;
+  }
+
+  /** Tenants that are moved to other cells, and from them. */
+  #cellMoves(facts: {
+    readonly pool: pg.Pool;
+    readonly reads: Reads;
+    readonly supervisor: Supervisor;
+    readonly removal: SequenceRemoval;
+    readonly bulkJobs: BulkJobs;
+  }): CellMoves {
+    const { pool, reads, supervisor, removal, bulkJobs } = facts;
+    const moves = new CellMoves({
+      clock: realClock,
+      log: this.#log,
+      pool,
+      shards: supervisor,
+      gate: undefined,
+      learn: async (tenant, stampsFrom) => {
+        this.#changes.watermark.raise(stampsFrom);
+        await this.#keys.reload(tenant, (after, limit) => liveKeys.rows(reads, after, limit));
+        const limits = await tenantLimitRow.row(reads, tenant);
+        this.#limits.set(tenant, limits && setLimitsOf(limits));
+      },
+      wake: () => {
+        removal.wake();
+        bulkJobs.wake();
+        this.#firing?.wake();
+      },
+    });
+    this.#parts.push({ name: 'moves of tenants', stop: async () => moves.stop() });
+    return moves;
   }
 
   /** What was left by the last engine is fired at once. */

@@ -42,6 +42,7 @@ export const ERROR_STATUS = {
   ENG_STARTING: 503,
   ENG_STOPPING: 503,
   ENG_SHARD_RESTARTING: 503,
+  ENG_TENANT_MOVING: 503,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;

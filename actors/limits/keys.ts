@@ -50,6 +50,10 @@ export class Keys {
     this.#actors.stop();
   }
 
+  dropHeld(): void {
+    this.#actors.dropHeld();
+  }
+
   /** Words of a shard that died may be lost. */
   shardDied(): void {
     this.#actors.start();

@@ -32,6 +32,7 @@ export class Rates {
         noun: 'rate limit',
         keyOf: (id) => `rate:${id}`,
         nameOf: (id) => ({ actor: `rate:${id}` }),
+        tenantOf: ({ tenant }) => tenant,
         residentMax: RATES_MAX,
         load: (ids) => this.#read(ids),
         restore: (id, rows = NO_ROWS) => new RateLimiter(id, deps, rows),
@@ -79,6 +80,10 @@ export class Rates {
       request,
       take: (rate, turn) => rate.delete(turn, request),
     });
+  }
+
+  dropHeld(): void {
+    this.#host.dropHeld();
   }
 
   endTurn(): void {

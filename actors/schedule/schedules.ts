@@ -121,6 +121,7 @@ export class Schedules {
         noun: 'cron schedule',
         keyOf: (id) => `cron:${id}`,
         nameOf: (id) => ({ actor: `cron:${id}` }),
+        tenantOf: ({ tenant }) => tenant,
         residentMax: SCHEDULES_MAX,
         load: (ids) => this.#rowsOf(ids),
         restore: (id, rows) => rows && new Cron(id, cronDeps, rows),
@@ -165,6 +166,16 @@ export class Schedules {
   }
 
   start(): void {
+    this.#scanning.wake();
+  }
+
+  dropHeld(): void {
+    this.#host.dropHeld();
+  }
+
+  /** There are schedules that nobody has told of: all are read again. */
+  rescan(): void {
+    this.#read = Number.NEGATIVE_INFINITY;
     this.#scanning.wake();
   }
 

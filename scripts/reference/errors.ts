@@ -137,6 +137,10 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     means: 'A list or report took longer than 10 s and was given up.',
     remedy: 'Ask in the cheaper way that the message names.',
   },
+  ENG_TENANT_MOVING: {
+    means: 'The tenant is being moved to another cell. Nothing was done.',
+    remedy: 'Wait as `retry-after` says and try again.',
+  },
   ENG_NO_KEYS: {
     means: 'The server has no encryption key, or not the one that this was sealed with.',
     remedy:
