@@ -22,15 +22,20 @@ create table if not exists cluster.placements (
   cell text not null references cluster.cells (name),
   -- hand: an operator placed it. hash: its bucket led there. move: it was moved there. found: it was there before.
   placed_by text not null check (placed_by in ('hand', 'hash', 'move', 'found')),
-  placed_at timestamptz not null default now()
+  placed_at timestamptz not null default now(),
+  -- The number that was raised for it: who knows an earlier one reads what has come since.
+  revision bigint not null
 );
 create index if not exists placements_by_cell on cluster.placements (cell, tenant_id);
+create index if not exists placements_by_revision on cluster.placements (revision, tenant_id);
 
 create table if not exists cluster.moves (
+  -- A UUIDv7: in the order of their starts.
   id uuid primary key,
   tenant_id text not null,
-  from_cell text not null references cluster.cells (name),
-  to_cell text not null references cluster.cells (name),
+  -- No references: a move is remembered when its cell is gone. The placement it switches refers to a cell.
+  from_cell text not null,
+  to_cell text not null,
   -- copying: its rows go over. switched: it lives in to_cell, and its old rows are still there.
   state text not null check (state in ('copying', 'switched', 'done', 'given_up')),
   -- By table: how many rows went over, and their hash.
@@ -50,11 +55,17 @@ create table if not exists cluster.engines (
   address text not null,
   role text not null check (role in ('owner', 'standby')),
   version text not null,
-  -- Of the writer: how far what is acknowledged lies behind what was asked.
-  lag_ms integer not null,
+  -- Of the writer: how far what is acknowledged lies behind what was asked. Null: it does not write.
+  lag_ms integer,
   seen_at timestamptz not null default now()
 );
 
--- Every change of cells and placements raises it; who has cached them asks for this number alone.
-create table if not exists cluster.revision (one boolean primary key default true check (one), number bigint not null);
-insert into cluster.revision (number) values (0) on conflict do nothing;
+-- Every change of cells and placements raises the number; who has cached them asks for it alone. Its row is
+-- locked from there to the commit, so that changes are seen in the order of their numbers.
+create table if not exists cluster.revision (
+  one boolean primary key default true check (one),
+  number bigint not null,
+  -- Of these tables.
+  schema_version integer not null
+);
+insert into cluster.revision (number, schema_version) values (0, 1) on conflict do nothing;
