@@ -415,7 +415,7 @@ export class Directory {
 
 const CELL_COLUMNS = 'name, database_url, engines, state, created_at';
 const PLACEMENT_COLUMNS = 'tenant_id, cell, placed_by, placed_at, revision';
-const MOVE_COLUMNS =
+export const MOVE_COLUMNS =
   'id, tenant_id, from_cell, to_cell, state, rows, error, started_at, updated_at, ended_at';
 
 const SETTLE = `with ${RAISED}

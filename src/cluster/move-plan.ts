@@ -74,11 +74,11 @@ export function nextStep(facts: MoveFacts): Step {
 }
 
 function toTheSwitch({ moveId, source, target }: MoveFacts): Step {
-  if (source === undefined) return 'hold-source';
+  // A tenant is moved once at a time: rows of other moves are what these left behind.
+  if (source?.moveId !== moveId) return 'hold-source';
   expectOwn(source, moveId, 'source', 'leaving');
   if (!source.isHeld) return 'await-source';
-  // It has been there before, and what it left behind is gone.
-  if (target === undefined || isLeftover(target, moveId)) return 'hold-target';
+  if (target?.moveId !== moveId) return 'hold-target';
   expectOwn(target, moveId, 'target', 'arriving');
   if (!target.isHeld) return 'await-target';
   return target.isCopied ? 'switch' : 'copy';
@@ -89,12 +89,10 @@ function behindTheSwitch({ moveId, source, target }: MoveFacts): Step {
     if (target.state === 'arriving') return 'admit-target';
     if (target.state === 'admitted') return 'await-admission';
   }
-  if (source === undefined) throw new MoveError('the source has forgotten that the tenant has left');
-  if (source.state === 'leaving') {
-    expectOwn(source, moveId, 'source', 'leaving');
-    return 'depart-source';
+  if (source?.moveId !== moveId) {
+    throw new MoveError('the source has forgotten that the tenant has left');
   }
-  return 'clear-source';
+  return source.state === 'leaving' ? 'depart-source' : 'clear-source';
 }
 
 function backAgain({ moveId, source, target }: MoveFacts): Step {
@@ -104,10 +102,6 @@ function backAgain({ moveId, source, target }: MoveFacts): Step {
   if (source === undefined || source.moveId !== moveId) return 'end';
   if (source.state === 'leaving') return 'readmit-source';
   return source.state === 'admitted' ? 'await-readmission' : 'end';
-}
-
-function isLeftover({ moveId, state }: CellSays, own: string): boolean {
-  return moveId !== own && state === 'left';
 }
 
 function expectOwn(
