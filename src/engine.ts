@@ -11,9 +11,10 @@ import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
 import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
-import { BulkJobs } from './bulk-jobs.js';
+import type { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import { CellMoves } from './cluster/cell-moves.js';
+import { type Membership, membershipOf } from './cluster/membership.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { Crowd } from './crowd.js';
@@ -25,14 +26,14 @@ import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { prepareSchema } from './db/migrate.js';
 import { createPool } from './db/pool.js';
-import { bulkJobStanding, openBulkJobs } from './db/reads/bulk-job-reads.js';
 import { firingEvents } from './db/reads/event-reads.js';
-import { candidates } from './db/reads/instance-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
-import { endedPage, orphans } from './db/reads/retention-reads.js';
+import { endedPage } from './db/reads/retention-reads.js';
 import { tenantLimitRow, tenantLimitRows } from './db/reads/tenant-limit-reads.js';
+import { tenantsAfter } from './db/reads/tenant-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { prepareRowSecurity } from './db/row-security.js';
+import { bulkJobsOf, sequenceRemovalOf } from './engine-jobs.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
@@ -53,7 +54,7 @@ import { LIMITS } from './limits.js';
 import type { Logger } from './log.js';
 import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
-import { SequenceRemoval } from './sequence-removal.js';
+import type { SequenceRemoval } from './sequence-removal.js';
 import { type Part, stopParts } from './shutdown.js';
 import { setLimitsOf, TenantLimitRegistry } from './tenant-limits.js';
 import { findTracer } from './tracing.js';
@@ -125,6 +126,8 @@ class Engine {
   #front: Front | undefined;
   #supervisor: Supervisor | undefined;
   #firing: EventFiring | undefined;
+  /** In a cluster. */
+  readonly #membership: Membership | undefined;
   #isStarted = false;
 
   constructor(options: EngineOptions) {
@@ -145,6 +148,14 @@ class Engine {
       setImmediate: (fn) => setImmediate(fn),
       onFires: () => this.#firing?.wake(),
       crowd: this.#crowd,
+    });
+    const { config, version, log } = options;
+    this.#membership = membershipOf(config, {
+      cell: this.#cell,
+      id: this.#owner,
+      version,
+      clock: realClock,
+      log,
     });
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
@@ -169,8 +180,12 @@ class Engine {
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const pool = this.#openPool(connectionString);
     const reads = createReads(pool, LIMITS.slowReadMs, this.#crowd);
-    const removal = this.#sequenceRemoval(reads);
-    const bulkJobs = this.#bulkJobs(reads);
+    const beside = { reads, client: this.#client, many: this.#many, log: this.#log };
+    const removal = sequenceRemovalOf(beside);
+    const bulkJobs = bulkJobsOf(beside);
+    for (const job of [removal, bulkJobs]) {
+      this.#parts.push({ name: 'jobs', stop: async () => job.stop() });
+    }
     const apiKey = key?.value ?? this.#config.apiKey;
     const port = await this.#listen({
       reads,
@@ -181,6 +196,7 @@ class Engine {
       continuityKeys,
     });
     await this.#firstContact(connectionString, ownerUrl);
+    await this.#unlessStopped(this.#join(port, supervisor));
     const lease = await this.#own(connectionString);
     this.#follow(lease, supervisor);
     const { runMigrations } = this.#config;
@@ -193,7 +209,9 @@ class Engine {
       this.#config.writerLanes ||
       (await this.#unlessStopped(measuredLanes(connectionString, this.#log)));
     const { epoch, clockOffsetMs } = lease;
-    const moves = this.#cellMoves({ pool, reads, supervisor, removal, bulkJobs });
+    const moves = this.#cellMoves(pool, reads, supervisor, () => {
+      for (const job of [removal, bulkJobs, this.#firing]) job?.wake();
+    });
     await this.#unlessStopped(moves.begin(epoch));
     await this.#unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
@@ -202,6 +220,8 @@ class Engine {
       tenantLimitRows.rows(reads, after, limit),
     );
     await this.#unlessStopped(loadLimits);
+    const tenants = (after: string, limit: number) => tenantsAfter.rows(reads, after, limit);
+    await this.#unlessStopped(this.#membership?.own(tenants) ?? Promise.resolve());
     removal.start();
     bulkJobs.start();
     this.#startFiring(reads);
@@ -317,6 +337,7 @@ class Engine {
       reads,
       keys: this.#keys,
       limits: this.#limits,
+      membership: this.#membership,
       streams: this.#streams,
       changes: this.#changes,
       many: this.#many,
@@ -432,6 +453,18 @@ class Engine {
     });
   }
 
+  /** Standbys join as well, so that they know who lives in the cell when they take it over. */
+  async #join(port: number, { metrics }: Supervisor): Promise<void> {
+    const { advertisedAddress, host } = this.#config;
+    const address = advertisedAddress ?? `${host}:${port}`;
+    this.#parts.push({ name: 'cluster', stop: async () => this.#membership?.stop() });
+    await this.#membership?.join(this.#stopping.signal, address, () => ({
+      at: realClock.monotonic(),
+      backlog: metrics.gauge('engine_writer_backlog_units'),
+      committed: metrics.observations('engine_writer_flush_units').sum,
+    }));
+  }
+
   #launchThreads(connectionString: string, continuityKeys: ContinuityKeys): Supervisor {
     const supervisor = new Supervisor({
       config: this.#config,
@@ -473,60 +506,21 @@ class Engine {
     this.#end(1);
   }
 
-  #sequenceRemoval(reads: Reads): SequenceRemoval {
-    const removal = new SequenceRemoval({
-      clock: realClock,
-      log: this.#log,
-      orphans: (rows) => orphans.rows(reads, rows),
-      remove: (ids) => this.#many.purge(ids, null),
-      forget: (id) => this.#client.ask(0, 'catalog.forget', '', id, undefined),
-    });
-    this.#parts.push({ name: 'sequence removal', stop: async () => removal.stop() });
-    return removal;
-  }
-
-  #bulkJobs(reads: Reads): BulkJobs {
-    const client = this.#client;
-    const jobs = new BulkJobs({
-      clock: realClock,
-      log: this.#log,
-      open: (rows) => openBulkJobs.rows(reads, rows),
-      standing: (id) => bulkJobStanding.row(reads, id),
-      candidates: ({ tenant, filter }, limit, place) =>
-        candidates(reads.of(tenant), filter, limit, place),
-      change: (job, tenant, ids, change) => this.#many.change(tenant, ids, change, job),
-      progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
-    });
-    this.#parts.push({ name: 'bulk jobs', stop: async () => jobs.stop() });
-    return jobs;
-  }
-
   /** Tenants that are moved to other cells, and from them. */
-  #cellMoves(facts: {
-    readonly pool: pg.Pool;
-    readonly reads: Reads;
-    readonly supervisor: Supervisor;
-    readonly removal: SequenceRemoval;
-    readonly bulkJobs: BulkJobs;
-  }): CellMoves {
-    const { pool, reads, supervisor, removal, bulkJobs } = facts;
+  #cellMoves(pool: pg.Pool, reads: Reads, shards: Supervisor, wake: () => void): CellMoves {
     const moves = new CellMoves({
       clock: realClock,
       log: this.#log,
       pool,
-      shards: supervisor,
-      gate: undefined,
+      shards,
+      gate: this.#membership?.residence,
       learn: async (tenant, stampsFrom) => {
         this.#changes.watermark.raise(stampsFrom);
         await this.#keys.reload(tenant, (after, limit) => liveKeys.rows(reads, after, limit));
         const limits = await tenantLimitRow.row(reads, tenant);
         this.#limits.set(tenant, limits && setLimitsOf(limits));
       },
-      wake: () => {
-        removal.wake();
-        bulkJobs.wake();
-        this.#firing?.wake();
-      },
+      wake,
     });
     this.#parts.push({ name: 'moves of tenants', stop: async () => moves.stop() });
     return moves;

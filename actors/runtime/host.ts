@@ -224,10 +224,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (cell.phase === 'ready') this.rebuild(cell);
   }
 
-  /**
-   * Drops the actors of tenants of whom this cell has no say any more, and refuses what waits for them. Those
-   * with a unit under way follow when it is settled: they would be loaded, and are not let in.
-   */
+  /** Drops the actors of held tenants, and refuses what waits for them: after their units, by not letting them in. */
   dropHeld(): void {
     for (const cell of [...this.#cells.values()]) this.#dropIfHeld(cell);
   }
@@ -462,7 +459,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     try {
       const loading = load(cells.map(({ id }) => id));
       const before = this.#lastLoad;
-      // Keeps nothing of what they gave.
       if (loadsInOrder)
         this.#lastLoad = Promise.allSettled([before, loading]).then(() => undefined);
       const found = await loading;

@@ -382,6 +382,15 @@ export class Directory {
     );
   }
 
+  /** Those of the tenants that are being moved, or whose old rows are still there. */
+  async movedOf(tenants: readonly string[]): Promise<string[]> {
+    const rows = await this.#rows<{ readonly tenant_id: string }>(
+      `select tenant_id from cluster.moves where ended_at is null and tenant_id = any($1::text[])`,
+      [tenants],
+    );
+    return rows.map(({ tenant_id }) => tenant_id);
+  }
+
   /** How many go on, by cell: from or to it. */
   async moveCounts(): Promise<ReadonlyMap<string, number>> {
     const rows = await this.#rows<{ readonly cell: string; readonly count: number }>(

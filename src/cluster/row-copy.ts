@@ -54,7 +54,9 @@ export async function copyTable(
   const list = columns.join(', ');
   const where = rowsOf(table, pg.escapeLiteral(tenant));
   await pipeline(
-    source.query(copyTo(`copy (select ${list} from ${name} where ${where}) to stdout (format binary)`)),
+    source.query(
+      copyTo(`copy (select ${list} from ${name} where ${where}) to stdout (format binary)`),
+    ),
     target.query(copyFrom(`copy ${name} (${list}) from stdin (format binary)`)),
   );
 }

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import { Directory, makeDirectory, type MoveRow } from '../../src/cluster/directory.js';
+import { Directory, type MoveRow, makeDirectory } from '../../src/cluster/directory.js';
 import type { Step } from '../../src/cluster/move-plan.js';
 import { Moves } from '../../src/cluster/moves.js';
 import { type MoverOptions, TenantMover } from '../../src/cluster/tenant-mover.js';
-import { TENANT_TABLES, rowsOf } from '../../src/cluster/tenant-rows.js';
+import { rowsOf, TENANT_TABLES } from '../../src/cluster/tenant-rows.js';
 import { type Api, startApi, type Tenant } from './api.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 

@@ -24,9 +24,13 @@ import {
   pageReply,
 } from './operation.js';
 
+/** Failed ones are found by the rows that stand for them, however many others are newer. */
 const list: Operation<'instances.list'> = async (deps, call) => {
   const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(instanceList(query)));
+  const { state: states } = query;
+  const isOfFailed = states?.length === 1 && states[0] === 'failed';
+  const request = isOfFailed ? deadLetterList(query) : instanceList(query);
+  return pageReply(call, query, await deps.reads.page(request));
 };
 
 /** The same query; its states do not matter, since all of these failed. */

@@ -10,6 +10,7 @@ export interface ProbeDeps {
   readonly version: string;
   readonly storageVersion: number;
   readonly cell: string;
+  readonly isClustered: boolean;
 }
 
 const OK: HttpReply = { status: 200, body: '{"status":"ok"}' };
@@ -21,6 +22,7 @@ export function createProbes(deps: ProbeDeps) {
     storage_schema_version: deps.storageVersion,
     contract_schema_version: CONTRACT_VERSION,
     cell: deps.cell,
+    cluster: deps.isClustered,
     env_label: null,
     env_color: null,
   };
