@@ -13,7 +13,7 @@ import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
 import type { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
-import { CellMoves } from './cluster/cell-moves.js';
+import { CellMoves } from './cluster/moves-of-cell.js';
 import { type Membership, membershipOf } from './cluster/membership.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';

@@ -160,7 +160,7 @@ export class Membership {
 
   /**
    * This engine owns its cell now: it learns what has changed up to this moment; while the directory is away it
-   * goes on with what it knew. Which tenants are being moved the cell's own rows say (`cell-moves.ts`). Tenants that
+   * goes on with what it knew. Which tenants are being moved the cell's own rows say (`moves-of-cell.ts`). Tenants that
    * have rows here are settled: before it serves if nobody is yet, since the cell may be older than its cluster,
    * else beside the requests.
    */

@@ -10,7 +10,7 @@ import { createIdGenerator } from '../core/ids.js';
 import { createClient } from '../db/pool.js';
 import { MOVE_COLUMNS, type MoveRow, RAISED } from './directory.js';
 import { MoveError } from './move-plan.js';
-import type { Tallies } from './row-copy.js';
+import type { Tallies } from './move-rows.js';
 
 /** Small statements. */
 const STATEMENT_TIMEOUT_MS = 10_000;

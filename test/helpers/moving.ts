@@ -1,11 +1,13 @@
 /** Two cells with an engine each, in one database or two, the directory that knows them, and moves between them. */
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Directory, type MoveRow, makeDirectory } from '../../src/cluster/directory.js';
 import type { Step } from '../../src/cluster/move-plan.js';
+import { type MoverOptions, TenantMover } from '../../src/cluster/move-steps.js';
 import { Moves } from '../../src/cluster/moves.js';
-import { type MoverOptions, TenantMover } from '../../src/cluster/tenant-mover.js';
 import { rowsOf, TENANT_TABLES } from '../../src/cluster/tenant-rows.js';
 import { type Api, startApi, type Tenant } from './api.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
@@ -57,7 +59,11 @@ export class TwoCells {
         engines: [],
         state: 'open',
       });
-      const own = { ENGINE_DB_SCHEMA: cell, ENGINE_SHARDS: `${shards}` };
+      const own = {
+        ENGINE_DB_SCHEMA: cell,
+        ENGINE_SHARDS: `${shards}`,
+        ENGINE_CLUSTER_URL: first.connectionString,
+      };
       return startApi({ database, env: { ...own, ...SHARED, ...env[cell] } });
     };
     const east = await start('east', first, 2);
@@ -109,6 +115,14 @@ export class TwoCells {
     }
   }
 
+  /** The same as a process of its own, which kills itself at that point if it comes there. */
+  async moveUntil(tenant: string, to: CellName, point: string): Promise<boolean> {
+    const from = to === 'east' ? 'west' : 'east';
+    const urls = [from, to].map((cell) => this.api(cell as CellName).database.connectionString);
+    const { signal } = await runToExit(CHILD, [this.directoryUrl, tenant, to, ...urls, point]);
+    return signal === 'SIGKILL';
+  }
+
   /** The move under way is given up. */
   async giveUp(tenant: string): Promise<MoveRow> {
     const moves = await Moves.open(this.directoryUrl);
@@ -144,6 +158,18 @@ export class TwoCells {
   query<Row extends pg.QueryResultRow>(cell: CellName, text: string): Promise<pg.QueryResult<Row>> {
     return this.#sql[cell].query<Row>(text);
   }
+}
+
+const CHILD = fileURLToPath(new URL('./move.child.js', import.meta.url));
+
+function runToExit(file: string, args: readonly string[]): Promise<{ signal: string | null }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [file, ...args], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    child.once('error', reject);
+    child.once('exit', (_code, signal) => resolve({ signal }));
+  });
 }
 
 const SHARED = {

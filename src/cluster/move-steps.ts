@@ -21,7 +21,7 @@ import {
   type Tally,
   tablesWithRows,
   tallyOf,
-} from './row-copy.js';
+} from './move-rows.js';
 
 export interface MoverOptions {
   readonly moves: Moves;
