@@ -101,6 +101,10 @@ export class Events {
     this.#keys.start();
   }
 
+  rescan(): void {
+    this.#keys.rescan();
+  }
+
   dropHeld(): void {
     this.#keys.dropHeld();
   }

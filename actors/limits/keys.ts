@@ -50,6 +50,10 @@ export class Keys {
     this.#actors.stop();
   }
 
+  rescan(): void {
+    this.#actors.rescan();
+  }
+
   dropHeld(): void {
     this.#actors.dropHeld();
   }

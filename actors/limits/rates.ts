@@ -1,6 +1,7 @@
 /** The rate limits of one shard, by the hash of tenant and key. */
 
 import type { UnixMs } from '../../src/core/time.js';
+import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { HostedMessage } from '../runtime/kind.js';
 import type { Room } from '../runtime/room.js';
@@ -80,6 +81,10 @@ export class Rates {
       request,
       take: (rate, turn) => rate.delete(turn, request),
     });
+  }
+
+  rescan(): void {
+    reloadOwnerless(this.#host);
   }
 
   dropHeld(): void {

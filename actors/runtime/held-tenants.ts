@@ -11,6 +11,19 @@ export const TENANT_HELD = unavailable(
   'the tenant is on its way to another cell; ask again',
 );
 
+/** What is in memory for a key that has no rows: whose it is nobody knows, and some may have come. */
+export function reloadOwnerless(host: {
+  readonly cells: Iterable<{
+    readonly id: string;
+    readonly state: { readonly tenant: string | undefined } | undefined;
+  }>;
+  reload(id: string): void;
+}): void {
+  for (const { id, state } of [...host.cells]) {
+    if (state !== undefined && state.tenant === undefined) host.reload(id);
+  }
+}
+
 export class HeldTenants {
   readonly #tenants = new Set<string>();
 

@@ -5,6 +5,7 @@
  */
 
 import { BackgroundJob } from '../../src/background-job.js';
+import { reloadOwnerless } from './held-tenants.js';
 import { ActorHost, type HostDeps } from './host.js';
 import type { HostedMessage } from './kind.js';
 import type { Room } from './room.js';
@@ -127,6 +128,12 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
   /** Those of tenants of whom this cell has no say any more leave memory. */
   dropHeld(): void {
     this.#host.dropHeld();
+  }
+
+  /** Rows may have come of which nobody tells. */
+  rescan(): void {
+    reloadOwnerless(this.#host);
+    this.start();
   }
 
   /** Those in memory may have been told what is lost. */

@@ -140,6 +140,11 @@ export class Directory {
     });
   }
 
+  /** For a session of its own. */
+  get url(): string {
+    return this.#url;
+  }
+
   close(): Promise<void> {
     return this.#pool.end();
   }
