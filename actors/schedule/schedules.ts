@@ -20,6 +20,7 @@ import type { StoredSequence } from '../catalog/plans.js';
 import { checkSize } from '../instance/memory.js';
 import { callOf, givenContext, nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
+import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost } from '../runtime/host.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
 import { Nobody } from '../runtime/nobody.js';
@@ -176,6 +177,7 @@ export class Schedules {
   /** There are schedules that nobody has told of: all are read again. */
   rescan(): void {
     this.#read = Number.NEGATIVE_INFINITY;
+    reloadOwnerless(this.#host);
     this.#scanning.wake();
   }
 

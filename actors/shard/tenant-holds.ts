@@ -116,9 +116,7 @@ export class TenantHolds {
     enqueue(() => {
       watchClaims();
       parts.queues.forgetTasks();
-      parts.keys.start();
-      parts.events.start();
-      parts.kin.rescan();
+      for (const actors of [parts.keys, parts.rates, parts.events, parts.kin]) actors.rescan();
       parts.schedules.rescan();
       parts.webhooks.rescan();
       parts.releases?.start();
