@@ -3,11 +3,12 @@
  * follows the one step that comes next. Nothing else is remembered, so whoever looks after a crash goes on where it
  * was. Pure.
  *
- *   copying ──► hold source ──► hold target ──► copy ──► switch ═► switched ──► admit ──► depart ──► clear ──► done
+ *   copying ──► hold target ──► hold source ──► copy ──► switch ═► switched ──► admit ──► depart ──► clear ──► done
  *      ╚═ give up ═► given_up ──► clear target ──► readmit source ──► ended
  *
  * The double lines are single commits in the directory: before the first the tenant lives in the source, behind it
- * in the target, and of the two only one can happen.
+ * in the target, and of the two only one can happen. The target is held first: from the hold of the source on the
+ * tenant waits.
  */
 
 import type { MoveState } from './directory.js';
@@ -75,12 +76,12 @@ export function nextStep(facts: MoveFacts): Step {
 
 function toTheSwitch({ moveId, source, target }: MoveFacts): Step {
   // A tenant is moved once at a time: rows of other moves are what these left behind.
-  if (source?.moveId !== moveId) return 'hold-source';
-  expectOwn(source, moveId, 'source', 'leaving');
-  if (!source.isHeld) return 'await-source';
   if (target?.moveId !== moveId) return 'hold-target';
   expectOwn(target, moveId, 'target', 'arriving');
   if (!target.isHeld) return 'await-target';
+  if (source?.moveId !== moveId) return 'hold-source';
+  expectOwn(source, moveId, 'source', 'leaving');
+  if (!source.isHeld) return 'await-source';
   return target.isCopied ? 'switch' : 'copy';
 }
 

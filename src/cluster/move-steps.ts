@@ -10,7 +10,6 @@ import { inSchema } from '../db/database-url.js';
 import { createClient } from '../db/pool.js';
 import type { MoveRow } from './directory.js';
 import { type CellSays, MoveError, type MoveFacts, nextStep, type Step } from './move-plan.js';
-import type { Moves } from './moves.js';
 import {
   beginCopy,
   beginSnapshot,
@@ -22,6 +21,7 @@ import {
   tablesWithRows,
   tallyOf,
 } from './move-rows.js';
+import type { Moves } from './moves.js';
 
 export interface MoverOptions {
   readonly moves: Moves;
@@ -116,9 +116,9 @@ export class TenantMover {
     const { id, tenant_id: tenant, from_cell, to_cell } = this.#move;
     switch (step) {
       case 'hold-source':
-        return put(this.#source, tenant, id, 'leaving', to_cell, null);
+        return put(this.#source, tenant, id, 'leaving', to_cell);
       case 'hold-target':
-        return put(this.#target, tenant, id, 'arriving', from_cell, await this.#stampsFrom());
+        return put(this.#target, tenant, id, 'arriving', from_cell);
       case 'copy':
         return this.#copy();
       case 'switch':
@@ -194,15 +194,16 @@ export class TenantMover {
       if (different.length > 0) {
         throw new MoveError(`what has come is not what was sent, in ${different.join(', ')}`);
       }
+      const stampsFrom = await this.#stampsFrom();
       await target.query(
-        `insert into change_mark (id, stamps_from)
-         select 1, stamps_from from tenant_moves where tenant_id = $1
+        `insert into change_mark (id, stamps_from) values (1, $1::timestamptz)
          on conflict (id) do update set stamps_from = greatest(change_mark.stamps_from, excluded.stamps_from)`,
-        [tenant],
+        [stampsFrom],
       );
       await target.query(
-        'update tenant_moves set copied = $2::json, changed_at = now() where tenant_id = $1',
-        [tenant, JSON.stringify(there)],
+        `update tenant_moves set copied = $2::json, stamps_from = $3::timestamptz, changed_at = now()
+         where tenant_id = $1`,
+        [tenant, JSON.stringify(there), stampsFrom],
       );
       at?.('before the commit of the copy');
       await target.query('commit');
@@ -270,16 +271,15 @@ async function put(
   move: string,
   state: 'leaving' | 'arriving',
   otherCell: string,
-  stampsFrom: string | null,
 ): Promise<void> {
   await client.query(
-    `insert into tenant_moves (tenant_id, move_id, state, other_cell, stamps_from)
-     values ($1, $2::uuid, $3, $4, $5::timestamptz)
+    `insert into tenant_moves (tenant_id, move_id, state, other_cell)
+     values ($1, $2::uuid, $3, $4)
      on conflict (tenant_id) do update set move_id = excluded.move_id, state = excluded.state,
-       other_cell = excluded.other_cell, stamps_from = excluded.stamps_from, held_epoch = null,
-       copied = null, changed_at = now()
+       other_cell = excluded.other_cell, stamps_from = null, held_epoch = null, copied = null,
+       changed_at = now()
      where tenant_moves.move_id <> excluded.move_id`,
-    [tenant, move, state, otherCell, stampsFrom],
+    [tenant, move, state, otherCell],
   );
 }
 

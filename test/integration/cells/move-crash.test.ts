@@ -17,8 +17,8 @@ before(async () => {
 after(() => cells?.stop());
 
 const STEPS: readonly Step[] = [
-  'hold-source',
   'hold-target',
+  'hold-source',
   'copy',
   'switch',
   'admit-target',
