@@ -5,6 +5,7 @@
 
 import type { Command, Option } from './command.js';
 import { APPROVAL_COMMANDS } from './commands/approvals.js';
+import { CELL_COMMANDS } from './commands/cells.js';
 import { CRON_COMMANDS } from './commands/cron.js';
 import { DEAD_LETTER_COMMANDS } from './commands/dead-letters.js';
 import { INSTANCE_COMMANDS } from './commands/instances.js';
@@ -55,6 +56,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   releases: 'New versions, led in by a canary.',
   keys: 'Keys of tenants.',
   tenants: 'Those whose things there are.',
+  cells: 'Parts of a cluster, each with some of its tenants.',
   profiles: 'Servers under a name.',
 };
 
@@ -135,6 +137,7 @@ export const COMMANDS: readonly Command[] = [
   ...RELEASE_COMMANDS,
   ...KEY_COMMANDS,
   ...TENANT_COMMANDS,
+  ...CELL_COMMANDS,
   ...PROFILE_COMMANDS,
   DOCTOR,
   COMPLETION,

@@ -10,6 +10,7 @@ import { ConfigError } from '../config-values.js';
 import type { Clock, TimerHandle } from '../core/clock.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { isAway } from '../db/first-contact.js';
+import { DIRECTORY_AWAY } from '../errors.js';
 import type { Logger } from '../log.js';
 import { Directory, DirectoryError } from './directory.js';
 import { Residence } from './residence.js';
@@ -91,6 +92,16 @@ export class Membership {
       everyMs: FOUND_MS,
       run: () => this.#settleFound(),
     });
+  }
+
+  /** What the directory says for people. @throws EngineError 503 */
+  async asked<Answer>(question: (directory: Directory) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await question(this.directory);
+    } catch (error) {
+      this.#away(error);
+      throw DIRECTORY_AWAY;
+    }
   }
 
   /** 1 while the directory answers. */
