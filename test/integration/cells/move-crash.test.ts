@@ -6,6 +6,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Step } from '../../../src/cluster/move-plan.js';
+import { type Json, step } from '../../helpers/api.js';
+import { cliWorld } from '../../helpers/cli.js';
 import { isDeep } from '../../helpers/depth.js';
 import { type CellName, TwoCells } from '../../helpers/moving.js';
 import { MovingLoad } from '../../helpers/moving-load.js';
@@ -26,7 +28,7 @@ const STEPS: readonly Step[] = [
   'clear-source',
 ];
 const POINTS = [
-  ...STEPS.flatMap((step) => [`before ${step}`, `behind ${step}`]),
+  ...STEPS.flatMap((name) => [`before ${name}`, `behind ${name}`]),
   'between tables',
   'before the commit of the copy',
 ];
@@ -34,6 +36,7 @@ const SOME = ['behind hold-source', 'before the commit of the copy', 'behind swi
 
 const other = (cell: CellName): CellName => (cell === 'east' ? 'west' : 'east');
 
+/** @returns when the rows of the tenant are in that cell and in no other */
 async function expectOnlyIn(cell: CellName, tenant: string): Promise<void> {
   assert.deepEqual(await cells.rows(other(cell), tenant), {}, `rows of ${tenant} in two cells`);
   assert.equal((await cells.directory.placement(tenant))?.cell, cell);
@@ -67,14 +70,14 @@ test('the move goes on when an engine is killed', async () => {
   const steps: readonly Step[] = isDeep
     ? [...STEPS, 'await-source', 'await-target', 'await-admission']
     : ['await-source', 'await-target', 'await-admission'];
-  for (const step of steps) {
+  for (const killedAt of steps) {
     for (const victim of isDeep ? (['source', 'target'] as const) : (['target'] as const)) {
       const to = other(home);
       const killed = victim === 'source' ? home : to;
       let restarting: Promise<void> | undefined;
       const { move } = await cells.move(tenant, to, {
         onStep: (at) => {
-          if (at === step) restarting ??= cells.api(killed).restart();
+          if (at === killedAt) restarting ??= cells.api(killed).restart();
         },
       });
       await restarting;
@@ -105,4 +108,48 @@ test('a move that is given up leaves the tenant where it was', async () => {
   await expectOnlyIn('west', tenant);
   load.stopCreating();
   await load.end();
+});
+
+test('the command moves a tenant, goes on with what was cut off, and takes a move back', async () => {
+  const cli = cliWorld(() => ({ url: 'http://127.0.0.1:2', tenant: '' }));
+  const env = { ENGINE_CLUSTER_URL: cells.directoryUrl };
+  const run = (...args: string[]) => cli.run(['tenants', 'move', ...args], { env });
+  const tenant = 'by command';
+  await cells.place(tenant, 'east');
+  await cells.tenant('east', tenant).sequence([step('a', 'noop')]);
+
+  assert.match((await run(tenant)).err, /--to is missing/);
+  assert.match((await run(tenant, '--to', 'east')).err, /lives in cell east already/);
+  assert.match((await run(tenant, '--to', 'north')).err, /there is no cell north/);
+  assert.match((await run('nobody', '--to', 'west')).err, /lives in no cell yet/);
+  assert.match((await run(tenant, '--give-up')).err, /is not being moved/);
+
+  assert.ok(await cells.moveUntil(tenant, 'west', 'behind copy'));
+  assert.match((await run(tenant, '--to', 'north')).err, /is being moved to west already/);
+  const back = await run(tenant, '--give-up');
+  assert.deepEqual([back.code, back.out], [0, 'by command stays in east.\n'], back.err);
+  await expectOnlyIn('east', tenant);
+
+  assert.ok(await cells.moveUntil(tenant, 'west', 'behind switch'));
+  assert.match((await run(tenant, '--give-up')).err, /too late/);
+  const done = await run(tenant, '--json');
+  assert.equal(done.code, 0, done.err);
+  const { state, rows } = JSON.parse(done.out) as { state: string; rows: Json };
+  assert.equal(state, 'done');
+  assert.equal((rows.sequences as Json).rows, 1);
+  await expectOnlyIn('west', tenant);
+});
+
+test('rows that no move has brought make it refuse, and nothing of them is touched', async () => {
+  const tenant = 'in-two-cells';
+  await cells.place(tenant, 'east');
+  await cells.tenant('east', tenant).sequence([step('a', 'noop')]);
+  await cells.query(
+    'west',
+    `insert into west.tenant_limits (tenant_id, limits, set_at) values ('${tenant}', '{}', now())`,
+  );
+  await assert.rejects(cells.move(tenant, 'west'), /has rows of tenant .* in tenant_limits/);
+  assert.deepEqual(await cells.rows('west', tenant), { tenant_limits: 1 });
+  await cells.query('west', `delete from west.tenant_limits where tenant_id = '${tenant}'`);
+  assert.equal((await cells.move(tenant, 'west')).move.state, 'done');
 });
