@@ -46,6 +46,8 @@ export interface CellMovesDeps {
 
 /** How soon a new row is seen: a part of the pause of a tenant that is moved. */
 const EVERY_MS = 250;
+/** Without a cluster there is nobody who would write one, unless there was one before. */
+const ALONE_EVERY_MS = 5_000;
 
 const READ =
   'select tenant_id, move_id, state, other_cell, held_epoch, stamps_from from tenant_moves order by tenant_id';
@@ -78,7 +80,8 @@ export class CellMoves {
       this.look().catch((error: unknown) =>
         log.debug({ err: error }, 'moves of tenants were not read'),
       );
-    this.#job = new BackgroundJob({ clock, log, name: 'moves of tenants', everyMs: EVERY_MS, run });
+    const everyMs = deps.gate === undefined ? ALONE_EVERY_MS : EVERY_MS;
+    this.#job = new BackgroundJob({ clock, log, name: 'moves of tenants', everyMs, run });
   }
 
   /** Tenants of whom nothing is done here, but those that have left. */

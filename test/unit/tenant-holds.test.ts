@@ -35,7 +35,6 @@ test('a hold waits for the units that are on their way, and makes no others', as
 
 test('what a held tenant asks for is turned away, and nothing of it leaves the shard', async () => {
   const shard = await started();
-  await shard.shard.tenants.hold('another');
   const hold = shard.shard.tenants.hold(TENANT);
   assert.equal(await hasResolved(shard, hold), true);
   const before = shard.units.length;

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Step } from '../../../src/cluster/move-plan.js';
-import { type Json, step } from '../../helpers/api.js';
+import { eventually, type Json, step } from '../../helpers/api.js';
 import { cliWorld } from '../../helpers/cli.js';
 import { isDeep } from '../../helpers/depth.js';
 import { type CellName, TwoCells } from '../../helpers/moving.js';
@@ -33,6 +33,10 @@ const POINTS = [
   'before the commit of the copy',
 ];
 const SOME = ['behind hold-source', 'before the commit of the copy', 'behind switch'];
+
+/** Of the command, in all databases of the server. */
+const END_SESSIONS =
+  "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tenants move'";
 
 const other = (cell: CellName): CellName => (cell === 'east' ? 'west' : 'east');
 
@@ -85,6 +89,35 @@ test('the move goes on when an engine is killed', async () => {
       home = to;
       await expectOnlyIn(home, tenant);
     }
+  }
+  load.stopCreating();
+  await load.end();
+});
+
+test('the command ends with what became of its databases, and goes on when it is run again', async () => {
+  const tenant = 'lost-sessions';
+  await cells.place(tenant, 'east');
+  const load = new MovingLoad(cells, tenant, 'east');
+  await load.start();
+  let home: CellName = 'east';
+  for (const point of isDeep ? POINTS : ['between tables', 'before the commit of the copy']) {
+    const to = other(home);
+    let isCut = false;
+    const at = (reached: string) => {
+      if (reached !== point || isCut) return;
+      isCut = true;
+      void cells.query('west', END_SESSIONS).catch(() => undefined);
+    };
+    // Whether it notices in time is a matter of chance.
+    await cells.move(tenant, to, { at }).catch(() => undefined);
+    await eventually(async () => {
+      const placed = (await cells.directory.placement(tenant))?.cell;
+      const [move] = await cells.directory.moves({ limit: 1 });
+      if (move?.ended_at === null) await cells.move(tenant, to);
+      assert.equal((await cells.directory.placement(tenant))?.cell, to, placed);
+    });
+    home = to;
+    await expectOnlyIn(home, tenant);
   }
   load.stopCreating();
   await load.end();
