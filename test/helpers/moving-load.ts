@@ -12,7 +12,9 @@ import type { Reply } from './client.js';
 import type { CellName, TwoCells } from './moving.js';
 
 const HANDLER = 'moving.work';
-const PAUSE_MS = 5;
+const PAUSE_MS = 25;
+/** Polls are parked when the tenant leaves. */
+const POLL_MS = 500;
 /** A machine that does other things. */
 const PATIENCE_MS = 300_000;
 
@@ -62,10 +64,13 @@ export class MovingLoad {
     await this.#running;
     const twice = [...this.#completed].filter(([, times]) => times > 1);
     assert.deepEqual(twice, [], 'no completion was acknowledged twice');
-    for (const id of ids) {
-      const outputs = await this.#cells.tenant(this.#home, this.#tenant).outputs(id);
-      assert.deepEqual(outputs.map(({ block_id }) => block_id).sort(), ['end', 'nap', 'task'], id);
-    }
+    await Promise.all(
+      ids.map(async (id) => {
+        const outputs = await this.#cells.tenant(this.#home, this.#tenant).outputs(id);
+        const blocks = outputs.map(({ block_id }) => block_id).sort();
+        assert.deepEqual(blocks, ['end', 'nap', 'task'], id);
+      }),
+    );
   }
 
   stopCreating(): void {
@@ -90,7 +95,12 @@ export class MovingLoad {
   async #work(worker: string): Promise<void> {
     while (!this.#isStopped) {
       const polled = await this.#ask((tenant) =>
-        tenant.post('/workers/tasks/poll', { handler_name: HANDLER, worker_id: worker, limit: 5 }),
+        tenant.post('/workers/tasks/poll', {
+          handler_name: HANDLER,
+          worker_id: worker,
+          limit: 5,
+          wait_ms: POLL_MS,
+        }),
       );
       for (const task of (polled.body as { tasks?: WorkerTask[] }).tasks ??
         (polled.body as WorkerTask[])) {

@@ -14,7 +14,7 @@ import { MovingLoad } from '../../helpers/moving-load.js';
 
 let cells: TwoCells;
 before(async () => {
-  cells = await TwoCells.start(2);
+  cells = await TwoCells.start(isDeep ? 2 : 1);
 });
 after(() => cells?.stop());
 

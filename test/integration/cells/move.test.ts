@@ -5,11 +5,12 @@ import { after, before, describe, test } from 'node:test';
 import type { Changes } from '../../../schema/change.js';
 import { eventually, step } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { isDeep } from '../../helpers/depth.js';
 import { type CellName, TwoCells } from '../../helpers/moving.js';
 import { MovingLoad } from '../../helpers/moving-load.js';
 import { canary, look, move as moveRelease } from '../../helpers/releases.js';
 
-for (const databases of [1, 2] as const) {
+for (const databases of isDeep ? ([1, 2] as const) : ([2] as const)) {
   describe(`between cells in ${databases === 1 ? 'one database' : 'two databases'}`, () => {
     let cells: TwoCells;
     before(async () => {
