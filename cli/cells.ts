@@ -12,6 +12,8 @@ import { CommandError, EXIT, type ExitCode, usageError } from './exit.js';
 import type { Session } from './session.js';
 import { ago, durationText } from './table.js';
 
+const DIRECTORY_SCHEMA = 'cluster';
+
 const PROGRAM = 'durable-workflow-engine';
 /** Of one question to the directory. */
 const PAGE_ROWS = 1_000;
@@ -25,6 +27,7 @@ export async function createCell(session: Session, given: Given): Promise<undefi
   const name = given.arg();
   try {
     schemaName(name, 'the name of a cell');
+    if (name === DIRECTORY_SCHEMA) throw new Error(`${name} is the schema of the directory`);
   } catch (error) {
     throw usageError((error as Error).message);
   }

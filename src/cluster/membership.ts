@@ -71,6 +71,8 @@ export class Membership {
   #address = '';
   #lag: WriterLag | undefined;
   #isOwner = false;
+  /** Once all that was to be said is said. */
+  #said = Promise.resolve();
   readonly #found: BackgroundJob;
   #page: TenantPage = async () => [];
   #isStopped = false;
@@ -177,6 +179,8 @@ export class Membership {
    */
   async own(page: TenantPage): Promise<void> {
     this.#page = page;
+    // One that is under way may have begun before the last owner's end.
+    await this.#looking;
     await this.#look();
     const isFirst = this.residence.size === 0;
     if (isFirst) await this.#settleFound();
@@ -253,8 +257,9 @@ export class Membership {
         }
         this.#revision = revision;
       }
-      await this.#listen();
       this.#back();
+      // Without it, changes are seen with the next look.
+      await this.#listen().catch(() => undefined);
     } catch (error) {
       if (!this.#isStopped) this.#away(error);
     }
@@ -279,7 +284,12 @@ export class Membership {
   }
 
   /** Says what this engine is. Never rejects. */
-  async #say(): Promise<void> {
+  #say(): Promise<void> {
+    this.#said = this.#said.then(() => this.#sayNow());
+    return this.#said;
+  }
+
+  async #sayNow(): Promise<void> {
     const { id, cell, version } = this.#options;
     const role = this.#isOwner ? 'owner' : 'standby';
     const lag_ms = this.#isOwner ? (this.#lag?.ms() ?? 0) : null;
@@ -319,6 +329,7 @@ export class Membership {
     this.#found.stop();
     for (const timer of this.#timers) this.#options.clock.clearTimeout(timer);
     this.#stopListening();
+    await this.#said;
     // When the directory is away, the row is soon taken for one of an engine that is gone.
     await this.directory.forgetEngine(this.#options.id).catch(() => undefined);
     await this.directory.close();

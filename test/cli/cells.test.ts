@@ -29,6 +29,14 @@ after(async () => {
 
 const DATABASE = 'postgresql://engine@db:5432/app';
 
+/** As engines do every few seconds. */
+async function sayEngines(): Promise<void> {
+  const says = { cell: 'east', version: '1.0.0' } as const;
+  const [owner, standby] = ['10.0.0.9:8080', '10.0.0.8:8080'] as const;
+  await directory.say({ ...says, id: 'e1', address: owner, role: 'owner', lag_ms: 12 });
+  await directory.say({ ...says, id: 'e2', address: standby, role: 'standby', lag_ms: null });
+}
+
 test('without a directory commands say where one would come from', async () => {
   const unsaid = await cli.run(['cells', 'list']);
   assert.equal(unsaid.code, 2);
@@ -77,15 +85,7 @@ test('cells open and close, and the list says who serves them', async () => {
   assert.equal(await ok('cells', 'close', 'east'), 'The cell east is closed.\n');
   assert.equal((await json<Cell>('cells', 'open', 'east')).state, 'open');
   assert.equal((await run('cells', 'open', 'nowhere')).code, 3);
-  const says = { cell: 'east', version: '1.0.0', lag_ms: 12 } as const;
-  await directory.say({ ...says, id: 'e1', address: '10.0.0.9:8080', role: 'owner' });
-  await directory.say({
-    ...says,
-    id: 'e2',
-    address: '10.0.0.8:8080',
-    role: 'standby',
-    lag_ms: null,
-  });
+  await sayEngines();
   const list = await ok('cells', 'list');
   assert.match(list, /^east +open +10\.0\.0\.9:8080 +1 +0 +0 +12ms +1\.0\.0$/m);
   assert.match(list, /^west +open +none +0/m);
@@ -93,6 +93,7 @@ test('cells open and close, and the list says who serves them', async () => {
 });
 
 test('the status of a cell has its engines, and says when nobody serves it', async () => {
+  await sayEngines();
   const east = await ok('cells', 'status', 'east');
   assert.match(east, /^east: open, 0 tenants, 0 moves under way\n {2}postgresql:\/\/engine@db/);
   assert.match(east, /^ {2}owner 10\.0\.0\.9:8080, 1\.0\.0, lag 12ms, heard of /m);
@@ -156,6 +157,7 @@ test('a cell is removed once it is empty, and only when somebody agrees', async 
   const full = await run('cells', 'remove', 'west', '--yes');
   assert.equal(full.code, 6);
   assert.match(full.err, /west stays: it has tenants/);
+  await sayEngines();
   const served = await run('cells', 'remove', 'east', '--yes');
   assert.match(served.err, /east stays: an engine of it was heard of a moment ago/);
   await directory.forgetEngine('e1');

@@ -1,5 +1,6 @@
 /** The frame around every page: navigation, tenant, theme, and whether the page is live. */
 
+import { useQuery } from '@tanstack/react-query';
 import { LogOut, Menu, Monitor, Moon, Sun } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -39,6 +40,7 @@ function skipToContent() {
 
 function Side() {
   const { allowed } = useEngine();
+  const isInCluster = useIsInCluster();
   const [location] = useLocation();
   const side = useRef<HTMLElement>(null);
   const isNarrow = useMedia('(width < 900px)');
@@ -59,7 +61,9 @@ function Side() {
         Durable workflow engine
       </Link>
       {NAVIGATION.map((group) => {
-        const items = group.items.filter(({ needs }) => needs?.(allowed) ?? true);
+        const items = group.items.filter(
+          ({ needs, isOfCluster }) => (needs?.(allowed) ?? true) && (isInCluster || !isOfCluster),
+        );
         if (items.length === 0) return null;
         return (
           <div key={group.label} className={styles.group}>
@@ -83,6 +87,17 @@ function Side() {
       })}
     </nav>
   );
+}
+
+/** Not yet known counts as no. */
+function useIsInCluster(): boolean {
+  const { client } = useEngine();
+  const info = useQuery({
+    queryKey: ['info'],
+    queryFn: ({ signal }) => client.info({ signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return info.data?.cluster === true;
 }
 
 function isWithin(location: string, href: string): boolean {
