@@ -31,7 +31,8 @@ export function moveTenant(session: Session, given: Given): Promise<ExitCode> {
     async (directory) => {
       const moves = await Moves.open(directory.url);
       try {
-        const begun = await beginning(moves, given, tenant);
+        const begun = await beginning(directory, moves, given, tenant);
+        if (begun === undefined) return toldOfHome(session, directory, tenant);
         const ended = await carriedOut(session, directory, moves, begun);
         return told(session, ended, given);
       } catch (error) {
@@ -45,8 +46,13 @@ export function moveTenant(session: Session, given: Given): Promise<ExitCode> {
   );
 }
 
-/** The move that is under way, or a new one. */
-async function beginning(moves: Moves, given: Given, tenant: string): Promise<MoveRow> {
+/** The move that is under way, or a new one; undefined: the tenant lives there, perhaps by a move that was cut off last. */
+async function beginning(
+  directory: Directory,
+  moves: Moves,
+  given: Given,
+  tenant: string,
+): Promise<MoveRow | undefined> {
   const to = given.text('to');
   const isGivingUp = given.flag('give-up');
   const move = await moves.underWay(tenant);
@@ -57,7 +63,8 @@ async function beginning(moves: Moves, given: Given, tenant: string): Promise<Mo
   }
   if (move === undefined) {
     if (to === undefined) throw usageError('--to is missing');
-    return moves.begin(tenant, to);
+    const home = await directory.placement(tenant);
+    return home?.cell === to ? undefined : moves.begin(tenant, to);
   }
   if (to === undefined || to === move.to_cell) return move;
   throw new CommandError(
@@ -102,6 +109,17 @@ async function carriedOut(
   } finally {
     out.endProgress();
   }
+}
+
+async function toldOfHome(
+  { out }: Session,
+  directory: Directory,
+  tenant: string,
+): Promise<ExitCode> {
+  const home = await directory.placement(tenant);
+  if (out.isJson) out.json(home);
+  else out.line(`${tenant} lives in ${home?.cell}.`);
+  return EXIT.ok;
 }
 
 function told({ out }: Session, move: MoveRow, given: Given): ExitCode {
