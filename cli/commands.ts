@@ -77,6 +77,10 @@ const START: Command = {
       flags: '--unsafe-database',
       about: 'Accept a Postgres with fsync or full_page_writes off, and run the embedded one so.',
     },
+    {
+      flags: '--migrate-only',
+      about: 'Bring the tables up to date once no engine owns the database, and end.',
+    },
   ],
   run: async () => {
     throw new Error('the server is started by the first file of the program');

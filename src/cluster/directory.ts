@@ -91,6 +91,8 @@ const CHANNEL = 'engine_cluster';
 const STATEMENT_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const CONNECTIONS_MAX = 2;
+/** What one engine may hold: these, and the one that listens. */
+export const PROCESS_CONNECTIONS = CONNECTIONS_MAX + 1;
 
 /** An engine that says nothing for so long is taken for gone: some of its beats. */
 export const ENGINE_SILENT_MS = 15_000;
