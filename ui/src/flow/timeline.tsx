@@ -21,6 +21,7 @@ import { useMemo, useRef, useState } from 'react';
 import { Button, IconButton } from '../components/button.tsx';
 import { formatCount } from '../lib/format.ts';
 import { useNow } from '../lib/now.ts';
+import { tickText } from '../lib/ticks.ts';
 import { STATE_LOOKS } from './block-state.tsx';
 import { useOutline } from './flow-graph.tsx';
 import { LookIcon } from './look-icon.tsx';
@@ -31,7 +32,6 @@ import styles from './timeline.module.css';
 import { Bars, type Detail, DetailBox } from './timeline-bars.tsx';
 import { type Row, type RowChoice, rowsOf, timelineOf } from './timeline-rows.ts';
 import { TimelineTable } from './timeline-table.tsx';
-import { tickText } from './words.ts';
 import './tones.css';
 
 export interface TimelineProps {

@@ -75,7 +75,6 @@ export function Logs({ run }: { readonly run: Run }) {
 const clock = new Intl.DateTimeFormat(undefined, {
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
   fractionalSecondDigits: 3,
-  hour12: false,
 });
 
 /** @param props.run with links to the blocks; absent where all lines are of one */
