@@ -5,11 +5,16 @@
  */
 
 /**
- * That an instance `i` is no rest of a deleted sequence: those are gone for every reader while their
+ * That what an instance has left is no rest of a deleted sequence: those are gone for every reader while their
  * rows are still being removed (docs/retention.md). There are few tombstones and mostly none; they are
  * read once a statement.
+ *
+ * @param alias of a table with their sequences
  */
-export const IS_PRESENT = 'i.sequence_id <> all (array(select id from sequence_tombstones))';
+export function isPresent(alias: string): string {
+  return `${alias}.sequence_id <> all (array(select id from sequence_tombstones))`;
+}
+export const IS_PRESENT = isPresent('i');
 
 /** A statement and its parameters. */
 export interface Query {

@@ -26,7 +26,12 @@ import {
 
 const list: Operation<'instances.list'> = async (deps, call) => {
   const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(instanceList(query)));
+  const { state, sequence_id, parent_instance_id } = query;
+  // Failed ones have a table of their own, in the same order: they may lie behind very many that are newer.
+  const isOfFailed = state?.length === 1 && state[0] === 'failed';
+  const hasOwnOrder = isOfFailed && sequence_id == null && parent_instance_id == null;
+  const rows = hasOwnOrder ? deadLetterList(query) : instanceList(query);
+  return pageReply(call, query, await deps.reads.page(rows));
 };
 
 /** The same query; its states do not matter, since all of these failed. */
