@@ -135,6 +135,7 @@ export const REFUSALS: Readonly<Record<number, readonly [name: string, descripti
   410: ['Gone', 'The link has expired.'],
   413: ['ContentTooLarge', 'The body, a context or a checkpoint is larger than its limit.'],
   415: ['UnsupportedEncoding', 'The body is compressed.'],
+  421: ['Misdirected', 'Another cell of the cluster has the tenant: `cell` and x-cell name it.'],
   422: ['InputRefused', 'context.data does not conform to the input_schema of the sequence.'],
   429: [
     'TooManyRequests',

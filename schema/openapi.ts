@@ -230,11 +230,11 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 /** Any route gives these. */
 const ANYWHERE = [400, 500, 503];
 /**
- * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), and admission 429
- * (`src/admission.ts`). They are told once, as the default of every operation: clients that are generated have no
+ * The transport gives these on any route, whatever the operation (`src/http/transport.ts`), admission 429
+ * (`src/admission.ts`), and a cell 421 for tenants of others (`src/cluster/residence.ts`). They are told once, as the default of every operation: clients that are generated have no
  * code for each of them.
  */
-const OTHERWISE = [408, 413, 415, 429, 431];
+const OTHERWISE = [408, 413, 415, 421, 429, 431];
 const OTHERWISE_NAME = 'OtherRefusal';
 /** Where a key is asked for. */
 const GUARDED = [401, 403];

@@ -25,12 +25,16 @@ export const NotReady = named(
 );
 export type NotReady = Static<typeof NotReady>;
 
-/** `version` is the server's own semantic version, `cell` the schema of its tables; labels are null when not set. */
+/**
+ * `version` is the server's own semantic version, `cell` the schema of its tables, `cluster` whether other cells are
+ * known; labels are null when not set.
+ */
 export const Info = named('Info', {
   version: Type.String(),
   storage_schema_version: Type.Integer(),
   contract_schema_version: Type.Integer(),
   cell: Type.String(),
+  cluster: Type.Boolean(),
   env_label: Type.Union([Type.String(), Type.Null()]),
   env_color: Type.Union([Type.String(), Type.Null()]),
 });

@@ -93,6 +93,17 @@ const KNOBS = {
     'The schema of the database with the tables of this engine: its cell. Engines of other cells may share the database.',
     'public',
   ],
+  clusterUrl: [
+    'ENGINE_CLUSTER_URL',
+    secret(databaseUrl),
+    'The Postgres with the directory of a cluster, which says which cell has which tenant. Without it this engine knows of no other cells.',
+  ],
+  advertisedAddress: [
+    'ENGINE_ADVERTISED_ADDR',
+    text,
+    'Where others reach this engine, as host:port: what it tells the directory of the cluster.',
+    'ENGINE_HTTP_ADDR',
+  ],
   dataDir: [
     'ENGINE_DATA_DIR',
     (value) => path.resolve(value ?? 'data'),
@@ -348,6 +359,7 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
       'DATABASE_MIGRATION_URL is set and DATABASE_URL is not: set both, or none',
     );
   }
+  checkCluster(knobs);
   if (!insecureAuth) checkAccess({ ...knobs, allowNoTenantIsolation });
   else if (!insecureAuthAnywhere) checkOwnMachine(address.host);
   return Object.freeze({
@@ -398,6 +410,18 @@ function textIn(file: string, fileName: string): string {
       cause: error,
     });
   }
+}
+
+/** A request without a tenant could not be led to the cell that has it. */
+function checkCluster({
+  clusterUrl,
+  requireTenantHeader,
+}: Pick<Knobs, 'clusterUrl' | 'requireTenantHeader'>): void {
+  if (clusterUrl === undefined || requireTenantHeader) return;
+  throw new ConfigError(
+    'ENGINE_REQUIRE_TENANT_HEADER=false and ENGINE_CLUSTER_URL exclude one another: in a cluster ' +
+      'requests have to name their tenant',
+  );
 }
 
 /** What would open the server further than was probably meant. */

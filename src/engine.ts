@@ -12,6 +12,7 @@ import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
 import { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
+import { type Membership, membershipOf } from './cluster/membership.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { Crowd } from './crowd.js';
@@ -29,6 +30,7 @@ import { candidates } from './db/reads/instance-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
+import { tenantsAfter } from './db/reads/tenant-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { prepareRowSecurity } from './db/row-security.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
@@ -123,6 +125,8 @@ class Engine {
   #front: Front | undefined;
   #supervisor: Supervisor | undefined;
   #firing: EventFiring | undefined;
+  /** In a cluster. */
+  readonly #membership: Membership | undefined;
   #isStarted = false;
 
   constructor(options: EngineOptions) {
@@ -143,6 +147,14 @@ class Engine {
       setImmediate: (fn) => setImmediate(fn),
       onFires: () => this.#firing?.wake(),
       crowd: this.#crowd,
+    });
+    const { config, version, log } = options;
+    this.#membership = membershipOf(config, {
+      cell: this.#cell,
+      id: this.#owner,
+      version,
+      clock: realClock,
+      log,
     });
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
@@ -178,6 +190,7 @@ class Engine {
       continuityKeys,
     });
     await this.#firstContact(connectionString, ownerUrl);
+    await this.#unlessStopped(this.#join(port, supervisor));
     const lease = await this.#own(connectionString);
     this.#follow(lease, supervisor);
     const { runMigrations } = this.#config;
@@ -197,6 +210,8 @@ class Engine {
       tenantLimitRows.rows(reads, after, limit),
     );
     await this.#unlessStopped(loadLimits);
+    const tenants = (after: string, limit: number) => tenantsAfter.rows(reads, after, limit);
+    await this.#unlessStopped(this.#membership?.own(tenants) ?? Promise.resolve());
     removal.start();
     bulkJobs.start();
     this.#startFiring(reads);
@@ -311,6 +326,7 @@ class Engine {
       reads,
       keys: this.#keys,
       limits: this.#limits,
+      membership: this.#membership,
       streams: this.#streams,
       changes: this.#changes,
       many: this.#many,
@@ -424,6 +440,18 @@ class Engine {
       supervisor.setClock(offsetMs);
       if (jumpMs !== 0) this.#log.warn({ jumpMs }, 'the clock of the database was set');
     });
+  }
+
+  /** Standbys join as well, so that they know who lives in the cell when they take it over. */
+  async #join(port: number, { metrics }: Supervisor): Promise<void> {
+    const { advertisedAddress, host } = this.#config;
+    const address = advertisedAddress ?? `${host}:${port}`;
+    this.#parts.push({ name: 'cluster', stop: async () => this.#membership?.stop() });
+    await this.#membership?.join(this.#stopping.signal, address, () => ({
+      at: realClock.monotonic(),
+      backlog: metrics.gauge('engine_writer_backlog_units'),
+      committed: metrics.observations('engine_writer_flush_units').sum,
+    }));
   }
 
   #launchThreads(connectionString: string, continuityKeys: ContinuityKeys): Supervisor {

@@ -24,6 +24,7 @@ export const ERROR_STATUS = {
   ENG_GONE: 410,
   ENG_TOO_LARGE: 413,
   ENG_UNSUPPORTED_ENCODING: 415,
+  ENG_WRONG_CELL: 421,
   ENG_INPUT_SCHEMA: 422,
   ENG_TENANT_LIMIT: 429,
   ENG_TOO_MANY_CONNECTIONS: 429,
@@ -37,11 +38,14 @@ export const ERROR_STATUS = {
   ENG_DATABASE_DOWN: 503,
   ENG_OVERLOADED: 503,
   ENG_SLOW_READ: 503,
+  ENG_DIRECTORY_DOWN: 503,
+  ENG_NO_CELL: 503,
   ENG_NO_KEYS: 503,
   ENG_STANDBY: 503,
   ENG_STARTING: 503,
   ENG_STOPPING: 503,
   ENG_SHARD_RESTARTING: 503,
+  ENG_TENANT_MOVING: 503,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
@@ -60,6 +64,8 @@ export interface ErrorData {
 
 /** What is told beside the message, member by member of the answer. */
 export interface FindingLists {
+  /** The one that has the tenant; also in the header x-cell. */
+  readonly cell?: string;
   /** Of a definition. */
   readonly errors?: readonly Finding[];
   readonly warnings?: readonly Finding[];
@@ -241,6 +247,18 @@ export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, 
   const message = `unavailable: the database ${what}: ${TROUBLE_TEXTS[kind]}${state}`;
   return new EngineError('ENG_DATABASE_DOWN', message, RETRY_AFTER_MS, cause);
 }
+
+/** @param cell that has the tenant, or that the request asks for; @param own this engine's */
+export const wrongCell = (cell: string, own: string) => {
+  const message = `misdirected request: it is for the cell ${cell}, and this is an engine of ${own}`;
+  return new EngineError('ENG_WRONG_CELL', message, undefined, undefined, { cell });
+};
+
+/** Which cell has the tenant is not known here, and cannot be asked. */
+export const DIRECTORY_AWAY = unavailable(
+  'ENG_DIRECTORY_DOWN',
+  'the directory of the cluster cannot be asked which cell has the tenant',
+);
 
 /** The thread that it is for is being replaced. */
 export const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');

@@ -8,6 +8,7 @@ import type { ShardClient } from '../actors/shard/client.js';
 import type { Supervisor } from '../actors/shard/supervisor.js';
 import { Admission } from './admission.js';
 import { realClock } from './clock.js';
+import type { Membership } from './cluster/membership.js';
 import type { Config } from './config.js';
 import type { Keyring } from './core/continuity/keys.js';
 import type { UnixMs } from './core/time.js';
@@ -83,6 +84,8 @@ export interface FrontOptions {
   readonly limits: TenantLimitRegistry;
   readonly streams: InstanceStreams;
   readonly changes: Changes;
+  /** In a cluster. */
+  readonly membership: Membership | undefined;
   readonly many: ManyInstances;
   readonly beginBulkJob: BulkDeps['begin'];
   readonly onSequenceDeleted: () => void;
@@ -108,6 +111,7 @@ export function createFront(options: FrontOptions): Front {
   const offload = options.offload.through();
   const bodies = frontBodies(offload);
   const { unpoliciedRetry } = config;
+  const residence = options.membership?.residence;
   const validations = new Validations({
     client,
     pool: options.offload,
@@ -140,6 +144,7 @@ export function createFront(options: FrontOptions): Front {
       ? insecureGuard({ isAnywhere: config.insecureAuthAnywhere, corsOrigins: config.corsOrigins })
       : undefined,
     keys,
+    residence,
     ...bodies,
     client,
     crowd: options.crowd,
@@ -152,6 +157,7 @@ export function createFront(options: FrontOptions): Front {
         cell: options.cell,
         envLabel: config.envLabel,
         envColor: config.envColor,
+        isClustered: options.membership !== undefined,
       }),
       ...createDocs({ version, isProtected: config.protectDocs }),
       ...createMetrics(options),
@@ -187,6 +193,7 @@ export function createFront(options: FrontOptions): Front {
       now,
       keyring: options.keyring,
       changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
+      admitTenant: (tenant) => residence?.admit(tenant, true),
     },
     protectDocs: config.protectDocs,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: options.tracer }),
@@ -211,6 +218,7 @@ function createMetrics(options: FrontOptions) {
     changes,
     now,
     metrics: memory,
+    membership,
   } = options;
   const isServing = () => gate.isDatabaseUp;
   const look = () => sampleRows(reads, now());
@@ -229,6 +237,10 @@ function createMetrics(options: FrontOptions) {
     engine_reads_waiting: () => reads.waiting,
     engine_work_under_way_bytes: () => client.workUnderWay,
     engine_instance_reads_kept_total: () => client.readsKept,
+    engine_requests_misdirected_total: () => membership?.residence.refused ?? 0,
+    engine_cluster_directory_up: () => (membership === undefined || membership.isUp ? 1 : 0),
+    engine_cluster_tenants: () => membership?.residence.size ?? 0,
+    engine_cluster_split_tenants: () => membership?.splitCount ?? 0,
   };
   const labels = { version: options.version, cell: options.cell };
   return metricsOperations(new Metrics({ memory, front, rows: sampler.gauges, labels }), sampler);

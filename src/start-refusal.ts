@@ -4,6 +4,7 @@
  */
 
 import pg from 'pg';
+import { DirectoryError } from './cluster/directory.js';
 import type { Config } from './config.js';
 import { ConfigError } from './config-values.js';
 import { databaseRefusal } from './db/database-refusal.js';
@@ -24,6 +25,7 @@ function mendable(error: unknown, config: Config | undefined): string | undefine
   if (
     error instanceof ConfigError ||
     error instanceof SchemaError ||
+    error instanceof DirectoryError ||
     error instanceof EmbeddedPostgresError
   ) {
     return error.message;

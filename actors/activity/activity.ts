@@ -115,7 +115,12 @@ export class Activity {
   #write(): void {
     const { shard } = this.#deps;
     let turn = new Turn();
-    let rows = 0;
+    let written: Minute[] = [];
+    const commit = () => {
+      if (written.length > 0) this.#commit(turn, written);
+      turn = new Turn();
+      written = [];
+    };
     for (const [tenant_id, minute] of this.#minutes) {
       if (minute.isWritten) continue;
       const { at, durations, isWritten: _, ...counts } = minute;
@@ -123,17 +128,16 @@ export class Activity {
       const row = { ...place, ...counts, durations: [...durations] };
       turn.put('activity.set', JSON.stringify([tenant_id, at]), row);
       minute.isWritten = true;
-      rows += 1;
-      if (rows % ROWS_PER_UNIT > 0) continue;
-      this.#commit(turn);
-      turn = new Turn();
+      written.push(minute);
+      if (written.length === ROWS_PER_UNIT) commit();
     }
-    if (rows % ROWS_PER_UNIT > 0) this.#commit(turn);
+    commit();
   }
 
-  #commit(turn: Turn): void {
+  #commit(turn: Turn, minutes: readonly Minute[]): void {
     this.#self.commit(turn, (_error, ack) => {
       if (ack.outcome !== 'refused') return;
+      for (const minute of minutes) minute.isWritten = false;
       this.#deps.log.warn({ sqlState: ack.sqlState }, 'activity rows refused');
     });
   }

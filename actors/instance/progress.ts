@@ -37,6 +37,7 @@ import {
   isTold,
   newTask,
   openTaskColumns,
+  shorten,
   taskRow,
   type WorkerTaskRecord,
 } from './worker-task.js';
@@ -314,7 +315,7 @@ function entryText(id: string, event: AuditEvent): string {
   );
 }
 
-/** Adds an entry to the history of a task, which keeps the newest LIMITS.taskHistoryMax. */
+/** Adds an entry to the history of a task, of which LIMITS.taskHistoryMax are kept (see shorten). */
 export function note(
   actor: LiveInstance,
   task: WorkerTaskRecord,
@@ -333,5 +334,5 @@ export function note(
     ...(entry.reason === undefined ? {} : { reason: entry.reason }),
     created_at: isoTime(actor.env.now()),
   });
-  if (task.history.length > LIMITS.taskHistoryMax) task.history.shift();
+  if (task.history.length > LIMITS.taskHistoryMax) shorten(task.history);
 }

@@ -105,6 +105,15 @@ export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
   };
 }
 
+/**
+ * Takes an entry out of a history: the oldest refusal, and the oldest entry where there is none. A worker that
+ * sends a late result again and again does not push out who had the task and how it ended.
+ */
+export function shorten(history: Attempt[]): void {
+  const refused = history.findIndex(({ event }) => event === 'stale_mutation_rejected');
+  history.splice(Math.max(refused, 0), 1);
+}
+
 /** What the history of a task follows from, as it is stored or held. */
 type Told = Pick<
   WorkerTaskRecord,

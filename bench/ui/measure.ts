@@ -164,7 +164,7 @@ const heading = (text: string) =>
 /** Milliseconds from the input to the paint that shows what was asked for. */
 async function timeToPaint(page: Page, act: () => Promise<void>, isDone: string): Promise<number> {
   await page.evaluate('globalThis.inputAt = undefined');
-  const done = page.evaluate<number>(`new Promise((resolve) => {
+  const painted = page.evaluate<number>(`new Promise((resolve) => {
     const look = () => {
       if (globalThis.inputAt === undefined || !(${isDone})) return requestAnimationFrame(look);
       // Behind the frame in which it is so, it has been painted.
@@ -172,8 +172,8 @@ async function timeToPaint(page: Page, act: () => Promise<void>, isDone: string)
     };
     look();
   })`);
-  await act();
-  return done;
+  const [ms] = await Promise.all([painted, act()]);
+  return ms;
 }
 
 function eventDurations(page: Page): Promise<number[]> {

@@ -109,8 +109,13 @@ export const migrateMany: Command = {
 
 const exitOf = ({ failed }: Total): ExitCode => (failed > 0 ? EXIT.failed : EXIT.ok);
 
-/** @throws CommandError when there is none */
-async function versionOf(
+/**
+ * A version of the sequence that the first argument names.
+ *
+ * @param version without it the newest that is in force
+ * @throws CommandError when there is none
+ */
+export async function versionOf(
   client: Client,
   given: Given,
   version: number | undefined,

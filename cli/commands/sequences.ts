@@ -1,6 +1,5 @@
 /** Commands for definitions. */
 
-import { storedDefinition } from '../../client/src/builder/apply.js';
 import type { SequenceListed } from '../../client/src/index.js';
 import type { Finding } from '../../schema/finding.js';
 import {
@@ -26,7 +25,7 @@ import type { Output } from '../output.js';
 import type { Session } from '../session.js';
 import { ago, memberText } from '../table.js';
 import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
-import { migrateMany } from './sequence-migration.js';
+import { migrateMany, versionOf } from './sequence-migration.js';
 
 const FILES: Argument = {
   name: 'files',
@@ -148,17 +147,10 @@ const diff: Command = {
   options: [NAMESPACE_OPTION],
   run: async (session, given) => {
     const { client, out } = session;
-    const namespace = given.text('namespace') ?? NAMESPACE_DEFAULT;
-    const version = async (number: number | undefined) => {
-      const name = given.arg(0);
-      const found = await storedDefinition(client.sequences, { name, namespace, version: number });
-      if (found !== undefined) return found;
-      throw new CommandError('notFound', `there is no version ${number ?? 'in force'} of ${name}`);
-    };
     const [from, to] = given.args.slice(1) as (string | undefined)[];
     const [baseline, candidate] = await Promise.all([
-      version(versionNumber(from)),
-      version(versionNumber(to)),
+      versionOf(client, given, versionNumber(from)),
+      versionOf(client, given, versionNumber(to)),
     ]);
     const told = await client.sequences.compare({
       tenant_id: session.tenant,

@@ -201,7 +201,7 @@ function operationsText(writer: TypeWriter, operations: readonly Told[], shapes:
   const rows = operations.map((operation) => `  '${operation.route.id}': ${rowText(operation)},\n`);
   const table = `/** How each operation is sent. */\nexport const OPERATIONS = {\n${rows.join('')}} as const satisfies Readonly<Record<string, OperationRow>>;\n`;
   const names = [...Object.keys(shapes), 'JsonObject', 'JsonValue', ...operations.map(queryName)];
-  const code = body.replaceAll(/\/\*[^]*?\*\//g, '');
+  const code = body.replaceAll(/\/\*[\s\S]*?\*\//g, '');
   const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(code)).sort();
   const ways = ['CallOptions', 'CreationOptions', 'EventStream', 'List', 'OperationRow'];
   return `${HEAD('The operations, typed, and the table by which they are sent.')}import type { ${ways.join(', ')} } from '../client/operation.js';\nimport type { ${used.join(', ')} } from './types.js';\n\n${body}${table}`;

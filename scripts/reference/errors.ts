@@ -74,6 +74,12 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     means: 'The body is compressed: its `content-encoding` is not `identity`.',
     remedy: 'Send the body as it is.',
   },
+  ENG_WRONG_CELL: {
+    means:
+      'Another [cell](../operate/cells.md) of the cluster has the tenant, or is the one that `x-cell` names. Its name is in the member `cell` and in the header `x-cell`. Nothing was done.',
+    remedy:
+      'Send it to that cell. Behind a proxy: its map is behind, which passes within seconds; try again, and look at the map if it does not pass.',
+  },
   ENG_INPUT_SCHEMA: {
     means:
       '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
@@ -136,6 +142,19 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   ENG_SLOW_READ: {
     means: 'A list or report took longer than 10 s and was given up.',
     remedy: 'Ask in the cheaper way that the message names.',
+  },
+  ENG_DIRECTORY_DOWN: {
+    means:
+      'The tenant has not been seen by this engine, and the directory of the [cluster](../operate/cells.md) cannot be asked which cell has it. Nothing was done.',
+    remedy: 'Wait as `retry-after` says and try again.',
+  },
+  ENG_NO_CELL: {
+    means: 'The tenant is a new one, and no cell of the cluster takes new ones.',
+    remedy: 'Open a cell: `cells open NAME`. Or place the tenant by hand.',
+  },
+  ENG_TENANT_MOVING: {
+    means: 'The tenant is being moved to another cell. Nothing was done.',
+    remedy: 'Wait as `retry-after` says and try again.',
   },
   ENG_NO_KEYS: {
     means: 'The server has no encryption key, or not the one that this was sealed with.',

@@ -57,7 +57,7 @@ export async function firstContact(options: FirstContact): Promise<void> {
 }
 
 /** Refused, timed out or cut connections, and a server that starts, stops or has no room. */
-function isAway(error: unknown): boolean {
+export function isAway(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return /^(E[A-Z]+|08...|53...|57P0[123])$/.test(code);
   // A server without TLS says so with the same word, and stays so.

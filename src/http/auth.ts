@@ -174,8 +174,13 @@ function lacking({ capabilities }: Access): EngineError {
   return forbidden(`this takes a key with the capability ${capabilities.join(' or ')}`);
 }
 
+/** Of the header; '' when it is absent. */
+export function tenantIn(request: Pick<HttpRequest, 'header'>): string {
+  return request.header('x-tenant-id')?.trim() ?? '';
+}
+
 function tenantOf(request: Pick<HttpRequest, 'header'>, required: boolean): string {
-  const tenant = request.header('x-tenant-id')?.trim() ?? '';
+  const tenant = tenantIn(request);
   if (tenant === '' && required) throw invalid('the header x-tenant-id is required');
   if (tenant.length > NAME_LENGTH_MAX) {
     throw invalid(`x-tenant-id must have at most ${NAME_LENGTH_MAX} characters`);

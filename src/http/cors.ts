@@ -11,13 +11,14 @@ const REQUEST_HEADERS = [
   'authorization',
   'x-api-key',
   'x-tenant-id',
+  'x-cell',
   'x-trigger-secret',
   'x-trigger-timestamp',
   'x-trigger-nonce',
   'x-engine-signature',
 ].join(', ');
 /** Reply headers that a script may read; without them a browser client could not page. */
-const EXPOSED_HEADERS = 'link, retry-after, x-error-code, x-next-cursor, x-request-id';
+const EXPOSED_HEADERS = 'link, retry-after, x-cell, x-error-code, x-next-cursor, x-request-id';
 /** Chromium ignores more than two hours; a change of the list need not wait for even that long. */
 const PREFLIGHT_AGE_S = '600';
 const NONE: Headers = [];

@@ -152,6 +152,11 @@ export class KeyRegistry {
     return () => key.bound?.delete(then);
   }
 
+  /** Of a live key. */
+  tenantOf(id: string): string | undefined {
+    return this.#byId.get(id)?.tenant;
+  }
+
   lastUsedAt(id: string): UnixMs | undefined {
     return this.#byId.get(id)?.lastUsedAt;
   }

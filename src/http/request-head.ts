@@ -20,6 +20,7 @@ export const CAPTURED_HEADERS = [
   'authorization',
   'x-api-key',
   'x-tenant-id',
+  'x-cell',
   'content-type',
   'content-encoding',
   'x-request-id',
@@ -67,6 +68,7 @@ const SINGLE_MASK = [
   'authorization',
   'x-api-key',
   'x-tenant-id',
+  'x-cell',
   'content-encoding',
 ].reduce((mask, name) => mask | (1 << (SLOTS.get(name) ?? 0)), 0);
 

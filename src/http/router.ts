@@ -12,6 +12,7 @@ import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
 import type { Admission } from '../admission.js';
+import type { Residence } from '../cluster/residence.js';
 import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
 import type { Crowd } from '../crowd.js';
@@ -24,13 +25,15 @@ import {
   approverRefusal,
   type Caller,
   seesSecrets,
+  tenantIn,
   UNAUTHENTICATED,
 } from './auth.js';
 import type { Pages } from './dashboard.js';
 import type { EngineState, Gate } from './gate.js';
 import type { InsecureGuard } from './insecure-guard.js';
-import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
+import { endWith } from './lasting-exchange.js';
+import { tenantsNamed } from './named-tenants.js';
 import {
   checkCall,
   type FrontBodies,
@@ -48,6 +51,8 @@ export interface RouterDeps extends FrontBodies {
   /** Before keys and tenants; undefined while keys are asked for. */
   readonly guard?: InsecureGuard | undefined;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
+  /** Whose requests are served in this cell; undefined: everybody's, there is no other one. */
+  readonly residence?: Residence | undefined;
   readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
   readonly crowd: Crowd;
   readonly operations: FrontOperations;
@@ -182,20 +187,71 @@ function mustStart(deps: RouterDeps, route: Route): boolean {
   return !isOpen(deps, route) && !route.isAlwaysServed;
 }
 
-/** Key and tenant come before everything else that a request can be wrong in. */
+/**
+ * The tenant's cell, key and tenant come before everything else that a request can be wrong in. The cell is first: a
+ * tenant's keys are known in its own cell alone.
+ */
 function serve(
   deps: RouterDeps,
   request: HttpRequest,
   given: HttpExchange,
-  { route, params: raw }: Matched,
+  matched: Matched,
   traceparent: string | undefined,
   watched: WatchedExchange,
 ): void {
-  const { operations, gate, authorise, admission } = deps;
-  if (isOpen(deps, route)) {
-    given.reply(operations[route.id as RoutesOf<'probe'>](raw));
+  if (isOpen(deps, matched.route)) {
+    given.reply(deps.operations[matched.route.id as RoutesOf<'probe'>](matched.params));
     return;
   }
+  const go = () => serveHome(deps, request, given, matched, traceparent, watched);
+  const asked = admitNamed(deps, request, matched.route);
+  if (asked === undefined) go();
+  else then(deps, request, given, asked, go);
+}
+
+/**
+ * What the request says of itself by its headers: a tenant, or with none the cell.
+ *
+ * @throws EngineError 421 or 503, as the promise rejects with
+ */
+function admitNamed(
+  { residence }: RouterDeps,
+  request: HttpRequest,
+  route: Route,
+): Promise<void> | undefined {
+  if (residence === undefined || route.capability === 'public') return undefined;
+  const tenant = route.tenant === 'none' ? '' : tenantIn(request);
+  if (tenant !== '') return residence.admit(tenant, false);
+  const cell = request.header('x-cell');
+  if (cell !== undefined) residence.admitCell(cell);
+  return undefined;
+}
+
+/** Goes on when the promise has resolved; what it rejects with is the answer. */
+function then(
+  deps: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  asked: Promise<unknown>,
+  go: () => void,
+): void {
+  asked.then(
+    () => attempt(deps, request, exchange, go),
+    (error: unknown) => replyError(deps, request, exchange, error),
+  );
+}
+
+/** Of a tenant that lives here, as far as the headers say whose it is. */
+function serveHome(
+  deps: RouterDeps,
+  request: HttpRequest,
+  given: HttpExchange,
+  matched: Matched,
+  traceparent: string | undefined,
+  watched: WatchedExchange,
+): void {
+  const { gate, authorise } = deps;
+  const { route } = matched;
   // Of a request of anybody there is no tenant whom it could be charged to.
   const isPublic = route.capability === 'public';
   if (!isPublic) deps.guard?.(request);
@@ -206,9 +262,46 @@ function serve(
   }
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
-  const room = isPublic
-    ? undefined
-    : admission.admit(route, caller.tenant, caller.key === undefined, request.body, raw);
+  const go = () => serveAdmitted(deps, request, given, matched, caller, traceparent);
+  const settled = isPublic ? undefined : admitCaller(deps, request, matched, caller);
+  if (settled === undefined) go();
+  else then(deps, request, given, settled, go);
+}
+
+/**
+ * Now that the caller is known: the tenant of its key, or those that the request names elsewhere than in a
+ * header. A new one is settled here before anything is written for it.
+ *
+ * @throws EngineError 400, 421 or 503, as the promise rejects with
+ */
+function admitCaller(
+  deps: RouterDeps,
+  request: HttpRequest,
+  { route, params }: Matched,
+  { tenant }: Caller,
+): Promise<unknown> | undefined {
+  const { residence } = deps;
+  if (residence === undefined) return undefined;
+  const mustSettle = route.method !== 'GET';
+  if (tenant !== '') return residence.admit(tenant, mustSettle);
+  const admitAll = (tenants: readonly string[]) =>
+    Promise.all(tenants.map((named) => residence.admit(named, mustSettle)));
+  const named = tenantsNamed(deps, route, request, params);
+  return named instanceof Promise ? named.then(admitAll) : admitAll(named);
+}
+
+function serveAdmitted(
+  deps: RouterDeps,
+  request: HttpRequest,
+  given: HttpExchange,
+  { route, params: raw }: Matched,
+  caller: Caller,
+  traceparent: string | undefined,
+): void {
+  const room =
+    route.capability === 'public'
+      ? undefined
+      : deps.admission.admit(route, caller.tenant, caller.key === undefined, request.body, raw);
   if (room === undefined) {
     serveCaller(deps, request, given, { route, params: raw }, caller, traceparent);
     return;
@@ -248,7 +341,7 @@ function serveCaller(
   { tenant, key }: Caller,
   traceparent: string | undefined,
 ): void {
-  const { operations, keys, validators, log } = deps;
+  const { operations, validators } = deps;
   const params = paramsOf(validators, route, request.path, raw);
   const unsent =
     route.approverSends === undefined ? undefined : approverRefusal(request, route, key);
@@ -257,10 +350,7 @@ function serveCaller(
     return;
   }
   const isLasting = route.owner === 'stream' || route.isParked;
-  const exchange =
-    key === undefined || !isLasting
-      ? given
-      : endWithKey(given, keys, key, errorReply(log, request, UNAUTHENTICATED));
+  const exchange = isLasting ? lasting(deps, request, given, route, { tenant, key }) : given;
   if (route.owner === 'probe') exchange.reply(operations[route.id as RoutesOf<'probe'>](params));
   else if (route.owner === 'front' || route.owner === 'stream') {
     serveHere(deps, request, exchange, { route, tenant, params, traceparent, key });
@@ -269,6 +359,27 @@ function serveCaller(
     const maySeeSecrets = route.isParked && seesSecrets(key) ? true : undefined;
     askShard(deps, request, exchange, { route, tenant, params, traceparent, maySeeSecrets });
   }
+}
+
+/** It ends with its key, and when its tenant leaves the cell. */
+function lasting(
+  { keys, residence, log }: RouterDeps,
+  request: HttpRequest,
+  given: HttpExchange,
+  route: Route,
+  { tenant, key }: Caller,
+): HttpExchange {
+  const bound =
+    key === undefined
+      ? given
+      : endWith(given, (end) =>
+          keys.whenGone(key, () => end(errorReply(log, request, UNAUTHENTICATED))),
+        );
+  if (residence === undefined || tenant === '') return bound;
+  const isPoll = route.isParked === true;
+  return endWith(bound, (end) =>
+    residence.whenGone(tenant, isPoll, (why) => end(errorReply(log, request, why))),
+  );
 }
 
 /** Others than those who may know of the instance are told that there is no such thing, as ever. */

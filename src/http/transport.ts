@@ -38,6 +38,7 @@ export function refusalReply({ status, message, code, retryAfterMs, lists }: Ref
   if (retryAfterMs !== undefined) {
     headers.push(['retry-after', String(Math.ceil(retryAfterMs / 1_000))]);
   }
+  if (lists?.cell !== undefined) headers.push(['x-cell', lists.cell]);
   return { status, body: JSON.stringify({ error: message, ...lists }), headers };
 }
 

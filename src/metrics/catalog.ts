@@ -121,6 +121,8 @@ export const FRONT_COUNTERS = {
     'Connections of clients that were refused, because too many were open in all or of their address.',
   engine_requests_refused_total:
     'Requests that were refused, because too many of their address were in flight.',
+  engine_requests_misdirected_total:
+    'Requests that were refused with 421, because another cell of the cluster has their tenant.',
   engine_instance_reads_kept_total:
     'Reads of one instance that were answered from the record that the front thread had kept of it, which had not changed.',
 } as const;
@@ -132,6 +134,12 @@ export const FRONT_GAUGES = {
     '1 while this engine owns the database and had an answer of it within 3 s, else 0; 0 on a standby.',
   engine_clock_skew_seconds:
     "By how much the clock of the database, which the engine follows, is ahead of this machine's; 0 until it owns the database. A slope is drift, a step a clock that was set.",
+  engine_cluster_directory_up:
+    '0 while the directory of the cluster cannot be asked, else 1; 1 without a cluster.',
+  engine_cluster_tenants:
+    'Tenants of which this engine knows that they live in its cell; 0 without a cluster.',
+  engine_cluster_split_tenants:
+    'Tenants that have rows in this cell and are settled in another one without a move; their requests are refused here.',
   engine_connections: 'Connections of clients that are open.',
   engine_requests_in_flight:
     'Requests that wait for a shard, polls that wait for a task among them.',

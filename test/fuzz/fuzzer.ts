@@ -17,12 +17,12 @@ import {
   type Response,
 } from '../helpers/contract.js';
 import { openEvents } from '../helpers/event-stream.js';
+import { changedTables, snapshotOf } from '../helpers/table-rows.js';
 import { POLLUTION, type Purpose, problemOf } from './checks.js';
 import { furnish } from './fixture.js';
 import { KnownIds } from './known.js';
 import { prepared } from './prepared.js';
 import { type Parties, type Request, Requests } from './requests.js';
-import { changedTables, snapshotOf } from './rows.js';
 import { FUZZED_ENV } from './server.js';
 
 export interface FuzzOptions {

@@ -300,8 +300,8 @@ function checkReply(method: string, path: string, reply: Reply<unknown>): void {
   if (status >= 400 && method !== 'HEAD') checkError(reply, what);
 }
 
-/** What refusals may say, beside the message, of definitions and of migrations. */
-const ERROR_MEMBERS = new Set(['error', 'errors', 'warnings', 'verdict', 'findings']);
+/** What refusals may say, beside the message, of definitions, of migrations and of cells. */
+const ERROR_MEMBERS = new Set(['error', 'errors', 'warnings', 'verdict', 'findings', 'cell']);
 
 function checkError({ text, headers }: Reply<unknown>, what: string): void {
   const body = JSON.parse(text) as Json;

@@ -111,7 +111,7 @@ export function describeAnswer(method: string, path: string, answer: Answer): st
 }
 
 /** What the default stands for, by its description. */
-const TOLD_AS_DEFAULT = [408, 413, 429, 431];
+const TOLD_AS_DEFAULT = [408, 413, 421, 429, 431];
 
 function responseOf({ responses }: Operation, status: number): Reference | Response | undefined {
   return responses[status] ?? (TOLD_AS_DEFAULT.includes(status) ? responses.default : undefined);

@@ -122,6 +122,7 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
         now: Date.now,
         keyring: undefined,
         changeMany: () => assert.fail('nothing is changed'),
+        admitTenant: () => undefined,
       };
     },
     async stop() {

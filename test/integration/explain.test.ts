@@ -962,3 +962,25 @@ describe('updates stay heap-only', () => {
     }));
   });
 });
+
+describe('where one sequence has everything', () => {
+  const [tenant_id, limit] = ['tenant-1', 50];
+  const LISTS: readonly (readonly [string, Query])[] = [
+    ['the instances', instanceList({ tenant_id, limit }).query],
+    ['those of the sequence', instanceList({ sequence_id: A_SEQUENCE, limit }).query],
+    ['the failed ones', deadLetterList({ tenant_id, limit }).query],
+  ];
+
+  before(async () => {
+    await client.query('begin');
+    const changed = `set sequence_id = '${A_SEQUENCE}', tenant_id = 'tenant-1'`;
+    await client.query(`update instances ${changed}`);
+    await client.query('analyze instances');
+  });
+
+  after(() => client.query('rollback'));
+
+  for (const [what, query] of LISTS) {
+    test(`a page of ${what} is read from an index`, () => assertPlan(query));
+  }
+});

@@ -95,6 +95,7 @@ before(async () => {
     reads: createReads(pool),
     now: () => T0 + 3_600_000,
     keyring: undefined,
+    admitTenant: () => undefined,
     changeMany: async (tenant, ids, change) => {
       assert.equal(tenant, 'acme');
       assert.ok(change.kind === 'state');

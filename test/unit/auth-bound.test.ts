@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endWithKey } from '../../src/http/key-bound.js';
 import { KeyRegistry } from '../../src/http/key-registry.js';
+import { endWith } from '../../src/http/lasting-exchange.js';
 import type { HttpExchange, HttpReply } from '../../src/http/server.js';
 
 const NOW = Date.UTC(2030, 0, 1);
@@ -38,7 +38,7 @@ async function newWorld() {
       end: () => void seen.push('end'),
     }),
   };
-  const exchange = endWithKey(plain, registry, key, REFUSAL);
+  const exchange = endWith(plain, (end) => registry.whenGone(key, () => end(REFUSAL)));
   exchange.onAbort(() => seen.push('aborted'));
   return {
     registry,
@@ -115,6 +115,6 @@ test('a key that is gone already ends the exchange at once', async () => {
   const { registry, key, plain, seen } = await newWorld();
   registry.remove('k');
   seen.length = 0;
-  assert.equal(endWithKey(plain, registry, key, REFUSAL).aborted, true);
+  assert.equal(endWith(plain, (end) => registry.whenGone(key, () => end(REFUSAL))).aborted, true);
   assert.deepEqual(seen, ['reply 401']);
 });

@@ -53,7 +53,7 @@ async function newWorld(keysMax = 10) {
       return state === undefined ? [] : [state];
     },
   };
-  const front = { now, reads } as unknown as FrontDeps;
+  const front = { now, reads, admitTenant: () => undefined } as unknown as FrontDeps;
   return {
     registry,
     asked,
@@ -143,8 +143,12 @@ test('a revocation whose outcome is unknown is told so, stays in force and is ca
 });
 
 test('revoking again what was revoked, or never known, does as the table says', async () => {
-  world.states.set('ak_revoked', { revoked: true, last_used_at: null });
-  world.states.set('ak_expired', { revoked: false, last_used_at: '2029-01-01T00:00:00.000Z' });
+  world.states.set('ak_revoked', { tenant_id: 'a', revoked: true, last_used_at: null });
+  world.states.set('ak_expired', {
+    tenant_id: 'a',
+    revoked: false,
+    last_used_at: '2029-01-01T00:00:00.000Z',
+  });
   assert.equal(await world.revoke('ak_revoked'), 204);
   assert.deepEqual(world.asked, []);
   assert.equal(await world.revoke('ak_expired'), 204);

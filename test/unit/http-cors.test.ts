@@ -43,7 +43,7 @@ test('a preflight names the methods and headers of the API', () => {
   assert.equal(headers['access-control-allow-methods'], 'GET, POST, PUT, PATCH, DELETE, OPTIONS');
   assert.equal(
     headers['access-control-allow-headers'],
-    'content-type, authorization, x-api-key, x-tenant-id, x-trigger-secret, ' +
+    'content-type, authorization, x-api-key, x-tenant-id, x-cell, x-trigger-secret, ' +
       'x-trigger-timestamp, x-trigger-nonce, x-engine-signature',
   );
 });

@@ -24,6 +24,7 @@ const KEY = 'ab'.repeat(32);
 const VALUES: Readonly<Record<string, string>> = {
   DATABASE_URL: 'postgresql://user:word@host/database',
   DATABASE_MIGRATION_URL: 'postgresql://owner:word@host/database',
+  ENGINE_CLUSTER_URL: 'postgresql://user:word@host/directory',
   ENGINE_API_KEY: 'sk_one',
   ENGINE_ENCRYPTION_KEY: KEY,
   ENGINE_OLD_ENCRYPTION_KEY: KEY,

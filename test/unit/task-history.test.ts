@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Attempt, historyOf, isTold } from '../../actors/instance/worker-task.js';
+import { type Attempt, historyOf, isTold, shorten } from '../../actors/instance/worker-task.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const LATER = '2026-01-01T00:00:05.000Z';
@@ -72,4 +72,25 @@ test('only the first claim and its completion go without an entry', () => {
   for (const event of ['reclaimed', 'failed', 'timed_out', 'cancelled'] as const) {
     assert.ok(!isTold(CLAIMED, event), event);
   }
+});
+
+test('a history that is full drops its oldest refusal first, then its oldest entry', () => {
+  const entry = (event: Attempt['event'], claim_epoch: number): Attempt => ({
+    ...RECLAIMED,
+    event,
+    claim_epoch,
+  });
+  const history = [
+    entry('claimed', 1),
+    entry('stale_mutation_rejected', 2),
+    entry('completed', 3),
+    entry('stale_mutation_rejected', 4),
+  ];
+  const left = () => {
+    shorten(history);
+    return history.map(({ claim_epoch }) => claim_epoch);
+  };
+  assert.deepEqual(left(), [1, 3, 4]);
+  assert.deepEqual(left(), [1, 3]);
+  assert.deepEqual(left(), [3]);
 });

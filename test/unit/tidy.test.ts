@@ -518,11 +518,11 @@ test('the product writes to the log, never to the console', () => {
 
 // ---------------------------------------------------------------- who writes rows
 
-/** The writer, the statements it runs, ownership and migrations. */
+/** The writer, the statements it runs, ownership and migrations; and what changes the directory of a cluster. */
 const WRITES_ROWS =
-  /^(?:actors\/writer\/[\w.-]+|src\/db\/(?:(?:special-)?statements|writer-session|migrate|lease(?:-\w+)?))\.ts$/;
+  /^(?:actors\/writer\/[\w.-]+|src\/db\/(?:(?:special-)?statements|writer-session|migrate|lease(?:-\w+)?)|src\/cluster\/(?:directory|move)[\w-]*)\.ts$/;
 
-test('only the writer, ownership and the migrations change rows', () => {
+test('only the writer, ownership, the migrations and the directory change rows', () => {
   const change =
     /\binsert\s+into\b|\bupdate\s+(?:only\s+)?\w+(?:\s+(?:as\s+)?\w+)?\s+set\b|\bdelete\s+from\b|\bfrom\s+stdin\b|\bmerge\s+into\b|\btruncate\s+table\b/gi;
   nothing(

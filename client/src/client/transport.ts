@@ -134,7 +134,9 @@ function mayFollow(error: unknown, isRepeatable: boolean): error is EngineError 
     return false;
   const { status, code } = error;
   if (NO_WAIT_HELPS.has(code)) return false;
-  if (status === 429 || status === 408 || code === 'CLIENT_UNREACHABLE') return true;
+  // After 421 the map of a proxy is about to follow.
+  const isUndone = status === 429 || status === 421 || status === 408;
+  if (isUndone || code === 'CLIENT_UNREACHABLE') return true;
   if (status === 503 && code.startsWith('ENG_') && !isUnknown(error)) return true;
   // A gateway may have passed the request on.
   const isLost = code === 'CLIENT_NETWORK' || code === 'CLIENT_TIMEOUT';

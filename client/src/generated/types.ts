@@ -1733,6 +1733,7 @@ export interface Info {
   readonly storage_schema_version: number;
   readonly contract_schema_version: number;
   readonly cell: string;
+  readonly cluster: boolean;
   readonly env_label: string | null;
   readonly env_color: string | null;
 }

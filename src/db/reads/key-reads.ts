@@ -14,7 +14,7 @@ const LIVE = columnsBut('api_keys', 'created_at', 'revoked');
 /** What the registry needs to know of a key that was not revoked. */
 export type LiveKeyRow = StoredRow<'api_keys', (typeof LIVE)[number]>;
 
-const STATE = columnsOf('api_keys', 'revoked', 'last_used_at');
+const STATE = columnsOf('api_keys', 'tenant_id', 'revoked', 'last_used_at');
 export type KeyState = StoredRow<'api_keys', (typeof STATE)[number]>;
 
 const LISTED = columnsBut('api_keys', 'secret_hash');

@@ -9,10 +9,13 @@
  * rows are still being removed (docs/retention.md). There are few tombstones and mostly none; they are
  * read once a statement.
  *
+ * A `case`, of which the planner expects half of the rows. Of a plain `<> all` it expects none where one
+ * sequence has nearly all instances, and then it reads and sorts every one of them for the first page.
+ *
  * @param alias of a table with their sequences
  */
 export function isPresent(alias: string): string {
-  return `${alias}.sequence_id <> all (array(select id from sequence_tombstones))`;
+  return `case when ${alias}.sequence_id = any (array(select id from sequence_tombstones)) then false else true end`;
 }
 export const IS_PRESENT = isPresent('i');
 

@@ -7,6 +7,7 @@
 import { pageCursor, placeIn } from '../../core/page-cursor.js';
 import { invalid } from '../../errors.js';
 import type { TableName } from '../tables.js';
+import { lookup } from './lookup.js';
 import type { PageRequest } from './reader.js';
 
 /** Whoever has anything at all has something in one of these. */
@@ -30,6 +31,9 @@ export const TENANTS_TEXT =
   `select ${after('found.tenant_id')}, number + 1 from found ` +
   'where tenant_id is not null and number < $2::bigint) ' +
   'select tenant_id from found where tenant_id is not null limit $2::bigint';
+
+/** The same for who needs no page of it: how many is `$2`. */
+export const tenantsAfter = lookup<TenantRow>('reads_tenants_after', TENANTS_TEXT);
 
 const ORDER = 'tenants.tenant_id';
 

@@ -166,6 +166,7 @@ const page: Operation<'approvals.page'> = (deps, call) =>
   shown(call, async () => {
     const { approval, value } = granted(deps, call.params.token);
     const row = await rowOf(deps.reads, approvalById, 'approval', approval, '');
+    await deps.admitTenant(row.tenant_id);
     if (row.outcome !== null) throw conflict(`this question ${closedText(row)}`);
     const { choices, allow_comment } = gateOf(row);
     return formPage({
@@ -183,6 +184,8 @@ function answerByLink(client: Client): Operation<'approvals.answerByLink'> {
       const value = call.body.value ?? fixed;
       if (value == null) throw invalid('value is required');
       if (fixed !== null && value !== fixed) throw invalid(`the link answers ${fixed} only`);
+      const row = await rowOf(deps.reads, approvalById, 'approval', approval, '');
+      await deps.admitTenant(row.tenant_id);
       const given = { value, comment: call.body.comment ?? null, by: recipient ?? 'link' };
       await answer(client, deps, approval, '', given);
       return notePage(200, 'Thank you', 'Your answer was taken.');

@@ -24,14 +24,15 @@ import {
   pageReply,
 } from './operation.js';
 
+/** Failed ones are found by the rows that stand for them, however many others are newer. */
 const list: Operation<'instances.list'> = async (deps, call) => {
   const query = listQuery(call);
-  const { state, sequence_id, parent_instance_id } = query;
-  // Failed ones have a table of their own, in the same order: they may lie behind very many that are newer.
-  const isOfFailed = state?.length === 1 && state[0] === 'failed';
-  const hasOwnOrder = isOfFailed && sequence_id == null && parent_instance_id == null;
-  const rows = hasOwnOrder ? deadLetterList(query) : instanceList(query);
-  return pageReply(call, query, await deps.reads.page(rows));
+  const { state: states, parent_instance_id } = query;
+  const isOfFailed = states?.length === 1 && states[0] === 'failed';
+  // The instances of one parent are few, and have an index of their own.
+  const request =
+    isOfFailed && parent_instance_id == null ? deadLetterList(query) : instanceList(query);
+  return pageReply(call, query, await deps.reads.page(request));
 };
 
 /** The same query; its states do not matter, since all of these failed. */

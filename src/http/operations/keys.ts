@@ -85,11 +85,17 @@ export class KeyOperations {
   /** Repeated it is a success again. A key that has expired can be revoked all the same. */
   readonly #revoke: Operation<'apiKeys.revoke'> = async (front, call) => {
     const { id } = call.params;
-    const key = this.#deps.registry.remove(id);
+    const { registry } = this.#deps;
+    const live = registry.tenantOf(id);
+    const stored = live === undefined ? await keyState.row(front.reads, id) : undefined;
+    const tenant = live ?? stored?.tenant_id;
+    if (tenant === undefined) throw notFound(`key ${id}`);
+    // A key that has moved with its tenant has to be revoked where it is taken now.
+    const admitted = front.admitTenant(tenant);
+    if (admitted !== undefined) await admitted;
+    const key = registry.remove(id);
     if (key !== undefined) return this.#commitRevocation(useOf(key));
-    const stored = await keyState.row(front.reads, id);
-    if (stored === undefined) throw notFound(`key ${id}`);
-    if (stored.revoked) return NO_CONTENT;
+    if (stored === undefined || stored.revoked) return NO_CONTENT;
     return this.#commitRevocation({ id, last_used_at: stored.last_used_at });
   };
 

@@ -81,6 +81,12 @@ export interface FrontDeps {
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
   readonly changeMany: ChangeManyOf;
+  /**
+   * To be called before anything is written for a tenant that a row names, and not the request.
+   *
+   * @throws EngineError 421 or 503, as the promise rejects with
+   */
+  readonly admitTenant: (tenant: string) => Promise<void> | undefined;
 }
 
 /** Answers by itself, given the parameters of the path, which are not checked. */

@@ -12,6 +12,7 @@ export interface ProbeDeps {
   readonly cell: string;
   readonly envLabel: string | undefined;
   readonly envColor: string | undefined;
+  readonly isClustered: boolean;
 }
 
 const OK: HttpReply = { status: 200, body: '{"status":"ok"}' };
@@ -23,6 +24,7 @@ export function createProbes(deps: ProbeDeps) {
     storage_schema_version: deps.storageVersion,
     contract_schema_version: CONTRACT_VERSION,
     cell: deps.cell,
+    cluster: deps.isClustered,
     env_label: deps.envLabel ?? null,
     env_color: deps.envColor ?? null,
   };

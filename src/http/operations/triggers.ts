@@ -127,6 +127,7 @@ const receiveBy = (
     };
     const problem = signatureProblem(head, raw, secret, deps.now());
     if (problem !== undefined) throw unauthenticated(problem);
+    await deps.admitTenant(row.tenant_id);
     const agent = header('user-agent');
     const event = {
       source: 'public_webhook',

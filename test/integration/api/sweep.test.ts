@@ -30,6 +30,7 @@ import {
   requestTo,
   type Things,
 } from '../../helpers/route-requests.js';
+import { snapshotOf } from '../../helpers/table-rows.js';
 
 // ---------------------------------------------------------------- the rules
 
@@ -230,24 +231,6 @@ async function forAll(cases: readonly Case[], check: (it: Case) => Promise<void>
   await Promise.all(Array.from({ length: IN_FLIGHT }, work));
 }
 
-/** A hash of all rows of each table, but for what runs by itself. */
-async function snapshot(): Promise<Record<string, string>> {
-  const { rows: tables } = await api.sql.query<{ name: string }>(
-    `select relname as name from pg_stat_user_tables
-     where schemaname = 'public'
-       and relname not in ('lanes', 'lane_flushes', 'engine_lease', 'activity')`,
-  );
-  const hashes: Record<string, string> = {};
-  for (const { name } of tables) {
-    const { rows } = await api.sql.query<{ hash: string }>(
-      `select count(*) || ' ' || coalesce(md5(string_agg(t::text, ',' order by t::text)), '') as hash
-       from (select ${name === 'api_keys' ? 'id, revoked, secret_hash' : '*'} from ${name}) t`,
-    );
-    hashes[name] = rows[0]?.hash ?? '';
-  }
-  return hashes;
-}
-
 /** The text of a refusal without the ids that it was asked about. */
 function plain(text: string, { sequence, sequenceName, ...rest }: Things): string {
   return [sequenceName, sequence, ...Object.values(rest)].reduce<string>(
@@ -269,7 +252,7 @@ test('every request that has to be refused is refused, with one text, and change
   const cases = [...allCases()].filter(
     (it) => typeof verdictOn(it) === 'number' || verdictOn(it) === 'no tenant',
   );
-  const start = await snapshot();
+  const start = await snapshotOf(api.database.connectionString);
   const unknownAnswers = new Map<string, string>();
   const foreignAnswers = new Map<string, string>();
   await forAll(cases, async (it) => {
@@ -290,7 +273,7 @@ test('every request that has to be refused is refused, with one text, and change
     assert.equal(answer, unknownAnswers.get(what), `${what}: not as for an unknown id`);
   }
   assert.ok(foreignAnswers.size > 100, 'few things of other tenants were asked for');
-  assert.deepEqual(await snapshot(), start);
+  assert.deepEqual(await snapshotOf(api.database.connectionString), start);
 });
 
 /** What one request uses up is made anew for each. */

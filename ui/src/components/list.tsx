@@ -4,10 +4,14 @@ import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react
 import type { List, Page } from 'durable-workflow-engine-client';
 import type { ReactNode } from 'react';
 import { useFilters } from '../lib/address.ts';
+import { Empty } from './error-box.tsx';
 import { Loaded } from './loaded.tsx';
 import { type Column, Pager, type Selection, Table } from './table.tsx';
 
 const ROWS_A_PAGE = 50;
+
+/** The engine looks at so many rows and no more for one page: what matches may lie behind them. */
+const LOOKS_MAX = 10;
 
 export interface ListQuery<Row> {
   readonly query: UseQueryResult<Page<Row>>;
@@ -36,11 +40,28 @@ export function useList<Row>(
   const cursor = filters[cursorName];
   const query = useQuery({
     queryKey: [...key, cursor],
-    queryFn: async ({ signal }) => read({ limit: ROWS_A_PAGE, cursor }, { signal }),
+    queryFn: async ({ signal }) => {
+      let page = await read({ limit: ROWS_A_PAGE, cursor }, { signal });
+      for (let look = 1; look < LOOKS_MAX && isCut(page); look++) {
+        page = await read({ limit: ROWS_A_PAGE, cursor: page.nextCursor }, { signal });
+      }
+      return page;
+    },
     placeholderData: keepPreviousData,
     ...(live && { meta: { live: live === true ? 'all' : live } }),
   });
   return { query, cursor, onPage: (next) => change({ [cursorName]: next }) };
+}
+
+const NOTHING_YET = (
+  <Empty title="Nothing among the newest ones">
+    <p>The next page looks further back. A sequence or a time of creation makes it quick.</p>
+  </Empty>
+);
+
+/** Nothing was found yet, and not all was looked at. */
+function isCut<Row>({ items, nextCursor }: Page<Row>): boolean {
+  return items.length === 0 && nextCursor !== undefined;
 }
 
 /** The table of a list, with the way to its other pages. */
@@ -56,10 +77,15 @@ export function ListTable<Row>(props: {
   const { query, cursor, onPage } = list;
   return (
     <Loaded query={query} height={320}>
-      {({ items, nextCursor }) => (
+      {(page) => (
         <>
-          <Table {...table} rows={items} empty={empty} selection={selection} />
-          <Pager cursor={cursor} next={nextCursor} onPage={onPage} />
+          <Table
+            {...table}
+            rows={page.items}
+            empty={isCut(page) ? NOTHING_YET : empty}
+            selection={selection}
+          />
+          <Pager cursor={cursor} next={page.nextCursor} onPage={onPage} />
         </>
       )}
     </Loaded>

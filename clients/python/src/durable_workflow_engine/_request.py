@@ -28,8 +28,8 @@ RETRY_AFTER_MAX = 60.0
 
 #: Refusals that another try does not change.
 _LASTING = frozenset({"ENG_NO_KEYS", "ENG_SLOW_READ"})
-#: Nothing was done.
-_UNDONE = frozenset({408, 429})
+#: Nothing was done. After 421 the map of a proxy is about to follow.
+_UNDONE = frozenset({408, 421, 429})
 #: What a proxy answers that got no answer itself.
 _GATEWAY = frozenset({502, 503, 504})
 #: A 503 that says so may have happened; any other one has not.

@@ -1954,6 +1954,7 @@ class Info(Model):
     storage_schema_version: int
     contract_schema_version: int
     cell: str
+    cluster: bool
     env_label: str | None
     env_color: str | None
 

@@ -1,5 +1,6 @@
 /** What people are asked: each question with its choices, oldest first. */
 
+import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
 import { UserCheck } from 'lucide-react';
 import { Link } from 'wouter';
@@ -59,6 +60,19 @@ export default function Approvals() {
       </Panel>
     </Page>
   );
+}
+
+/** More open questions than these are told as `100+`. */
+const COUNTED = 100;
+
+/** Those that wait longest. */
+export function useOpenApprovals() {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['approvals.list', 'longest'],
+    queryFn: async ({ signal }) => client.approvals.list({ limit: COUNTED }, { signal }),
+    meta: { live: 'all' },
+  });
 }
 
 function NoApprovals() {

@@ -1,12 +1,11 @@
 /** What is wrong now, what waits and for whom, and how much goes through: the first page at night. */
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { ApprovalCard } from '../approvals/approval-card.tsx';
+import { useOpenApprovals } from '../approvals/approvals.tsx';
 import { FailureTable, useFailureGroups } from '../failures/failures.tsx';
 import { QueueTable, useQueues } from '../workers/queues.tsx';
 import { ActivityPanels } from './activity.tsx';
@@ -80,12 +79,7 @@ const isStarving = ({ workers, waiting }: { workers: number; waiting: number }) 
   workers === 0 && waiting > 0;
 
 function OpenApprovals() {
-  const { client } = useEngine();
-  const approvals = useQuery({
-    queryKey: ['approvals.list', 'overview'],
-    queryFn: async ({ signal }) => client.approvals.list({ limit: APPROVALS_SHOWN }, { signal }),
-    meta: { live: 'all' },
-  });
+  const approvals = useOpenApprovals();
   return (
     <Panel
       title="Approvals, longest wait first"
@@ -99,7 +93,7 @@ function OpenApprovals() {
               <Empty title="Nobody is asked anything" />
             ) : (
               <ul className={styles.approvals}>
-                {items.map((approval) => (
+                {items.slice(0, APPROVALS_SHOWN).map((approval) => (
                   <li key={approval.id}>
                     <ApprovalCard approval={approval} />
                   </li>

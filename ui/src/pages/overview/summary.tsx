@@ -1,29 +1,20 @@
 /** Four numbers that say at a glance whether anybody has to act, and whether the engine is well. */
 
-import { useQuery } from '@tanstack/react-query';
 import { CircleCheck, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
 import { useLiveState } from '../../api/live.tsx';
 import { formatCompact } from '../../lib/format.ts';
+import { useOpenApprovals } from '../approvals/approvals.tsx';
 import { useFailureGroups } from '../failures/failures.tsx';
 import { useQueues } from '../workers/queues.tsx';
 import styles from './overview.module.css';
 
-/** More open questions than these are `100+`. */
-const APPROVALS_COUNTED = 100;
-
 export function Summary() {
-  const { client } = useEngine();
   const live = useLiveState();
   const failures = useFailureGroups().data;
   const queues = useQueues().data;
-  const approvals = useQuery({
-    queryKey: ['approvals.list', 'count'],
-    queryFn: async ({ signal }) => client.approvals.list({ limit: APPROVALS_COUNTED }, { signal }),
-    meta: { live: 'all' },
-  }).data;
+  const approvals = useOpenApprovals().data;
   const failed = failures?.groups.reduce((sum, { count }) => sum + count, 0);
   const waiting = queues?.queues.reduce((sum, queue) => sum + queue.waiting, 0);
   const starving = queues?.queues.filter((queue) => queue.waiting > 0 && queue.workers === 0);

@@ -1,32 +1,31 @@
 /**
  * Exchanges that last: a stream, or a poll that waits. They end with the key that they were opened
- * with, since a revocation that leaves them open would be none.
+ * with, since a revocation that leaves them open would be none; and when their tenant leaves the cell.
  */
 
-import type { KeyRegistry, ResidentKey } from './key-registry.js';
 import type { HttpBodyStream, HttpExchange, HttpReply } from './server.js';
 import { NO_STREAM } from './transport.js';
 
 /**
- * The same exchange, which counts as aborted from the moment its key is no longer live: a stream ends
- * there, and what was not answered yet is answered with `refusal`.
+ * The same exchange, which counts as aborted from the moment that it may not last any longer: a stream ends
+ * there, and what was not answered yet is answered with the refusal.
+ *
+ * @param whenOver calls what it is given once, with the refusal; returns what makes it forget
  */
-export function endWithKey(
+export function endWith(
   exchange: HttpExchange,
-  keys: Pick<KeyRegistry, 'whenGone'>,
-  key: ResidentKey,
-  refusal: HttpReply,
+  whenOver: (end: (refusal: HttpReply) => void) => () => void,
 ): HttpExchange {
   const listeners: (() => void)[] = [];
   let body: HttpBodyStream | undefined;
   let isCut = false;
-  const cut = () => {
+  const cut = (refusal: HttpReply) => {
     isCut = true;
     if (body === undefined) exchange.reply(refusal);
     else body.end();
     for (const listener of listeners) listener();
   };
-  const release = keys.whenGone(key, cut);
+  const release = whenOver(cut);
   exchange.onAbort(release);
   return {
     get aborted() {

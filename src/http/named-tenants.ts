@@ -1,0 +1,39 @@
+/**
+ * The tenants that a request of the root key names elsewhere than in the header x-tenant-id: in its path, its query
+ * or its body. What is read is checked by whoever serves the request; here it only tells whose it is.
+ */
+
+import type { BodyRouteId, Route } from '../../schema/routes.js';
+import { isJsonObject, type JsonValue } from '../core/json.js';
+import { decodeUtf8 } from '../core/json-guard.js';
+import { bodyIn, type FrontBodies } from './operations/operation.js';
+import type { HttpRequest } from './server.js';
+
+/** Lists of things whose items name a tenant each. */
+const LISTS = ['instances', 'events'] as const;
+
+/** @returns each one once; none: of nobody, or not yet known. @throws EngineError 400, as the promise rejects with */
+export function tenantsNamed(
+  bodies: FrontBodies,
+  route: Route,
+  request: Pick<HttpRequest, 'query' | 'body'>,
+  params: Readonly<Record<string, string>>,
+): readonly string[] | Promise<readonly string[]> {
+  if (route.path.startsWith('/tenants/')) return [params.id ?? ''];
+  if (route.body === undefined || route.isRaw === true) {
+    return [...new URLSearchParams(request.query).getAll('tenant_id')].filter((one) => one !== '');
+  }
+  const text = decodeUtf8(request.body);
+  // Refused by whoever reads it.
+  if (text === undefined) return [];
+  const body = bodyIn(bodies, route.id as BodyRouteId, '', text) as JsonValue | Promise<JsonValue>;
+  return body instanceof Promise ? body.then(tenantsIn) : tenantsIn(body);
+}
+
+/** Of a body: its own, and those of the items of its lists. */
+export function tenantsIn(body: JsonValue): readonly string[] {
+  if (!isJsonObject(body)) return [];
+  const things = [body, ...LISTS.flatMap((list) => (Array.isArray(body[list]) ? body[list] : []))];
+  const tenants = things.map((thing) => (isJsonObject(thing) ? thing.tenant_id : undefined));
+  return [...new Set(tenants.filter((one) => typeof one === 'string').map((one) => one.trim()))];
+}

@@ -1,0 +1,233 @@
+/**
+ * Cells that know of one another: a request that reaches the wrong one is refused before anything is done, whoever
+ * meets a tenant first settles it, and nobody needs the directory for tenants that are known.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import type { KeyMinted } from '../../../schema/api-key.js';
+import type { Info } from '../../../schema/system.js';
+import { type Api, eventually, step } from '../../helpers/api.js';
+import { createClient, expectStatus, type Reply } from '../../helpers/client.js';
+import { type Cluster, startCluster, tenantLedTo } from '../../helpers/cluster.js';
+import { column } from '../../helpers/columns.js';
+import { DEFAULT_API_KEY } from '../../helpers/engine.js';
+import { parseExposition } from '../../helpers/exposition.js';
+
+const CELLS = ['east', 'west'];
+
+let cluster: Cluster;
+let east: Api;
+let west: Api;
+
+before(async () => {
+  cluster = await startCluster();
+  east = await cluster.start('east');
+  west = await cluster.start('west');
+  // Each has seen both.
+  const west1 = tenantLedTo('west', CELLS, 'first');
+  await eventually(async () => expectWrong(await east.tenant(west1).get('/sequences'), 'west'));
+});
+
+after(() => cluster?.stop());
+
+const ledTo = (cell: string) => tenantLedTo(cell, CELLS, randomUUID());
+
+function expectWrong(reply: Reply<unknown>, cell: string): void {
+  expectStatus(reply, 421);
+  assert.equal(reply.headers['x-error-code'], 'ENG_WRONG_CELL');
+  assert.equal(reply.headers['x-cell'], cell);
+  assert.equal((reply.body as { cell: string }).cell, cell);
+  assert.match((reply.body as { error: string }).error, new RegExp(`for the cell ${cell}`));
+}
+
+async function metric(api: Api, name: string): Promise<number> {
+  const headers = { 'x-api-key': DEFAULT_API_KEY };
+  const text = await (await fetch(`${api.url}/metrics`, { headers })).text();
+  return parseExposition(text).families.get(name)?.samples[0]?.value ?? Number.NaN;
+}
+
+/** Rows of the tenant in the cell, in the tables that everything begins with. */
+async function rowCount(cell: string, tenant: string): Promise<number> {
+  const tables = ['sequences', 'instances', 'api_keys', 'tenant_limits'];
+  const counts = tables.map(
+    (table) => `(select count(*) from ${cell}.${table} where tenant_id = $1)`,
+  );
+  const { rows } = await east.sql.query(`select (${counts.join(' + ')})::int as count`, [tenant]);
+  return (rows[0] as { count: number }).count;
+}
+
+test('an engine says that it is one of a cluster, and the directory who it is', async () => {
+  const info = (await (await fetch(`${east.url}/info`)).json()) as Info;
+  assert.deepEqual([info.cell, info.cluster], ['east', true]);
+  const engines = await eventually(async () => {
+    const found = await cluster.directory.engines();
+    assert.deepEqual(column(found, 'role'), ['owner', 'owner']);
+    return found;
+  });
+  assert.deepEqual(
+    engines.map(({ cell, address }) => [cell, address]),
+    [
+      ['east', `127.0.0.1:${east.engine.port}`],
+      ['west', `127.0.0.1:${west.engine.port}`],
+    ],
+  );
+  assert.ok(engines.every(({ lag_ms, version }) => lag_ms !== null && version === info.version));
+});
+
+test('a tenant is settled with its first write, where its bucket leads; the other cell refuses it with 421', async () => {
+  const name = ledTo('east');
+  expectStatus(await east.tenant(name).get('/sequences'), 200);
+  assert.equal(await cluster.directory.placement(name), undefined);
+  await east.tenant(name).run([step('a', 'noop')]);
+  const placed = await cluster.directory.placement(name);
+  assert.deepEqual([placed?.cell, placed?.placed_by], ['east', 'hash']);
+  const wrong = west.tenant(name);
+  expectWrong(await wrong.get('/instances'), 'east');
+  expectWrong(await wrong.post('/sequences', wrong.definition([step('a', 'noop')])), 'east');
+  assert.equal(await rowCount('west', name), 0);
+  assert.ok((await rowCount('east', name)) > 0);
+});
+
+test('every way in which a request may name a tenant is refused in the wrong cell, and writes nothing', async () => {
+  const name = ledTo('east');
+  const sequence = await east.tenant(name).sequence([step('a', 'noop')]);
+  const { root } = west;
+  const minting = { tenant_id: name, name: 'k', capabilities: ['operator'] };
+  const key = expectStatus(await east.root.post<KeyMinted>('/api-keys', minting), 201);
+  const item = east.tenant(name).creation(sequence);
+  const replies = {
+    'header, root': await root.with({ tenant: name }).get('/instances'),
+    'header, key': await root.with({ tenant: name, apiKey: key.secret }).get('/instances'),
+    'header, wrong key': await root.with({ tenant: name, apiKey: 'wrong' }).get('/instances'),
+    'header, no such instance': await root.with({ tenant: name }).get(`/instances/${randomUUID()}`),
+    poll: await root
+      .with({ tenant: name })
+      .post('/workers/tasks/poll', { handler_name: 'x', worker_id: 'w' }),
+    'query of changes': await root.get(`/changes?tenant_id=${name}`),
+    'query of a stream': await root.get(`/changes/stream?tenant_id=${name}`),
+    'body of a batch': await root.post('/instances/batch', { instances: [item] }),
+    'body of a key': await root.post('/api-keys', minting),
+    'query of keys': await root.get(`/api-keys?tenant_id=${name}`),
+    'path of limits': await root.put(`/tenants/${name}/limits`, { rows_per_second: 5 }),
+    'header of a cell': await root.request('GET', '/tenants', { headers: { 'x-cell': 'east' } }),
+  };
+  for (const [what, reply] of Object.entries(replies)) {
+    assert.equal(reply.status, 421, `${what}: ${reply.status} ${reply.text}`);
+    expectWrong(reply, 'east');
+  }
+  assert.equal(await rowCount('west', name), 0);
+  assert.ok(
+    (await metric(west, 'engine_requests_misdirected_total')) >= Object.keys(replies).length,
+  );
+  // A key says nothing in a cell that does not know it.
+  expectStatus(await root.with({ apiKey: key.secret }).get('/whoami'), 401);
+  const whoami = await east.root.with({ apiKey: key.secret }).get('/whoami');
+  expectStatus(whoami, 200);
+  expectStatus(await root.request('GET', '/tenants', { headers: { 'x-cell': 'west' } }), 200);
+});
+
+test('root settles tenants that only a body or a path names', async () => {
+  const [byKey, byLimits] = [ledTo('west'), ledTo('west')];
+  const minting = { tenant_id: byKey, name: 'k', capabilities: ['operator'] };
+  expectStatus(await west.root.post('/api-keys', minting), 201);
+  expectStatus(await west.root.put(`/tenants/${byLimits}/limits`, { rows_per_second: 5 }), 200);
+  for (const tenant of [byKey, byLimits]) {
+    assert.equal((await cluster.directory.placement(tenant))?.cell, 'west');
+  }
+});
+
+test('a tenant that was placed by hand lives there, whatever its bucket says', async () => {
+  const name = ledTo('east');
+  await cluster.directory.settle([name], 'west', 'hand');
+  await eventually(async () => expectWrong(await east.tenant(name).get('/instances'), 'west'));
+  await west.tenant(name).run([step('a', 'noop')]);
+  assert.equal(await rowCount('east', name), 0);
+});
+
+test('two cells that meet a tenant at the same time agree, and one of them alone writes', async () => {
+  const names = Array.from({ length: 20 }, () => `race-${randomUUID()}`);
+  const write = async (api: Api, name: string) =>
+    (await api.tenant(name).post('/sequences', api.tenant(name).definition([step('a', 'noop')])))
+      .status;
+  const statuses = await Promise.all(
+    names.map((name) => Promise.all([write(east, name), write(west, name)])),
+  );
+  for (const [at, pair] of statuses.entries()) {
+    assert.deepEqual([...pair].sort(), [201, 421], names[at]);
+    const cell = (await cluster.directory.placement(names[at] as string))?.cell;
+    assert.equal(cell, pair[0] === 201 ? 'east' : 'west');
+    assert.equal(await rowCount(cell === 'east' ? 'west' : 'east', names[at] as string), 0);
+  }
+});
+
+test('a cell that comes takes its share of new tenants, and none that are settled', async () => {
+  const settled = Array.from({ length: 8 }, (_, at) => ledTo(CELLS[at % 2] as string));
+  for (const [at, name] of settled.entries()) {
+    await (at % 2 === 0 ? east : west).tenant(name).sequence([step('a', 'noop')]);
+  }
+  const north = await cluster.start('north');
+  const all = [...CELLS, 'north'];
+  const newcomer = tenantLedTo('north', all, randomUUID());
+  for (const api of [east, west]) {
+    await eventually(async () =>
+      expectWrong(await api.tenant(newcomer).get('/sequences'), 'north'),
+    );
+  }
+  await north.tenant(newcomer).run([step('a', 'noop')]);
+  for (const [at, name] of settled.entries()) {
+    expectStatus(await (at % 2 === 0 ? east : west).tenant(name).get('/sequences'), 200);
+    expectWrong(await north.tenant(name).get('/sequences'), CELLS[at % 2] as string);
+  }
+  await cluster.directory.setState('north', 'draining');
+  const other = tenantLedTo('north', all, randomUUID());
+  await eventually(async () => {
+    const { status } = await north.tenant(other).get('/sequences');
+    assert.equal(status, 421);
+  });
+  expectStatus(await north.tenant(newcomer).get('/sequences'), 200);
+});
+
+test('while the directory is away known tenants are served and refused as before, and unknown ones wait', async () => {
+  const [ours, theirs] = [ledTo('east'), ledTo('west')];
+  await east.tenant(ours).sequence([step('a', 'noop')]);
+  await west.tenant(theirs).sequence([step('a', 'noop')]);
+  expectWrong(await east.tenant(theirs).get('/sequences'), 'west');
+  cluster.way.refuse();
+  await eventually(async () => assert.equal(await metric(east, 'engine_cluster_directory_up'), 0));
+  await east.tenant(ours).run([step('a', 'noop')]);
+  expectWrong(await east.tenant(theirs).get('/sequences'), 'west');
+  const unknown = ledTo('east');
+  const waits = await east.tenant(unknown).get('/sequences');
+  expectStatus(waits, 503);
+  assert.equal(waits.headers['x-error-code'], 'ENG_DIRECTORY_DOWN');
+  assert.equal(waits.headers['retry-after'], '1');
+  cluster.way.resume();
+  await eventually(async () => expectStatus(await east.tenant(unknown).get('/sequences'), 200));
+  await eventually(async () => assert.equal(await metric(east, 'engine_cluster_directory_up'), 1));
+});
+
+test('a standby that takes its cell over knows who lives there', async () => {
+  const name = ledTo('west');
+  await west.tenant(name).sequence([step('a', 'noop')]);
+  const standby = await west.engine.beside({ waitFor: 'listening' });
+  try {
+    await eventually(async () => {
+      const roles = (await cluster.directory.engines()).filter(({ cell }) => cell === 'west');
+      assert.deepEqual(column(roles, 'role'), ['owner', 'standby']);
+    });
+    cluster.way.refuse();
+    await west.engine.kill();
+    await standby.waitReady();
+    const client = createClient({ url: standby.url, apiKey: DEFAULT_API_KEY, tenant: name });
+    expectStatus(await client.get('/sequences'), 200);
+    cluster.way.resume();
+    expectWrong(await client.with({ tenant: ledTo('east') }).get('/sequences'), 'east');
+    await client.close();
+  } finally {
+    cluster.way.resume();
+    await standby.stop();
+  }
+  await west.restart();
+});
