@@ -118,10 +118,9 @@ async function openGiants(
   samples: Samples,
 ): Promise<void> {
   for (const sequence of ['many-passes', 'many-items']) {
-    const { items } = await client.instances.list({ sequence, limit: 1 });
-    const id = items[0]?.id;
-    if (id === undefined) throw new Error(`there is no instance of ${sequence}`);
-    await open(page, url, `/instances?sequence=${sequence}`, 'Instances');
+    const [version] = (await client.sequences.list({ name_contains: sequence, limit: 1 })).items;
+    if (version === undefined) throw new Error(`there is no sequence ${sequence}`);
+    await open(page, url, `/instances?sequence_id=${version.id}`, 'Instances');
     const link = page.getByRole('table', { name: 'Instances' }).getByRole('link').first();
     const ms = await timeToPaint(page, () => link.click(), heading(sequence));
     samples.add(`open ${sequence}`, ms);

@@ -1,9 +1,9 @@
-/** Which page an address shows. Every page is loaded when it is first shown. */
+/** Which page an address shows. Every page is loaded when it is first shown, or before, while there is time. */
 
-import { type ComponentType, Suspense } from 'react';
+import { type ComponentType, Suspense, useEffect } from 'react';
 import { Route, Switch } from 'wouter';
 import { Place } from '../components/later.tsx';
-import { later } from '../lib/load.ts';
+import { later, loadAhead } from '../lib/load.ts';
 import { NotFound } from './not-found.tsx';
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -32,6 +32,7 @@ const PAGES: readonly (readonly [path: string, load: Load])[] = [
 const ROUTES = PAGES.map(([path, load]) => ({ path, Page: later(load) }));
 
 export function Routes() {
+  useEffect(() => void loadAhead(), []);
   return (
     <Suspense fallback={<Place height={400} />}>
       <Switch>

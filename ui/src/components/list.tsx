@@ -55,7 +55,7 @@ export function useList<Row>(
 
 const NOTHING_YET = (
   <Empty title="Nothing among the newest ones">
-    <p>The next page looks further back. A sequence or a time of creation makes it quick.</p>
+    <p>The next page looks further back. A time of creation makes it quick.</p>
   </Empty>
 );
 

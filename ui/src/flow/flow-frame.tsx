@@ -1,9 +1,10 @@
 /** What the drawing and the list of the same blocks have in common: which groups are open, and the switch. */
 
 import { List, Network } from 'lucide-react';
-import { lazy, Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { Suspense, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { Button } from '../components/button.tsx';
 import { Place } from '../components/later.tsx';
+import { later } from '../lib/load.ts';
 import { type FaceOf, ViewContext } from './faces.tsx';
 import styles from './flow.module.css';
 import { FlowList } from './flow-list.tsx';
@@ -11,7 +12,7 @@ import { drawingOf, openAtFirst } from './layout.ts';
 import type { Outline } from './outline.ts';
 import './tones.css';
 
-const FlowCanvas = lazy(() => import('./flow-canvas.tsx'));
+const FlowCanvas = later(() => import('./flow-canvas.tsx'));
 
 /** Here a drawing has no room, and the list is all there is. */
 const NARROW = '(max-width: 599px)';

@@ -1,11 +1,12 @@
 /** The drawings, each loaded when it is first shown: they are large, and not needed for the first paint. */
 
-import { type ComponentProps, lazy, Suspense } from 'react';
+import { type ComponentProps, Suspense } from 'react';
 import { Place } from '../components/later.tsx';
+import { later } from '../lib/load.ts';
 
-const LazyFlowGraph = lazy(() => import('./flow-graph.tsx'));
-const LazyTimeline = lazy(() => import('./timeline.tsx'));
-const LazyDefinitionDiff = lazy(() => import('./diff-graph.tsx'));
+const LazyFlowGraph = later(() => import('./flow-graph.tsx'));
+const LazyTimeline = later(() => import('./timeline.tsx'));
+const LazyDefinitionDiff = later(() => import('./diff-graph.tsx'));
 
 /** A sequence, or a run of one. */
 export function FlowGraph(props: ComponentProps<typeof LazyFlowGraph>) {
