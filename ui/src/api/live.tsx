@@ -6,7 +6,7 @@
 import { type Query, type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { Changes } from './changes.ts';
-import { useEngine } from './engine.tsx';
+import { isFinal, useEngine } from './engine.tsx';
 
 /** `paced`: changes are for who may read all; others look again every few seconds. */
 export type LiveState = 'connecting' | 'live' | 'lost' | 'paced';
@@ -71,7 +71,10 @@ export function LiveProvider({ children }: { children: ReactNode }) {
     async function follow() {
       try {
         const { signal } = ending;
-        const onConnection = (isConnected: boolean) => setState(isConnected ? 'live' : 'lost');
+        const onConnection = (isConnected: boolean) => {
+          setState(isConnected ? 'live' : 'lost');
+          if (isConnected) void queries.invalidateQueries({ predicate: isUnanswered });
+        };
         for await (const change of client.changes.follow({ signal, onConnection })) {
           changes.note(change.instance_id, Date.now());
           plan();
@@ -92,10 +95,15 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   return <LiveContext value={readAll ? state : 'paced'}>{children}</LiveContext>;
 }
 
+/** It may be answered now. */
+const isUnanswered = ({ state }: Query) => state.status === 'error' && !isFinal(state.error);
+
+const isLiveOrUnanswered = (query: Query) => query.meta?.live !== undefined || isUnanswered(query);
+
 function lookAgain(queries: QueryClient): () => void {
   const timer = setInterval(() => {
     if (document.hidden) return;
-    void queries.invalidateQueries({ predicate: ({ meta }) => meta?.live !== undefined });
+    void queries.invalidateQueries({ predicate: isLiveOrUnanswered });
   }, PACE_WITHOUT_NEWS_MS);
   return () => clearInterval(timer);
 }
