@@ -71,7 +71,7 @@ async function addHour(connectionString: string): Promise<void> {
   const db = new pg.Client(connectionString);
   await db.connect();
   const now = Date.now();
-  for (let minute = 2; minute <= 65; minute++) {
+  for (let minute = 1; minute <= 65; minute++) {
     const created = Math.round(150 + 45 * Math.sin(minute / 9)) + ((minute * 37) % 23);
     const isIncident = minute >= 24 && minute <= 28;
     const failed = isIncident ? 24 + ((minute * 7) % 9) : (minute * 13) % 5;
