@@ -17,6 +17,7 @@ import { PeersMissingError } from './peers/packages.js';
 import { planCases } from './plan.bench.js';
 import { type PartResult, saveResults } from './report.js';
 import { rowCases } from './row.bench.js';
+import { writeScalePage } from './scale-model/page.js';
 
 const RESULTS = fileURLToPath(new URL('../../bench/results', import.meta.url));
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
@@ -49,8 +50,9 @@ try {
 
 async function run(options: BenchOptions): Promise<void> {
   if (options.report) {
-    const written = writePage(options.results ?? RESULTS, options.docs ?? DOCS);
-    for (const file of written) say(file);
+    const docs = options.docs ?? DOCS;
+    const written = writePage(options.results ?? RESULTS, docs);
+    for (const file of [...written, writeScalePage(docs)]) say(file);
     return;
   }
   const machine = describeMachine();

@@ -148,7 +148,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "pressure" measures what one tenant can take from the others:
   ${ATTACK_NAMES.join(' ')}
   "report" measures nothing: it writes docs/performance.md, its pictures and the tables of
-  docs/security.md by the stored results.
+  docs/security.md by the stored results, and the tables of docs/scale.md by their model.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)

@@ -5,6 +5,7 @@
 
 import type { Command, Option } from './command.js';
 import { APPROVAL_COMMANDS } from './commands/approvals.js';
+import { CELL_COMMANDS } from './commands/cells.js';
 import { CRON_COMMANDS } from './commands/cron.js';
 import { DEAD_LETTER_COMMANDS } from './commands/dead-letters.js';
 import { INSTANCE_COMMANDS } from './commands/instances.js';
@@ -55,6 +56,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   releases: 'New versions, led in by a canary.',
   keys: 'Keys of tenants.',
   tenants: 'Those whose things there are.',
+  cells: 'Parts of a cluster, each with some of its tenants.',
   profiles: 'Servers under a name.',
 };
 
@@ -74,6 +76,10 @@ const START: Command = {
     {
       flags: '--unsafe-database',
       about: 'Accept a Postgres with fsync or full_page_writes off, and run the embedded one so.',
+    },
+    {
+      flags: '--migrate-only',
+      about: 'Bring the tables up to date once no engine owns the database, and end.',
     },
   ],
   run: async () => {
@@ -135,6 +141,7 @@ export const COMMANDS: readonly Command[] = [
   ...RELEASE_COMMANDS,
   ...KEY_COMMANDS,
   ...TENANT_COMMANDS,
+  ...CELL_COMMANDS,
   ...PROFILE_COMMANDS,
   DOCTOR,
   COMPLETION,

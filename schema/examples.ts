@@ -7,6 +7,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
+import { CELL_EXAMPLES } from './examples-cells.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
 import { HISTORY_EXAMPLES } from './examples-history.js';
 import { KEY_EXAMPLES } from './examples-keys.js';
@@ -495,6 +496,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   ...CONTINUITY_EXAMPLES,
 
   ...KEY_EXAMPLES,
+  ...CELL_EXAMPLES,
 
   Changes: { changes: [audit], next_cursor: 'MTczMDUzNDQwMDAwMA' },
   WebhookBody: webhook,

@@ -112,6 +112,7 @@ export const TAGS: readonly {
   },
   { name: 'Keys', path: /^\/api-keys/, description: 'Keys of tenants; for the root key.' },
   { name: 'Tenants', path: /^\/tenants/, description: 'Limits of tenants; for the root key.' },
+  { name: 'Cells', path: /^\/cells/, description: 'Parts of a cluster; for the root key.' },
   { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
 ];
 

@@ -9,6 +9,7 @@ import { KEY_ROWS } from './api-key.js';
 import { APPROVAL_ROWS } from './approval.js';
 import { ATTEMPT_ROWS } from './attempt.js';
 import { BULK_JOB_ROWS } from './bulk-job.js';
+import { CELL_ROWS } from './cell.js';
 import { CHANGE_ROWS } from './change.js';
 import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
@@ -56,6 +57,7 @@ const ROWS = {
   ...HANDOFF_ROWS,
   ...KEY_ROWS,
   ...TENANT_ROWS,
+  ...CELL_ROWS,
   ...WEBHOOK_ROWS,
   ...TRIGGER_ROWS,
   ...EVENT_ROWS,
@@ -109,6 +111,7 @@ export interface Route extends RouteRow {
 const ROOT_ONLY = [
   '/api-keys',
   '/tenants',
+  '/cells',
   '/cluster/nodes',
   '/workers/version-pins',
   '/workers/commands',

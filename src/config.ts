@@ -35,7 +35,7 @@ import {
 import { isOwnMachine } from './http/insecure-guard.js';
 
 /** The command line in words. */
-export const FLAGS_HELP = `Usage: durable-workflow-engine start [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--help] [--version]
+export const FLAGS_HELP = `Usage: durable-workflow-engine start [--insecure-auth | --insecure-auth-anywhere] [--unsafe-database] [--migrate-only] [--help] [--version]
 In a checkout: npm start -- [--insecure-auth] …
 
   --insecure-auth     accept every request without a key (for development), from this machine only
@@ -43,6 +43,7 @@ In a checkout: npm start -- [--insecure-auth] …
                       the same from wherever the address can be reached, as a container needs it
   --unsafe-database   accept a Postgres with fsync or full_page_writes off, and run the embedded one
                       so (for tests)
+  --migrate-only      wait until no engine owns the database, bring its tables up to date, and end
   --help              print this text
   --version           print the version`;
 
@@ -304,6 +305,8 @@ export interface Config extends Omit<Knobs, 'address' | 'allowNoTenantIsolation'
   readonly insecureAuthAnywhere: boolean;
   /** A database that may lose what it acknowledged, when its machine dies, is accepted. */
   readonly unsafeDatabase: boolean;
+  /** It ends once the tables are up to date, and serves nothing. */
+  readonly migrateOnly: boolean;
   readonly allowInternalUrls: boolean;
 }
 
@@ -353,11 +356,15 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
   const flags = readFlags(args);
   const insecureAuthAnywhere = flags.has('--insecure-auth-anywhere');
   const insecureAuth = insecureAuthAnywhere || flags.has('--insecure-auth');
+  const migrateOnly = flags.has('--migrate-only');
   const { address, allowNoTenantIsolation, ...knobs } = readKnobs(env);
   if (knobs.migrationUrl !== undefined && knobs.databaseUrl === undefined) {
     throw new ConfigError(
       'DATABASE_MIGRATION_URL is set and DATABASE_URL is not: set both, or none',
     );
+  }
+  if (migrateOnly && !knobs.runMigrations) {
+    throw new ConfigError('--migrate-only and ENGINE_RUN_MIGRATIONS=false exclude one another');
   }
   checkCluster(knobs);
   if (!insecureAuth) checkAccess({ ...knobs, allowNoTenantIsolation });
@@ -369,6 +376,7 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
     insecureAuth,
     insecureAuthAnywhere,
     unsafeDatabase: flags.has('--unsafe-database'),
+    migrateOnly,
     apiKey: insecureAuth ? undefined : knobs.apiKey,
     allowInternalUrls: knobs.allowInternalUrls ?? insecureAuth,
   });
@@ -457,6 +465,7 @@ const FLAGS: ReadonlySet<string> = new Set([
   '--insecure-auth',
   '--insecure-auth-anywhere',
   '--unsafe-database',
+  '--migrate-only',
 ]);
 
 function readFlags(args: readonly string[]): ReadonlySet<string> {

@@ -149,13 +149,9 @@ class Engine {
       crowd: this.#crowd,
     });
     const { config, version, log } = options;
-    this.#membership = membershipOf(config, {
-      cell: this.#cell,
-      id: this.#owner,
-      version,
-      clock: realClock,
-      log,
-    });
+    const member = { cell: this.#cell, id: this.#owner, version, clock: realClock, log };
+    // Who only changes tables is no engine that others should hear of.
+    this.#membership = config.migrateOnly ? undefined : membershipOf(config, member);
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
     this.#changes = new Changes({
@@ -197,6 +193,10 @@ class Engine {
     const schemaUrl = runMigrations ? ownerUrl : connectionString;
     await this.#unlessStopped(prepareSchema(schemaUrl, runMigrations));
     await this.#unlessStopped(this.#wallTenants(reads, connectionString, ownerUrl));
+    if (this.#config.migrateOnly) {
+      this.#log.info('the tables are up to date: ending, as --migrate-only says');
+      return this.#end(0);
+    }
     const mark = await this.#unlessStopped(readChangeMark(connectionString));
     this.#changes.watermark.raise(mark);
     const lanes =

@@ -254,10 +254,10 @@ export const wrongCell = (cell: string, own: string) => {
   return new EngineError('ENG_WRONG_CELL', message, undefined, undefined, { cell });
 };
 
-/** Which cell has the tenant is not known here, and cannot be asked. */
+/** What it says is not known here. */
 export const DIRECTORY_AWAY = unavailable(
   'ENG_DIRECTORY_DOWN',
-  'the directory of the cluster cannot be asked which cell has the tenant',
+  'the directory of the cluster cannot be asked',
 );
 
 /** The thread that it is for is being replaced. */

@@ -25,6 +25,7 @@ import { insecureGuard } from './http/insecure-guard.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { approvalOperations } from './http/operations/approvals.js';
 import { type BulkDeps, bulkOperations } from './http/operations/bulk.js';
+import { cellOperations } from './http/operations/cells.js';
 import type { Changes } from './http/operations/changes.js';
 import { continuityOperations } from './http/operations/continuity.js';
 import { credentialOperations } from './http/operations/credentials.js';
@@ -186,6 +187,7 @@ export function createFront(options: FrontOptions): Front {
       ...keyOperations.operations,
       whoami: whoami(config),
       ...tenantOperations,
+      ...cellOperations(options.cell, options.membership),
       ...tenantLimits.operations,
     },
     front: {

@@ -1,15 +1,62 @@
-/** Commands about who asks, and for whom. */
+/** Commands about who asks, and for whom; in a cluster about which cell has whom. */
 
 import type { Tenant } from '../../client/src/index.js';
+import type { PlacementRow } from '../../src/cluster/directory.js';
+import { CLUSTER_OPTION, isInCluster } from '../cluster-option.js';
 import { type Command, listing, showing } from '../command.js';
+import { ago } from '../table.js';
+
+const HOW: Readonly<Record<PlacementRow['placed_by'], string>> = {
+  hand: 'placed by hand',
+  hash: 'by its hash',
+  move: 'moved',
+  found: 'was there before',
+};
+
+const WORDS = {
+  name: 'tenants list',
+  summary:
+    'List the tenants that have anything, by their names, which takes the root key; of a cluster those that are settled, with their cells.',
+  options: [CLUSTER_OPTION, { flags: '--cell <name>', about: 'Those of one cell of the cluster.' }],
+} as const;
+
+const OF_A_SERVER = listing<Tenant>({
+  ...WORDS,
+  columns: [{ head: 'TENANT', text: ({ tenant_id }) => tenant_id, isWhole: true }],
+  ask: ({ client }, _given, limit) => client.tenants.list({ limit }),
+});
+
+const OF_A_CLUSTER = listing<PlacementRow>({
+  ...WORDS,
+  columns: [
+    { head: 'TENANT', text: ({ tenant_id }) => tenant_id, isWhole: true },
+    { head: 'CELL', text: ({ cell }) => cell },
+    { head: 'HOW', text: ({ placed_by }) => HOW[placed_by] },
+    { head: 'SINCE', text: ({ placed_at }, now) => ago(placed_at, now) },
+  ],
+  ask: async (session, given, limit) =>
+    (await import('../cells.js')).placements(
+      session,
+      given,
+      given.flag('all') ? Number.POSITIVE_INFINITY : limit,
+    ),
+});
 
 export const TENANT_COMMANDS: readonly Command[] = [
-  listing<Tenant>({
-    name: 'tenants list',
-    summary: 'List the tenants that have anything, by their names; it takes the root key.',
-    columns: [{ head: 'TENANT', text: ({ tenant_id }) => tenant_id, isWhole: true }],
-    ask: ({ client }, _given, limit) => client.tenants.list({ limit }),
-  }),
+  {
+    ...OF_A_CLUSTER,
+    run: async (session, given) => {
+      const isOfCluster = isInCluster(session, given) || given.text('cell') !== undefined;
+      return (isOfCluster ? OF_A_CLUSTER : OF_A_SERVER).run(session, given);
+    },
+  },
+  {
+    name: 'tenants place',
+    summary: 'Say in which cell a tenant lives that is settled nowhere yet.',
+    args: [{ name: 'tenant', about: 'Its name.' }],
+    options: [{ flags: '--cell <name>', about: 'Where it is to live.' }, CLUSTER_OPTION],
+    run: async (session, given) => (await import('../cells.js')).placeTenant(session, given),
+  },
   showing({
     name: 'whoami',
     summary: 'Show what the key may do, and for which tenant.',

@@ -7,11 +7,11 @@
 
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
+import type { CELL_STATES, MOVE_STATES } from '../../schema/cell.js';
+import type { JsonValue } from '../core/json.js';
 import { type ConnectionOptions, createClient, createPool, withClient } from '../db/pool.js';
 import { packageFile } from '../package-files.js';
 
-/** open: takes new tenants. closed: keeps those it has. draining: its tenants are being moved away. */
-export const CELL_STATES = ['open', 'closed', 'draining'] as const;
 export type CellState = (typeof CELL_STATES)[number];
 
 export interface CellRow {
@@ -41,7 +41,6 @@ export interface PlacementRow extends Settled {
   readonly revision: number;
 }
 
-export const MOVE_STATES = ['copying', 'switched', 'done', 'given_up'] as const;
 export type MoveState = (typeof MOVE_STATES)[number];
 
 export interface MoveRow {
@@ -50,8 +49,8 @@ export interface MoveRow {
   readonly from_cell: string;
   readonly to_cell: string;
   readonly state: MoveState;
-  /** JSON: by table, what was copied. Null before it was. */
-  readonly rows: unknown;
+  /** By table, what was copied. Null before it was. */
+  readonly rows: JsonValue;
   readonly error: string | null;
   readonly started_at: string;
   readonly updated_at: string;
@@ -92,6 +91,8 @@ const CHANNEL = 'engine_cluster';
 const STATEMENT_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
 const CONNECTIONS_MAX = 2;
+/** What one engine may hold: these, and the one that listens. */
+export const PROCESS_CONNECTIONS = CONNECTIONS_MAX + 1;
 
 /** An engine that says nothing for so long is taken for gone: some of its beats. */
 export const ENGINE_SILENT_MS = 15_000;

@@ -10,6 +10,7 @@ import { ConfigError } from '../config-values.js';
 import type { Clock, TimerHandle } from '../core/clock.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { isAway } from '../db/first-contact.js';
+import { DIRECTORY_AWAY } from '../errors.js';
 import type { Logger } from '../log.js';
 import { Directory, DirectoryError } from './directory.js';
 import { Residence } from './residence.js';
@@ -70,6 +71,8 @@ export class Membership {
   #address = '';
   #lag: WriterLag | undefined;
   #isOwner = false;
+  /** Once all that was to be said is said. */
+  #said = Promise.resolve();
   readonly #found: BackgroundJob;
   #page: TenantPage = async () => [];
   #isStopped = false;
@@ -91,6 +94,16 @@ export class Membership {
       everyMs: FOUND_MS,
       run: () => this.#settleFound(),
     });
+  }
+
+  /** What the directory says for people. @throws EngineError 503 */
+  async asked<Answer>(question: (directory: Directory) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await question(this.directory);
+    } catch (error) {
+      this.#away(error);
+      throw DIRECTORY_AWAY;
+    }
   }
 
   /** 1 while the directory answers. */
@@ -165,6 +178,8 @@ export class Membership {
    */
   async own(page: TenantPage): Promise<void> {
     this.#page = page;
+    // One that is under way may have begun before the last owner's end.
+    await this.#looking;
     await this.#look();
     try {
       const leaving = await this.directory.leaving(this.residence.cell);
@@ -247,8 +262,9 @@ export class Membership {
         }
         this.#revision = revision;
       }
-      await this.#listen();
       this.#back();
+      // Without it, changes are seen with the next look.
+      await this.#listen().catch(() => undefined);
     } catch (error) {
       if (!this.#isStopped) this.#away(error);
     }
@@ -273,7 +289,12 @@ export class Membership {
   }
 
   /** Says what this engine is. Never rejects. */
-  async #say(): Promise<void> {
+  #say(): Promise<void> {
+    this.#said = this.#said.then(() => this.#sayNow());
+    return this.#said;
+  }
+
+  async #sayNow(): Promise<void> {
     const { id, cell, version } = this.#options;
     const role = this.#isOwner ? 'owner' : 'standby';
     const lag_ms = this.#isOwner ? (this.#lag?.ms() ?? 0) : null;
@@ -313,6 +334,7 @@ export class Membership {
     this.#found.stop();
     for (const timer of this.#timers) this.#options.clock.clearTimeout(timer);
     this.#stopListening();
+    await this.#said;
     // When the directory is away, the row is soon taken for one of an engine that is gone.
     await this.directory.forgetEngine(this.#options.id).catch(() => undefined);
     await this.directory.close();

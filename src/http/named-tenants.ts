@@ -19,10 +19,8 @@ export function tenantsNamed(
   request: Pick<HttpRequest, 'query' | 'body'>,
   params: Readonly<Record<string, string>>,
 ): readonly string[] | Promise<readonly string[]> {
-  if (route.path.startsWith('/tenants/')) return [params.id ?? ''];
-  if (route.body === undefined || route.isRaw === true) {
-    return [...new URLSearchParams(request.query).getAll('tenant_id')].filter((one) => one !== '');
-  }
+  if (route.path.startsWith('/tenants/')) return known([params.id?.trim()]);
+  if (route.body === undefined || route.isRaw === true) return tenantsQueried(request.query);
   const text = decodeUtf8(request.body);
   // Refused by whoever reads it.
   if (text === undefined) return [];
@@ -30,10 +28,21 @@ export function tenantsNamed(
   return body instanceof Promise ? body.then(tenantsIn) : tenantsIn(body);
 }
 
-/** Of a body: its own, and those of the items of its lists. */
+export function tenantsQueried(query: string): readonly string[] {
+  return known(new URLSearchParams(query).getAll('tenant_id').map((one) => one.trim()));
+}
+
+/** Of a body: its own, as headers arrive, and those of the items of its lists, as they are stored. */
 export function tenantsIn(body: JsonValue): readonly string[] {
   if (!isJsonObject(body)) return [];
-  const things = [body, ...LISTS.flatMap((list) => (Array.isArray(body[list]) ? body[list] : []))];
-  const tenants = things.map((thing) => (isJsonObject(thing) ? thing.tenant_id : undefined));
-  return [...new Set(tenants.filter((one) => typeof one === 'string').map((one) => one.trim()))];
+  const { tenant_id: own } = body;
+  const items = LISTS.flatMap((list) => (Array.isArray(body[list]) ? body[list] : []));
+  const theirs = items.map((item) => (isJsonObject(item) ? item.tenant_id : undefined));
+  return known([typeof own === 'string' ? own.trim() : undefined, ...theirs]);
+}
+
+/** Each one once. No row has one with U+0000, and no database takes it. */
+function known(tenants: readonly unknown[]): readonly string[] {
+  const isName = (one: unknown) => typeof one === 'string' && one !== '' && !one.includes('\0');
+  return [...new Set(tenants.filter(isName) as string[])];
 }

@@ -33,7 +33,7 @@ import type { EngineState, Gate } from './gate.js';
 import type { InsecureGuard } from './insecure-guard.js';
 import type { KeyRegistry } from './key-registry.js';
 import { endWith } from './lasting-exchange.js';
-import { tenantsNamed } from './named-tenants.js';
+import { tenantsNamed, tenantsQueried } from './named-tenants.js';
 import {
   checkCall,
   type FrontBodies,
@@ -375,10 +375,11 @@ function lasting(
       : endWith(given, (end) =>
           keys.whenGone(key, () => end(errorReply(log, request, UNAUTHENTICATED))),
         );
-  if (residence === undefined || tenant === '') return bound;
+  const [whose] = tenant === '' ? tenantsQueried(request.query) : [tenant];
+  if (residence === undefined || whose === undefined) return bound;
   const isPoll = route.isParked === true;
   return endWith(bound, (end) =>
-    residence.whenGone(tenant, isPoll, (why) => end(errorReply(log, request, why))),
+    residence.whenGone(whose, isPoll, (why) => end(errorReply(log, request, why))),
   );
 }
 

@@ -63,6 +63,7 @@ export const PAGES: readonly DashboardPage[] = [
   { name: 'keys', path: '/keys', title: /Keys/ },
   { name: 'limits', path: '/limits', title: 'Limits' },
   { name: 'server', path: '/server', title: 'Server' },
+  { name: 'cells', path: '/cells', title: 'Cells' },
 ];
 
 export function addressOf({ path }: DashboardPage, shop: Shop): string {

@@ -20,6 +20,7 @@ const PAGES = [
   'operate/backup',
   'operate/upgrade',
   'operate/sizing',
+  'operate/managed-postgres',
   'operate/alerts',
   'operate/troubleshooting',
   'releases',

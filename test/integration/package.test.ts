@@ -52,7 +52,7 @@ test('the package holds the program, its licences and its documentation, and not
   }
   const others = files.filter(
     (file) =>
-      !/^(?:dist\/server\/[^/]+\.js|dist\/ui\/.+|src\/db\/migrations\/\w+\.sql|docs\/.+|[A-Z-]+(?:\.md|\.txt)?|package\.json)$/.test(
+      !/^(?:dist\/server\/[^/]+\.js|dist\/ui\/.+|src\/(?:cluster|db\/migrations)\/\w+\.sql|docs\/.+|[A-Z-]+(?:\.md|\.txt)?|package\.json)$/.test(
         file,
       ),
   );

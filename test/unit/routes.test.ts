@@ -105,7 +105,7 @@ test('capabilities follow the table of who may do what', () => {
 });
 
 const TENANTLESS =
-  /^(triggers\.receive$|health\.|info$|metrics$|docs\.|whoami$|apiKeys\.|tenants\.|tenantLimits\.|webhooks\.(outbox|redeliver|discard|deliver)|approvals\.(page|answerByLink))/;
+  /^(triggers\.receive$|health\.|info$|metrics$|docs\.|whoami$|apiKeys\.|tenants\.|cells\.|tenantLimits\.|webhooks\.(outbox|redeliver|discard|deliver)|approvals\.(page|answerByLink))/;
 
 test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
   for (const { id, tenant } of Object.values(ROUTES)) {

@@ -34,6 +34,8 @@ import type {
   BulkUpdated,
   CapsuleAttached,
   CapsuleImported,
+  Cells,
+  CellsMovesQuery,
   ChangesListQuery,
   ChangesStreamQuery,
   Checkpoint,
@@ -195,6 +197,7 @@ import type {
   Tenant,
   TenantBody,
   TenantLimits,
+  TenantMove,
   TenantsListQuery,
   Timeline,
   TreeNode,
@@ -991,6 +994,18 @@ export interface Operations {
     /** Give a tenant the default limits again. For the root key only. */
     delete(id: string, options?: CallOptions): Promise<void>;
   };
+  readonly cells: {
+    /**
+     * List the cells of the cluster with their engines, as the directory knows them. For the root
+     * key only.
+     */
+    list(options?: CallOptions): Promise<Cells>;
+    /**
+     * List the moves of tenants between cells, newest first. For the root key only. Unknown
+     * parameters are refused.
+     */
+    moves(query?: CellsMovesQuery, options?: CallOptions): List<TenantMove>;
+  };
   readonly webhooks: {
     /**
      * Be told of ended instances of the tenant. The secret is shown in this answer only. For the
@@ -1503,6 +1518,8 @@ export const OPERATIONS = {
   'tenantLimits.put': { method: 'PUT', path: '/tenants/{id}/limits', takes: 'body' },
   'tenantLimits.get': { method: 'GET', path: '/tenants/{id}/limits' },
   'tenantLimits.delete': { method: 'DELETE', path: '/tenants/{id}/limits' },
+  'cells.list': { method: 'GET', path: '/cells' },
+  'cells.moves': { method: 'GET', path: '/cells/moves', takes: 'query', pages: 'cursor' },
   'webhooks.subscribe': { method: 'POST', path: '/webhooks', takes: 'body' },
   'webhooks.subscriptions': { method: 'GET', path: '/webhooks', takes: 'query', pages: 'offset' },
   'webhooks.subscription': { method: 'GET', path: '/webhooks/{id}' },

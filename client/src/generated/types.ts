@@ -572,6 +572,44 @@ export interface CapsuleManifest {
   readonly encryption_key_id: string;
 }
 
+export interface Cell {
+  /** And of its schema. */
+  readonly name: string;
+  readonly state: 'open' | 'closed' | 'draining';
+  /** Without a password. */
+  readonly database_url: string;
+  /** Where proxies find its engines. */
+  readonly addresses: readonly string[];
+  readonly engines: readonly CellEngine[];
+  /** That are settled there. */
+  readonly tenants: number;
+  /** From it or to it. */
+  readonly moves_under_way: number;
+  /** ISO 8601. */
+  readonly created_at: string;
+}
+
+/** As the engine last said of itself. */
+export interface CellEngine {
+  readonly address: string;
+  readonly role: 'owner' | 'standby';
+  readonly version: string;
+  /** How long its writer takes for what is not committed yet; null: it does not write. */
+  readonly lag_ms: number | null;
+  /** ISO 8601. */
+  readonly seen_at: string;
+  /** It has said nothing for 15 seconds: it is taken for gone. */
+  readonly is_silent: boolean;
+}
+
+export interface Cells {
+  /** Without one there are no cells to list. */
+  readonly cluster: boolean;
+  /** The cell of the engine that answers. */
+  readonly own: string;
+  readonly cells: readonly Cell[];
+}
+
 export interface ChangedCall {
   readonly block_id: string;
   /** handler, or a path such as params.body.amount. */
@@ -3323,6 +3361,23 @@ export interface TenantLimits {
   readonly updated_at: string | null;
 }
 
+export interface TenantMove {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly from_cell: string;
+  readonly to_cell: string;
+  readonly state: 'copying' | 'switched' | 'done' | 'given_up';
+  /** What was copied, by table; null before it was. */
+  readonly rows: JsonValue;
+  readonly error: string | null;
+  /** ISO 8601. */
+  readonly started_at: string;
+  /** ISO 8601. */
+  readonly updated_at: string;
+  /** ISO 8601. */
+  readonly ended_at: string | null;
+}
+
 export interface Timeline {
   readonly instance: {
     readonly id: string;
@@ -4294,6 +4349,16 @@ export interface ApiKeysListQuery {
 
 /** What `tenants.list` can be asked. */
 export interface TenantsListQuery {
+  /** How many at most. Larger values are lowered to 1000. Default: 100. */
+  readonly limit?: number | undefined;
+  /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */
+  readonly cursor?: string | undefined;
+}
+
+/** What `cells.moves` can be asked. */
+export interface CellsMovesQuery {
+  /** Only those that have not ended. Default: false. */
+  readonly under_way?: boolean | undefined;
   /** How many at most. Larger values are lowered to 1000. Default: 100. */
   readonly limit?: number | undefined;
   /** Where to go on. From the header x-next-cursor of the page before; instead of an offset. */

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
+import type { Cells, TenantMove } from '../../../schema/cell.js';
 import type { Info } from '../../../schema/system.js';
 import { type Api, eventually, step } from '../../helpers/api.js';
 import { createClient, expectStatus, type Reply } from '../../helpers/client.js';
@@ -74,6 +75,42 @@ test('an engine says that it is one of a cluster, and the directory who it is', 
     ],
   );
   assert.ok(engines.every(({ lag_ms, version }) => lag_ms !== null && version === info.version));
+});
+
+test('the cells are listed for the root key, by owners and by standbys, and their moves in pages', async () => {
+  const ids = [1, 2, 3].map((at) => `0190b5c0-0000-7000-8000-00000000000${at}`);
+  await cluster.directory.transaction((client) =>
+    client.query(
+      `insert into cluster.moves (id, tenant_id, from_cell, to_cell, state, ended_at)
+       select id, 'gone', 'east', 'west', 'done', now() from unnest($1::uuid[]) as id`,
+      [ids],
+    ),
+  );
+  const standby = await east.engine.beside({ waitFor: 'listening' });
+  try {
+    const {
+      cluster: isOne,
+      own,
+      cells,
+    } = await eventually(async () => {
+      const reply = await fetch(`${standby.url}/api/v1/cells`, {
+        headers: { 'x-api-key': DEFAULT_API_KEY },
+      });
+      const found = (await reply.json()) as Cells;
+      assert.equal(found.cells[0]?.engines.length, 2);
+      return found;
+    });
+    assert.deepEqual([isOne, own, column(cells, 'name')], [true, 'east', CELLS]);
+    assert.deepEqual(column(cells[0]?.engines ?? [], 'role'), ['owner', 'standby']);
+  } finally {
+    await standby.stop();
+  }
+  const first = await east.root.get<TenantMove[]>('/cells/moves?limit=2');
+  const cursor = String(first.headers['x-next-cursor']);
+  const rest = await east.root.get<TenantMove[]>(`/cells/moves?limit=2&cursor=${cursor}`);
+  assert.deepEqual(column([...first.body, ...rest.body], 'id'), ids.toReversed());
+  assert.deepEqual((await east.root.get('/cells/moves?under_way=true')).body, []);
+  assert.equal((await east.root.get('/cells/moves?cursor=none')).status, 400);
 });
 
 test('a tenant is settled with its first write, where its bucket leads; the other cell refuses it with 421', async () => {

@@ -3,6 +3,7 @@
 import {
   Activity,
   AlarmClock,
+  Boxes,
   CircleX,
   Database,
   GitBranch,
@@ -25,6 +26,8 @@ export interface NavigationItem {
   readonly icon: LucideIcon;
   /** Absent: whoever may read. */
   readonly needs?: (allowed: Allowed) => boolean;
+  /** Only where the engine is one of a cluster. */
+  readonly isOfCluster?: true;
 }
 
 export interface NavigationGroup {
@@ -82,6 +85,13 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { href: '/keys', label: 'Keys and secrets', icon: KeyRound, needs: reads },
       { href: '/limits', label: 'Limits', icon: ShieldCheck, needs: reads },
       { href: '/server', label: 'Server', icon: Database },
+      {
+        href: '/cells',
+        label: 'Cells',
+        icon: Boxes,
+        needs: ({ administer }) => administer,
+        isOfCluster: true,
+      },
     ],
   },
 ];

@@ -26,6 +26,7 @@ const PAGES: readonly (readonly [path: string, load: Load])[] = [
   ['/triggers/:tab?', () => import('../pages/triggers/triggers.tsx')],
   ['/keys/:tab?', () => import('../pages/keys/keys.tsx')],
   ['/limits', () => import('../pages/limits/limits.tsx')],
+  ['/cells', () => import('../pages/cells/cells.tsx')],
   ['/server', () => import('../pages/server/server.tsx')],
 ];
 

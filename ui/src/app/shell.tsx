@@ -41,6 +41,7 @@ function skipToContent() {
 
 function Side() {
   const { allowed } = useEngine();
+  const isInCluster = useIsInCluster();
   const [location] = useLocation();
   const side = useRef<HTMLElement>(null);
   const isNarrow = useMedia('(width < 900px)');
@@ -61,7 +62,9 @@ function Side() {
         Durable workflow engine
       </Link>
       {NAVIGATION.map((group) => {
-        const items = group.items.filter(({ needs }) => needs?.(allowed) ?? true);
+        const items = group.items.filter(
+          ({ needs, isOfCluster }) => (needs?.(allowed) ?? true) && (isInCluster || !isOfCluster),
+        );
         if (items.length === 0) return null;
         return (
           <div key={group.label} className={styles.group}>
@@ -85,6 +88,17 @@ function Side() {
       })}
     </nav>
   );
+}
+
+/** Not yet known counts as no. */
+function useIsInCluster(): boolean {
+  const { client } = useEngine();
+  const info = useQuery({
+    queryKey: ['info'],
+    queryFn: ({ signal }) => client.info({ signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return info.data?.cluster === true;
 }
 
 function isWithin(location: string, href: string): boolean {

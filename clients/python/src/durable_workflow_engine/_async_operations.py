@@ -3630,6 +3630,51 @@ class AsyncTenantLimitsOperations(Resource):
         )
 
 
+class AsyncCellsOperations(Resource):
+    """The operations `cells.*`."""
+
+    async def list(self) -> models.Cells:
+        """List the cells of the cluster with their engines, as the directory knows them.
+
+        For the root key only.
+        """
+        return await self._call(
+            "GET",
+            "/cells",
+            models.Cells,
+            repeatable=True,
+        )
+
+    def moves(
+        self,
+        *,
+        under_way: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> AsyncPages[models.TenantMove]:
+        """List the moves of tenants between cells, newest first.
+
+        For the root key only. Unknown parameters are refused.
+
+        Args:
+            under_way: Only those that have not ended. Default: False.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/cells/moves",
+            models.TenantMove,
+            query={
+                "under_way": under_way,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+
 class AsyncWebhooksOperations(Resource):
     """The operations `webhooks.*`."""
 
@@ -4282,6 +4327,7 @@ class AsyncOperations(Resource):
         self.approvals = AsyncApprovalsOperations(caller)
         self.bulk_jobs = AsyncBulkJobsOperations(caller)
         self.capsules = AsyncCapsulesOperations(caller)
+        self.cells = AsyncCellsOperations(caller)
         self.changes = AsyncChangesOperations(caller)
         self.continuity = AsyncContinuityOperations(caller)
         self.credentials = AsyncCredentialsOperations(caller)

@@ -3621,6 +3621,51 @@ class TenantLimitsOperations(Resource):
         )
 
 
+class CellsOperations(Resource):
+    """The operations `cells.*`."""
+
+    def list(self) -> models.Cells:
+        """List the cells of the cluster with their engines, as the directory knows them.
+
+        For the root key only.
+        """
+        return self._call(
+            "GET",
+            "/cells",
+            models.Cells,
+            repeatable=True,
+        )
+
+    def moves(
+        self,
+        *,
+        under_way: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[models.TenantMove]:
+        """List the moves of tenants between cells, newest first.
+
+        For the root key only. Unknown parameters are refused.
+
+        Args:
+            under_way: Only those that have not ended. Default: False.
+            limit: How many at most. Larger values are lowered to 1000. Default: 100.
+            cursor: Where to go on. From the header x-next-cursor of the page before; instead
+                of an offset.
+        """
+        return self._pages(
+            "GET",
+            "/cells/moves",
+            models.TenantMove,
+            query={
+                "under_way": under_way,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            repeatable=True,
+        )
+
+
 class WebhooksOperations(Resource):
     """The operations `webhooks.*`."""
 
@@ -4273,6 +4318,7 @@ class Operations(Resource):
         self.approvals = ApprovalsOperations(caller)
         self.bulk_jobs = BulkJobsOperations(caller)
         self.capsules = CapsulesOperations(caller)
+        self.cells = CellsOperations(caller)
         self.changes = ChangesOperations(caller)
         self.continuity = ContinuityOperations(caller)
         self.credentials = CredentialsOperations(caller)

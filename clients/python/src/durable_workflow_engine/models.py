@@ -89,6 +89,21 @@ Capability = Annotated[
     ],
     Open,
 ]
+CellEngineRole = Annotated[
+    Literal[
+        "owner",
+        "standby",
+    ],
+    Open,
+]
+CellState = Annotated[
+    Literal[
+        "open",
+        "closed",
+        "draining",
+    ],
+    Open,
+]
 ContinuityExecutionState = Annotated[
     Literal[
         "owned",
@@ -493,6 +508,15 @@ TaskState = Annotated[
         "claimed",
         "completed",
         "failed",
+    ],
+    Open,
+]
+TenantMoveState = Annotated[
+    Literal[
+        "copying",
+        "switched",
+        "done",
+        "given_up",
     ],
     Open,
 ]
@@ -980,6 +1004,43 @@ class CapsuleManifestSequence(Model):
     id: str
     version: int
     content_sha256: str
+
+
+class Cell(Model):
+    name: str
+    """And of its schema."""
+    state: CellState
+    database_url: str
+    """Without a password."""
+    addresses: list[str]
+    """Where proxies find its engines."""
+    engines: list[CellEngine]
+    tenants: int
+    """That are settled there."""
+    moves_under_way: int
+    """From it or to it."""
+    created_at: datetime
+
+
+class CellEngine(Model):
+    """As the engine last said of itself."""
+
+    address: str
+    role: CellEngineRole
+    version: str
+    lag_ms: int | None
+    """How long its writer takes for what is not committed yet; null: it does not write."""
+    seen_at: datetime
+    is_silent: bool
+    """It has said nothing for 15 seconds: it is taken for gone."""
+
+
+class Cells(Model):
+    cluster: bool
+    """Without one there are no cells to list."""
+    own: str
+    """The cell of the engine that answers."""
+    cells: list[Cell]
 
 
 class ChangedCall(Model):
@@ -3293,6 +3354,20 @@ class TenantLimits(Model):
     schedules_max: int | None
     queue_depth_max: int | None
     updated_at: datetime | None
+
+
+class TenantMove(Model):
+    id: str
+    tenant_id: str
+    from_cell: str
+    to_cell: str
+    state: TenantMoveState
+    rows: Any
+    """What was copied, by table; null before it was."""
+    error: str | None
+    started_at: datetime
+    updated_at: datetime
+    ended_at: datetime | None
 
 
 class Timeline(Model):

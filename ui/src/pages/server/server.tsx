@@ -33,6 +33,7 @@ export default function Server() {
                 ['Server', versions.version],
                 ['Schema of the database', versions.storage_schema_version],
                 ['Schema of capsules', versions.contract_schema_version],
+                ['Cell', versions.cell],
                 versions.env_label !== null && ['Environment', versions.env_label],
               ]}
             />

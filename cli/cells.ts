@@ -1,0 +1,277 @@
+/** What the commands for cells do: they change and show the directory of the cluster. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Cell, CellEngine } from '../schema/cell.js';
+import type { CellRow, CellState, Directory, PlacementRow } from '../src/cluster/directory.js';
+import { cellsOf, ownerOf } from '../src/cluster/overview.js';
+import { bucketOf, cellOfBucket } from '../src/cluster/routing.js';
+import { schemaName } from '../src/config-values.js';
+import { plainUrl, withDirectory } from './cluster.js';
+import type { Given } from './command.js';
+import { CommandError, EXIT, type ExitCode, usageError } from './exit.js';
+import type { Session } from './session.js';
+import { ago, durationText } from './table.js';
+
+const DIRECTORY_SCHEMA = 'cluster';
+
+const PROGRAM = 'durable-workflow-engine';
+/** Of one question to the directory. */
+const PAGE_ROWS = 1_000;
+/** Lines of commands that people are shown. */
+const MOVES_SHOWN_MAX = 20;
+const LOOK_MS = 1_000;
+
+/** @throws CommandError for a name that no schema may have, and when there is one */
+export async function createCell(session: Session, given: Given): Promise<undefined> {
+  const { out } = session;
+  const name = given.arg();
+  try {
+    schemaName(name, 'the name of a cell');
+    if (name === DIRECTORY_SCHEMA) throw new Error(`${name} is the schema of the directory`);
+  } catch (error) {
+    throw usageError((error as Error).message);
+  }
+  const engines = given.texts('engine');
+  const odd = engines.find((address) => !/^[^\s/@]+:\d{1,5}$/.test(address));
+  if (odd !== undefined) throw usageError(`--engine takes host:port, not ${odd}`);
+  const database_url = plainUrl(given.required('database'), '--database');
+  const state = given.flag('closed') ? 'closed' : 'open';
+  const create = (directory: Directory) =>
+    directory.createCell({ name, database_url, engines, state });
+  const made = await withDirectory(session, create, given, true);
+  if (made === undefined) {
+    throw new CommandError(
+      'refused',
+      `there is a cell ${name} already`,
+      `${PROGRAM} cells status ${name} shows it.`,
+    );
+  }
+  if (out.isJson) out.json(made);
+  else {
+    out.line(`The cell ${name} is ${state}.`);
+    out.note(`Start its engines with ENGINE_DB_SCHEMA=${name} and ENGINE_CLUSTER_URL.`);
+    if (state === 'closed') out.note(`Then let tenants in: ${PROGRAM} cells open ${name}`);
+    else out.note('New tenants are led to it from now on: until an engine serves it, they wait.');
+  }
+  return undefined;
+}
+
+export function allCells(session: Session, given: Given): Promise<Cell[]> {
+  return withDirectory(session, cellsOf, given);
+}
+
+export async function showCells(session: Session, given: Given): Promise<undefined> {
+  const { out } = session;
+  const name = given.args[0] as string | undefined;
+  const cells = await allCells(session, given);
+  const shown = name === undefined ? cells : cells.filter((cell) => cell.name === name);
+  if (name !== undefined && shown.length === 0) throw missing(name);
+  if (out.isJson) out.json(name === undefined ? shown : shown[0]);
+  else for (const line of shown.flatMap((cell) => linesOf(cell, out.place.now))) out.line(line);
+  return undefined;
+}
+
+function linesOf(cell: Cell, now: number): string[] {
+  const { name, state, tenants, moves_under_way, database_url, engines } = cell;
+  const isServed = ownerOf(cell) !== undefined;
+  return [
+    `${name}: ${state}, ${countOf(tenants, 'tenant')}, ${countOf(moves_under_way, 'move')} under way`,
+    `  ${database_url}`,
+    ...engines.map((engine) => `  ${engineText(engine, now)}`),
+    ...(isServed ? [] : ['  nobody serves it']),
+  ];
+}
+
+function engineText(engine: CellEngine, now: number): string {
+  const { address, role, version, lag_ms, seen_at, is_silent } = engine;
+  const lag =
+    lag_ms === null ? '' : `, lag ${lag_ms < 1_000 ? `${lag_ms}ms` : durationText(lag_ms)}`;
+  const silent = is_silent ? ', taken for gone' : '';
+  return `${role} ${address}, ${version}${lag}, heard of ${ago(seen_at, now)}${silent}`;
+}
+
+export async function setState(
+  session: Session,
+  given: Given,
+  state: CellState,
+): Promise<undefined> {
+  const { out } = session;
+  const name = given.arg();
+  const cell = await withDirectory(session, (directory) => directory.setState(name, state), given);
+  if (cell === undefined) throw missing(name);
+  if (out.isJson) out.json(cell);
+  else out.line(`The cell ${name} is ${state}.`);
+  return undefined;
+}
+
+// ---------------------------------------------------------------- draining
+
+interface Leaving {
+  readonly tenant_id: string;
+  readonly to: string;
+}
+
+/** @throws CommandError when there is nowhere to go, and when `--wait` takes longer than `--timeout` */
+export async function drainCell(session: Session, given: Given): Promise<undefined> {
+  const { out } = session;
+  const name = given.arg();
+  await withDirectory(
+    session,
+    async (directory) => {
+      const open = await targets(directory, name, given.text('to'));
+      if ((await directory.setState(name, 'draining')) === undefined) throw missing(name);
+      const placed = await placementsIn(directory, name);
+      const leaving = placed.map(({ tenant_id }): Leaving => {
+        return { tenant_id, to: cellOfBucket(bucketOf(tenant_id), open) as string };
+      });
+      if (out.isJson) out.json({ cell: name, state: 'draining', tenants: leaving });
+      else tellDraining(session, given, name, leaving);
+      if (given.flag('wait') && leaving.length > 0) await untilEmpty(session, directory, name);
+    },
+    given,
+  );
+  return undefined;
+}
+
+/** The cells that its tenants may go to. */
+async function targets(
+  directory: Directory,
+  name: string,
+  to: string | undefined,
+): Promise<string[]> {
+  const cells = await directory.cells();
+  if (!cells.some((cell) => cell.name === name)) throw missing(name);
+  if (to !== undefined) {
+    if (to === name) throw usageError('--to is the cell that is drained');
+    if (!cells.some((cell) => cell.name === to)) throw missing(to);
+    return [to];
+  }
+  const isTarget = (cell: CellRow) => cell.state === 'open' && cell.name !== name;
+  const open = cells.filter(isTarget).map((cell) => cell.name);
+  if (open.length > 0) return open;
+  throw new CommandError('refused', 'no other cell is open: its tenants have nowhere to go');
+}
+
+function tellDraining(
+  { out }: Session,
+  given: Given,
+  name: string,
+  leaving: readonly Leaving[],
+): void {
+  out.line(`The cell ${name} is draining; ${countOf(leaving.length, 'tenant')} left.`);
+  const cluster = given.text('cluster');
+  const option = cluster === undefined ? '' : ` --cluster ${shellWord(cluster)}`;
+  for (const { tenant_id, to } of leaving.slice(0, MOVES_SHOWN_MAX)) {
+    out.line(`  ${PROGRAM} tenants move ${shellWord(tenant_id)} --to ${to}${option}`);
+  }
+  const more = leaving.length - MOVES_SHOWN_MAX;
+  if (more > 0) out.note(`And ${more.toLocaleString('en')} more: --json has all of them.`);
+  if (leaving.length === 0) out.note(`Stop its engines, then: ${PROGRAM} cells remove ${name}`);
+}
+
+/** As a shell of POSIX takes it for one word. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+async function untilEmpty(session: Session, directory: Directory, name: string): Promise<void> {
+  const { out, options, signal } = session;
+  const giveUpAt = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+  for (;;) {
+    const left = (await directory.tenantCounts()).get(name) ?? 0;
+    out.progress(`${countOf(left, 'tenant')} left`);
+    if (left === 0) break;
+    if (performance.now() > giveUpAt) {
+      throw new CommandError('timedOut', `${countOf(left, 'tenant')} of ${name} were left`);
+    }
+    await pause(LOOK_MS, undefined, { signal });
+  }
+  out.endProgress();
+}
+
+// ---------------------------------------------------------------- removing
+
+const WHY_KEPT = {
+  'has tenants': 'it has tenants: cells drain prints the commands that move them',
+  'has engines': 'an engine of it was heard of a moment ago: stop its engines first',
+  'is moved': 'a tenant is being moved from it or to it',
+} as const;
+
+export async function removeCell(session: Session, given: Given): Promise<ExitCode> {
+  const { out, asker } = session;
+  const name = given.arg();
+  if (!given.flag('yes')) {
+    if (!asker.isThere) {
+      throw usageError(
+        `${name} would be removed, and nobody is there to agree`,
+        'Give --yes to do it.',
+      );
+    }
+    await asker.confirm(`The cell ${name} will be taken out of the directory. Go on?`);
+  }
+  const why = await withDirectory(session, (directory) => directory.removeCell(name), given);
+  if (why === 'missing') throw missing(name);
+  if (why !== undefined) throw new CommandError('refused', `${name} stays: ${WHY_KEPT[why]}`);
+  if (out.isJson) out.json({ removed: name });
+  else out.line(`The cell ${name} is removed; its schema is still in its database.`);
+  return EXIT.ok;
+}
+
+// ---------------------------------------------------------------- tenants
+
+/** @throws CommandError when it is settled in another cell */
+export async function placeTenant(session: Session, given: Given): Promise<undefined> {
+  const { out } = session;
+  const tenant = given.arg().trim();
+  const cell = given.required('cell');
+  const placed = await withDirectory(
+    session,
+    async (directory) => {
+      if ((await directory.cell(cell)) === undefined) throw missing(cell);
+      const settled = (await directory.settle([tenant], cell, 'hand')).get(tenant);
+      if (settled !== cell) {
+        throw new CommandError(
+          'refused',
+          `${tenant} is settled in ${settled}`,
+          `Move it: ${PROGRAM} tenants move ${shellWord(tenant)} --to ${cell}`,
+        );
+      }
+      return directory.placement(tenant);
+    },
+    given,
+  );
+  if (out.isJson) out.json(placed);
+  else out.line(`${tenant} lives in ${cell}.`);
+  return undefined;
+}
+
+/** @param limit how many at most */
+export function placements(session: Session, given: Given, limit: number): Promise<PlacementRow[]> {
+  const cell = given.text('cell');
+  return withDirectory(session, (directory) => placementsIn(directory, cell, limit), given);
+}
+
+async function placementsIn(
+  directory: Directory,
+  cell: string | undefined,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<PlacementRow[]> {
+  const rows: PlacementRow[] = [];
+  for (let after = ''; rows.length < limit; ) {
+    const page = await directory.placements({ after, limit: PAGE_ROWS, cell });
+    rows.push(...page);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_ROWS) break;
+    after = last.tenant_id;
+  }
+  return rows;
+}
+
+const missing = (name: string) =>
+  new CommandError(
+    'notFound',
+    `the cluster has no cell ${name}`,
+    `${PROGRAM} cells list has those that there are.`,
+  );
+
+const countOf = (count: number, what: string) =>
+  `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;

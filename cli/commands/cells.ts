@@ -1,0 +1,123 @@
+/** Commands for the cells of a cluster; they ask its directory, and no engine. */
+
+import type { Cell } from '../../schema/cell.js';
+import { CLUSTER_OPTION } from '../cluster-option.js';
+import { type Argument, type Command, listing, type Option } from '../command.js';
+import { type Column, durationText } from '../table.js';
+
+const NAME: Argument = {
+  name: 'name',
+  about: 'Of the cell: that of its schema, its ENGINE_DB_SCHEMA.',
+};
+
+export const YES_OPTION: Option = { flags: '--yes', about: 'Do not ask.' };
+
+const ownerOf = ({ engines }: Cell) =>
+  engines.find(({ role, is_silent }) => role === 'owner' && !is_silent);
+
+const standbysOf = ({ engines }: Cell) =>
+  engines.filter(({ role, is_silent }) => role === 'standby' && !is_silent).length;
+
+const COLUMNS: readonly Column<Cell>[] = [
+  { head: 'CELL', text: ({ name }) => name, isWhole: true },
+  {
+    head: 'STATE',
+    text: ({ state }) => state,
+    tone: ({ state }) => (({ open: 'good', closed: 'quiet', draining: 'busy' }) as const)[state],
+  },
+  {
+    head: 'OWNER',
+    text: (cell) => ownerOf(cell)?.address ?? 'none',
+    tone: (cell) => (ownerOf(cell) === undefined ? 'bad' : undefined),
+  },
+  { head: 'STANDBYS', text: (cell) => String(standbysOf(cell)) },
+  { head: 'TENANTS', text: ({ tenants }) => tenants.toLocaleString('en') },
+  { head: 'MOVES', text: ({ moves_under_way }) => String(moves_under_way) },
+  {
+    head: 'LAG',
+    text: (cell) => {
+      const lag = ownerOf(cell)?.lag_ms;
+      return lag == null ? '-' : lag < 1_000 ? `${lag}ms` : durationText(lag);
+    },
+  },
+  { head: 'VERSION', text: (cell) => ownerOf(cell)?.version ?? '-' },
+];
+
+/** What takes long to load is loaded by the command that is run. */
+const work = () => import('../cells.js');
+
+export const CELL_COMMANDS: readonly Command[] = [
+  {
+    name: 'cells create',
+    summary: 'Write a cell into the directory of the cluster, which is made if there is none.',
+    args: [NAME],
+    options: [
+      {
+        flags: '--database <url>',
+        about: 'Of its Postgres, without a password.',
+      },
+      {
+        flags: '--engine <address>',
+        about: 'Where proxies find an engine of it, as host:port; may be repeated.',
+        isMany: true,
+      },
+      {
+        flags: '--closed',
+        about: 'It takes no new tenants until cells open: give it while no engine of it runs.',
+      },
+      CLUSTER_OPTION,
+    ],
+    run: async (session, given) => (await work()).createCell(session, given),
+  },
+  listing<Cell>({
+    name: 'cells list',
+    summary: 'List the cells of the cluster, with who serves them.',
+    options: [CLUSTER_OPTION],
+    columns: COLUMNS,
+    ask: async (session, given) => (await work()).allCells(session, given),
+  }),
+  {
+    name: 'cells status',
+    summary: 'Show the engines, tenants and moves of one cell, or of all.',
+    args: [{ ...NAME, isOptional: true }],
+    options: [CLUSTER_OPTION],
+    run: async (session, given) => (await work()).showCells(session, given),
+  },
+  {
+    name: 'cells open',
+    summary: 'Let new tenants come into a cell.',
+    args: [NAME],
+    options: [CLUSTER_OPTION],
+    run: async (session, given) => (await work()).setState(session, given, 'open'),
+  },
+  {
+    name: 'cells close',
+    summary: 'Let no new tenants come into a cell; those that it has stay.',
+    args: [NAME],
+    options: [CLUSTER_OPTION],
+    run: async (session, given) => (await work()).setState(session, given, 'closed'),
+  },
+  {
+    name: 'cells drain',
+    summary:
+      'Let no new tenants come into a cell, and print the commands that move the others away.',
+    args: [NAME],
+    options: [
+      {
+        flags: '--to <cell>',
+        about: 'Where they are to go; spread over the open cells unless given.',
+      },
+      { flags: '--wait', about: 'Until none is left, or --timeout is over.' },
+      CLUSTER_OPTION,
+    ],
+    run: async (session, given) => (await work()).drainCell(session, given),
+  },
+  {
+    name: 'cells remove',
+    summary:
+      'Take a cell that has neither tenants nor engines out of the directory; its schema stays.',
+    args: [NAME],
+    options: [YES_OPTION, CLUSTER_OPTION],
+    run: async (session, given) => (await work()).removeCell(session, given),
+  },
+];

@@ -1,0 +1,174 @@
+/** The commands for cells and for where tenants live, against a directory of their own and without any engine. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Cell } from '../../schema/cell.js';
+import { Directory } from '../../src/cluster/directory.js';
+import { cliWorld } from '../helpers/cli.js';
+import { column } from '../helpers/columns.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+let database: TestDatabase;
+let directory: Directory;
+/** Has no server: whatever asks one fails. */
+const cli = cliWorld(() => ({ url: 'http://127.0.0.1:2', tenant: '' }));
+const withUrl = () => ({ env: { ENGINE_CLUSTER_URL: database.connectionString } });
+const run = (...args: string[]) => cli.run(args, withUrl());
+const ok = (...args: string[]) => cli.ok(args, withUrl());
+const json = <T>(...args: string[]) => cli.json<T>(args, withUrl());
+
+before(async () => {
+  database = await createTestDatabase({ isMigrated: false });
+  directory = new Directory(database.connectionString, 'cli test');
+});
+
+after(async () => {
+  await directory?.close();
+  await database?.drop();
+});
+
+const DATABASE = 'postgresql://engine@db:5432/app';
+
+/** As engines do every few seconds. */
+async function sayEngines(): Promise<void> {
+  const says = { cell: 'east', version: '1.0.0' } as const;
+  const [owner, standby] = ['10.0.0.9:8080', '10.0.0.8:8080'] as const;
+  await directory.say({ ...says, id: 'e1', address: owner, role: 'owner', lag_ms: 12 });
+  await directory.say({ ...says, id: 'e2', address: standby, role: 'standby', lag_ms: null });
+}
+
+test('without a directory commands say where one would come from', async () => {
+  const unsaid = await cli.run(['cells', 'list']);
+  assert.equal(unsaid.code, 2);
+  assert.match(unsaid.err, /Set ENGINE_CLUSTER_URL, or give --cluster URL/);
+  const missing = await run('cells', 'list');
+  assert.equal(missing.code, 6);
+  assert.match(missing.err, /no directory of a cluster: cells create makes it/);
+  const away = await cli.run(['cells', 'list', '--cluster', 'postgresql://127.0.0.1:2/x']);
+  assert.equal(away.code, 5);
+  assert.match(away.err, /the directory of the cluster: .*ECONNREFUSED/);
+});
+
+test('a cell is created with the directory, and says what comes next', async () => {
+  const created = await run('cells', 'create', 'east', '--database', DATABASE, '--closed');
+  assert.equal(created.code, 0, created.err);
+  assert.equal(created.out, 'The cell east is closed.\n');
+  assert.match(created.err, /ENGINE_DB_SCHEMA=east[\s\S]*cells open east/);
+  const addresses = ['--engine', '10.0.0.1:8080', '--engine', '10.0.0.2:8080'];
+  const west = await json<Cell>('cells', 'create', 'west', '--database', DATABASE, ...addresses);
+  assert.deepEqual([west.name, west.state], ['west', 'open']);
+  assert.deepEqual((await directory.cell('west'))?.engines, ['10.0.0.1:8080', '10.0.0.2:8080']);
+  const again = await run('cells', 'create', 'west', '--database', DATABASE);
+  assert.equal(again.code, 6);
+  assert.match(again.err, /there is a cell west already/);
+});
+
+test('names, addresses and URLs that are none are refused, and so are passwords', async () => {
+  for (const [args, said] of [
+    [['pg_x', '--database', DATABASE], /must be 1 to 63 of a-z/],
+    [['north'], /--database is missing/],
+    [['north', '--database', 'mysql://x'], /--database begins with mysql/],
+    [['north', '--database', 'postgresql://a:b@c/d'], /shows a password[\s\S]*PGPASSFILE/],
+    [['north', '--database', DATABASE, '--engine', 'nowhere'], /host:port, not nowhere/],
+  ] as const) {
+    const { code, err } = await run('cells', 'create', ...args);
+    assert.equal(code, 2, err);
+    assert.match(err, said);
+  }
+  const { code, err } = await cli.run(['cells', 'list', '--cluster', 'postgresql://a:b@c/d']);
+  assert.equal(code, 2);
+  assert.match(err, /--cluster shows a password/);
+});
+
+test('cells open and close, and the list says who serves them', async () => {
+  assert.equal(await ok('cells', 'open', 'east'), 'The cell east is open.\n');
+  assert.equal(await ok('cells', 'close', 'east'), 'The cell east is closed.\n');
+  assert.equal((await json<Cell>('cells', 'open', 'east')).state, 'open');
+  assert.equal((await run('cells', 'open', 'nowhere')).code, 3);
+  await sayEngines();
+  const list = await ok('cells', 'list');
+  assert.match(list, /^east +open +10\.0\.0\.9:8080 +1 +0 +0 +12ms +1\.0\.0$/m);
+  assert.match(list, /^west +open +none +0/m);
+  assert.deepEqual(column(await json<Cell[]>('cells', 'list'), 'name'), ['east', 'west']);
+});
+
+test('the status of a cell has its engines, and says when nobody serves it', async () => {
+  await sayEngines();
+  const east = await ok('cells', 'status', 'east');
+  assert.match(east, /^east: open, 0 tenants, 0 moves under way\n {2}postgresql:\/\/engine@db/);
+  assert.match(east, /^ {2}owner 10\.0\.0\.9:8080, 1\.0\.0, lag 12ms, heard of /m);
+  assert.match(await ok('cells', 'status'), /^west: [\s\S]*nobody serves it$/m);
+  assert.equal((await json<Cell>('cells', 'status', 'east')).engines.length, 2);
+  assert.equal((await run('cells', 'status', 'nowhere')).code, 3);
+});
+
+test('a tenant is placed by hand, and not where another cell has it', async () => {
+  assert.equal(await ok('tenants', 'place', 'acme', '--cell', 'west'), 'acme lives in west.\n');
+  assert.equal(await ok('tenants', 'place', 'acme', '--cell', 'west'), 'acme lives in west.\n');
+  const elsewhere = await run('tenants', 'place', 'acme', '--cell', 'east');
+  assert.equal(elsewhere.code, 6);
+  assert.match(elsewhere.err, /settled in west[\s\S]*tenants move acme --to east/);
+  assert.equal((await run('tenants', 'place', 'other', '--cell', 'nowhere')).code, 3);
+  const placed = await json<{ placed_by: string }>('tenants', 'place', 'b & c', '--cell', 'west');
+  assert.equal(placed.placed_by, 'hand');
+});
+
+test('tenants of a cluster are listed with their cells, or those of one', async () => {
+  assert.match(
+    await ok('tenants', 'list'),
+    /^TENANT +CELL +HOW +SINCE\nacme +west +placed by hand/,
+  );
+  assert.deepEqual(await json('tenants', 'list', '--cell', 'east'), []);
+  const many = Array.from({ length: 2_100 }, (_, at) => `many-${String(at).padStart(4, '0')}`);
+  await directory.settle(many, 'east', 'found');
+  assert.equal((await json<unknown[]>('tenants', 'list', '--all')).length, 2_102);
+  assert.equal((await json<unknown[]>('tenants', 'list', '--cell', 'east')).length, 50);
+  await directory.transaction(async (client) => {
+    await client.query("delete from cluster.placements where cell = 'east'");
+  });
+});
+
+test('draining prints the commands that move the tenants, as a shell takes them', async () => {
+  const drained = await run('cells', 'drain', 'west');
+  assert.equal(drained.code, 0, drained.err);
+  assert.match(drained.out, /^The cell west is draining; 2 tenants left\.$/m);
+  assert.match(drained.out, /tenants move acme --to east$/m);
+  assert.match(drained.out, /tenants move 'b & c' --to east$/m);
+  assert.deepEqual(await json('cells', 'drain', 'west', '--to', 'east'), {
+    cell: 'west',
+    state: 'draining',
+    tenants: [
+      { tenant_id: 'acme', to: 'east' },
+      { tenant_id: 'b & c', to: 'east' },
+    ],
+  });
+  const waited = await run('cells', 'drain', 'west', '--wait', '--timeout', '1500ms');
+  assert.equal(waited.code, 8);
+  assert.match(waited.err, /2 tenants of west were left/);
+  await ok('cells', 'close', 'east');
+  const nowhere = await run('cells', 'drain', 'west');
+  assert.equal(nowhere.code, 6);
+  assert.match(nowhere.err, /no other cell is open/);
+  assert.equal((await run('cells', 'drain', 'west', '--to', 'west')).code, 2);
+});
+
+test('a cell is removed once it is empty, and only when somebody agrees', async () => {
+  assert.equal((await run('cells', 'remove', 'west')).code, 2);
+  const full = await run('cells', 'remove', 'west', '--yes');
+  assert.equal(full.code, 6);
+  assert.match(full.err, /west stays: it has tenants/);
+  await sayEngines();
+  const served = await run('cells', 'remove', 'east', '--yes');
+  assert.match(served.err, /east stays: an engine of it was heard of a moment ago/);
+  await directory.forgetEngine('e1');
+  await directory.forgetEngine('e2');
+  assert.match(
+    await ok('cells', 'remove', 'east', '--yes'),
+    /^The cell east is removed; its schema/,
+  );
+  assert.equal((await run('cells', 'remove', 'east', '--yes')).code, 3);
+  await directory.transaction(async (client) => {
+    await client.query('delete from cluster.placements');
+  });
+  assert.deepEqual(await json('cells', 'remove', 'west', '--yes'), { removed: 'west' });
+});

@@ -1,0 +1,392 @@
+/**
+ * The files of the folder deploy name what there is: variables, ports, probes, commands, files and one another. They are
+ * read as text; HAProxy and Kustomize check what is theirs where they are installed.
+ */
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import { COMMANDS, GLOBAL_OPTIONS } from '../../cli/commands.js';
+import { ROUTES } from '../../schema/routes.js';
+import { readConfig, unknownNames } from '../../src/config.js';
+import { LIMITS } from '../../src/limits.js';
+import { hasProgram, page, ROOT } from '../helpers/docs.js';
+
+const DEPLOY = path.join(ROOT, 'deploy');
+const read = (file: string) => readFileSync(path.join(DEPLOY, file), 'utf8');
+
+const dockerfile = readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8');
+const PORT = Number(/^EXPOSE (\d+)$/m.exec(dockerfile)?.[1]);
+const PROXY_PORT = 8090;
+const CELLS = ['east', 'west'];
+const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin'];
+
+const SECRETS = {
+  DATABASE_URL: 'postgres://engine:secret@database:5432/engine',
+  ENGINE_API_KEY: 'sk_secret',
+  ENGINE_ENCRYPTION_KEY: 'ab'.repeat(32),
+  ENGINE_CLUSTER_URL: 'postgres://directory:secret@database:5432/cluster',
+};
+
+/** What the product makes of the environment of an engine. @throws AssertionError for a name that it does not know */
+function configOf(env: Readonly<Record<string, string>>, flags: readonly string[] = []) {
+  assert.deepEqual(unknownNames(env), []);
+  const config = readConfig(env, flags);
+  assert.deepEqual([config.host, config.port], ['0.0.0.0', PORT]);
+  return config;
+}
+
+/** @throws AssertionError unless the command line has the command with these options */
+function checkCommand(words: readonly string[]): void {
+  const named = words.filter((word) => !word.startsWith('-'));
+  const command = COMMANDS.find(({ name }) => named.join(' ').startsWith(name));
+  assert.ok(command, `no command ${named.join(' ')}`);
+  const flags = [...(command.options ?? []), ...GLOBAL_OPTIONS].map(({ flags }) => flags);
+  const known = new Set(flags.flatMap((text) => text.match(/--[\w-]+/g) ?? []));
+  for (const word of words.filter((text) => text.startsWith('--'))) {
+    assert.ok(known.has(word.split('=')[0] ?? ''), `${command.name} has no ${word}`);
+  }
+}
+
+describe('deploy/compose.yaml', () => {
+  interface Service {
+    readonly image?: string;
+    readonly build?: string;
+    readonly command?: readonly string[];
+    readonly environment?: Readonly<Record<string, string>>;
+    readonly ports?: readonly string[];
+    readonly volumes?: readonly string[];
+    readonly depends_on?: readonly string[];
+    readonly user?: string;
+    readonly stop_grace_period?: string;
+  }
+  const { services, volumes } = parse(read('compose.yaml'), { merge: true }) as {
+    readonly services: Readonly<Record<string, Service>>;
+    readonly volumes: object;
+  };
+  const engines = CELLS.flatMap((cell) => ['a', 'b'].map((name) => [cell, `${cell}-${name}`]));
+  const envFile = { ...SECRETS, DATABASE_PASSWORD: 'secret' };
+
+  /** As Compose does it: secrets come from the file .env. */
+  const filled = (environment: Readonly<Record<string, string>> = {}) =>
+    Object.fromEntries(
+      Object.entries(environment).map(([name, text]) => [
+        name,
+        text.replace(
+          /\$\{(\w+):\?[^}]*\}/g,
+          (_, secret: string) => (envFile as Record<string, string>)[secret] ?? 'secret',
+        ),
+      ]),
+    );
+
+  test('has two engines for each of two cells, which the product understands', () => {
+    for (const [cell = '', name = ''] of engines) {
+      const { environment, build = '', stop_grace_period = '' } = services[name]!;
+      const config = configOf(filled(environment));
+      assert.equal(config.dbSchema, cell);
+      assert.equal(config.advertisedAddress, `${name}:${PORT}`);
+      assert.equal(config.databaseUrl, SECRETS.DATABASE_URL);
+      assert.ok(existsSync(path.join(DEPLOY, build, 'Dockerfile')));
+      assert.ok(Number.parseInt(stop_grace_period, 10) * 1_000 > 2 * LIMITS.shutdownMs);
+    }
+  });
+
+  test('asks for no secret that the guide does not make, and names no file or service that is not there', () => {
+    const { text } = page('docs/operate/deploy-cells.md');
+    for (const [, name] of read('compose.yaml').matchAll(/\$\{(\w+):\?/g)) {
+      assert.match(text, new RegExp(`^${name}=.*\\$\\(openssl`, 'm'));
+    }
+    for (const [name, service] of Object.entries(services)) {
+      for (const other of service.depends_on ?? []) assert.ok(other in services, other);
+      if (service.build !== undefined) {
+        assert.ok(existsSync(path.join(DEPLOY, service.build, 'Dockerfile')), name);
+      }
+      for (const volume of service.volumes ?? []) {
+        const [from = ''] = volume.split(':');
+        assert.ok(from.startsWith('./') ? existsSync(path.join(DEPLOY, from)) : from in volumes);
+      }
+    }
+  });
+
+  test('the proxy and what keeps its files true share a folder and a user, and the commands exist', () => {
+    const { proxy, routing } = services;
+    assert.equal(proxy?.user, routing?.user);
+    assert.deepEqual(proxy?.volumes, routing?.volumes);
+    const [program, ...words] = routing?.command ?? [];
+    assert.match(dockerfile, new RegExp(`/usr/local/bin/${program}$`, 'm'));
+    checkCommand(words);
+    assert.ok(words.includes(`--listen=:${PROXY_PORT}`));
+    assert.deepEqual(proxy?.ports, [`127.0.0.1:${PROXY_PORT}:${PROXY_PORT}`]);
+    for (const line of page('docs/operate/deploy-cells.md').fences.flatMap(({ text }) =>
+      text.replaceAll('\\\n', '').split('\n'),
+    )) {
+      const [, command] = /^(?:durable-workflow-engine|in_routing) (.*)/.exec(line) ?? [];
+      if (command !== undefined) checkCommand(command.trim().split(/\s+/));
+    }
+  });
+
+  test('its three Postgres run under Patroni as the manual has it, and agree on names, ports and etcd', () => {
+    interface Patroni {
+      readonly scope: string;
+      readonly etcd3: { readonly hosts: string };
+      readonly bootstrap: { readonly dcs: Readonly<Record<string, unknown>> };
+      readonly postgresql: { readonly bin_dir: string };
+    }
+    const own = parse(read('patroni/patroni.yml')) as Patroni;
+    const shown = parse(
+      readFileSync(path.join(ROOT, 'docs/operate/patroni.yml'), 'utf8'),
+    ) as Patroni;
+    const { postgresql: ownSettings, ...ownDcs } = own.bootstrap.dcs;
+    const { postgresql: shownSettings, ...shownDcs } = shown.bootstrap.dcs;
+    assert.deepEqual(ownDcs, shownDcs);
+    const names = (settings: unknown) =>
+      Object.keys((settings as { parameters: object }).parameters).sort();
+    assert.deepEqual(names(ownSettings), names(shownSettings));
+    const members = Object.entries(services).filter(
+      ([, { environment }]) => environment?.PATRONI_NAME !== undefined,
+    );
+    const balancer = read('patroni/haproxy.cfg');
+    assert.equal(members.length, 3);
+    for (const [name, { environment }] of members) {
+      assert.equal(environment?.PATRONI_NAME, name);
+      assert.equal(environment?.PATRONI_POSTGRESQL_CONNECT_ADDRESS, `${name}:5432`);
+      assert.match(balancer, new RegExp(`^ +server ${name} ${name}:5432$`, 'm'));
+    }
+    const stores = Object.entries(services).filter(
+      ([, { environment }]) => environment?.ETCD_NAME !== undefined,
+    );
+    assert.equal(own.etcd3.hosts, stores.map(([name]) => `${name}:2379`).join(','));
+    const [, version] = /postgresql-(\d+) /.exec(read('patroni/Dockerfile')) ?? [];
+    assert.equal(own.postgresql.bin_dir, `/usr/lib/postgresql/${version}/bin`);
+    for (const [, file = ''] of read('patroni/Dockerfile').matchAll(/^COPY (?:--\S+ )?(\S+) /gm)) {
+      assert.ok(existsSync(path.join(DEPLOY, 'patroni', file)), file);
+    }
+  });
+
+  test('HAProxy accepts what leads to the primary', (t) => {
+    if (!hasProgram('haproxy', SYSTEM_FOLDERS)) return t.skip('it is not installed');
+    const checked = run('haproxy', ['-c', '-f', path.join(DEPLOY, 'patroni/haproxy.cfg')]);
+    assert.equal(checked.status, 0, checked.stderr);
+  });
+});
+
+function run(program: string, args: readonly string[]) {
+  const PATH = [process.env.PATH, ...SYSTEM_FOLDERS].join(path.delimiter);
+  return spawnSync(program, args, { encoding: 'utf8', env: { ...process.env, PATH } });
+}
+
+describe('deploy/kubernetes', () => {
+  interface Variable {
+    readonly name: string;
+    readonly value?: string;
+    readonly valueFrom?: { readonly fieldRef: { readonly fieldPath: string } };
+  }
+  interface Probe {
+    readonly httpGet: { readonly path: string; readonly port: string };
+  }
+  interface Container {
+    readonly name: string;
+    readonly image: string;
+    readonly args?: readonly string[];
+    readonly env: readonly Variable[];
+    readonly envFrom: readonly { readonly secretRef: { readonly name: string } }[];
+    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+    readonly startupProbe: Probe;
+    readonly livenessProbe: Probe;
+    readonly readinessProbe: Probe;
+    readonly resources: { readonly requests: object; readonly limits: object };
+    readonly securityContext: object;
+  }
+  interface Pod {
+    readonly terminationGracePeriodSeconds: number;
+    readonly containers: readonly Container[];
+    readonly initContainers?: readonly Container[];
+    readonly securityContext: { readonly runAsNonRoot: boolean };
+    readonly affinity: {
+      readonly podAntiAffinity: {
+        readonly requiredDuringSchedulingIgnoredDuringExecution: readonly {
+          readonly topologyKey: string;
+        }[];
+      };
+    };
+  }
+  interface Manifest {
+    readonly kind: string;
+    readonly metadata: { readonly name: string };
+    readonly spec: {
+      readonly serviceName: string;
+      readonly replicas: number;
+      readonly minAvailable: number;
+      readonly minReadySeconds: number;
+      readonly clusterIP: string;
+      readonly publishNotReadyAddresses: boolean;
+      readonly selector: object;
+      readonly ports: readonly { readonly port: number; readonly targetPort: string }[];
+      readonly template: {
+        readonly metadata: { readonly labels: object };
+        readonly spec: Pod;
+      };
+    };
+  }
+
+  const manifests = (file: string) =>
+    parseAllDocuments(read(`kubernetes/${file}`), { merge: true }).map(
+      (document) => document.toJS() as Manifest,
+    );
+  const kinds = (all: readonly Manifest[]) =>
+    Object.fromEntries(all.map((manifest) => [manifest.kind, manifest]));
+  const { Service, PodDisruptionBudget, StatefulSet } = kinds(manifests('base/engines.yaml'));
+  const [job] = manifests('migrate/job.yaml');
+  const { Deployment, Service: front } = kinds(manifests('proxy/proxy.yaml'));
+  const podOf = (manifest: Manifest | undefined) => manifest!.spec.template.spec;
+  const engine = podOf(StatefulSet).containers[0]!;
+
+  /** As Kubernetes fills it in for the first pod of a cell. */
+  function environmentOf({ env }: Container, cell: string): Record<string, string> {
+    const found: Record<string, string> = {};
+    for (const { name, value, valueFrom } of env) {
+      const field = valueFrom?.fieldRef.fieldPath;
+      const text = field === undefined ? (value ?? '') : FIELDS[field]!(cell);
+      found[name] = text.replace(/\$\((\w+)\)/g, (_, other: string) => found[other] ?? '');
+    }
+    return found;
+  }
+  const FIELDS: Readonly<Record<string, (cell: string) => string>> = {
+    "metadata.labels['cell']": (cell) => cell,
+    'metadata.name': (cell) => `engine-${cell}-0`,
+  };
+
+  test('engines are started as the product understands it, each in the cell of its label', () => {
+    for (const cell of CELLS) {
+      const config = configOf({ ...SECRETS, ...environmentOf(engine, cell) });
+      assert.equal(config.dbSchema, cell);
+      assert.equal(config.advertisedAddress, `engine-${cell}-0.engine-${cell}:${PORT}`);
+      assert.equal(config.runMigrations, false);
+    }
+    assert.deepEqual(engine.ports, [{ name: 'http', containerPort: PORT }]);
+  });
+
+  test('a standby counts as ready, so that updates and drains go on', () => {
+    const live = { path: ROUTES['health.live'].path, port: 'http' };
+    for (const probe of [engine.startupProbe, engine.livenessProbe, engine.readinessProbe]) {
+      assert.deepEqual(probe.httpGet, live);
+    }
+    const { replicas, minReadySeconds, serviceName } = StatefulSet!.spec;
+    assert.equal(replicas, 2);
+    assert.ok(minReadySeconds >= 10);
+    assert.equal(PodDisruptionBudget!.spec.minAvailable, replicas - 1);
+    assert.equal(serviceName, Service!.metadata.name);
+    assert.equal(Service!.spec.clusterIP, 'None');
+    assert.equal(Service!.spec.publishNotReadyAddresses, true);
+    const [apart] =
+      podOf(StatefulSet).affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution;
+    assert.equal(apart?.topologyKey, 'kubernetes.io/hostname');
+  });
+
+  test('an engine has time to end in order', () => {
+    const graceMs = podOf(StatefulSet).terminationGracePeriodSeconds * 1_000;
+    assert.ok(graceMs > 2 * LIMITS.shutdownMs);
+  });
+
+  test('selectors find the pods that they are meant for, and those of a migration are no engines', () => {
+    const { selector, template } = StatefulSet!.spec;
+    const labels = template.metadata.labels;
+    assert.deepEqual(selector, { matchLabels: labels });
+    assert.deepEqual(PodDisruptionBudget!.spec.selector, { matchLabels: labels });
+    assert.deepEqual(Service!.spec.selector, labels);
+    assert.notDeepEqual(job!.spec.template.metadata.labels, labels);
+    assert.deepEqual(front!.spec.selector, Deployment!.spec.template.metadata.labels);
+    assert.equal(front!.spec.ports[0]?.port, PROXY_PORT);
+  });
+
+  test('every container is locked down, and has what it may use stated', () => {
+    for (const pod of [StatefulSet, job, Deployment].map(podOf)) {
+      assert.equal(pod.securityContext.runAsNonRoot, true);
+      for (const { securityContext, resources } of [
+        ...pod.containers,
+        ...(pod.initContainers ?? []),
+      ]) {
+        assert.deepEqual(securityContext, {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        assert.ok('memory' in resources.requests && 'memory' in resources.limits);
+      }
+    }
+  });
+
+  test('the Job only migrates, with a role that no engine has', () => {
+    const [migrate] = podOf(job).containers;
+    const [, entry = '', start, ...flags] = migrate?.args ?? [];
+    assert.match(dockerfile, new RegExp(entry.replaceAll('/', '\\/')));
+    assert.equal(start, 'start');
+    const owner = { DATABASE_MIGRATION_URL: 'postgres://owner:secret@database:5432/engine' };
+    const config = configOf({ ...SECRETS, ...owner, ...environmentOf(migrate!, 'east') }, flags);
+    assert.equal(config.migrateOnly, true);
+    const secretsOf = ({ envFrom }: Container) => envFrom.map(({ secretRef }) => secretRef.name);
+    assert.deepEqual(secretsOf(engine), ['engine', 'database']);
+    assert.deepEqual(secretsOf(migrate!), ['engine', 'database-owner']);
+    const { text } = page('docs/operate/deploy-cells.md');
+    for (const name of [...Object.keys(SECRETS), ...Object.keys(owner)]) {
+      assert.match(text, new RegExp(`from-literal=${name}=`));
+    }
+  });
+
+  test('what keeps the maps of the proxy true is told by commands that exist', () => {
+    const { containers, initContainers = [] } = podOf(Deployment);
+    const writers = [...initContainers, ...containers].filter(
+      ({ image }) => image === 'durable-workflow-engine',
+    );
+    assert.equal(writers.length, 2);
+    for (const { args = [] } of writers) checkCommand(args.slice(1));
+    const haproxy = containers.find(({ name }) => name === 'haproxy');
+    assert.deepEqual(haproxy?.ports, [{ name: 'http', containerPort: PROXY_PORT }]);
+  });
+
+  interface Kustomization {
+    readonly resources: readonly string[];
+    readonly nameSuffix: string;
+    readonly labels: readonly { readonly pairs: object }[];
+    readonly patches: readonly { readonly patch: string }[];
+  }
+
+  test('the folder of a cell names it in its suffix, its label and its secret, and nothing else differs', () => {
+    const [east = '', west = ''] = CELLS.map((cell) =>
+      read(`kubernetes/${cell}/kustomization.yaml`),
+    );
+    assert.equal(west, east.replaceAll('east', 'west'));
+    const { resources, nameSuffix, labels, patches } = parse(east) as Kustomization;
+    assert.deepEqual(resources, ['../base']);
+    assert.equal(nameSuffix, '-east');
+    assert.deepEqual(labels[0]?.pairs, { cell: 'east' });
+    const [{ path: place = '', value = '' } = {}] = parse(patches[0]?.patch ?? '[]') as {
+      path?: string;
+      value?: string;
+    }[];
+    assert.equal(value, 'database-east');
+    assert.equal(place, '/spec/template/spec/containers/0/envFrom/1/secretRef/name');
+    assert.match(page('docs/operate/deploy-cells.md').text, /secret generic database-east/);
+  });
+
+  test('Kustomize makes manifests of every folder', (t) => {
+    if (!hasProgram('kubectl', SYSTEM_FOLDERS)) return t.skip('kubectl is not installed');
+    for (const folder of readdirSync(path.join(DEPLOY, 'kubernetes'))) {
+      const made = run('kubectl', ['kustomize', path.join(DEPLOY, 'kubernetes', folder)]);
+      assert.equal(made.status, 0, made.stderr);
+    }
+    const made = run('kubectl', ['kustomize', path.join(DEPLOY, 'kubernetes/east')]).stdout;
+    const all = kinds(parseAllDocuments(made).map((document) => document.toJS() as Manifest));
+    const labels = { app: 'engine', cell: 'east' };
+    assert.equal(all.StatefulSet?.spec.serviceName, all.Service?.metadata.name);
+    assert.deepEqual(all.Service?.spec.selector, labels);
+    assert.deepEqual(all.PodDisruptionBudget?.spec.selector, { matchLabels: labels });
+    assert.deepEqual(all.StatefulSet?.spec.template.metadata.labels, labels);
+    const { containers, affinity } = podOf(all.StatefulSet);
+    assert.match(JSON.stringify(affinity), /"cell":"east"/);
+    assert.equal(containers[0]?.envFrom[1]?.secretRef.name, 'database-east');
+  });
+});

@@ -1,0 +1,149 @@
+/** The cells of the cluster: who serves each, how many tenants it has, and which of them are on the move. */
+
+import { useQuery } from '@tanstack/react-query';
+import type { Cell, Cells as CellList, TenantMove } from 'durable-workflow-engine-client';
+import { Boxes, MoveRight } from 'lucide-react';
+import { useEngine } from '../../api/engine.tsx';
+import { Badge, type Tone } from '../../components/badge.tsx';
+import { Empty } from '../../components/error-box.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
+import { Loaded } from '../../components/loaded.tsx';
+import { Page, Panel } from '../../components/page.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { countOf, formatCount, formatDuration } from '../../lib/format.ts';
+
+/** As often as engines tell the directory of themselves. */
+const READ_EVERY_MS = 5_000;
+
+const STATE_TONES: Record<Cell['state'], Tone> = { open: 'ok', closed: 'idle', draining: 'warn' };
+
+const MOVE_TONES: Record<TenantMove['state'], Tone> = {
+  copying: 'info',
+  switched: 'info',
+  done: 'ok',
+  given_up: 'danger',
+};
+
+const heard = ({ engines }: Cell) => engines.filter(({ is_silent }) => !is_silent);
+const ownerOf = (cell: Cell) => heard(cell).find(({ role }) => role === 'owner');
+
+const columnsOf = (own: string): readonly Column<Cell>[] => [
+  {
+    name: 'Cell',
+    cell: ({ name }) => (
+      <>
+        <strong>{name}</strong> {name === own && <span className="dim small">this one</span>}
+      </>
+    ),
+  },
+  { name: 'State', cell: ({ state }) => <Badge tone={STATE_TONES[state]}>{state}</Badge> },
+  { name: 'Owner', cell: (cell) => <Owner cell={cell} /> },
+  {
+    name: 'Standbys',
+    isNumber: true,
+    cell: (cell) => formatCount(heard(cell).filter(({ role }) => role === 'standby').length),
+  },
+  { name: 'Lag', isNumber: true, cell: (cell) => <Lag cell={cell} /> },
+  { name: 'Tenants', isNumber: true, cell: ({ tenants }) => formatCount(tenants) },
+  { name: 'Moves', isNumber: true, cell: ({ moves_under_way }) => formatCount(moves_under_way) },
+  { name: 'Version', cell: (cell) => ownerOf(cell)?.version ?? '–' },
+];
+
+function Owner({ cell }: { readonly cell: Cell }) {
+  const owner = ownerOf(cell);
+  if (owner !== undefined) return <code>{owner.address}</code>;
+  const last = cell.engines.find(({ role }) => role === 'owner');
+  return (
+    <>
+      <Badge tone="danger">nobody</Badge>{' '}
+      {last && (
+        <span className="dim small">
+          last heard of <Time at={last.seen_at} />
+        </span>
+      )}
+    </>
+  );
+}
+
+function Lag({ cell }: { readonly cell: Cell }) {
+  const lag = ownerOf(cell)?.lag_ms;
+  return lag == null ? '–' : formatDuration(lag);
+}
+
+const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
+  { name: 'Tenant', cell: ({ tenant_id }) => tenant_id },
+  { name: 'From', cell: ({ from_cell }) => from_cell },
+  { name: 'To', cell: ({ to_cell }) => to_cell },
+  {
+    name: 'State',
+    cell: ({ state, error }) => (
+      <>
+        <Badge tone={MOVE_TONES[state]}>{state.replace('_', ' ')}</Badge> {error}
+      </>
+    ),
+  },
+  { name: 'Begun', cell: ({ started_at }) => <Time at={started_at} /> },
+  {
+    name: 'Ended',
+    cell: ({ ended_at }) => (ended_at === null ? '–' : <Time at={ended_at} />),
+  },
+];
+
+export default function Cells() {
+  const { client } = useEngine();
+  const cells = useQuery({
+    queryKey: ['cells'],
+    queryFn: ({ signal }) => client.cells.list({ signal }),
+    refetchInterval: READ_EVERY_MS,
+  });
+  return (
+    <Page title="Cells" about="Each cell has the tables of some tenants, and engines of its own.">
+      <Loaded query={cells} height={320}>
+        {(list) => (list.cluster ? <InCluster list={list} /> : <NoCluster />)}
+      </Loaded>
+    </Page>
+  );
+}
+
+function InCluster({ list: { cells, own } }: { readonly list: CellList }) {
+  const { client } = useEngine();
+  // Read again when one begins or ends.
+  const underWay = cells.map(({ moves_under_way }) => moves_under_way);
+  const moves = useList(['cells.moves', underWay], (page, options) =>
+    client.cells.moves(page, options),
+  );
+  const tenants = cells.reduce((sum, cell) => sum + cell.tenants, 0);
+  return (
+    <>
+      <Panel title={`${countOf(cells.length, 'cell')}, ${countOf(tenants, 'tenant')}`} isFlush>
+        <Table label="Cells" columns={columnsOf(own)} rows={cells} idOf={({ name }) => name} />
+      </Panel>
+      <Panel title="Moves of tenants, newest first" isFlush>
+        <ListTable
+          list={moves}
+          label="Moves"
+          columns={MOVE_COLUMNS}
+          idOf={({ id }) => id}
+          empty={
+            <Empty title="No moves" icon={<MoveRight size={26} aria-hidden />}>
+              <p>
+                <code>tenants move</code> takes a tenant to another cell while it works.
+              </p>
+            </Empty>
+          }
+        />
+      </Panel>
+    </>
+  );
+}
+
+function NoCluster() {
+  return (
+    <Empty title="No cluster" icon={<Boxes size={26} aria-hidden />}>
+      <p>
+        This server knows of no other cells. <code>cells create</code> makes a directory for them.
+      </p>
+    </Empty>
+  );
+}
