@@ -5,14 +5,16 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
 import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
 import type { BulkJob } from '../schema/bulk-job.js';
 import { bodyBytesOf } from '../schema/route-match.js';
-import { BulkJobs } from './bulk-jobs.js';
+import type { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import { type Membership, membershipOf } from './cluster/membership.js';
+import { CellMoves } from './cluster/moves-of-cell.js';
 import type { Config } from './config.js';
 import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { Crowd } from './crowd.js';
@@ -24,15 +26,14 @@ import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { prepareSchema } from './db/migrate.js';
 import { createPool } from './db/pool.js';
-import { bulkJobStanding, openBulkJobs } from './db/reads/bulk-job-reads.js';
 import { firingEvents } from './db/reads/event-reads.js';
-import { candidates } from './db/reads/instance-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
-import { endedPage, orphans } from './db/reads/retention-reads.js';
-import { tenantLimitRows } from './db/reads/tenant-limit-reads.js';
+import { endedPage } from './db/reads/retention-reads.js';
+import { tenantLimitRow, tenantLimitRows } from './db/reads/tenant-limit-reads.js';
 import { tenantsAfter } from './db/reads/tenant-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { prepareRowSecurity } from './db/row-security.js';
+import { bulkJobsOf, sequenceRemovalOf } from './engine-jobs.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
@@ -53,9 +54,9 @@ import { LIMITS } from './limits.js';
 import type { Logger } from './log.js';
 import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
-import { SequenceRemoval } from './sequence-removal.js';
+import type { SequenceRemoval } from './sequence-removal.js';
 import { type Part, stopParts } from './shutdown.js';
-import { TenantLimitRegistry } from './tenant-limits.js';
+import { setLimitsOf, TenantLimitRegistry } from './tenant-limits.js';
 import { findTracer } from './tracing.js';
 
 export interface EngineOptions {
@@ -173,9 +174,14 @@ class Engine {
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
     const { engine: connectionString, owner: ownerUrl } = await this.#databaseUrls();
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
-    const reads = this.#openReads(connectionString);
-    const removal = this.#sequenceRemoval(reads);
-    const bulkJobs = this.#bulkJobs(reads);
+    const pool = this.#openPool(connectionString);
+    const reads = createReads(pool, LIMITS.slowReadMs, this.#crowd);
+    const beside = { reads, client: this.#client, many: this.#many, log: this.#log };
+    const removal = sequenceRemovalOf(beside);
+    const bulkJobs = bulkJobsOf(beside);
+    for (const job of [removal, bulkJobs]) {
+      this.#parts.push({ name: 'jobs', stop: async () => job.stop() });
+    }
     const apiKey = key?.value ?? this.#config.apiKey;
     const port = await this.#listen({
       reads,
@@ -203,6 +209,10 @@ class Engine {
       this.#config.writerLanes ||
       (await this.#unlessStopped(measuredLanes(connectionString, this.#log)));
     const { epoch, clockOffsetMs } = lease;
+    const moves = this.#cellMoves(pool, reads, supervisor, () => {
+      for (const job of [removal, bulkJobs, this.#firing]) job?.wake();
+    });
+    await this.#unlessStopped(moves.begin(epoch));
     await this.#unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
     await this.#unlessStopped(load);
@@ -216,6 +226,7 @@ class Engine {
     bulkJobs.start();
     this.#startFiring(reads);
     this.#startRetention(reads);
+    moves.start();
     this.#isStarted = true;
     this.#gate.set('serving');
     const url = urlOf(host, port);
@@ -273,7 +284,7 @@ class Engine {
     return embedded.roles;
   }
 
-  #openReads(connectionString: string): Reads {
+  #openPool(connectionString: string): pg.Pool {
     const pool = createPool({
       connectionString,
       applicationName: `${this.#owner} reads`,
@@ -281,7 +292,7 @@ class Engine {
       onError: (error) => this.#log.debug({ err: error }, 'idle connection lost'),
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
-    return createReads(pool, LIMITS.slowReadMs, this.#crowd);
+    return pool;
   }
 
   /** Has the database keep tenants apart in what is read for them, where it can. */
@@ -501,32 +512,24 @@ class Engine {
     this.#end(1);
   }
 
-  #sequenceRemoval(reads: Reads): SequenceRemoval {
-    const removal = new SequenceRemoval({
+  /** Tenants that are moved to other cells, and from them. */
+  #cellMoves(pool: pg.Pool, reads: Reads, shards: Supervisor, wake: () => void): CellMoves {
+    const moves = new CellMoves({
       clock: realClock,
       log: this.#log,
-      orphans: (rows) => orphans.rows(reads, rows),
-      remove: (ids) => this.#many.purge(ids, null),
-      forget: (id) => this.#client.ask(0, 'catalog.forget', '', id, undefined),
+      pool,
+      shards,
+      gate: this.#membership?.residence,
+      learn: async (tenant, stampsFrom) => {
+        this.#changes.watermark.raise(stampsFrom);
+        await this.#keys.reload(tenant, (after, limit) => liveKeys.rows(reads, after, limit));
+        const limits = await tenantLimitRow.row(reads, tenant);
+        this.#limits.set(tenant, limits && setLimitsOf(limits));
+      },
+      wake,
     });
-    this.#parts.push({ name: 'sequence removal', stop: async () => removal.stop() });
-    return removal;
-  }
-
-  #bulkJobs(reads: Reads): BulkJobs {
-    const client = this.#client;
-    const jobs = new BulkJobs({
-      clock: realClock,
-      log: this.#log,
-      open: (rows) => openBulkJobs.rows(reads, rows),
-      standing: (id) => bulkJobStanding.row(reads, id),
-      candidates: ({ tenant, filter }, limit, place) =>
-        candidates(reads.of(tenant), filter, limit, place),
-      change: (job, tenant, ids, change) => this.#many.change(tenant, ids, change, job),
-      progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
-    });
-    this.#parts.push({ name: 'bulk jobs', stop: async () => jobs.stop() });
-    return jobs;
+    this.#parts.push({ name: 'moves of tenants', stop: async () => moves.stop() });
+    return moves;
   }
 
   /** What was left by the last engine is fired at once. */

@@ -63,6 +63,7 @@ export class Activity {
 
   /** @param durationMs of what has ended by itself: from creation on */
   count(tenant: string, change: Change, durationMs?: number): void {
+    if (this.#deps.commits.held.has(tenant)) return;
     const minute = this.#minutes.get(tenant) ?? this.#begin(tenant);
     if (minute === undefined) {
       this.#deps.meter.count('engine_activity_left_out_total');
@@ -76,6 +77,12 @@ export class Activity {
   /** Writes all that was counted. */
   drain(): void {
     this.#write();
+  }
+
+  /** The tenant leaves this cell: what was counted is written before anything of it is turned away. */
+  leave(tenant: string): void {
+    this.#write();
+    this.#minutes.delete(tenant);
   }
 
   stop(): void {

@@ -87,7 +87,7 @@ export class BulkJobs {
           updated_at: at,
           ended_at: null,
         };
-        const turn = new Turn();
+        const turn = new Turn(tenant_id);
         turn.put('bulkJob.insert', row.id, { ...row, request: request as never });
         for (const id of old) turn.put('bulkJob.clear', id, { id });
         await commitAlone(this.#deps, `bulkJob:${row.id}`, turn);
@@ -147,6 +147,7 @@ export class BulkJobs {
 
   async #update(changed: BulkJobRow, turn: Turn): Promise<BulkJob> {
     const row = { ...changed, updated_at: isoTime(this.#deps.now()) };
+    turn.tenant = row.tenant_id;
     const { id, state, matched, applied, skipped, failed, error, place, updated_at, ended_at } =
       row;
     turn.put('bulkJob.update', id, {

@@ -36,6 +36,7 @@ export class ApiKeys {
 
   insert(request: number, row: KeyRow): void {
     this.#self.serve(request, (turn) => {
+      turn.tenant = row.tenant_id;
       turn.put('apiKey.insert', row.id, row);
       turn.reply(request, 204, '');
     });

@@ -61,6 +61,8 @@ type UsesOfSequence = readonly [InstanceCounts, ReleaseStateRow | undefined];
 /** A deletion on its way. */
 interface Deletion {
   readonly request: number;
+  /** Whose sequence it is. */
+  readonly tenant: string;
   /** Failed instances go with it. */
   readonly isCascading: boolean;
   /** The shards that have not answered yet. */
@@ -104,7 +106,7 @@ export class Catalog {
     const { request, tenant, body } = call;
     const owner = ownerOf(tenant, body);
     const warnings = warningsOf('sequences.create', call, query, this.#deps.stepTimeoutMaxMs);
-    const turn = new Turn();
+    const turn = new Turn(owner);
     const answer = this.#put(turn, owner, body, warnings);
     const name = wordOf(owner, body.namespace, body.name);
     answerLater(this.#deps, request, 201, async () => {
@@ -149,7 +151,7 @@ export class Catalog {
 
   deprecate(request: number, tenant: string, id: string): void {
     this.#withSequence(request, tenant, id, ({ tenant_id, namespace, name }) => {
-      const turn = new Turn();
+      const turn = new Turn(tenant_id);
       turn.put('sequence.update', id, { id, deprecated: true });
       const told = async () => {
         await this.#barrier.pass(wordOf(tenant_id, namespace, name));
@@ -164,7 +166,7 @@ export class Catalog {
 
   delete(request: number, tenant: string, id: string, query: SequenceDeleteQuery): void {
     const isCascading = query.cascade;
-    this.#withSequence(request, tenant, id, () => {
+    this.#withSequence(request, tenant, id, ({ tenant_id }) => {
       if (query.dry_run) {
         this.#foresee(request, id, isCascading);
         return;
@@ -174,7 +176,8 @@ export class Catalog {
         return;
       }
       const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
-      this.#deletions.set(id, { request, isCascading, unsettled, isDecided: false });
+      const deletion = { request, tenant: tenant_id, isCascading, unsettled, isDecided: false };
+      this.#deletions.set(id, deletion);
       this.#blockEverywhere(id, true);
     });
   }
@@ -254,14 +257,14 @@ export class Catalog {
 
   /** @param found why it is refused, or whether there are instances to be removed */
   #decide(id: string, deletion: Deletion, found: EngineError | boolean): void {
-    const { request } = deletion;
+    const { request, tenant } = deletion;
     // A shard died since then: its answer leads here again.
     if (this.#deletions.get(id) !== deletion) return;
     if (found instanceof EngineError) {
       this.#giveUp(id, request, found);
       return;
     }
-    const turn = new Turn();
+    const turn = new Turn(tenant);
     turn.put('sequence.delete', id, { id });
     if (found) turn.put('tombstone.set', id, { id, created_at: isoTime(this.#deps.now()) });
     turn.reply(request, 204, '');

@@ -67,6 +67,11 @@ export class Plans {
     if (this.#deleted.length > DELETED_IDS_MAX) this.#deleted.shift();
   }
 
+  /** They are not of this cell any more: what is kept of them may be old when they are again. */
+  evictOf(tenant: string): void {
+    for (const [id, { tenantId }] of this.#cache.entries()) if (tenantId === tenant) this.evict(id);
+  }
+
   /** How many sequences have been deleted so far; see `checkUsable`. */
   get deletions(): number {
     return this.#deletions;

@@ -22,6 +22,7 @@ export class TenantLimitRows {
 
   put(request: number, row: TenantLimitsRow): void {
     this.#self.serve(request, (turn) => {
+      turn.tenant = row.tenant_id;
       turn.put('tenantLimits.set', row.tenant_id, row);
       turn.reply(request, 204, '');
     });
@@ -29,6 +30,7 @@ export class TenantLimitRows {
 
   delete(request: number, tenant: string): void {
     this.#self.serve(request, (turn) => {
+      turn.tenant = tenant;
       turn.put('tenantLimits.clear', tenant, { tenant_id: tenant });
       turn.reply(request, 204, '');
     });

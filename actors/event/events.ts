@@ -101,6 +101,14 @@ export class Events {
     this.#keys.start();
   }
 
+  rescan(): void {
+    this.#keys.rescan();
+  }
+
+  dropHeld(): void {
+    this.#keys.dropHeld();
+  }
+
   endTurn(): void {
     this.#keys.endTurn();
   }
@@ -166,6 +174,7 @@ export class Events {
   /** Its unit stands for itself: that the event is there already is no fault of the others of its key. */
   #insert(keyId: string, key: EventKey, made: NewEvent): void {
     const { request, tenant, given, payload, fires } = made;
+    key.tenant ??= tenant;
     const now = this.#deps.now();
     const id = eventId(tenant, given.producer_event_id);
     const targets = key.reserve();
@@ -184,7 +193,7 @@ export class Events {
       isUsed: false,
       untold: [],
     };
-    const turn = new Turn();
+    const turn = new Turn(tenant);
     turn.gate = 'exists';
     turn.put('event.insert', id, {
       id,

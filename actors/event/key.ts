@@ -56,6 +56,8 @@ export type Outcome = 'taken' | 'refused' | 'gone';
 export class EventKey {
   readonly #id: string;
   readonly #deps: EventKeyDeps;
+  /** Known with the first event: without one there is nothing that it could change. */
+  tenant: string | undefined;
   /** Open waits, each with its instance. */
   readonly #waits: Map<string, string>;
   /** Those that no event is on its way to, in the order in which they began. */
@@ -73,6 +75,7 @@ export class EventKey {
   constructor(id: string, deps: EventKeyDeps, { events, waits }: EventKeyRows) {
     this.#id = id;
     this.#deps = deps;
+    this.tenant = events[0]?.tenant_id;
     this.#waits = new Map(waits.map((row) => [row.id, row.instance_id]));
     this.#free = new Set(this.#waits.keys());
     this.#isComplete = events.length <= OPEN_EVENTS_MAX;

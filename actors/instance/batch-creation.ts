@@ -126,7 +126,11 @@ class BatchUnit implements UnitOwner {
     const { commits, release } = this.#deps;
     if (this.#isLost) return;
     try {
-      if (this.#makeSome()) commits.append(this, this.#turn, this.#place);
+      if (!this.#makeSome()) return;
+      // Who names no tenant may create for several: one of them that is held turns all away.
+      const tenants = [...this.#born.values()].map(({ body }) => body.tenant_id);
+      this.#turn.tenant = tenants.find((tenant) => commits.held.has(tenant)) ?? tenants[0];
+      commits.append(this, this.#turn, this.#place);
     } catch (error) {
       commits.forgo(this.#place);
       release([{ kind: 'error', request: this.#request, error: INTERNAL }]);

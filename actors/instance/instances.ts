@@ -13,6 +13,7 @@ import type { Logger } from '../../src/log.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Cell } from '../runtime/cell.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
+import { TENANT_HELD } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Ready } from '../runtime/kind.js';
 import type { Rows } from '../runtime/loader.js';
@@ -79,6 +80,7 @@ export class Instances {
         noun: 'instance',
         keyOf: (id) => id,
         nameOf: (instanceId) => ({ instanceId }),
+        tenantOf: ({ record }) => record.tenant_id,
         load: (ids) => this.#load(ids),
         // Of those that are due at one time the first to be asked for has the highest priority.
         loadsInOrder: true,
@@ -97,7 +99,9 @@ export class Instances {
         existed: (cell) => this.#existed(cell),
         refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
         discarded: (cell) => this.#discarded(cell),
-        abandoned: (id) => this.#abandoned(id),
+        abandoned: (id, error) => {
+          if (error !== TENANT_HELD) this.#abandoned(id);
+        },
         unrestorable: (id) => this.#quarantine(id),
         givesUp: (cell, message) => this.#givesUp(cell, message),
       },
@@ -164,6 +168,13 @@ export class Instances {
 
   canTake(id: string): boolean {
     return this.#host.canTake(id);
+  }
+
+  /** Those of tenants of whom this cell has no say any more leave memory. */
+  dropHeld(): void {
+    // Those that are not in memory are gone for their readers, too.
+    this.#deps.env.versions?.raiseAll();
+    this.#host.dropHeld();
   }
 
   /** Takes an instance out of memory because its rows were deleted. */

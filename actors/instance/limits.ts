@@ -41,9 +41,15 @@ function want(actor: LiveInstance, turn: Turn): void {
     number,
     created_at: record.created_at,
   });
-  const { id: instance } = record;
-  const createdAt = Date.parse(record.created_at);
-  tellPeer(actor, turn, key, { kind: 'permit.wanted', key, instance, number, max, createdAt });
+  tellPeer(actor, turn, key, {
+    kind: 'permit.wanted',
+    key,
+    instance: record.id,
+    tenant: record.tenant_id,
+    number,
+    max,
+    createdAt: Date.parse(record.created_at),
+  });
 }
 
 function leave(actor: LiveInstance, turn: Turn, number: number): void {

@@ -12,6 +12,7 @@ import type { Turn } from '../runtime/turn.js';
 
 export interface Wish {
   readonly instance: string;
+  readonly tenant: string;
   readonly number: number;
   /** Each instance is judged by its own limit. */
   readonly max: number;
@@ -30,6 +31,7 @@ export const WAITERS_MAX = 1_000;
 export class ConcurrencyKey {
   readonly #id: string;
   readonly #shards: number;
+  #tenant: string | undefined;
   /** By instance: the number of the wish that was granted. */
   readonly #holders = new Map<string, number>();
   /** In the order in which they are admitted. */
@@ -40,11 +42,15 @@ export class ConcurrencyKey {
   #isOneMissing = false;
 
   /** @param id from `concurrencyKeyId` */
-  constructor(id: string, shards: number, { waiters }: KeyRows) {
+  constructor(id: string, shards: number, { holders, waiters }: KeyRows) {
     this.#id = id;
     this.#shards = shards;
+    // Rows of an instance that was removed name nobody.
+    this.#tenant =
+      [...holders, ...waiters].find((row) => row.tenant_id !== null)?.tenant_id ?? undefined;
     this.#waiters = waiters.map((row) => ({
       instance: row.instance_id,
+      tenant: row.tenant_id ?? '',
       number: row.number,
       max: row.max_concurrency,
       createdAt: Date.parse(row.created_at),
@@ -84,7 +90,12 @@ export class ConcurrencyKey {
     return this.#waiters.length === 0 && !this.#isComplete ? 'reload' : 'done';
   }
 
+  get tenant(): string | undefined {
+    return this.#tenant;
+  }
+
   wanted(turn: Turn, wish: Wish): void {
+    this.#tenant ??= wish.tenant;
     const held = this.#holders.get(wish.instance);
     if (held !== undefined) {
       if (held === wish.number) this.#tellGranted(turn, wish.instance, held);

@@ -50,6 +50,14 @@ export class Keys {
     this.#actors.stop();
   }
 
+  rescan(): void {
+    this.#actors.rescan();
+  }
+
+  dropHeld(): void {
+    this.#actors.dropHeld();
+  }
+
   /** Words of a shard that died may be lost. */
   shardDied(): void {
     this.#actors.start();

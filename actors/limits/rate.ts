@@ -39,6 +39,8 @@ export class RateLimiter {
   readonly #id: string;
   readonly #deps: RateLimiterDeps;
   #limit: RateLimitRow | undefined;
+  /** Known with the first limit: without one there is nothing that it could change. */
+  #tenant: string | undefined;
   readonly #window: GrantWindow;
   #nextGrant: number;
   /** Grants whose row is put at the end of the shard's turn. */
@@ -51,12 +53,17 @@ export class RateLimiter {
     this.#id = id;
     this.#deps = deps;
     this.#limit = limit;
+    this.#tenant = limit?.tenant_id;
     this.#window = new GrantWindow(limit?.max_count ?? 0, windowMs(limit));
     // Numbers of an earlier life of this actor must not be taken for those of this one.
     this.#nextGrant = Math.floor(deps.random() * 2 ** 48);
     for (const { granted_at, count } of grants) {
       for (let i = 0; i < count; i++) this.#window.restore(Date.parse(granted_at));
     }
+  }
+
+  get tenant(): string | undefined {
+    return this.#tenant;
   }
 
   /** Nobody's grant counts any more, and nobody is expected. */
@@ -118,6 +125,7 @@ export class RateLimiter {
 
   put(turn: Turn, request: number, limit: RateLimitRow): void {
     const now = this.#deps.now();
+    this.#tenant ??= limit.tenant_id;
     const record: RateLimit = {
       tenant_id: limit.tenant_id,
       key: limit.limit_key,

@@ -1,6 +1,7 @@
 /** The rate limits of one shard, by the hash of tenant and key. */
 
 import type { UnixMs } from '../../src/core/time.js';
+import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { HostedMessage } from '../runtime/kind.js';
 import type { Room } from '../runtime/room.js';
@@ -32,6 +33,7 @@ export class Rates {
         noun: 'rate limit',
         keyOf: (id) => `rate:${id}`,
         nameOf: (id) => ({ actor: `rate:${id}` }),
+        tenantOf: ({ tenant }) => tenant,
         residentMax: RATES_MAX,
         load: (ids) => this.#read(ids),
         restore: (id, rows = NO_ROWS) => new RateLimiter(id, deps, rows),
@@ -79,6 +81,14 @@ export class Rates {
       request,
       take: (rate, turn) => rate.delete(turn, request),
     });
+  }
+
+  rescan(): void {
+    reloadOwnerless(this.#host);
+  }
+
+  dropHeld(): void {
+    this.#host.dropHeld();
   }
 
   endTurn(): void {

@@ -14,7 +14,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { Secrets } from '../credential/secrets.js';
 import type { NamedSecrets, PeerMessage, ReadyHint } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
-import type { OpenTaskRow } from '../runtime/rows.js';
+import type { OpenTaskRow, PollScope, TaskPlace } from '../runtime/rows.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { newPoll, type Place, type Poll, type PollRequest } from './poll.js';
@@ -127,9 +127,21 @@ export class Queues {
     for (const queue of this.#queues.values()) queue.answerParked();
   }
 
+  /** Tasks may have come or gone that nobody tells of: windows are read again. */
+  forgetTasks(): void {
+    for (const queue of this.#queues.values()) queue.dropClaims(() => false);
+  }
+
+  /** Polls of the tenant are answered with what they have. */
+  endWaitsOf(tenant: string): void {
+    for (const poll of [...this.#polls.values()]) {
+      if (poll.tenant === tenant) this.endWait(poll.request);
+    }
+  }
+
   ready({ handler, task: id, instance, tenant, queue, rank, createdAt }: ReadyHint): void {
     const actor = this.#queues.get(handler);
-    if (actor === undefined) return;
+    if (actor === undefined || this.#deps.commits.held.has(tenant)) return;
     const names = { tenant: this.#name(tenant), queue: this.#name(queue) };
     actor.ready({ id, instance, ...names, rank, createdAt });
     this.#letGo();
@@ -275,10 +287,10 @@ export class Queues {
   }
 
   #read(handler: string, window: Window, read: Read): void {
-    const { loader, log, clock, now, schedule } = this.#deps;
+    const { log, clock, now, schedule } = this.#deps;
     const queue = this.#queue(handler);
     const { tenant, queue: name } = window;
-    loader.readyTasks({ handler, tenant, queue: name }, read.after, read.limit).then(
+    this.#readyTasks({ handler, tenant, queue: name }, read.after, read.limit).then(
       (rows) =>
         schedule(() => {
           const tasks = rows.map((row) => this.#taskOf(row));
@@ -290,6 +302,21 @@ export class Queues {
         clock.setTimeout(() => schedule(() => queue.loadFailed(window, read, now())), RELOAD_MS);
       },
     );
+  }
+
+  /** Those of tenants that are held are passed over: what lies behind them is read on. */
+  async #readyTasks(scope: PollScope, from: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
+    const { loader, commits } = this.#deps;
+    const found: OpenTaskRow[] = [];
+    for (let after = from; ; ) {
+      const rows = await loader.readyTasks(scope, after, limit);
+      for (const row of rows) if (!commits.held.has(row.tenant_id)) found.push(row);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < limit || found.length >= limit) {
+        return found.slice(0, limit);
+      }
+      after = { rank: last.rank, createdAt: Date.parse(last.created_at), id: last.task_id };
+    }
   }
 
   #taskOf(row: OpenTaskRow): ReadyTask {

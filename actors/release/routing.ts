@@ -91,6 +91,11 @@ export class Routing {
     this.#rows.told(version, [ALL]);
   }
 
+  /** Resolves when the table was read anew: rows may be there that no release of this cell made. */
+  readAnew(): Promise<void> {
+    return this.#rows.readAnew([ALL]);
+  }
+
   /** What became of units under way is not known, and rows can be trusted again. */
   reread(): void {
     this.#rows.reread([ALL]);

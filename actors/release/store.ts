@@ -80,7 +80,7 @@ export class ReleaseStore {
     const { newId, log } = this.#deps;
     const id = newId();
     const { id: release_id, state: to_state, updated_at: decided_at } = row;
-    const turn = new Turn();
+    const turn = new Turn(row.tenant_id);
     turn.put('release.set', release_id, row);
     turn.put('releaseDecision.insert', id, {
       id,

@@ -5,11 +5,15 @@
  */
 
 import type { StepTry } from '../../src/core/progress.js';
+import { HeldTenants } from './held-tenants.js';
 import type { Ack, UnitEnvelope } from './protocol.js';
 import type { Effect, Turn } from './turn.js';
 
-/** `lost`: the writer died, so that the outcome is not known until the rows are read. */
-export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' };
+/**
+ * `lost`: the writer died, so that the outcome is not known until the rows are read. `held`: nothing of it
+ * happened, because this cell has no say of its tenant.
+ */
+export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' | 'held' };
 
 /** Who makes units: a keyed actor, a webhook, a batch creation, or a unit that stands for itself. */
 export interface UnitOwner {
@@ -32,6 +36,9 @@ export interface PendingUnit {
 }
 
 export class CommitLog {
+  /** Their units are turned away here, whatever made them: every unit of the shard passes. */
+  readonly held = new HeldTenants();
+  readonly #schedule: (work: () => void) => void;
   readonly #pending = new Map<number, PendingUnit>();
   #outgoing: UnitEnvelope[] = [];
   readonly #barriers: { readonly seq: number; readonly then: () => void }[] = [];
@@ -41,6 +48,11 @@ export class CommitLog {
   /** Whether what is made now goes on by itself: nobody has asked for it. */
   isUnasked = false;
   #unaskedUnits = 0;
+
+  /** @param schedule runs the work in a turn of the shard */
+  constructor(schedule: (work: () => void) => void = queueMicrotask) {
+    this.#schedule = schedule;
+  }
 
   /** Higher than every one before, whichever actor took it. */
   nextIncarnation(): number {
@@ -91,10 +103,27 @@ export class CommitLog {
     this.#pending.set(seq, unit);
     this.#bytes += bytes;
     if (isUnasked) this.#unaskedUnits += 1;
+    if (!this.held.isEmpty && this.#isHeld(turn)) {
+      // Its owner counts it first, as one that is on its way.
+      this.#schedule(() => this.#settle(seq, { seq, outcome: 'held' }));
+      return unit;
+    }
     const { gate, mutations } = turn;
     const { key: actor, incarnation } = owner;
     this.#outgoing.push({ seq, actor, incarnation, gate, mutations, counts });
     return unit;
+  }
+
+  /** What its maker does not say of whose rows they are, the rows of most tables do. */
+  #isHeld({ tenant, mutations }: Turn): boolean {
+    if (tenant !== undefined) return this.held.has(tenant);
+    for (let i = 2; i < mutations.length; i += 3) {
+      const row = mutations[i] as string;
+      if (!row.startsWith('{')) continue;
+      const { tenant_id } = JSON.parse(row) as { readonly tenant_id?: string };
+      if (this.held.has(tenant_id)) return true;
+    }
+    return false;
   }
 
   /** The units since the last call, to be posted to the writer. */
@@ -105,15 +134,22 @@ export class CommitLog {
   }
 
   settle(acks: readonly Ack[]): void {
-    for (const ack of acks) {
-      const unit = this.#pending.get(ack.seq);
-      if (unit === undefined) continue;
-      this.#pending.delete(ack.seq);
-      this.#bytes -= unit.bytes;
-      if (unit.isUnasked) this.#unaskedUnits -= 1;
-      unit.owner.settled(unit, ack);
-    }
+    for (const ack of acks) this.#settleUnit(ack.seq, ack);
     this.#passBarriers();
+  }
+
+  #settle(seq: number, outcome: Settlement): void {
+    this.#settleUnit(seq, outcome);
+    this.#passBarriers();
+  }
+
+  #settleUnit(seq: number, outcome: Settlement): void {
+    const unit = this.#pending.get(seq);
+    if (unit === undefined) return;
+    this.#pending.delete(seq);
+    this.#bytes -= unit.bytes;
+    if (unit.isUnasked) this.#unaskedUnits -= 1;
+    unit.owner.settled(unit, outcome);
   }
 
   /** Calls `then` when every unit made so far is settled; at once when none is under way. */

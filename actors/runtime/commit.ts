@@ -12,6 +12,7 @@ import {
 } from '../../src/errors.js';
 import type { Logger } from '../../src/log.js';
 import type { CommitLog, Settlement } from './commit-log.js';
+import { TENANT_HELD } from './held-tenants.js';
 import type { Effect, Turn } from './turn.js';
 
 export interface CommitDeps {
@@ -49,6 +50,8 @@ export function failureOf(
       );
     case 'lost':
       return UNKNOWN_OUTCOME;
+    case 'held':
+      return TENANT_HELD;
   }
 }
 

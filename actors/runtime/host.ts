@@ -19,13 +19,14 @@
  *   they had decided rests on the state that is gone.
  */
 
-import { AssertionError } from 'node:assert';
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
+import { isOfCode } from './defects.js';
+import { TENANT_HELD } from './held-tenants.js';
 import type { HostedMessage, Kind, Ready } from './kind.js';
 import {
   aheadMaxOf,
@@ -223,6 +224,25 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (cell.phase === 'ready') this.rebuild(cell);
   }
 
+  /** Drops the actors of held tenants, and refuses what waits for them: after their units, by not letting them in. */
+  dropHeld(): void {
+    for (const cell of [...this.#cells.values()]) this.#dropIfHeld(cell);
+  }
+
+  /** One that its kind holds ends by itself: what it comes to is not committed. */
+  #dropIfHeld(cell: Cell<State, Message>): void {
+    if (cell.phase !== 'ready' || !this.#isHeld(cell.state)) return;
+    if (cell.unacked > 0) this.rebuild(cell);
+    else if (this.#cells.get(cell.id) === cell) {
+      this.#kind.discarded?.(cell);
+      this.#abandon(cell, TENANT_HELD);
+    }
+  }
+
+  #isHeld(state: State | undefined): boolean {
+    return state !== undefined && this.#deps.commits.held.has(this.#kind.tenantOf(state));
+  }
+
   /** One that was held is loaded. */
   letLoad(cell: Cell<State, Message>): void {
     cell.phase = 'loading';
@@ -371,6 +391,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       return;
     }
     cell.line?.remove(cell);
+    if (cell.state !== undefined) turn.tenant ??= this.#kind.tenantOf(cell.state);
     const unit = this.#deps.commits.append(cell, turn);
     cell.last = unit;
     cell.unacked += 1;
@@ -395,6 +416,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (error === undefined) {
       release(unit.effects);
       this.#kind.committed?.(cell);
+      this.#dropIfHeld(cell);
       this.proceed(cell);
       this.#lineUp(cell);
       return;
@@ -437,7 +459,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     try {
       const loading = load(cells.map(({ id }) => id));
       const before = this.#lastLoad;
-      if (loadsInOrder) this.#lastLoad = settled(before, loading);
+      if (loadsInOrder)
+        this.#lastLoad = Promise.allSettled([before, loading]).then(() => undefined);
       const found = await loading;
       await before;
       // Each by itself: one that cannot be restored is no reason to fail the others.
@@ -494,6 +517,10 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       const { stash } = cell;
       this.drop(cell);
       if (this.#kind.missing !== undefined) this.#kind.missing(cell, stash, rows);
+      return;
+    }
+    if (this.#isHeld(state)) {
+      this.#abandon(cell, TENANT_HELD);
       return;
     }
     cell.state = state;
@@ -570,19 +597,4 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     const idle = LINES.reduce((bytes, name) => bytes + this.#lines[name].bytes, 0);
     return idle > this.#bytesMax * IDLE_SHARE;
   }
-}
-
-/** Keeps nothing of what the promises gave. */
-async function settled(...promises: readonly unknown[]): Promise<void> {
-  await Promise.allSettled(promises);
-}
-
-/** What code throws at what it did not expect, and no database does. */
-function isOfCode(error: unknown): boolean {
-  return (
-    error instanceof TypeError ||
-    error instanceof RangeError ||
-    error instanceof SyntaxError ||
-    error instanceof AssertionError
-  );
 }

@@ -5,6 +5,7 @@
  */
 
 import { BackgroundJob } from '../../src/background-job.js';
+import { reloadOwnerless } from './held-tenants.js';
 import { ActorHost, type HostDeps } from './host.js';
 import type { HostedMessage } from './kind.js';
 import type { Room } from './room.js';
@@ -14,6 +15,8 @@ export type KeyActorsDeps = HostDeps & Pick<Room, 'clock'>;
 
 /** The state of one key. */
 export interface KeyState<Rows> {
+  /** Whose key it is; undefined while it has no rows that it could change. */
+  readonly tenant: string | undefined;
   /** Memory says nothing that the rows do not, and nobody waits. */
   readonly isIdle: boolean;
   /** What follows from the rows that it was made of. */
@@ -63,6 +66,7 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
         noun,
         keyOf: (id) => `${prefix}:${id}`,
         nameOf: (id) => ({ actor: `${prefix}:${id}` }),
+        tenantOf: ({ tenant }) => tenant,
         residentMax,
         load: async (ids) =>
           new Map(await Promise.all(ids.map(async (id) => [id, await kind.read(id)] as const))),
@@ -119,6 +123,17 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
   /** Its rows say more than it knows. */
   reload(id: string): void {
     this.#host.reload(id);
+  }
+
+  /** Those of tenants of whom this cell has no say any more leave memory. */
+  dropHeld(): void {
+    this.#host.dropHeld();
+  }
+
+  /** Rows may have come of which nobody tells. */
+  rescan(): void {
+    reloadOwnerless(this.#host);
+    this.start();
   }
 
   /** Those in memory may have been told what is lost. */

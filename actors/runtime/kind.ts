@@ -18,6 +18,8 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   readonly noun: string;
   /** The key of its units: unique among all actors of the shard. */
   readonly keyOf: (id: string) => string;
+  /** Whose rows an actor changes; undefined: it has none that it could change. */
+  readonly tenantOf: (state: State) => string | undefined;
   /** Names the actor in the log. */
   readonly nameOf: (id: string) => object;
   /** Actors in memory; beyond it those that are idle are let go. Absent: only their bytes count. */

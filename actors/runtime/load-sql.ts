@@ -250,17 +250,20 @@ export const LOAD_SQL = {
   permitHolders:
     'select p.instance_id, p.number, ' +
     '(select r.number from permit_requests r where r.instance_id = p.instance_id) as wanted, ' +
-    '(select i.state from instances i where i.id = p.instance_id) as state ' +
+    '(select i.state from instances i where i.id = p.instance_id) as state, ' +
+    '(select i.tenant_id from instances i where i.id = p.instance_id) as tenant_id ' +
     'from permits p where p.key_id = $1::uuid order by p.instance_id',
   permitWaiters:
-    'select r.instance_id, r.number, r.max_concurrency, r.created_at from permit_requests r ' +
+    'select r.instance_id, r.number, r.max_concurrency, r.created_at, ' +
+    '(select i.tenant_id from instances i where i.id = r.instance_id) as tenant_id ' +
+    'from permit_requests r ' +
     'where r.key_id = $1::uuid ' +
     'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
     'order by r.created_at, r.instance_id limit $2',
   // One event more than are kept shows that there are more.
   openEvents: ofIds(
-    'o.id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
-    'select id, seq, payload, status, matched, targets, expires_at from events ' +
+    'o.id, o.tenant_id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
+    'select id, tenant_id, seq, payload, status, matched, targets, expires_at from events ' +
       "where key_id = w.id and (status = 'pending' or targets is not null) " +
       `order by seq, id limit ${OPEN_EVENTS_MAX + 1}`,
   ),

@@ -242,6 +242,7 @@ export type PeerMessage =
       readonly kind: 'permit.wanted';
       readonly key: string;
       readonly instance: string;
+      readonly tenant: string;
       readonly number: number;
       readonly max: number;
       readonly createdAt: UnixMs;

@@ -145,6 +145,7 @@ export interface PermitHolderRow extends StoredRow<'permits', 'instance_id' | 'n
   readonly wanted: number | null;
   /** Of the instance; null when its row is gone. */
   readonly state: string | null;
+  readonly tenant_id: string | null;
 }
 
 export type KinNoteRow = StoredRow<'kin_notes'>;
@@ -158,15 +159,19 @@ export interface ChildEndRow {
   readonly bytes: number;
 }
 
-export type PermitWaiterRow = StoredRow<
-  'permit_requests',
-  'instance_id' | 'number' | 'max_concurrency' | 'created_at'
->;
+export interface PermitWaiterRow
+  extends StoredRow<
+    'permit_requests',
+    'instance_id' | 'number' | 'max_concurrency' | 'created_at'
+  > {
+  /** Of the instance; null when its row is gone. */
+  readonly tenant_id: string | null;
+}
 
 /** An event that waits for a wait, or has been told to some that have not answered. */
 export type EventRow = StoredRow<
   'events',
-  'id' | 'seq' | 'payload' | 'status' | 'matched' | 'targets' | 'expires_at'
+  'id' | 'tenant_id' | 'seq' | 'payload' | 'status' | 'matched' | 'targets' | 'expires_at'
 >;
 
 export type EventWaitRow = StoredRow<'event_waits', 'id' | 'instance_id'>;

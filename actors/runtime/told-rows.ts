@@ -32,6 +32,9 @@ export class ToldRows<Word> {
   /** The version that was settled last. */
   #settled: number | undefined;
   #again: TimerHandle | undefined;
+  /** Who waits for the next read, and who for the one under way. */
+  #waiting: (() => void)[] = [];
+  #served: readonly (() => void)[] = [];
   #isStopped = false;
 
   constructor(deps: ToldRowsDeps, options: ToldRowsOptions<Word>) {
@@ -65,6 +68,14 @@ export class ToldRows<Word> {
     this.reread(words);
   }
 
+  /** Resolves when what these words stand for was read anew, however often that fails first. */
+  readAnew(words: readonly Word[]): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.reread(words);
+    });
+  }
+
   /** They may have changed, and nobody waits. */
   reread(words: readonly Word[]): void {
     for (const word of words) this.#words.add(word);
@@ -77,6 +88,8 @@ export class ToldRows<Word> {
     this.#words = new Set();
     this.#versions = new Set();
     this.#reading = versions;
+    this.#served = [...this.#served, ...this.#waiting];
+    this.#waiting = [];
     const { schedule, clock } = this.#deps;
     this.#options.read(words).then(
       (take) =>
@@ -84,6 +97,8 @@ export class ToldRows<Word> {
           take();
           this.#reading = undefined;
           for (const version of versions) this.#settle(version);
+          for (const then of this.#served) then();
+          this.#served = [];
           this.#begin();
         }),
       (error: unknown) => {

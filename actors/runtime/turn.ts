@@ -142,8 +142,15 @@ export class Turn {
   /** What steps logged, to be stored as one row; undefined: nothing. */
   lines: LoggedLine[] | undefined;
   gate: UnitGate = 'none';
+  /** Whose rows it changes; undefined: those of many, or of the cell itself. */
+  tenant: string | undefined;
   /** The step whose data the unit stores: what fails if the database refuses that data. */
   origin: StepTry | undefined;
+
+  /** @param tenant whose rows it changes; undefined: those of many, of the cell itself, or its host says it */
+  constructor(tenant?: string) {
+    this.tenant = tenant;
+  }
 
   /** @param row its columns, or their text (`db/lines.ts`) */
   put<K extends MutationKind>(kind: K, key: string, row: MutationRow<K> | string): void {

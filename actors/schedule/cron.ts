@@ -108,6 +108,7 @@ export class Cron {
   readonly #id: string;
   readonly #deps: CronDeps;
   #row: CronSchedule | undefined;
+  #tenant: string | undefined;
   readonly #deletions: number;
   /** Where the fire that is looked into would go. */
   #looking: string | undefined;
@@ -117,10 +118,16 @@ export class Cron {
     this.#deps = deps;
     this.#deletions = deletions;
     this.#row = row && scheduleOf(row);
+    this.#tenant = row?.tenant_id;
   }
 
   get sequenceId(): string | null | undefined {
     return this.#row?.sequence_id;
+  }
+
+  /** One that is not there has nothing that it could change. */
+  get tenant(): string | undefined {
+    return this.#tenant;
   }
 
   get isIdle(): boolean {
@@ -154,6 +161,7 @@ export class Cron {
   /** @param deletions as they were when the sequence was found to be there */
   create(turn: Turn, request: number, schedule: CronSchedule, deletions: number): void {
     this.#checkUsable(schedule, deletions);
+    this.#tenant = schedule.tenant_id;
     this.#put(turn, schedule);
     const { id, next_fire_at } = schedule;
     turn.reply(request, 201, JSON.stringify({ id, next_fire_at }));

@@ -20,6 +20,7 @@ import type { StoredSequence } from '../catalog/plans.js';
 import { checkSize } from '../instance/memory.js';
 import { callOf, givenContext, nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
+import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost } from '../runtime/host.js';
 import type { HostedMessage, Ready } from '../runtime/kind.js';
 import { Nobody } from '../runtime/nobody.js';
@@ -121,6 +122,7 @@ export class Schedules {
         noun: 'cron schedule',
         keyOf: (id) => `cron:${id}`,
         nameOf: (id) => ({ actor: `cron:${id}` }),
+        tenantOf: ({ tenant }) => tenant,
         residentMax: SCHEDULES_MAX,
         load: (ids) => this.#rowsOf(ids),
         restore: (id, rows) => rows && new Cron(id, cronDeps, rows),
@@ -165,6 +167,17 @@ export class Schedules {
   }
 
   start(): void {
+    this.#scanning.wake();
+  }
+
+  dropHeld(): void {
+    this.#host.dropHeld();
+  }
+
+  /** There are schedules that nobody has told of: all are read again. */
+  rescan(): void {
+    this.#read = Number.NEGATIVE_INFINITY;
+    reloadOwnerless(this.#host);
     this.#scanning.wake();
   }
 

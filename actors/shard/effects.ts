@@ -61,7 +61,8 @@ export class Effects {
         else this.#turn.enqueue(() => this.#turn.receive(effect.message));
         return;
       case 'perform':
-        if (!this.#turn.isDraining()) this.#parts.pool.start(effect.instance, effect.step);
+        if (this.#turn.isDraining() || this.#parts.commits.held.has(effect.step.tenant)) return;
+        this.#parts.pool.start(effect.instance, effect.step);
         return;
       case 'abort':
         this.#parts.pool.abort(effect.instance, effect.step);

@@ -116,6 +116,13 @@ export class HandlerPool {
   }
 
   /** The shard stops: what runs will run again after the next start. */
+  /** Their instances are not in this cell any more: what becomes of them nobody here is told. */
+  abortOf(isTheirs: (tenant: string) => boolean): void {
+    for (const { instance, step } of [...this.#runs.values()]) {
+      if (isTheirs(step.tenant)) this.abort(instance, step);
+    }
+  }
+
   abortAll(): void {
     for (const { instance, step } of this.#runs.values()) this.abort(instance, step);
   }

@@ -142,7 +142,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const random32 = () => Math.floor(random() * 0x1_0000_0000);
   const ids = createIdGenerator(now, random32);
   const newId = () => ids.next(routeForShard(shard, shards, random32));
-  const commits = new CommitLog();
+  const commits = new CommitLog(schedule);
   const meter = deps.meter ?? new Meter();
   const measures = new Measures(meter, clock);
   const plans = new Plans(loader);

@@ -45,8 +45,8 @@ const HANDLERS: {
   'poll.answer': ({ exchanges }, message) => exchanges.answered(message),
   'secret.missing': ({ tasks, instances }, message) =>
     tasks.find(message.task, (instance) => instances.tell(instance, message)),
-  'permit.wanted': ({ keys }, { key, instance, number, max, createdAt }) =>
-    keys.wanted(key, { instance, number, max, createdAt }),
+  'permit.wanted': ({ keys }, { key, instance, tenant, number, max, createdAt }) =>
+    keys.wanted(key, { instance, tenant, number, max, createdAt }),
   'permit.left': ({ keys }, { key, instance, number }) => keys.left(key, instance, number),
   'permit.granted': tellInstance,
   'rate.asked': ({ rates }, { limit, instance, node, iteration, attempt }) =>

@@ -60,8 +60,15 @@ export interface ShardControl {
   /** @param stampsFrom audit entries get no earlier time */
   attachWriter(port: MessagePort, stampsFrom: number): void;
   attachPeer(shard: number, port: MessagePort): void;
-  /** @param clockOffsetMs see `setClock` */
-  start(clockOffsetMs: number): Promise<void>;
+  /**
+   * @param clockOffsetMs see `setClock`
+   * @param held tenants of whom this cell has no say
+   */
+  start(clockOffsetMs: number, held: readonly string[]): Promise<void>;
+  /** See `TenantHolds`, as for the next two. */
+  hold(tenant: string): Promise<void>;
+  admit(tenant: string, stampsFrom: number): Promise<void>;
+  takeUp(tenant: string): Promise<void>;
   /** @param clockOffsetMs database time minus the monotonic clock */
   setClock(clockOffsetMs: number): void;
   peerDied(shard: number): void;
@@ -145,12 +152,16 @@ export default async function runShard(task: ShardTask): Promise<void> {
         peers.set(peer, port);
         port.on('message', (post: PeerPost) => shard.receivePeer(post));
       },
-      start(clockOffsetMs) {
+      start(clockOffsetMs, held) {
         clock.setOffset(clockOffsetMs);
+        shard.tenants.begin(held);
         // Not before: what is decided without a writer and without the time would be lost, or wrong.
         front.on('message', (post: RequestPost) => shard.receiveRequests(post));
         return shard.start().finally(rehearsal.stop);
       },
+      hold: (tenant) => shard.tenants.hold(tenant),
+      admit: (tenant, stampsFrom) => shard.tenants.admit(tenant, stampsFrom),
+      takeUp: (tenant) => shard.tenants.takeUp(tenant),
       setClock: (clockOffsetMs) => shard.clockSet(clock.setOffset(clockOffsetMs)),
       peerDied: (peer) => shard.peerDied(peer),
       peerRestarted: (peer) => shard.peerRestarted(peer),

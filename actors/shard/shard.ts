@@ -21,6 +21,7 @@ import { FairInbox } from './inbox.js';
 import { createParts, type ShardDeps, type ShardParts } from './parts.js';
 import { handlePeer, type PeerParts } from './peer-dispatch.js';
 import { RunQueue } from './run-queue.js';
+import { TenantHolds } from './tenant-holds.js';
 
 /** How often a shard asks whether a sequence is still being deleted. */
 const BLOCKED_AGAIN_MS = 5_000;
@@ -32,6 +33,8 @@ export class Shard {
   readonly #run = new RunQueue();
   readonly #peerParts: PeerParts;
   readonly #effects: Effects;
+  /** Tenants that leave this cell, and those that arrive. */
+  readonly tenants: TenantHolds;
   /** Those that have something to do at the end of each turn, in this order. */
   readonly #ending: readonly { endTurn(): void }[];
   /** The engine's own work, before requests. */
@@ -73,6 +76,16 @@ export class Shard {
     });
     const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
     this.#ending = [instances, keys, rates, events, schedules, webhooks];
+    this.tenants = new TenantHolds(deps, this.#parts, {
+      enqueue: (work) => this.#enqueue(work),
+      whenWriterKnown: (then) => this.#whenWriterKnown(then),
+      runSoon: (timer) => this.#runSoon(timer),
+      watchClaims: () => {
+        // Nobody could be heard of while the tenant was on its way.
+        this.#readySince = this.#deps.clock.now();
+        this.#watchClaims();
+      },
+    });
     this.#peerParts = {
       ...this.#parts,
       request: (request) => this.#takeUp(request),
@@ -457,6 +470,7 @@ export class Shard {
 
   #runSoon({ instance, rank, tenant }: DueTimer): void {
     const owner = tenant === '' ? this.#parts.instances.tenantOf(instance) : tenant;
+    if (this.#parts.commits.held.has(owner)) return;
     this.#run.push({ instance, rank, tenant: owner });
   }
 

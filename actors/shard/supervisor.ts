@@ -14,6 +14,7 @@ import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { Config } from '../../src/config.js';
 import type { ContinuityKeys } from '../../src/core/continuity/keys.js';
+import type { UnixMs } from '../../src/core/time.js';
 import type { DatabaseTrouble } from '../../src/errors.js';
 import { callRateMemory } from '../../src/handlers/call-rate.js';
 import type { EgressProxy } from '../../src/handlers/http-agent.js';
@@ -92,6 +93,8 @@ export class Supervisor {
   readonly #callRate: ShardTask['outbound']['rate'];
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
+  /** Tenants of whom this cell has no say; told to each shard at its start. */
+  readonly #held = new Set<string>();
   #ownership: Ownership | undefined;
   #deaths: number[] = [];
   #stopping = false;
@@ -137,9 +140,44 @@ export class Supervisor {
     await this.#joinWriter(ownership);
     for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
     await Promise.all(
-      this.#shards.map((running) => running?.link.remote.start(this.#clockOffsetMs)),
+      this.#shards.map((running) => running?.link.remote.start(this.#clockOffsetMs, this.#heldNow)),
     );
     this.#isServing = true;
+  }
+
+  /** Of whom this cell has no say when it begins to serve. */
+  beginHeld(tenants: readonly string[]): void {
+    for (const tenant of tenants) this.#held.add(tenant);
+  }
+
+  /** Resolves when nothing of the tenant is on its way to the rows, nor ever will be. */
+  async hold(tenant: string): Promise<void> {
+    this.#held.add(tenant);
+    await this.#tellAll((shard) => shard.hold(tenant));
+  }
+
+  /**
+   * The tenant's rows are of this cell from now on. Resolves when what was under way elsewhere is here.
+   *
+   * @param stampsFrom audit entries get no earlier time
+   */
+  async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
+    this.#held.delete(tenant);
+    await this.#tellAll((shard) => shard.admit(tenant, stampsFrom));
+    await this.#tellAll((shard) => shard.takeUp(tenant));
+  }
+
+  get #heldNow(): readonly string[] {
+    return [...this.#held];
+  }
+
+  /** Shards that die meanwhile are replaced by some that know it from the start: these are waited for. */
+  async #tellAll(call: (shard: Remote<ShardControl>) => Promise<unknown>): Promise<void> {
+    for (let restarts: Promise<void> | undefined; restarts !== this.#restarts; ) {
+      restarts = this.#restarts;
+      await restarts;
+      await this.#tellShards(call);
+    }
   }
 
   /** The database's clock is not where it was said to be. */
@@ -350,7 +388,7 @@ export class Supervisor {
     this.#startShard(shard, died + 1);
     await this.#joinShardToWriter(shard);
     await this.#joinPeers(shard, this.#shards.length);
-    await tell(this.#shards[shard], (own) => own.start(this.#clockOffsetMs));
+    await tell(this.#shards[shard], (own) => own.start(this.#clockOffsetMs, this.#heldNow));
     await this.#tellShards((peer) => peer.peerRestarted(shard), shard);
     this.#deps.log.info({ shard }, 'the shard serves again');
   }

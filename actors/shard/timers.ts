@@ -91,6 +91,13 @@ export class ShardTimers {
     this.#scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
   }
 
+  /** There are timers that nobody has told of: those that lie ahead are read again, too. */
+  async readAnew(): Promise<void> {
+    this.#horizon = Number.NEGATIVE_INFINITY;
+    this.rescan();
+    await this.#readAhead();
+  }
+
   popDue(): Timer | undefined {
     return this.#due.popDue(this.#deps.clock.now());
   }

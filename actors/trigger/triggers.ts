@@ -85,8 +85,8 @@ export class Triggers {
 
   delete({ request, tenant, target: slug }: Call): void {
     this.#inLine(request, 204, slug, async () => {
-      owned(await this.#read(slug), tenant, `trigger ${slug}`);
-      const turn = new Turn();
+      const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
+      const turn = new Turn(row.tenant_id);
       turn.put('trigger.clear', slug, { slug });
       await commitAlone(this.#deps, `trigger:${slug}`, turn);
       return undefined;

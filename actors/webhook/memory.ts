@@ -89,6 +89,7 @@ export class WebhookMemory {
 
   /** A row that was committed just now. It stands behind those that are not read yet. */
   added(row: WebhookRow): void {
+    if (this.#deps.commits.held.has(row.tenant_id)) return;
     const lane = this.#lane(row.url);
     if (lane.isFull(this.#window) || lane.isUnread) lane.miss();
     else if (lane.get(row.id) === undefined) this.admit(lane, row);
@@ -96,6 +97,7 @@ export class WebhookMemory {
   }
 
   admit(lane: Lane, row: WebhookRow): void {
+    if (this.#deps.commits.held.has(row.tenant_id)) return;
     this.wait(this.#newEntry(lane, row), Date.parse(row.next_attempt_at ?? row.created_at));
   }
 

@@ -81,6 +81,11 @@ export class Subscribers {
     this.#rows.told(version, tenants);
   }
 
+  /** Resolves when those of the tenant were read anew. */
+  readAnew(tenant: string): Promise<void> {
+    return this.#rows.readAnew([tenant]);
+  }
+
   /** What became of units under way is not known, and rows can be trusted again. */
   reread(): void {
     this.#rows.reread([EVERY_TENANT]);

@@ -134,7 +134,7 @@ export class Subscriptions {
   /** What waits to be delivered is given up by the shards; what was parked goes with the row. */
   delete({ request, tenant, target: id }: Call): void {
     this.#withOwn(request, 204, tenant, id, async (row) => {
-      const turn = new Turn();
+      const turn = new Turn(row.tenant_id);
       turn.put('subscription.clear', id, { id });
       turn.put('webhook.dropParked', id, { subscription_id: id });
       await this.#commit(turn, row);

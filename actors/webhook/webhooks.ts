@@ -27,6 +27,7 @@ import { FairSlots } from '../../src/fair-slots.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { failed } from '../runtime/commit.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
+import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { HostDeps } from '../runtime/host.js';
 import { pruning } from '../runtime/pruning.js';
 import type { Room } from '../runtime/room.js';
@@ -140,13 +141,31 @@ export class Webhooks {
     }
   }
 
+  /** Those of tenants of whom this cell has no say any more: their attempts count as not made. */
+  dropHeld(): void {
+    const { held } = this.#deps.commits;
+    for (const entry of this.#memory.entries) if (held.has(entry.tenant)) this.#drop(entry);
+  }
+
+  /** What comes of its units is nobody's business any more. */
+  #drop(entry: Entry): void {
+    this.#giveUp(entry, TENANT_HELD);
+    this.#freeSlot(entry);
+    entry.phase = 'doubtful';
+    entry.recordAgain = undefined;
+    this.#memory.forget(entry);
+  }
+
   /** Answers the request itself when there is no such webhook. */
   #withEntry(id: string, request: number, then: (entry: Entry) => void): void {
     this.#memory.find(
       id,
       (entry) => {
         if (entry === undefined) this.#fail(request, notFound(`webhook ${id}`));
-        else then(entry);
+        else if (this.#deps.commits.held.has(entry.tenant)) {
+          this.#fail(request, TENANT_HELD);
+          this.#drop(entry);
+        } else then(entry);
       },
       () => this.#fail(request, DATABASE_AWAY),
     );
@@ -309,12 +328,18 @@ export class Webhooks {
 
   #commit(entry: Entry, turn: Turn): void {
     entry.unacked += 1;
+    turn.tenant = entry.tenant;
     this.#deps.commits.append(entry, turn);
   }
 
   #settled(entry: Entry, unit: PendingUnit, ack: Settlement): void {
     const { commits, release, log } = this.#deps;
     entry.unacked -= 1;
+    if (ack.outcome === 'held') {
+      release(failed(unit.effects, TENANT_HELD));
+      this.#drop(entry);
+      return;
+    }
     if (ack.outcome === 'committed') {
       release(unit.effects);
     } else {

@@ -57,6 +57,18 @@ export const TENANT_COMMANDS: readonly Command[] = [
     options: [{ flags: '--cell <name>', about: 'Where it is to live.' }, CLUSTER_OPTION],
     run: async (session, given) => (await import('../cells.js')).placeTenant(session, given),
   },
+  {
+    name: 'tenants move',
+    summary:
+      'Move a tenant with all that waits to another cell of the cluster; again after it was cut off, it goes on.',
+    args: [{ name: 'tenant', about: 'Its name.' }],
+    options: [
+      { flags: '--to <name>', about: 'The cell where it is to live.' },
+      { flags: '--give-up', about: 'Take the move back, as long as the tenant has not switched.' },
+      CLUSTER_OPTION,
+    ],
+    run: async (session, given) => (await import('../tenant-move.js')).moveTenant(session, given),
+  },
   showing({
     name: 'whoami',
     summary: 'Show what the key may do, and for which tenant.',

@@ -141,6 +141,11 @@ export class Directory {
     });
   }
 
+  /** For a session of its own. */
+  get url(): string {
+    return this.#url;
+  }
+
   close(): Promise<void> {
     return this.#pool.end();
   }
@@ -383,16 +388,6 @@ export class Directory {
     );
   }
 
-  /** The tenants that are being moved away from the cell, and still live there. */
-  async leaving(cell: string): Promise<string[]> {
-    const rows = await this.#rows<{ readonly tenant_id: string }>(
-      `select tenant_id from cluster.moves
-       where ended_at is null and from_cell = $1 and state = 'copying'`,
-      [cell],
-    );
-    return rows.map(({ tenant_id }) => tenant_id);
-  }
-
   /** Those of the tenants that are being moved, or whose old rows are still there. */
   async movedOf(tenants: readonly string[]): Promise<string[]> {
     const rows = await this.#rows<{ readonly tenant_id: string }>(
@@ -435,7 +430,7 @@ export class Directory {
 
 const CELL_COLUMNS = 'name, database_url, engines, state, created_at';
 const PLACEMENT_COLUMNS = 'tenant_id, cell, placed_by, placed_at, revision';
-const MOVE_COLUMNS =
+export const MOVE_COLUMNS =
   'id, tenant_id, from_cell, to_cell, state, rows, error, started_at, updated_at, ended_at';
 
 const SETTLE = `with ${RAISED}

@@ -172,21 +172,16 @@ export class Membership {
   }
 
   /**
-   * This engine owns its cell now: it learns what has changed up to this moment, and which tenants are being moved
-   * away; while the directory is away it goes on with what it knew. Tenants that have rows here are settled: before
-   * it serves if nobody is yet, since the cell may be older than its cluster, else beside the requests.
+   * This engine owns its cell now: it learns what has changed up to this moment; while the directory is away it
+   * goes on with what it knew. Which tenants are being moved the cell's own rows say (`moves-of-cell.ts`). Tenants that
+   * have rows here are settled: before it serves if nobody is yet, since the cell may be older than its cluster,
+   * else beside the requests.
    */
   async own(page: TenantPage): Promise<void> {
     this.#page = page;
     // One that is under way may have begun before the last owner's end.
     await this.#looking;
     await this.#look();
-    try {
-      const leaving = await this.directory.leaving(this.residence.cell);
-      for (const tenant of leaving) this.residence.hold(tenant);
-    } catch (error) {
-      this.#away(error);
-    }
     const isFirst = this.residence.size === 0;
     if (isFirst) await this.#settleFound();
     this.#found.start(isFirst ? FOUND_MS : 0);

@@ -73,17 +73,25 @@ export class KeyRegistry {
 
   /** Takes over what the table has. Rejects like every read. */
   async load(live: (after: string, limit: number) => Promise<LiveKeyRow[]>): Promise<void> {
-    for (let after = ''; ; ) {
-      const rows = await live(after, LOAD_PAGE_ROWS);
-      for (const row of rows) {
-        const key = residentKey(row);
-        if (!this.#isExpired(key)) this.#put(key);
-      }
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < LOAD_PAGE_ROWS) break;
-      after = last.id;
+    for (const row of await pages(live)) {
+      const key = residentKey(row);
+      if (!this.#isExpired(key)) this.#put(key);
     }
     this.#isLoaded = true;
+  }
+
+  /** Takes over what the table has of one tenant now, which may be less than was known. Rejects like every read. */
+  async reload(
+    tenant: string,
+    live: (after: string, limit: number) => Promise<LiveKeyRow[]>,
+  ): Promise<void> {
+    const found = await pages(live);
+    const own = found.filter((row) => row.tenant_id === tenant).map(residentKey);
+    const kept = new Set(own.map(({ id }) => id));
+    for (const key of [...this.#byId.values()]) {
+      if (key.tenant === tenant && !kept.has(key.id)) this.#drop(key);
+    }
+    for (const key of own) if (!this.#byId.has(key.id) && !this.#isExpired(key)) this.#put(key);
   }
 
   /**
@@ -190,6 +198,17 @@ export class KeyRegistry {
     const bound = key.bound ?? [];
     key.bound = undefined;
     for (const then of bound) then();
+  }
+}
+
+async function pages(
+  live: (after: string, limit: number) => Promise<LiveKeyRow[]>,
+): Promise<LiveKeyRow[]> {
+  const found: LiveKeyRow[] = [];
+  for (;;) {
+    const rows = await live(found.at(-1)?.id ?? '', LOAD_PAGE_ROWS);
+    for (const row of rows) found.push(row);
+    if (rows.length < LOAD_PAGE_ROWS) return found;
   }
 }
 

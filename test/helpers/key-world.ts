@@ -54,7 +54,8 @@ export class KeyWorld {
     const number = (this.#numbers.get(instance) ?? 0) + 1;
     this.#numbers.set(instance, number);
     this.wishes.set(instance, { number, max, createdAt });
-    return () => this.#keys.wanted(KEY, { instance, number, max, createdAt });
+    const tenant = 'acme';
+    return () => this.#keys.wanted(KEY, { instance, tenant, number, max, createdAt });
   }
 
   /** The instance writes down that it needs none any more. */
@@ -124,7 +125,7 @@ export class KeyWorld {
   #holder(instance_id: string, number: number): PermitHolderRow {
     const wanted = this.wishes.get(instance_id)?.number ?? null;
     const state = this.running.has(instance_id) ? 'running' : 'scheduled';
-    return { instance_id, number, wanted, state };
+    return { instance_id, number, wanted, state, tenant_id: 'acme' };
   }
 
   #waiters(): PermitWaiterRow[] {
@@ -132,7 +133,8 @@ export class KeyWorld {
       .filter(([instance]) => !this.slots.has(instance))
       .sort(([a, x], [b, y]) => x.createdAt - y.createdAt || (a < b ? -1 : 1))
       .map(([instance_id, { number, max, createdAt }]) => {
-        return { instance_id, number, max_concurrency: max, created_at: isoTime(createdAt) };
+        const row = { instance_id, number, max_concurrency: max, created_at: isoTime(createdAt) };
+        return { ...row, tenant_id: 'acme' };
       });
   }
 

@@ -136,6 +136,10 @@ function selected(db: MemoryTables, columns: readonly string[], row: Row): Row {
   return result;
 }
 
+function tenantOf(db: MemoryTables, { instance_id }: Row): JsonValue {
+  return db.row('instances', String(instance_id))?.tenant_id ?? null;
+}
+
 interface Query {
   /** Columns that must have these values. */
   readonly is?: Readonly<Record<string, unknown>>;
@@ -437,6 +441,7 @@ const READS: Readonly<Record<Name, Read>> = {
       ...row,
       wanted: db.row('permit_requests', String(row.instance_id))?.number ?? null,
       state: db.row('instances', String(row.instance_id))?.state ?? null,
+      tenant_id: tenantOf(db, row),
     })),
   permitWaiters: (db, [key_id, limit]) =>
     select(db, 'permit_requests', {
@@ -444,7 +449,7 @@ const READS: Readonly<Record<Name, Read>> = {
       where: ({ instance_id }) => db.row('permits', String(instance_id)) === undefined,
       by: ['created_at', 'instance_id'],
       limit,
-    }),
+    }).map((row) => ({ ...row, tenant_id: tenantOf(db, row) })),
   rateLimit: (db, [id]) => byKey(db, 'rate_limits', id),
   rateGrants: (db, [limit_id, since]) =>
     select(db, 'rate_grants', {

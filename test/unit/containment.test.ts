@@ -172,6 +172,7 @@ test('an actor whose rows make no sense answers 500, and 503 when they cannot be
       noun: 'row',
       keyOf: (id) => id,
       nameOf: (actor) => ({ actor }),
+      tenantOf: () => undefined,
       residentMax: 3,
       load: async () => new Map(),
       restore: async (id) => {
@@ -207,6 +208,7 @@ test('when one of a batch throws, the others are decided anew and committed toge
       noun: 'sum',
       keyOf: (id) => id,
       nameOf: (actor) => ({ actor }),
+      tenantOf: () => undefined,
       residentMax: 1,
       load: async () => new Map(),
       restore: () => ({ sum: 0 }),

@@ -56,6 +56,7 @@ class World {
     }
     this.events.set(id, {
       id,
+      tenant_id: 'acme',
       seq,
       payload: `"${id}"`,
       status,

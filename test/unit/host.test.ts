@@ -16,6 +16,7 @@ function world(loadsInOrder: boolean) {
       noun: 'row',
       keyOf: (id) => id,
       nameOf: (actor) => ({ actor }),
+      tenantOf: () => undefined,
       residentMax: 3,
       load: ([id = '']) => new Promise((resolve) => answers.set(id, resolve)),
       loadsInOrder,

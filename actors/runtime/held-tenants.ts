@@ -1,0 +1,45 @@
+/**
+ * The tenants of whom this cell has no say: they are on their way to another cell or from one, or have left.
+ * Nothing of theirs is committed, begun or kept in memory on this shard (docs/operate/moving-tenants.md).
+ */
+
+import { unavailable } from '../../src/errors.js';
+
+/** What those are told who want something of such a tenant. */
+export const TENANT_HELD = unavailable(
+  'ENG_TENANT_MOVING',
+  'the tenant is on its way to another cell; ask again',
+);
+
+/** What is in memory for a key that has no rows: whose it is nobody knows, and some may have come. */
+export function reloadOwnerless(host: {
+  readonly cells: Iterable<{
+    readonly id: string;
+    readonly state: { readonly tenant: string | undefined } | undefined;
+  }>;
+  reload(id: string): void;
+}): void {
+  for (const { id, state } of [...host.cells]) {
+    if (state !== undefined && state.tenant === undefined) host.reload(id);
+  }
+}
+
+export class HeldTenants {
+  readonly #tenants = new Set<string>();
+
+  get isEmpty(): boolean {
+    return this.#tenants.size === 0;
+  }
+
+  has(tenant: string | null | undefined): boolean {
+    return this.#tenants.size > 0 && tenant != null && this.#tenants.has(tenant);
+  }
+
+  add(tenant: string): void {
+    this.#tenants.add(tenant);
+  }
+
+  remove(tenant: string): void {
+    this.#tenants.delete(tenant);
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * What a shard does when a tenant leaves its cell, or arrives in it (docs/operate/moving-tenants.md). From the
+ * moment of `hold` on no unit of the tenant is made and no row of it becomes an actor, whatever a part may have
+ * in mind: `CommitLog` and `ActorHost` see to that. The rest is for the sake of others, and of the tenant's
+ * return: what is in memory goes.
+ */
+
+import type { UnixMs } from '../../src/core/time.js';
+import type { DueTimer } from '../runtime/rows.js';
+import type { ShardDeps, ShardParts } from './parts.js';
+
+export interface TenantHoldHooks {
+  /** Runs the work in a turn. */
+  readonly enqueue: (work: () => void) => void;
+  /** Runs the function when rows can be trusted. */
+  readonly whenWriterKnown: (then: () => void) => void;
+  /** The instance has something to do now. */
+  readonly runSoon: (timer: DueTimer) => void;
+  /** Heartbeats of claims are watched from now on, and so are those that were not known. */
+  readonly watchClaims: () => void;
+}
+
+/** When its rows cannot be read. */
+const AGAIN_MS = 500;
+
+export class TenantHolds {
+  readonly #deps: ShardDeps;
+  readonly #parts: ShardParts;
+  readonly #hooks: TenantHoldHooks;
+
+  constructor(deps: ShardDeps, parts: ShardParts, hooks: TenantHoldHooks) {
+    this.#deps = deps;
+    this.#parts = parts;
+    this.#hooks = hooks;
+  }
+
+  /** Before the shard has loaded anything. */
+  begin(tenants: readonly string[]): void {
+    for (const tenant of tenants) this.#parts.commits.held.add(tenant);
+  }
+
+  /** Resolves when nothing of the tenant is on its way to the rows, nor ever will be. */
+  hold(tenant: string): Promise<void> {
+    const { enqueue, whenWriterKnown } = this.#hooks;
+    const { commits } = this.#parts;
+    return new Promise((resolve) => {
+      enqueue(() => {
+        this.#parts.activity.leave(tenant);
+        commits.held.add(tenant);
+        this.#forget(tenant);
+        commits.whenSettled(() => whenWriterKnown(resolve));
+      });
+    });
+  }
+
+  /**
+   * The tenant's rows are of this cell from now on. Resolves when this shard may change them.
+   *
+   * @param stampsFrom audit entries get no earlier time
+   */
+  async admit(tenant: string, stampsFrom: UnixMs): Promise<void> {
+    const { feed, routing, subscribers, plans, names } = this.#parts;
+    const { enqueue } = this.#hooks;
+    feed.stampFrom(stampsFrom);
+    plans.evictOf(tenant);
+    names.forget(['']);
+    // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
+    await Promise.all([routing.readAnew(), subscribers.readAnew(tenant)]);
+    await new Promise<void>((resolve) => {
+      enqueue(() => {
+        // What was made of its rows since is no better than what was before.
+        this.#forget(tenant);
+        this.#parts.commits.held.remove(tenant);
+        resolve();
+      });
+    });
+  }
+
+  #forget(tenant: string): void {
+    const parts = this.#parts;
+    const { held } = parts.commits;
+    parts.pool.abortOf((other) => other === tenant && held.has(other));
+    for (const actors of [parts.instances, parts.keys, parts.rates, parts.events])
+      actors.dropHeld();
+    parts.schedules.dropHeld();
+    parts.webhooks.dropHeld();
+    parts.queues.endWaitsOf(tenant);
+    parts.queues.forgetTasks();
+    parts.watchers.answerAll();
+    parts.feed.watchers.changed(tenant);
+  }
+
+  /**
+   * Does for the tenant what a start does for all, when every shard has admitted it: a shard that has not
+   * turns away what others tell it. Resolves when all that was under way elsewhere is under way here.
+   */
+  async takeUp(tenant: string): Promise<void> {
+    const { loader, clock, log } = this.#deps;
+    const { enqueue, runSoon, watchClaims } = this.#hooks;
+    const parts = this.#parts;
+    for (;;) {
+      try {
+        await parts.timers.readAnew();
+        await loader.recoverable((timer) => {
+          if (timer.tenant === tenant) enqueue(() => runSoon(timer));
+        });
+        break;
+      } catch (error) {
+        log.warn(
+          { tenantId: tenant, err: error },
+          'what a tenant has due could not be read; trying again',
+        );
+        await new Promise<void>((resolve) => clock.setTimeout(resolve, AGAIN_MS));
+      }
+    }
+    enqueue(() => {
+      watchClaims();
+      parts.queues.forgetTasks();
+      for (const actors of [parts.keys, parts.rates, parts.events, parts.kin]) actors.rescan();
+      parts.schedules.rescan();
+      parts.webhooks.rescan();
+      parts.releases?.start();
+      parts.feed.watchers.changedAll();
+    });
+  }
+}

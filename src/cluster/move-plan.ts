@@ -1,0 +1,118 @@
+/**
+ * The move of a tenant from one cell to another as a state machine: from what the directory and the two cells say
+ * follows the one step that comes next. Nothing else is remembered, so whoever looks after a crash goes on where it
+ * was. Pure.
+ *
+ *   copying ──► hold target ──► hold source ──► copy ──► switch ═► switched ──► admit ──► depart ──► clear ──► done
+ *      ╚═ give up ═► given_up ──► clear target ──► readmit source ──► ended
+ *
+ * The double lines are single commits in the directory: before the first the tenant lives in the source, behind it
+ * in the target, and of the two only one can happen. The target is held first: from the hold of the source on the
+ * tenant waits.
+ */
+
+import type { MoveState } from './directory.js';
+
+/** The row of `tenant_moves` in one of the cells. */
+export interface CellSays {
+  readonly moveId: string;
+  readonly state: 'leaving' | 'arriving' | 'left' | 'admitted';
+  /** The engine has said that it does nothing of the tenant, nor ever will before it is told to. */
+  readonly isHeld: boolean;
+  /** All rows have come, and were found equal. */
+  readonly isCopied: boolean;
+}
+
+export interface MoveFacts {
+  readonly moveId: string;
+  readonly state: MoveState;
+  readonly isEnded: boolean;
+  /** Undefined: there is no row. */
+  readonly source: CellSays | undefined;
+  readonly target: CellSays | undefined;
+}
+
+export type Step =
+  /** Writes that the tenant is leaving, or arriving. */
+  | 'hold-source'
+  | 'hold-target'
+  /** The engine of that cell has yet to say something. */
+  | 'await-source'
+  | 'await-target'
+  | 'await-admission'
+  | 'await-readmission'
+  /** All rows in one transaction, which ends with a comparison. */
+  | 'copy'
+  /** In one commit the tenant lives in the target. */
+  | 'switch'
+  | 'admit-target'
+  | 'depart-source'
+  /** Deletes the rows of the cell where the tenant does not live, and ends. */
+  | 'clear-source'
+  | 'clear-target'
+  | 'readmit-source'
+  | 'end'
+  | 'nothing';
+
+/** The rows of a cell and of the directory do not go together: somebody has changed them by hand. */
+export class MoveError extends Error {
+  override readonly name = 'MoveError';
+}
+
+/** @throws MoveError */
+export function nextStep(facts: MoveFacts): Step {
+  if (facts.isEnded) return 'nothing';
+  switch (facts.state) {
+    case 'copying':
+      return toTheSwitch(facts);
+    case 'switched':
+      return behindTheSwitch(facts);
+    case 'given_up':
+      return backAgain(facts);
+    case 'done':
+      return 'end';
+  }
+}
+
+function toTheSwitch({ moveId, source, target }: MoveFacts): Step {
+  // A tenant is moved once at a time: rows of other moves are what these left behind.
+  if (target?.moveId !== moveId) return 'hold-target';
+  expectOwn(target, moveId, 'target', 'arriving');
+  if (!target.isHeld) return 'await-target';
+  if (source?.moveId !== moveId) return 'hold-source';
+  expectOwn(source, moveId, 'source', 'leaving');
+  if (!source.isHeld) return 'await-source';
+  return target.isCopied ? 'switch' : 'copy';
+}
+
+function behindTheSwitch({ moveId, source, target }: MoveFacts): Step {
+  if (target?.moveId === moveId) {
+    if (target.state === 'arriving') return 'admit-target';
+    if (target.state === 'admitted') return 'await-admission';
+  }
+  if (source?.moveId !== moveId) {
+    throw new MoveError('the source has forgotten that the tenant has left');
+  }
+  return source.state === 'leaving' ? 'depart-source' : 'clear-source';
+}
+
+function backAgain({ moveId, source, target }: MoveFacts): Step {
+  if (target !== undefined && target.moveId === moveId && target.state === 'arriving') {
+    return 'clear-target';
+  }
+  if (source === undefined || source.moveId !== moveId) return 'end';
+  if (source.state === 'leaving') return 'readmit-source';
+  return source.state === 'admitted' ? 'await-readmission' : 'end';
+}
+
+function expectOwn(
+  says: CellSays,
+  moveId: string,
+  cell: 'source' | 'target',
+  state: CellSays['state'],
+): void {
+  if (says.moveId === moveId && says.state === state) return;
+  throw new MoveError(
+    `the ${cell} says that the tenant is ${says.state} by move ${says.moveId}, not ${state} by ${moveId}`,
+  );
+}

@@ -1,0 +1,305 @@
+/**
+ * Moves a tenant from one cell to another, step by step (docs/operate/moving-tenants.md). Between two steps nothing
+ * is remembered but rows: whoever begins again after a crash, of this command, of an engine or of a database, goes
+ * on where it was (`move-plan.ts`).
+ */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import type pg from 'pg';
+import { inSchema } from '../db/database-url.js';
+import { createClient } from '../db/pool.js';
+import type { MoveRow } from './directory.js';
+import { type CellSays, MoveError, type MoveFacts, nextStep, type Step } from './move-plan.js';
+import {
+  beginCopy,
+  beginSnapshot,
+  copyTable,
+  deleteRows,
+  differences,
+  type Tallies,
+  type Tally,
+  tablesWithRows,
+  tallyOf,
+} from './move-rows.js';
+import type { Moves } from './moves.js';
+
+export interface MoverOptions {
+  readonly moves: Moves;
+  /** Of the databases of the two cells, with what it takes to connect. */
+  readonly sourceUrl: string;
+  readonly targetUrl: string;
+  /** Told before each step but those that wait, and once of each that does. */
+  readonly onStep: (step: Step) => void;
+  /** How long an engine may take to say what it is waited for. */
+  readonly patienceMs: number;
+  /** A test ends the process there. */
+  readonly at?: (point: string) => void;
+}
+
+/** How often is looked whether an engine has said something. */
+const LOOK_EVERY_MS = 100;
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+interface StoredSays {
+  readonly move_id: string;
+  readonly state: CellSays['state'];
+  readonly held: boolean;
+  readonly copied: boolean;
+}
+
+export class TenantMover {
+  readonly #options: MoverOptions;
+  #move: MoveRow;
+  readonly #source: pg.Client;
+  readonly #target: pg.Client;
+  #waitsSince: number | undefined;
+
+  constructor(move: MoveRow, options: MoverOptions) {
+    this.#move = move;
+    this.#options = options;
+    this.#source = clientOf(options.sourceUrl, move.from_cell);
+    this.#target = clientOf(options.targetUrl, move.to_cell);
+  }
+
+  /** Resolves with the move as it is when it has ended. @throws MoveError, and the errors of `pg` */
+  async run(): Promise<MoveRow> {
+    const { moves } = this.#options;
+    await moves.lock(this.#move);
+    try {
+      await Promise.all([this.#source.connect(), this.#target.connect()]);
+      await this.#expectSameSchema();
+      for (let last: Step | undefined; ; ) {
+        const step = nextStep(await this.#facts());
+        if (step === 'nothing') return this.#move;
+        if (step !== last) this.#options.onStep(step);
+        if (step.startsWith('await')) await this.#wait(step === last, step);
+        else {
+          this.#options.at?.(`before ${step}`);
+          await this.#do(step);
+          this.#options.at?.(`behind ${step}`);
+        }
+        last = step;
+      }
+    } finally {
+      await Promise.allSettled([this.#source.end(), this.#target.end()]);
+    }
+  }
+
+  async #facts(): Promise<MoveFacts> {
+    const { moves } = this.#options;
+    this.#move = await moves.read(this.#move.id);
+    const { id: moveId, state, ended_at, tenant_id } = this.#move;
+    const [source, target] = await Promise.all([
+      says(this.#source, tenant_id),
+      says(this.#target, tenant_id),
+    ]);
+    return { moveId, state, isEnded: ended_at !== null, source, target };
+  }
+
+  async #wait(isAgain: boolean, step: Step): Promise<void> {
+    if (!isAgain) this.#waitsSince = performance.now();
+    const waited = performance.now() - (this.#waitsSince ?? 0);
+    if (waited > this.#options.patienceMs) {
+      const { from_cell, to_cell } = this.#move;
+      const isTarget = step === 'await-target' || step === 'await-admission';
+      throw new MoveError(
+        `the engine of cell ${isTarget ? to_cell : from_cell} says nothing: see that one runs, ` +
+          'then run this again, or give the move up',
+      );
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+
+  async #do(step: Step): Promise<void> {
+    const { moves } = this.#options;
+    const { id, tenant_id: tenant, from_cell, to_cell } = this.#move;
+    switch (step) {
+      case 'hold-source':
+        return put(this.#source, tenant, id, 'leaving', to_cell);
+      case 'hold-target':
+        return put(this.#target, tenant, id, 'arriving', from_cell);
+      case 'copy':
+        return this.#copy();
+      case 'switch':
+        return moves.switchOver(id);
+      case 'admit-target':
+        return become(this.#target, tenant, id, 'arriving', 'admitted');
+      case 'depart-source':
+        return become(this.#source, tenant, id, 'leaving', 'left');
+      case 'readmit-source':
+        return become(this.#source, tenant, id, 'leaving', 'admitted');
+      case 'clear-source':
+        await deleteRows(this.#source, tenant);
+        return moves.end(id);
+      case 'clear-target':
+        return this.#clearTarget();
+      case 'end':
+        return moves.end(id);
+      default:
+        throw new MoveError(`${step} is no step that is done`);
+    }
+  }
+
+  /** Both sides must have the same tables and columns. */
+  async #expectSameSchema(): Promise<void> {
+    const [source, target] = await Promise.all([levelOf(this.#source), levelOf(this.#target)]);
+    if (source === target) return;
+    const { from_cell, to_cell } = this.#move;
+    throw new MoveError(
+      `cell ${from_cell} has migration ${source}, cell ${to_cell} has ${target}: upgrade the older one first`,
+    );
+  }
+
+  /**
+   * The latest time that an audit entry of the source may have, or that its readers may have gone on from: nothing
+   * is stamped there any more.
+   */
+  async #stampsFrom(): Promise<string> {
+    const { rows } = await this.#source.query<{ at: string }>(
+      `select greatest(clock_timestamp(), (select max(stamps_from) from change_mark)) as at`,
+    );
+    return rows[0]?.at as string;
+  }
+
+  async #copy(): Promise<void> {
+    const { moves, at } = this.#options;
+    const { id, tenant_id: tenant } = this.#move;
+    const [source, target] = [this.#source, this.#target];
+    await beginSnapshot(source);
+    await beginCopy(target);
+    try {
+      await this.#expectHeld(source, 'leaving', '');
+      // Nobody else copies meanwhile, nor clears what was.
+      await this.#expectHeld(target, 'arriving', ' for update');
+      const before = await tablesWithRows(target, tenant);
+      if (before.length > 0) {
+        throw new MoveError(
+          `cell ${this.#move.to_cell} has rows of tenant ${tenant} that this move has not brought, in ` +
+            `${before.map(({ name }) => name).join(', ')}: look whose they are, and remove them`,
+        );
+      }
+      const tables = await tablesWithRows(source, tenant);
+      for (const table of tables) {
+        await copyTable(source, target, table, tenant);
+        at?.('between tables');
+      }
+      const tally = async (client: pg.Client): Promise<Tallies> => {
+        const found: Record<string, Tally> = {};
+        for (const table of tables) found[table.name] = await tallyOf(client, table, tenant);
+        return found;
+      };
+      const [there, here] = await Promise.all([tally(source), tally(target)]);
+      const different = differences(there, here);
+      if (different.length > 0) {
+        throw new MoveError(`what has come is not what was sent, in ${different.join(', ')}`);
+      }
+      const stampsFrom = await this.#stampsFrom();
+      await target.query(
+        `insert into change_mark (id, stamps_from) values (1, $1::timestamptz)
+         on conflict (id) do update set stamps_from = greatest(change_mark.stamps_from, excluded.stamps_from)`,
+        [stampsFrom],
+      );
+      await target.query(
+        `update tenant_moves set copied = $2::json, stamps_from = $3::timestamptz, changed_at = now()
+         where tenant_id = $1`,
+        [tenant, JSON.stringify(there), stampsFrom],
+      );
+      at?.('before the commit of the copy');
+      await target.query('commit');
+      await moves.note(id, there);
+    } finally {
+      await Promise.allSettled([source.query('rollback'), target.query('rollback')]);
+    }
+  }
+
+  async #expectHeld(client: pg.Client, state: string, lock: string): Promise<void> {
+    const { id, tenant_id } = this.#move;
+    const { rows } = await client.query(
+      `select from tenant_moves where tenant_id = $1 and move_id = $2::uuid and state = $3
+         and held_epoch is not null and copied is null${lock}`,
+      [tenant_id, id, state],
+    );
+    if (rows.length === 0) throw new MoveError(`the tenant is not ${state} any more`);
+  }
+
+  /** What had come goes again; nobody has seen it. */
+  async #clearTarget(): Promise<void> {
+    const { id, tenant_id: tenant } = this.#move;
+    const target = this.#target;
+    await target.query('begin');
+    try {
+      await target.query('select from tenant_moves where tenant_id = $1 for update', [tenant]);
+      await deleteRows(target, tenant);
+      await become(target, tenant, id, 'arriving', 'left');
+      await target.query('commit');
+    } finally {
+      await target.query('rollback').catch(() => undefined);
+    }
+  }
+}
+
+function clientOf(url: string, cell: string): pg.Client {
+  const client = createClient({
+    connectionString: inSchema(url, cell),
+    applicationName: 'tenants move',
+    // Of large tables. What hangs is ended by whoever runs the command.
+    statementTimeoutMs: 0,
+    idleInTransactionTimeoutMs: 0,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+  });
+  // The next query rejects.
+  client.on('error', () => undefined);
+  return client;
+}
+
+async function says(client: pg.Client, tenant: string): Promise<CellSays | undefined> {
+  const { rows } = await client.query<StoredSays>(
+    `select move_id, state, held_epoch is not null as held, copied is not null as copied
+     from tenant_moves where tenant_id = $1`,
+    [tenant],
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return { moveId: row.move_id, state: row.state, isHeld: row.held, isCopied: row.copied };
+}
+
+/** In the place of what an earlier move has left behind. */
+async function put(
+  client: pg.Client,
+  tenant: string,
+  move: string,
+  state: 'leaving' | 'arriving',
+  otherCell: string,
+): Promise<void> {
+  await client.query(
+    `insert into tenant_moves (tenant_id, move_id, state, other_cell)
+     values ($1, $2::uuid, $3, $4)
+     on conflict (tenant_id) do update set move_id = excluded.move_id, state = excluded.state,
+       other_cell = excluded.other_cell, stamps_from = null, held_epoch = null, copied = null,
+       changed_at = now()
+     where tenant_moves.move_id <> excluded.move_id`,
+    [tenant, move, state, otherCell],
+  );
+}
+
+async function become(
+  client: pg.Client,
+  tenant: string,
+  move: string,
+  from: CellSays['state'],
+  to: CellSays['state'],
+): Promise<void> {
+  await client.query(
+    `update tenant_moves set state = $4, changed_at = now()
+     where tenant_id = $1 and move_id = $2::uuid and state = $3`,
+    [tenant, move, from, to],
+  );
+}
+
+async function levelOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ version: number }>(
+    'select max(version) as version from schema_migrations',
+  );
+  return rows[0]?.version ?? -1;
+}

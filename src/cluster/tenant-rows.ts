@@ -1,0 +1,69 @@
+/**
+ * Which rows go with a tenant when it is moved to another cell: of every table either a condition, or the reason
+ * why its rows stay. Pure; a test fails for a table that is in neither list.
+ */
+
+import { TABLES, type Table, type TableName } from '../db/tables.js';
+
+/** Tables of the cell itself. */
+export const STAYING: Readonly<Partial<Record<TableName, string>>> = {
+  lanes: 'the fence of this cell',
+  lane_flushes: 'which flushes of this cell were committed',
+  change_mark: 'the target raises its own to that of the source',
+};
+
+/** Where neither a column of the tenant nor one of an instance says whose a row is. */
+const ODD: Readonly<Partial<Record<TableName, string>>> = {
+  permits: 'instance_id in (select id from instances where tenant_id = $T)',
+  rate_grants: 'limit_id in (select id from rate_limits where tenant_id = $T)',
+  release_decisions: 'release_id in (select id from releases where tenant_id = $T)',
+  // Deleted sequences whose instances are still being removed.
+  sequence_tombstones: 'id in (select sequence_id from instances where tenant_id = $T)',
+  // What neither an instance nor a subscription names any more is a log of nobody, and ends with its time.
+  webhook_deliveries:
+    'instance_id in (select id from instances where tenant_id = $T) or ' +
+    'subscription_id in (select id from webhook_subscriptions where tenant_id = $T)',
+  bulk_changes: 'job_id in (select id from bulk_jobs where tenant_id = $T)',
+};
+
+/** Rows of other tables are found by theirs: they are the last to be deleted. */
+const NAMED: ReadonlySet<TableName> = new Set<TableName>([
+  'instances',
+  'rate_limits',
+  'releases',
+  'webhook_subscriptions',
+  'bulk_jobs',
+]);
+
+export interface TenantTable {
+  readonly name: TableName;
+  /** In the order of their names, whichever they have in a database. */
+  readonly columns: readonly string[];
+  /** The condition on its rows; `$T` stands for the tenant. */
+  readonly where: string;
+}
+
+/** In the order in which rows can be deleted: those that others are found by come last. */
+export const TENANT_TABLES: readonly TenantTable[] = (Object.keys(TABLES) as TableName[])
+  .filter((name) => STAYING[name] === undefined)
+  .sort((a, b) => Number(NAMED.has(a)) - Number(NAMED.has(b)))
+  .map((name) => ({
+    name,
+    columns: Object.keys(TABLES[name].columns).sort(),
+    where: conditionOn(name),
+  }));
+
+function conditionOn(name: TableName): string {
+  const odd = ODD[name];
+  if (odd !== undefined) return odd;
+  const { columns, instance }: Table = TABLES[name];
+  if (columns.tenant_id !== undefined) return 'tenant_id = $T';
+  if (instance === undefined) throw new Error(`whose the rows of ${name} are is not said`);
+  return `${instance} in (select id from instances where tenant_id = $T)`;
+}
+
+/** The condition for one tenant. @param literal the tenant as a literal of SQL */
+export function rowsOf({ where }: TenantTable, literal: string): string {
+  // A function: a tenant's name may have what stands for something in a replacement.
+  return where.replaceAll('$T', () => literal);
+}

@@ -1,0 +1,178 @@
+/** Two cells with an engine each, in one database or two, the directory that knows them, and moves between them. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { Directory, type MoveRow, makeDirectory } from '../../src/cluster/directory.js';
+import type { Step } from '../../src/cluster/move-plan.js';
+import { type MoverOptions, TenantMover } from '../../src/cluster/move-steps.js';
+import { Moves } from '../../src/cluster/moves.js';
+import { rowsOf, TENANT_TABLES } from '../../src/cluster/tenant-rows.js';
+import { type Api, startApi, type Tenant } from './api.js';
+import { createTestDatabase, type TestDatabase } from './database.js';
+
+export type CellName = 'east' | 'west';
+
+/** Longer than an engine takes to start on a machine that does other things. */
+const PATIENCE_MS = 300_000;
+
+export class TwoCells {
+  readonly east: Api;
+  readonly west: Api;
+  readonly directory: Directory;
+  readonly directoryUrl: string;
+  readonly #databases: readonly TestDatabase[];
+  readonly #sql: Readonly<Record<CellName, pg.Pool>>;
+
+  private constructor(
+    east: Api,
+    west: Api,
+    databases: readonly TestDatabase[],
+    directory: Directory,
+    directoryUrl: string,
+  ) {
+    this.east = east;
+    this.west = west;
+    this.#databases = databases;
+    this.directory = directory;
+    this.directoryUrl = directoryUrl;
+    this.#sql = {
+      east: new pg.Pool({ connectionString: east.database.connectionString, max: 1 }),
+      west: new pg.Pool({ connectionString: west.database.connectionString, max: 1 }),
+    };
+  }
+
+  /** @param databases 2: each cell has its own */
+  static async start(
+    databases: 1 | 2,
+    env: Readonly<Record<CellName, Readonly<Record<string, string>>>> = { east: {}, west: {} },
+  ): Promise<TwoCells> {
+    const first = await createTestDatabase({ isMigrated: false });
+    const second = databases === 2 ? await createTestDatabase({ isMigrated: false }) : first;
+    await makeDirectory(first.connectionString);
+    const directory = new Directory(first.connectionString, 'test');
+    const start = async (cell: CellName, database: TestDatabase, shards: number) => {
+      await directory.createCell({
+        name: cell,
+        database_url: database.connectionString,
+        engines: [],
+        state: 'open',
+      });
+      const own = {
+        ENGINE_DB_SCHEMA: cell,
+        ENGINE_SHARDS: `${shards}`,
+        ENGINE_CLUSTER_URL: first.connectionString,
+      };
+      return startApi({ database, env: { ...own, ...SHARED, ...env[cell] } });
+    };
+    const east = await start('east', first, 2);
+    const west = await start('west', second, 3);
+    const all = first === second ? [first] : [first, second];
+    return new TwoCells(east, west, all, directory, first.connectionString);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.east.stop(), this.west.stop()]);
+    await Promise.all([this.#sql.east.end(), this.#sql.west.end(), this.directory.close()]);
+    for (const database of this.#databases) await database.drop();
+  }
+
+  api(cell: CellName): Api {
+    return cell === 'east' ? this.east : this.west;
+  }
+
+  /** The tenant as that cell serves it. */
+  tenant(cell: CellName, name: string): Tenant {
+    return this.api(cell).tenant(name);
+  }
+
+  async place(tenant: string, cell: CellName): Promise<void> {
+    await this.directory.settle([tenant], cell, 'hand');
+  }
+
+  /** Begins the move or goes on with the one under way. Resolves with it and its steps. */
+  async move(
+    tenant: string,
+    to: CellName,
+    more: Partial<MoverOptions> = {},
+  ): Promise<{ readonly move: MoveRow; readonly steps: readonly Step[] }> {
+    const moves = await Moves.open(this.directoryUrl);
+    try {
+      const move = (await moves.underWay(tenant)) ?? (await moves.begin(tenant, to));
+      const steps: Step[] = [];
+      const mover = new TenantMover(move, {
+        moves,
+        sourceUrl: this.api(move.from_cell as CellName).database.connectionString,
+        targetUrl: this.api(move.to_cell as CellName).database.connectionString,
+        onStep: (step) => steps.push(step),
+        patienceMs: PATIENCE_MS,
+        ...more,
+      });
+      return { move: await mover.run(), steps };
+    } finally {
+      await moves.close();
+    }
+  }
+
+  /** The same as a process of its own, which kills itself at that point if it comes there. */
+  async moveUntil(tenant: string, to: CellName, point: string): Promise<boolean> {
+    const from = to === 'east' ? 'west' : 'east';
+    const urls = [from, to].map((cell) => this.api(cell as CellName).database.connectionString);
+    const { signal } = await runToExit(CHILD, [this.directoryUrl, tenant, to, ...urls, point]);
+    return signal === 'SIGKILL';
+  }
+
+  /** The move under way is given up. */
+  async giveUp(tenant: string): Promise<MoveRow> {
+    const moves = await Moves.open(this.directoryUrl);
+    try {
+      const move = await moves.underWay(tenant);
+      assert.ok(move !== undefined);
+      await moves.giveUp(move.id);
+    } finally {
+      await moves.close();
+    }
+    return (await this.move(tenant, 'west')).move;
+  }
+
+  /** By table: how many rows of the tenant are in that cell. */
+  async rows(cell: CellName, tenant: string): Promise<Record<string, number>> {
+    const client = await this.#sql[cell].connect();
+    try {
+      await client.query(`set search_path = ${cell}`);
+      const found: Record<string, number> = {};
+      for (const table of TENANT_TABLES) {
+        const { rows } = await client.query<{ count: number }>(
+          `select count(*)::int as count from ${table.name} where ${rowsOf(table, pg.escapeLiteral(tenant))}`,
+        );
+        const count = rows[0]?.count ?? 0;
+        if (count > 0) found[table.name] = count;
+      }
+      return found;
+    } finally {
+      client.release();
+    }
+  }
+
+  query<Row extends pg.QueryResultRow>(cell: CellName, text: string): Promise<pg.QueryResult<Row>> {
+    return this.#sql[cell].query<Row>(text);
+  }
+}
+
+const CHILD = fileURLToPath(new URL('./move.child.js', import.meta.url));
+
+function runToExit(file: string, args: readonly string[]): Promise<{ signal: string | null }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [file, ...args], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    child.once('error', reject);
+    child.once('exit', (_code, signal) => resolve({ signal }));
+  });
+}
+
+const SHARED = {
+  ENGINE_ALLOW_INTERNAL_URLS: 'true',
+  ENGINE_ENCRYPTION_KEY: 'a7'.repeat(32),
+};
