@@ -408,19 +408,15 @@ class Engine {
       signal: this.#stopping.signal,
       isUnsafeAccepted: this.#config.unsafeDatabase,
       synchronous: this.#config.dbSynchronous,
+      log: this.#log,
       onAway: (error, attempts) => {
         const isFirst = attempts === 1;
         if (isFirst) this.#log.warn({ err: error }, 'the database cannot be reached; trying again');
         this.#gate.set('database-away', troubleOf(error));
       },
     });
-    const unreplicated = await this.#unlessStopped(contact);
+    await this.#unlessStopped(contact);
     this.#gate.set('starting');
-    if (unreplicated === undefined) return;
-    this.#log.warn(
-      { lacking: unreplicated },
-      'replication is not synchronous: a fail-over loses the last acknowledged commits',
-    );
   }
 
   /** Waits until no other engine owns the database. */

@@ -8,7 +8,7 @@ import { ConfigError } from '../config-values.js';
 import { type CellSchema, ensureSchema } from './cell-schema.js';
 import { databaseRefusal } from './database-refusal.js';
 import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
-import { withClient } from './pool.js';
+import { type DbLog, withClient } from './pool.js';
 import {
   judgeReplication,
   REPLICATION_FACTS,
@@ -24,6 +24,7 @@ export interface FirstContact {
   /** A server that may lose what was committed is taken all the same. */
   readonly isUnsafeAccepted: boolean;
   readonly synchronous: SynchronousMode;
+  readonly log: DbLog;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
   /** The database cannot be reached; called at each attempt. */
@@ -39,12 +40,9 @@ const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 /** How often a database that was not there is tried again. */
 const RETRY_MS = 500;
 
-/**
- * @returns why a fail-over to a replica would lose what was acknowledged, if it would
- * @throws ConfigError or SchemaError, which say what to do
- */
-export async function firstContact(options: FirstContact): Promise<string | undefined> {
-  const { connectionString, ownerUrl, cell, signal, onAway } = options;
+/** @throws ConfigError or SchemaError, which say what to do */
+export async function firstContact(options: FirstContact): Promise<void> {
+  const { connectionString, ownerUrl, cell, signal, onAway, log } = options;
   for (let attempts = 1; !signal.aborted; attempts++) {
     let isOwner = false;
     try {
@@ -52,7 +50,13 @@ export async function firstContact(options: FirstContact): Promise<string | unde
       isOwner = ownerUrl !== connectionString;
       await ensureSchema(connectionString, ownerUrl, cell);
       await migrate(ownerUrl, MIGRATIONS_DIR, OWNERSHIP_VERSION);
-      return unreplicated;
+      if (unreplicated === undefined) return;
+      const what = { lacking: unreplicated };
+      log.warn(
+        what,
+        'replication is not synchronous: a fail-over loses the last acknowledged commits',
+      );
+      return;
     } catch (error) {
       if (error instanceof ConfigError || error instanceof SchemaError) throw error;
       if (!isAway(error)) {
@@ -64,7 +68,6 @@ export async function firstContact(options: FirstContact): Promise<string | unde
       await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
-  return undefined;
 }
 
 /** Refused, timed out or cut connections, and a server that starts, stops or has no room. */

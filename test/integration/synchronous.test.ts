@@ -187,6 +187,7 @@ test('an engine that requires synchronous replication starts with it alone', asy
       cell: { name: 'public', isChosen: false, mayCreate: false },
       isUnsafeAccepted: true,
       synchronous,
+      log: { info: assert.fail, warn: assert.fail, error: assert.fail },
       signal: new AbortController().signal,
       onAway: (error) => assert.fail(String(error)),
     });
