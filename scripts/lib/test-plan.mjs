@@ -10,6 +10,7 @@ import path from 'node:path';
 /** Parts of paths, the slowest first. Each of these takes 10 s or more of a processor. */
 const SLOW = [
   'chaos/kill-loop',
+  'chaos/cells',
   'chaos/library-worker',
   'sim/seeds',
   'ui/pages',
@@ -22,6 +23,7 @@ const SLOW = [
   'integration/continuity-migration-crash',
   'integration/two-engines',
   'integration/proxies',
+  'cells/routing',
   'integration/python',
   'api/shards',
   'api/stream',
