@@ -11,6 +11,7 @@ import path from 'node:path';
 const SLOW = [
   'chaos/kill-loop',
   'chaos/failover',
+  'chaos/cells',
   'chaos/library-worker',
   'sim/seeds',
   'ui/pages',
@@ -23,6 +24,7 @@ const SLOW = [
   'integration/continuity-migration-crash',
   'integration/two-engines',
   'integration/proxies',
+  'cells/routing',
   'integration/python',
   'api/shards',
   'api/stream',

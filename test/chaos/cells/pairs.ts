@@ -3,10 +3,13 @@
  * before them that `cells proxy-config --watch` keeps up to date.
  */
 
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { Directory, makeDirectory } from '../../../src/cluster/directory.js';
 import { inSchema } from '../../../src/db/database-url.js';
 import { type CellProxy, startCellProxy } from '../../helpers/cell-proxy.js';
+import { CLI } from '../../helpers/cli.js';
 import { startPostgres, type TestDatabase, type TestPostgres } from '../../helpers/database.js';
 import { type Engine, freePort, startEngine } from '../../helpers/engine.js';
 
@@ -98,6 +101,12 @@ export class CellPairs {
         engines[at] = await engines[at].restart({ waitFor: 'listening' });
       },
     };
+  }
+
+  /** By the command line, as an operator does it. @throws Error with what it said, when it did not end well */
+  async run(...args: readonly string[]): Promise<void> {
+    const env = { PATH: process.env.PATH ?? '', ENGINE_CLUSTER_URL: this.clusterUrl };
+    await promisify(execFile)(process.execPath, [CLI, ...args], { env });
   }
 
   async stop(): Promise<void> {
