@@ -12,6 +12,7 @@ import { INSTANCE_COMMANDS } from './commands/instances.js';
 import { JOB_COMMANDS } from './commands/jobs.js';
 import { KEY_COMMANDS } from './commands/keys.js';
 import { PROFILE_COMMANDS } from './commands/profiles.js';
+import { PROXY_COMMANDS } from './commands/proxy-config.js';
 import { RELEASE_COMMANDS } from './commands/releases.js';
 import { SEQUENCE_COMMANDS } from './commands/sequences.js';
 import { TENANT_COMMANDS } from './commands/tenants.js';
@@ -142,6 +143,7 @@ export const COMMANDS: readonly Command[] = [
   ...KEY_COMMANDS,
   ...TENANT_COMMANDS,
   ...CELL_COMMANDS,
+  ...PROXY_COMMANDS,
   ...PROFILE_COMMANDS,
   DOCTOR,
   COMPLETION,

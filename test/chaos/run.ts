@@ -212,7 +212,8 @@ function fail(): never {
   throw new Error('the clients stopped before the faults did');
 }
 
-async function storeSequences(
+/** @returns the id of each, all of whose instances a canary divides */
+export async function storeSequences(
   client: Client,
   tenant: string,
   all: ReturnType<typeof shapes>,

@@ -22,6 +22,7 @@ export const isInstalled = (kind: ProxyKind): boolean => hasProgram(kind, SYSTEM
 const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin'];
 
 export interface RunningProxy {
+  readonly pid: number;
   readonly port: number;
   readonly url: string;
   stop(): Promise<void>;
@@ -38,13 +39,31 @@ export interface Behind {
 const START_TIMEOUT_MS = 60_000;
 
 export async function startProxy(kind: ProxyKind, behind: Behind): Promise<RunningProxy> {
-  const folder = mkdtempSync(path.join(tmpdir(), `${kind}-`));
-  // Its workers are other users where the tests run as root.
-  chmodSync(folder, 0o755);
+  const folder = proxyFolder(kind);
   const port = await freePort();
-  const [program, args] = COMMANDS[kind](folder, port, behind);
+  return runProxy(kind, port, ARGS[kind](folder, port, behind), folder);
+}
+
+/** A new folder whose files the workers of a proxy may read, who are other users where the tests run as root. */
+export function proxyFolder(kind: ProxyKind): string {
+  const folder = mkdtempSync(path.join(tmpdir(), `${kind}-`));
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+/**
+ * Runs the program until `stop`, which removes the folder as well.
+ *
+ * @param port which it opens when it is up
+ */
+export async function runProxy(
+  kind: ProxyKind,
+  port: number,
+  args: readonly string[],
+  folder: string,
+): Promise<RunningProxy> {
   const PATH = [process.env.PATH, ...SYSTEM_FOLDERS].join(path.delimiter);
-  const child = spawn(program, args, {
+  const child = spawn(kind, args, {
     env: { ...process.env, PATH },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -69,13 +88,20 @@ export async function startProxy(kind: ProxyKind, behind: Behind): Promise<Runni
     await stop();
     throw new Error(`${kind} does not start\n${output}`, { cause });
   }
-  return { port, url: `http://127.0.0.1:${port}`, stop };
+  return { pid: child.pid as number, port, url: `http://127.0.0.1:${port}`, stop };
 }
 
-const COMMANDS: Record<
-  ProxyKind,
-  (folder: string, port: number, behind: Behind) => [program: string, args: string[]]
-> = {
+/** What nginx keeps in folders of its own, which not everybody may make. */
+export function nginxFolders(folder: string): string {
+  return ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => {
+      mkdirSync(path.join(folder, name), { recursive: true });
+      return `${name}_temp_path ${path.join(folder, name)};`;
+    })
+    .join(' ');
+}
+
+const ARGS: Record<ProxyKind, (folder: string, port: number, behind: Behind) => string[]> = {
   nginx: (folder, port, { ports: [engine], changes }) => {
     const sample = page('docs/operate/proxies.md').fences.find(({ text }) =>
       text.startsWith('upstream engine {'),
@@ -86,17 +112,13 @@ const COMMANDS: Record<
       ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
       ...(changes ?? []),
     ]);
-    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => {
-      mkdirSync(path.join(folder, name));
-      return `${name}_temp_path ${path.join(folder, name)};`;
-    });
     const file = path.join(folder, 'nginx.conf');
     writeFileSync(
       file,
       `daemon off; pid ${folder}/pid; error_log stderr;
-       events {} http { access_log off; ${temporary.join(' ')}\n${site}}`,
+       events {} http { access_log off; ${nginxFolders(folder)}\n${site}}`,
     );
-    return ['nginx', ['-p', folder, '-c', file]];
+    return ['-p', folder, '-c', file];
   },
   haproxy: (folder, port, { ports: [engine, standby = 9], changes }) => {
     const sample = readFileSync(path.join(ROOT, 'docs/operate/haproxy.cfg'), 'utf8');
@@ -110,7 +132,7 @@ const COMMANDS: Record<
         ...(changes ?? []),
       ]),
     );
-    return ['haproxy', ['-db', '-f', file]];
+    return ['-db', '-f', file];
   },
 };
 

@@ -1,0 +1,37 @@
+/** The command that writes what a proxy in front of cells reads. */
+
+import { PROXIES } from '../../src/cluster/proxy/topology.js';
+import { CLUSTER_OPTION } from '../cluster-option.js';
+import type { Command } from '../command.js';
+
+export const PROXY_COMMANDS: readonly Command[] = [
+  {
+    name: 'cells proxy-config',
+    summary:
+      'Write what a proxy needs to lead each tenant to its cell; docs/operate/routing.md says how it is used.',
+    options: [
+      { flags: '--for <proxy>', about: 'Who reads it.', choices: PROXIES },
+      { flags: '--out <folder>', about: 'For the files.', completes: 'folders' },
+      {
+        flags: '--listen <address>',
+        about: 'Of the proxy, as host:port, or :port for all addresses; :8090 unless given.',
+      },
+      {
+        flags: '--default-cell <name>',
+        about: 'Who is asked when neither a tenant nor a cell is named; refused unless given.',
+      },
+      {
+        flags: '--apply <socket>',
+        about: 'The runtime socket of HAProxy: it opens it, and its maps are replaced there.',
+        completes: 'files',
+      },
+      { flags: '--watch', about: 'Go on, and follow the directory until Ctrl-C.' },
+      {
+        flags: '--reload <command>',
+        about: 'Run by the shell when the proxy has to read its files anew.',
+      },
+      CLUSTER_OPTION,
+    ],
+    run: async (session, given) => (await import('../proxy-config.js')).proxyConfig(session, given),
+  },
+];

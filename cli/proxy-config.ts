@@ -1,0 +1,130 @@
+/**
+ * Writes what a proxy reads, once or again with each change of the directory. What fails while it follows is
+ * said once and tried again: a proxy that cannot be reached for a moment, or a database.
+ */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Directory } from '../src/cluster/directory.js';
+import { RuntimeError } from '../src/cluster/proxy/haproxy-runtime.js';
+import { ownersFirst, ProxyPublisher, readTopology } from '../src/cluster/proxy/publish.js';
+import { type ProxyKind, type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
+import { withDirectory } from './cluster.js';
+import type { Given } from './command.js';
+import { CommandError, EXIT, type ExitCode } from './exit.js';
+import type { Session } from './session.js';
+
+const LISTEN_DEFAULT = ':8090';
+/** How often the number of the directory is asked for: one row that is in memory. */
+const LOOK_EVERY_MS = 250;
+/** A proxy without health checks is told of a new owner about as soon as one with them would see it. */
+const OWNERS_EVERY_MS = 1_000;
+
+interface Report {
+  readonly changed: readonly string[];
+  /** Of a HAProxy that runs. */
+  readonly applied: boolean;
+  /** And no command was given for that. */
+  readonly needs_reload: boolean;
+}
+
+export async function proxyConfig(session: Session, given: Given): Promise<ExitCode | undefined> {
+  const proxy = given.required('for') as ProxyKind;
+  const settings = {
+    listen: given.text('listen') ?? LISTEN_DEFAULT,
+    defaultCell: given.text('default-cell'),
+    socket: given.text('apply'),
+    folder: path.resolve(given.required('out')),
+  };
+  const publisher = new ProxyPublisher(proxy, settings);
+  const publish = async (topology: Topology): Promise<Report> => {
+    const ordered = proxy === 'nginx' ? await ownersFirst(topology) : topology;
+    const { changed, isFirst, needsReload } = publisher.write(ordered);
+    const command = given.text('reload');
+    const isReloaded = needsReload && command !== undefined;
+    if (isReloaded) await runShell(command);
+    return {
+      changed,
+      // Whoever is started or reloaded has read the maps.
+      applied: !isFirst && !isReloaded && (await publisher.apply(ordered)),
+      needs_reload: needsReload && !isReloaded,
+    };
+  };
+  const work = async (directory: Directory): Promise<ExitCode | undefined> => {
+    if (given.flag('watch')) {
+      return follow({ session, directory, publisher, publish, looksForOwners: proxy === 'nginx' });
+    }
+    tell(session, await published(publish, await readTopology(directory)));
+    return undefined;
+  };
+  return withDirectory(session, work, given);
+}
+
+/** @throws CommandError for what the person can mend */
+async function published(
+  publish: (topology: Topology) => Promise<Report>,
+  topology: Topology,
+): Promise<Report> {
+  try {
+    return await publish(topology);
+  } catch (error) {
+    if (error instanceof TopologyError) throw new CommandError('refused', error.message);
+    if (error instanceof RuntimeError) throw new CommandError('unreachable', error.message);
+    throw error;
+  }
+}
+
+interface Following {
+  readonly session: Session;
+  readonly directory: Directory;
+  readonly publisher: ProxyPublisher;
+  readonly publish: (topology: Topology) => Promise<Report>;
+  readonly looksForOwners: boolean;
+}
+
+async function follow(following: Following): Promise<ExitCode> {
+  const { session, directory, publisher, publish, looksForOwners } = following;
+  let seen = -1;
+  let publishedAt = 0;
+  let trouble: string | undefined;
+  while (!session.signal.aborted) {
+    try {
+      const revision = await directory.revision();
+      const isNew = revision !== seen;
+      const isDue = looksForOwners && performance.now() - publishedAt > OWNERS_EVERY_MS;
+      if (isNew || isDue || !(await publisher.isSame())) {
+        publishedAt = performance.now();
+        const report = await publish(await readTopology(directory));
+        if (isNew || report.applied || report.changed.length > 0) tell(session, report);
+        seen = revision;
+      }
+      trouble = undefined;
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== trouble) session.out.note(message);
+      trouble = message;
+    }
+    await pause(LOOK_EVERY_MS, undefined, { signal: session.signal }).catch(() => undefined);
+  }
+  return EXIT.interrupted;
+}
+
+function tell({ out }: Session, report: Report): void {
+  if (out.isJson) {
+    out.jsonLine(report);
+    return;
+  }
+  const { changed, applied, needs_reload } = report;
+  out.line(changed.length === 0 ? 'Nothing has changed.' : `Written: ${changed.join(', ')}.`);
+  if (applied) out.line('HAProxy has the maps.');
+  if (needs_reload) out.note('Reload the proxy: it reads these files at its start alone.');
+}
+
+/** @throws CommandError when it fails */
+async function runShell(command: string): Promise<void> {
+  const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const [code, signal] = await once(child, 'exit');
+  if (code !== 0) throw new CommandError('failed', `${command} ended with ${code ?? signal}`);
+}

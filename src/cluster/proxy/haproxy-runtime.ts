@@ -1,0 +1,149 @@
+/**
+ * The maps of a HAProxy that runs, brought up to date through its runtime socket: nothing is reloaded, and no connection
+ * is closed. Few entries are changed one by one. Many, or maps of a process that is not known, are replaced as one
+ * transaction for each map, so that a request meets all of the old one or all of the new one.
+ */
+
+import { connect } from 'node:net';
+import { BUCKETS_MAP, backendOf, mapText, TENANTS_MAP, tenantEntries } from './haproxy.js';
+import { bucketCells, type Topology } from './topology.js';
+
+export class RuntimeError extends Error {
+  override readonly name = 'RuntimeError';
+}
+
+type Entries = ReadonlyMap<string, string>;
+
+/** Many times what a process that is busy takes for a command. */
+const ANSWER_TIMEOUT_MS = 30_000;
+/** A command, its entries with it, must fit a buffer of HAProxy, which has 16 KiB unless told otherwise. */
+const COMMAND_BYTES_MAX = 8_192;
+/** Each is a connection of its own: some tens of milliseconds for all of them. */
+const SINGLE_CHANGES_MAX = 500;
+const PID = /^Pid: (\d+)$/m;
+const PREPARED = /New version created: (\d+)/;
+
+export class HaproxyMaps {
+  readonly #socket: string;
+  /** By map, what the process has; empty when that is not known. */
+  readonly #applied = new Map<string, Entries>();
+  /** Of the process that has it. */
+  #pid: string | undefined;
+
+  /** @param socket its path */
+  constructor(socket: string) {
+    this.#socket = socket;
+  }
+
+  /**
+   * @param topology checked
+   * @throws RuntimeError when nobody answers at the socket, or HAProxy has no backend for a cell and must be reloaded
+   */
+  async apply(topology: Topology): Promise<void> {
+    try {
+      const pid = await this.#askPid();
+      if (pid !== this.#pid) this.#applied.clear();
+      const known = new Set((await this.#ask('show backend')).split('\n'));
+      const missing = topology.cells.find(({ name }) => !known.has(backendOf(name)));
+      if (missing !== undefined) {
+        throw new RuntimeError(`HAProxy does not know the cell ${missing.name} yet: reload it`);
+      }
+      await this.#bring(BUCKETS_MAP, new Map(bucketCells(topology)));
+      await this.#bring(TENANTS_MAP, new Map(tenantEntries(topology)));
+      this.#pid = pid;
+    } catch (error) {
+      this.#pid = undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Whether the process that was given its maps is still the one that runs: another one has read files, which may have
+   * been those before the last change.
+   *
+   * @throws RuntimeError
+   */
+  async isSame(): Promise<boolean> {
+    return (await this.#askPid()) === this.#pid;
+  }
+
+  async #askPid(): Promise<string | undefined> {
+    return PID.exec(await this.#ask('show info'))?.[1];
+  }
+
+  async #bring(map: string, wanted: Entries): Promise<void> {
+    const applied = this.#applied.get(map);
+    const changes = applied && changesBetween(applied, wanted);
+    if (changes === undefined || changes.length > SINGLE_CHANGES_MAX) {
+      await this.#replace(map, [...wanted]);
+    } else {
+      for (const [key, value] of changes) await this.#change(map, key, value);
+    }
+    this.#applied.set(map, wanted);
+  }
+
+  /** Also right when somebody else has made the change. */
+  async #change(map: string, key: string, value: string | undefined): Promise<void> {
+    if (value === undefined) await this.#ask(`del map ${map} ${key}`);
+    else if ((await this.#ask(`set map ${map} ${key} ${value}`)).trim() !== '') {
+      await this.#tell(map, `add map ${map} ${key} ${value}`);
+    }
+  }
+
+  async #replace(map: string, entries: readonly (readonly [string, string])[]): Promise<void> {
+    const [, version] = PREPARED.exec(await this.#ask(`prepare map ${map}`)) ?? [];
+    if (version === undefined) throw new RuntimeError(`HAProxy has no map ${map}`);
+    for (const piece of pieces(entries)) {
+      await this.#tell(map, `add map @${version} ${map} <<\n${piece}`);
+    }
+    await this.#tell(map, `commit map @${version} ${map}`);
+  }
+
+  async #tell(map: string, command: string): Promise<void> {
+    const answer = (await this.#ask(command)).trim();
+    if (answer !== '') throw new RuntimeError(`HAProxy refuses a change of ${map}: ${answer}`);
+  }
+
+  /** One command on a connection of its own, which HAProxy closes when it has answered. */
+  #ask(command: string): Promise<string> {
+    const path = this.#socket;
+    return new Promise((resolve, reject) => {
+      const socket = connect(path);
+      let answer = '';
+      socket.setEncoding('utf8').setTimeout(ANSWER_TIMEOUT_MS);
+      socket.on('data', (text) => {
+        answer += text;
+      });
+      socket.once('end', () => resolve(answer));
+      socket.once('timeout', () => socket.destroy(new Error('it does not answer')));
+      socket.once('error', ({ message }) =>
+        reject(new RuntimeError(`HAProxy is not reached at ${path}: ${message}`)),
+      );
+      socket.write(`${command}\n`);
+    });
+  }
+}
+
+/** Keys with their new values; undefined: it is gone. */
+export function changesBetween(
+  before: Entries,
+  after: Entries,
+): readonly (readonly [string, string | undefined])[] {
+  const changed = [...after].filter(([key, value]) => before.get(key) !== value);
+  const gone = [...before.keys()].filter((key) => !after.has(key));
+  return [...changed, ...gone.map((key) => [key, undefined] as const)];
+}
+
+/** As many entries as fit a command; the empty line that ends each is the one behind the command. */
+function* pieces(entries: readonly (readonly [string, string])[]): Generator<string> {
+  let piece = '';
+  for (const entry of entries) {
+    const line = mapText([entry]);
+    if (piece.length + line.length > COMMAND_BYTES_MAX) {
+      yield piece;
+      piece = '';
+    }
+    piece += line;
+  }
+  if (piece !== '') yield piece;
+}

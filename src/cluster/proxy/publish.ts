@@ -1,0 +1,147 @@
+/**
+ * What a proxy reads, kept true to the directory of a cluster: files are replaced whole and only when they
+ * change, and what a proxy that runs can take without a reload it is given.
+ */
+
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import path from 'node:path';
+import type { Directory } from '../directory.js';
+import { envoyFiles } from './envoy.js';
+import { haproxyFiles } from './haproxy.js';
+import { HaproxyMaps } from './haproxy-runtime.js';
+import { nginxFiles } from './nginx.js';
+import {
+  addressOf,
+  checkedTopology,
+  type ProxyCell,
+  type ProxyFile,
+  type ProxyKind,
+  type ProxySettings,
+  type Topology,
+} from './topology.js';
+
+const FILES: Record<
+  ProxyKind,
+  (topology: Topology, settings: ProxySettings) => readonly ProxyFile[]
+> = { haproxy: haproxyFiles, nginx: nginxFiles, envoy: envoyFiles };
+
+export interface Published {
+  /** Of those written, whose text is new. */
+  readonly changed: readonly string[];
+  /** There was no configuration, and so nobody who runs by it. */
+  readonly isFirst: boolean;
+  /** The proxy has to read files anew that it reads at its start alone. */
+  readonly needsReload: boolean;
+}
+
+const PAGE = 10_000;
+const READY_TIMEOUT_MS = 2_000;
+
+export async function readTopology(
+  directory: Pick<Directory, 'cells' | 'placements'>,
+): Promise<Topology> {
+  const placements = new Map<string, string>();
+  for (let after = ''; ; ) {
+    const page = await directory.placements({ after, limit: PAGE });
+    for (const { tenant_id, cell } of page) placements.set(tenant_id, cell);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) break;
+    after = last.tenant_id;
+  }
+  // Behind the placements: a cell that one of them names is there until it has none.
+  const cells = await directory.cells();
+  return { cells: cells.map(({ name, engines, state }) => ({ name, engines, state })), placements };
+}
+
+/** The same with the engine first that answers to be ready, for a proxy that does not ask for that itself. */
+export async function ownersFirst(topology: Topology): Promise<Topology> {
+  const cells = topology.cells.map(async (cell): Promise<ProxyCell> => {
+    const ready = await Promise.all(cell.engines.map(isReady));
+    const at = ready.indexOf(true);
+    if (at < 1) return cell;
+    const owner = cell.engines[at] as string;
+    return { ...cell, engines: [owner, ...cell.engines.filter((engine) => engine !== owner)] };
+  });
+  return { ...topology, cells: await Promise.all(cells) };
+}
+
+function isReady(engine: string): Promise<boolean> {
+  const { host, port } = addressOf(engine, 'an engine');
+  const hostname = host.replace(/^\[|\]$/g, '');
+  return new Promise((resolve) => {
+    const options = { hostname, port, path: '/health/ready', agent: false } as const;
+    const asked = request({ ...options, timeout: READY_TIMEOUT_MS }, (reply) => {
+      reply.resume();
+      resolve(reply.statusCode === 200);
+    });
+    asked.once('timeout', () => asked.destroy());
+    asked.once('error', () => resolve(false));
+    asked.end();
+  });
+}
+
+export class ProxyPublisher {
+  readonly #proxy: ProxyKind;
+  readonly #settings: ProxySettings;
+  readonly #maps: HaproxyMaps | undefined;
+
+  constructor(proxy: ProxyKind, settings: ProxySettings) {
+    this.#proxy = proxy;
+    this.#settings = settings;
+    const { socket } = settings;
+    if (proxy === 'haproxy' && socket !== undefined) this.#maps = new HaproxyMaps(socket);
+  }
+
+  /**
+   * Writes the files that are not as they should be.
+   *
+   * @throws TopologyError before anything is written
+   */
+  write(given: Topology): Published {
+    const topology = checkedTopology(given, this.#settings);
+    const { folder } = this.#settings;
+    mkdirSync(folder, { recursive: true });
+    const changes = FILES[this.#proxy](topology, this.#settings).flatMap((file) => {
+      const place = path.join(folder, file.name);
+      const before = textOf(place);
+      if (before === file.text) return [];
+      // Readers meet the old file or the new one, and those who watch see it come.
+      writeFileSync(`${place}.new`, file.text);
+      renameSync(`${place}.new`, place);
+      return [{ ...file, isNew: before === undefined }];
+    });
+    // nginx reads its map at its start.
+    const isRead = ({ isMap }: ProxyFile) => !isMap || this.#proxy === 'nginx';
+    return {
+      changed: changes.map(({ name }) => name),
+      isFirst: changes.some((file) => file.isNew && !file.isMap),
+      needsReload: changes.some((file) => !file.isNew && isRead(file)),
+    };
+  }
+
+  /**
+   * Gives a HAProxy that runs its maps. @returns false: it has no runtime socket
+   *
+   * @throws RuntimeError
+   */
+  async apply(given: Topology): Promise<boolean> {
+    if (this.#maps === undefined) return false;
+    await this.#maps.apply(checkedTopology(given, this.#settings));
+    return true;
+  }
+
+  /** Whether the proxy that was given its maps still runs; true where none is given any. @throws RuntimeError */
+  isSame(): Promise<boolean> {
+    return this.#maps?.isSame() ?? Promise.resolve(true);
+  }
+}
+
+function textOf(place: string): string | undefined {
+  try {
+    return readFileSync(place, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
