@@ -86,6 +86,27 @@ export const schemaName = described(
   undefined,
 );
 
+/** What stands in a line of a page, among other things. */
+const LABEL_LENGTH_MAX = 24;
+
+export const label = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined || value.length <= LABEL_LENGTH_MAX) return value;
+    throw new ConfigError(`${name} must have ${LABEL_LENGTH_MAX} characters at most`);
+  },
+  `a text of ${LABEL_LENGTH_MAX} characters at most`,
+  undefined,
+);
+
+export const color = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined || /^#[0-9a-f]{6}$/i.test(value)) return value;
+    throw new ConfigError(`${name} must be a colour such as #b3261e, not "${value}"`);
+  },
+  'a colour such as #b3261e',
+  undefined,
+);
+
 /** The beginning of links. */
 export const webAddress = described(
   (value: string | undefined, name: string): string | undefined => {

@@ -156,6 +156,8 @@ export function createFront(options: FrontOptions): Front {
         version,
         storageVersion: readMigrations(MIGRATIONS_DIR).length - 1,
         cell: options.cell,
+        envLabel: config.envLabel,
+        envColor: config.envColor,
         isClustered: options.membership !== undefined,
       }),
       ...createDocs({ version, isProtected: config.protectDocs }),

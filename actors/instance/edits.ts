@@ -25,11 +25,13 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
+import { putDeadLetter } from './dead-letter.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import { putAudit, putHistory } from './progress.js';
+import { failureOf } from './record.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
 import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
 
@@ -124,6 +126,11 @@ export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   record.sequence_id = sequenceId;
   turn.put('instance.rebind', record.id, { id: record.id, sequence_id: sequenceId });
   putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
+  // Its failure is one of the other version from now on.
+  const failure = failureOf(record);
+  if (record.snapshot.state === 'failed' && failure !== null) {
+    putDeadLetter(record, turn, failure.at);
+  }
   return change;
 }
 

@@ -10,6 +10,7 @@ import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter } from './advance.js';
+import { putDeadLetter } from './dead-letter.js';
 import { noteEnd } from './end-webhooks.js';
 import { writeGates } from './gate-rows.js';
 import { tellKin } from './kin.js';
@@ -162,7 +163,7 @@ function writeDeadLetter(
   progress: Progress,
   before: InstanceState,
 ): void {
-  const { id, tenant_id, created_at, sequence_id, snapshot } = actor.record;
+  const { id, sequence_id, snapshot } = actor.record;
   if (snapshot.state === before) return;
   noteEnd(actor, turn);
   noteOutcome(actor.record, turn, before);
@@ -174,13 +175,7 @@ function writeDeadLetter(
   if (snapshot.state === 'failed') {
     turn.count('engine_instances_failed_total');
     turn.effects.push(failedEffect(actor.record, progress.audit));
-    turn.put('deadLetter.set', id, {
-      instance_id: id,
-      tenant_id,
-      created_at,
-      failed_at: isoTime(actor.env.now()),
-      reason: failureOf(actor.record)?.message ?? '',
-    });
+    putDeadLetter(actor.record, turn, isoTime(actor.env.now()));
   } else if (before === 'failed') {
     turn.put('deadLetter.clear', id, { instance_id: id });
   }

@@ -1,6 +1,7 @@
 /** Commands for releases: leading new instances from one version to the next. */
 
 import type { EvaluationReport, Gate, Release } from '../../client/src/index.js';
+import { RELEASE_STATES, type ReleaseState } from '../../src/core/releases/release.js';
 import { type Argument, acting, type Command, type Given, listing, showing } from '../command.js';
 import { EXIT, usageError } from '../exit.js';
 import type { Session } from '../session.js';
@@ -88,6 +89,10 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   listing<Release>({
     name: 'releases list',
     summary: 'List releases, newest first.',
+    options: [
+      { flags: '--state <state>', about: 'In this state.', choices: RELEASE_STATES },
+      { flags: '--sequence <name>', about: 'Of versions of this sequence.' },
+    ],
     columns: [
       { head: 'ID', text: ({ id }) => id, isWhole: true },
       {
@@ -105,7 +110,12 @@ export const RELEASE_COMMANDS: readonly Command[] = [
       { head: 'CANARY', text: ({ canary_percent }) => `${canary_percent} %` },
       { head: 'UPDATED', text: ({ updated_at }, now) => ago(updated_at, now) },
     ],
-    ask: ({ client }, _given, limit) => client.releases.list({ limit }),
+    ask: ({ client }, given, limit) =>
+      client.releases.list({
+        state: given.text('state') as ReleaseState | undefined,
+        sequence_name: given.text('sequence'),
+        limit,
+      }),
   }),
   showing({
     name: 'releases status',

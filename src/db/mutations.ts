@@ -257,7 +257,7 @@ export const MUTATIONS = {
   'timer.clear': clear('timers'),
   'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
   'deadLetter.clear': clear('dead_letters'),
-  'deadLetter.set': set('dead_letters', ['tenant_id', 'created_at', 'failed_at', 'reason']),
+  'deadLetter.set': set('dead_letters', columnsBut('dead_letters', 'instance_id')),
   'kinNote.set': set('kin_notes', ['id', 'word']),
   // The one that was read, by an id that no other ever has: one that has come in its place stays.
   'kinNote.clear': {

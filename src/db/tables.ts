@@ -80,6 +80,12 @@ export const TABLES = {
     created_at: 'timestamptz',
     failed_at: 'timestamptz',
     reason: 'text',
+    namespace: 'text?',
+    sequence_id: 'uuid?',
+    failure_code: 'text?',
+    block_id: 'text?',
+    handler: 'text?',
+    folded_reason: 'text?',
   }),
   block_outputs: belonging(['instance_id', 'block_id', 'iteration', 'attempt'], {
     id: 'uuid',

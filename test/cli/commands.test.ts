@@ -376,6 +376,10 @@ test('a release is drafted, validated, led in, judged and ended', async () => {
   const create = ['releases', 'create', '--baseline', idOf(1), '--candidate', idOf(2)];
   const id = (await cli.ok([...create, '--gate', 'error_rate:0.05:20'])).trim();
   assert.match(await cli.ok(['releases', 'list']), /draft +hello +1 → 2/);
+  const listed = (...more: string[]) => cli.json<Release[]>(['releases', 'list', ...more]);
+  assert.equal((await listed('--state', 'draft', '--sequence', 'hello')).length, 1);
+  assert.deepEqual(await listed('--state', 'canary'), []);
+  assert.deepEqual(await listed('--sequence', 'other'), []);
   assert.equal((await cli.json<Release>(['releases', 'status', id])).state, 'draft');
   await cli.ok(['releases', 'validate', id, '--skip']);
   assert.match(await cli.ok(['releases', 'canary', id, '10']), /is canary, 10 % of new instances/);

@@ -1,5 +1,6 @@
 /** What must hold of the rows when everything has come to rest. */
 
+import type { Failure } from '../../schema/failure.js';
 import type { Execution } from '../../src/core/execution.js';
 import { type MemoryTables, type Row, standing } from './memory-tables.js';
 import type { Observer } from './observer.js';
@@ -57,10 +58,18 @@ function checkTasks(tables: MemoryTables): void {
 }
 
 function checkDeadLetters(tables: MemoryTables): void {
-  for (const [id, { state }] of tables.rows('instances')) {
-    const isDead = tables.row('dead_letters', id) !== undefined;
+  for (const [id, { state, sequence_id, failure }] of tables.rows('instances')) {
+    const letter = tables.row('dead_letters', id);
+    const isDead = letter !== undefined;
     if (isDead !== (state === 'failed')) {
       throw new Violation(`a ${state} instance, dead letter: ${isDead}`, id);
+    }
+    const { code } = (failure ?? {}) as Partial<Failure>;
+    if (isDead && (letter.sequence_id !== sequence_id || letter.failure_code !== code)) {
+      throw new Violation(
+        `its dead letter is of ${letter.sequence_id}: ${letter.failure_code}`,
+        id,
+      );
     }
   }
 }

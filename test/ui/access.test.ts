@@ -4,8 +4,15 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import type { Page } from 'playwright-core';
 import { type Api, startApi } from '../helpers/api.js';
-import { useBrowser } from '../helpers/browser.js';
-import { expectPage, open, PAGES, signIn, signInByHand } from '../helpers/dashboard.js';
+import { expectNoAxeFindings, useBrowser } from '../helpers/browser.js';
+import {
+  expectNoHorizontalScroll,
+  expectPage,
+  open,
+  PAGES,
+  signIn,
+  signInByHand,
+} from '../helpers/dashboard.js';
 import { NEIGHBOUR, NEIGHBOUR_CUSTOMER, type ShopKeys, TENANT } from '../helpers/shop/shop.js';
 import { useShop } from '../helpers/shop/use-shop.js';
 
@@ -62,9 +69,13 @@ test('a key is forgotten with its tab, and by signing out', at, async (visit) =>
   const other = await context.newPage();
   await other.goto(`${server.api.url}/ui/`);
   await other.getByLabel('API key').waitFor();
+  await page.goto(`${server.api.url}/ui/sequences/new`);
+  await page.getByRole('textbox', { name: 'Definition as JSON' }).press('End');
+  await page.keyboard.insertText(' ');
+  await page.waitForFunction('Object.keys(sessionStorage).some((key) => key.startsWith("draft"))');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('API key').waitFor();
-  assert.doesNotMatch(await page.evaluate<string>('JSON.stringify({ ...sessionStorage })'), /root/);
+  assert.deepEqual(await page.evaluate('({ ...sessionStorage })'), { session: '{}' });
 });
 
 test(
@@ -128,6 +139,25 @@ test('an auditor sees what people are asked, and cannot answer', at, async ({ pa
   assert.equal(await page.getByRole('button', { name: 'Sell' }).count(), 0);
 });
 
+test(
+  'the key of a tenant sees what became of the webhooks of its own subscription',
+  at,
+  async (visit) => {
+    const { page, context } = visit;
+    await signIn(context, ofKey('auditor'));
+    await open(page, server.api.url, '/webhooks', 'Webhooks');
+    const tabs = page.getByRole('navigation', { name: 'Webhooks' });
+    assert.deepEqual(await tabs.getByRole('link').allTextContents(), ['Subscriptions']);
+    const down = page.getByRole('row').filter({ hasText: '/orders-down' });
+    await down.getByRole('link', { name: 'Deliveries' }).click();
+    const table = page.getByRole('table', { name: 'Deliveries' });
+    await table.getByText('not delivered 503').first().waitFor();
+    assert.equal(await table.getByText('instance.completed').count(), 0);
+    await tabs.getByRole('link', { name: 'Subscriptions' }).click();
+    await page.getByRole('table', { name: 'Webhook subscriptions' }).waitFor();
+  },
+);
+
 test('an approver answers, and that is all', at, async ({ page, context }) => {
   const asked = await server.shop.order({
     order: 'order-for-the-sales-desk',
@@ -155,7 +185,10 @@ test('an approver answers, and that is all', at, async ({ page, context }) => {
 
 let keyless: Api;
 before(async () => {
-  keyless = await startApi({ apiKey: null });
+  keyless = await startApi({
+    apiKey: null,
+    env: { ENGINE_ENV_LABEL: 'production', ENGINE_ENV_COLOR: '#b3261e' },
+  });
 });
 after(() => keyless.stop());
 
@@ -168,5 +201,27 @@ test(
     await page.getByRole('button', { name: 'Open' }).click();
     await expectPage(page, 'Overview');
     assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
+  },
+);
+
+test(
+  'every page says in its first line which engine it is, in a colour that can be read',
+  () => ({ url: keyless.url }),
+  async ({ page, context }) => {
+    await signIn(context, { tenant: 'demo' });
+    await open(page, keyless.url, '/limits', 'Limits');
+    const label = page.getByRole('banner').getByText('production');
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await label.waitFor();
+      assert.match(
+        await label.evaluate((element) => element.getAttribute('style') ?? ''),
+        /rgb\(179, 38, 30\).*rgb\(255, 255, 255\)/,
+      );
+      await expectNoAxeFindings(page);
+    }
+    await page.setViewportSize({ width: 380, height: 800 });
+    await expectNoHorizontalScroll(page);
+    await label.waitFor();
   },
 );

@@ -10,7 +10,7 @@ const { test } = useBrowser();
 
 /** What a browser says of requests to nobody. */
 const NOBODY_THERE =
-  /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|ERR_SOCKET|ERR_NETWORK|ERR_FAILED|50[023]/;
+  /ERR_CONNECTION_(?:REFUSED|RESET)|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|ERR_SOCKET|ERR_NETWORK|ERR_FAILED|50[023]/;
 
 test(
   'a page says that its server is away, and goes on when it is back',

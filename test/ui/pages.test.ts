@@ -1,6 +1,7 @@
 /** What holds of every page of the dashboard: for readers of screens, in the dark, on a telephone, while it loads. */
 
 import assert from 'node:assert/strict';
+import { describe } from 'node:test';
 import { expectNoAxeFindings, useBrowser, type Visit } from '../helpers/browser.js';
 import {
   addressOf,
@@ -22,13 +23,16 @@ const { test } = useBrowser();
 const TELEPHONE = { width: 380, height: 800 };
 const DESK = { width: 1280, height: 900 };
 
-for (const wanted of PAGES) {
-  test(
-    `${wanted.name}: nobody is shut out, and nothing jumps or reaches over the edge`,
-    options,
-    (visit) => tryPage(visit, wanted),
-  );
-}
+// Two at a time: each waits now for the browser and now for the server.
+describe('every page', { concurrency: 2 }, () => {
+  for (const wanted of PAGES) {
+    test(
+      `${wanted.name}: nobody is shut out, and nothing jumps or reaches over the edge`,
+      options,
+      (visit) => tryPage(visit, wanted),
+    );
+  }
+});
 
 test('the sign-in: nobody is shut out', options, async ({ page, complaints }) => {
   complaints.allow(/401/);
@@ -56,11 +60,14 @@ async function tryPage({ page, context }: Visit, wanted: DashboardPage): Promise
   await expectNoLayoutShift(page);
   process.stdout.write(`first paint of ${address}: ${Math.round(await firstPaintMs(page))} ms\n`);
   await expectNoAxeFindings(page);
-
   await page.emulateMedia({ colorScheme: 'dark' });
+  await expectNoAxeFindings(page);
+
   await page.setViewportSize(TELEPHONE);
   await settled(page);
   await expectNoHorizontalScroll(page);
+  await expectNoAxeFindings(page);
+  await page.emulateMedia({ colorScheme: 'light' });
   await expectNoAxeFindings(page);
   assert.match(await page.title(), / · Durable workflow engine$/);
 }

@@ -9,12 +9,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import type { Page } from 'playwright-core';
+import { bucketOf } from '../../src/core/durations.js';
 import { launchChromium } from '../helpers/chromium.js';
 import { addressOf, open, PAGES, signIn } from '../helpers/dashboard.js';
 import { createTestDatabase, stopSharedServer } from '../helpers/database.js';
 import { startEngine } from '../helpers/engine.js';
-import { openShop, SHOP_ENV } from '../helpers/shop/shop.js';
+import { openShop, SHOP_ENV, TENANT } from '../helpers/shop/shop.js';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/dashboard/', import.meta.url));
 
@@ -30,6 +32,7 @@ mkdirSync(FOLDER, { recursive: true });
 const browser = await launchChromium();
 if (browser === undefined) process.exit(1);
 const database = await createTestDatabase();
+await addHour(database.connectionString);
 const engine = await startEngine({ databaseUrl: database.connectionString, env: SHOP_ENV });
 const shop = await openShop({ url: engine.url, apiKey: engine.apiKey });
 try {
@@ -61,6 +64,36 @@ try {
   await engine.stop();
   await database.drop();
   await stopSharedServer();
+}
+
+/** The shop has just been opened: lines over time begin with the minutes before, of which one has an incident. */
+async function addHour(connectionString: string): Promise<void> {
+  const db = new pg.Client(connectionString);
+  await db.connect();
+  const now = Date.now();
+  for (let minute = 1; minute <= 65; minute++) {
+    const created = Math.round(150 + 45 * Math.sin(minute / 9)) + ((minute * 37) % 23);
+    const isIncident = minute >= 24 && minute <= 28;
+    const failed = isIncident ? 24 + ((minute * 7) % 9) : (minute * 13) % 5;
+    const typicalMs = isIncident ? 2_600 : 700 + ((minute * 53) % 180);
+    const durations = [
+      [bucketOf(typicalMs), 90],
+      [bucketOf(typicalMs * 3), 10],
+    ];
+    await db.query(
+      `insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
+       values ($1, $2, 0, $3, $4, $5, 0, $6)`,
+      [
+        TENANT,
+        new Date(now - minute * 60_000),
+        created,
+        created - failed,
+        failed,
+        JSON.stringify(durations),
+      ],
+    );
+  }
+  await db.end();
 }
 
 /** What is in the window, by the debugger, since Playwright has no WebP. */

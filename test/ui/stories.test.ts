@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
+import type { Release } from '../../client/src/index.js';
 import { eventually } from '../helpers/api.js';
 import { useBrowser } from '../helpers/browser.js';
 import { expectPage, open, settled, signIn } from '../helpers/dashboard.js';
@@ -23,8 +24,10 @@ async function start(page: Page, path: string, title: string | RegExp): Promise<
 const navigation = (page: Page) => page.getByRole('navigation', { name: 'Main' });
 const told = (page: Page, text: string | RegExp) =>
   page.getByRole('status').getByText(text).waitFor();
-const isNow = (page: Page, state: string) =>
-  page.getByRole('heading', { level: 1, name: new RegExp(`${state}$`) }).waitFor();
+const isNow = (page: Page, state: string | RegExp) =>
+  page
+    .getByRole('heading', { level: 1, name: new RegExp(`${new RegExp(state).source}$`) })
+    .waitFor();
 
 test(
   'a failed order is found by its reason, understood, and mended with other data',
@@ -156,6 +159,76 @@ test('a canary is followed from the overview to its gates, and promoted', at, as
     .first()
     .waitFor();
 });
+
+test('a release is made ready, led in, given another share, and promoted', at, async ({ page }) => {
+  const { canary_percent } = await leadIn(page, 'subscription', 1, 2);
+  assert.equal(canary_percent, 10);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await confirm(page, 'Pause the canary?', 'Pause');
+  await told(page, 'Paused: all new instances run version 1.');
+  await isNow(page, 'paused');
+  await page.getByRole('button', { name: 'Start again' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Start the canary' });
+  const share = dialog.getByLabel('Share of new instances, in %');
+  assert.equal(await share.inputValue(), '10');
+  await share.fill('101');
+  await dialog.getByRole('button', { name: 'Start the canary' }).click();
+  assert.ok(await share.evaluate((field) => field.matches(':invalid')));
+  await share.fill('40');
+  await dialog.getByRole('button', { name: 'Start the canary' }).click();
+  await told(page, '40 % of the new instances run the candidate.');
+  await page.getByText(/^40 % of the new instances of version 1 run version 2/).waitFor();
+  await page.getByRole('button', { name: 'Evaluate' }).click();
+  await confirm(page, 'Evaluate the gates now?', 'Evaluate');
+  await told(page, /^Judged: It has no gates/);
+  await page.getByRole('button', { name: 'Promote', exact: true }).click();
+  await confirm(page, 'Promote version 2?', 'Promote version 2');
+  await isNow(page, 'promoted');
+  assert.equal(await page.getByRole('button', { name: 'Roll back' }).count(), 0);
+});
+
+test('a release that is under way is rolled back, for good', at, async ({ page }) => {
+  const { id } = await leadIn(page, 'subscription', 2, 3);
+  await page.getByRole('button', { name: 'Roll back' }).click();
+  await confirm(page, 'Roll this release back?', 'Roll back');
+  await told(page, 'Rolled back: all new instances run version 2.');
+  await isNow(page, /rolled.back/);
+  assert.equal(await page.getByRole('button', { name: 'Start again' }).count(), 0);
+  await page.getByRole('link', { name: 'Decisions' }).click();
+  const decisions = page.getByRole('table', { name: 'Decisions' });
+  await decisions
+    .getByText(/rolled.back/)
+    .first()
+    .waitFor();
+  assert.equal((await server.shop.client.releases.get(id)).state, 'rolled_back');
+});
+
+/** A new release between these versions, taken to a canary of 10 % on its page. */
+async function leadIn(page: Page, name: string, from: number, to: number): Promise<Release> {
+  const { client, sequences } = server.shop;
+  const { id } = await client.releases.create({
+    baseline_sequence_id: sequences.get(`${name} ${from}`) ?? '',
+    candidate_sequence_id: sequences.get(`${name} ${to}`) ?? '',
+  });
+  await start(page, `/releases/${id}`, new RegExp(`^${name} ${from} → ${to}`));
+  await isNow(page, 'draft');
+  await page.getByRole('button', { name: 'Validate' }).click();
+  const validation = page.getByRole('dialog', { name: 'Validate' });
+  await validation.getByRole('checkbox', { name: /Skip it/ }).check();
+  await validation.getByRole('button', { name: 'Make it ready' }).click();
+  await isNow(page, 'ready');
+  await page.getByRole('button', { name: 'Start canary' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Start the canary' });
+  await dialog.getByRole('button', { name: 'Start the canary' }).click();
+  await told(page, '10 % of the new instances run the candidate.');
+  await isNow(page, 'canary');
+  return client.releases.get(id);
+}
+
+async function confirm(page: Page, title: string, action: string): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: title });
+  await dialog.getByRole('button', { name: action, exact: true }).click();
+}
 
 test(
   'filters live in the address: links, reloads and the back button keep them',

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ActivityLines } from '../../src/core/activity.js';
 import { addTo, type Buckets, bucketOf, quantile } from '../../src/core/durations.js';
-import { type FailedRow, FailureGroups } from '../../src/core/failure-groups.js';
 import { foldReason } from '../../src/core/failure-reason.js';
 import { queuesOf, releasePoints } from '../../src/core/statistics.js';
 
@@ -31,58 +30,6 @@ for (const [message, reason] of REASONS) {
     assert.equal(foldReason(reason), reason, 'folding again changes nothing');
   });
 }
-
-function groupFailures(rows: readonly FailedRow[]) {
-  const groups = new FailureGroups();
-  for (const row of rows) groups.add(row);
-  return groups.sorted;
-}
-
-const FAILED: FailedRow = {
-  namespace: 'default',
-  sequence_id: 's1',
-  sequence_name: 'order',
-  version: 1,
-  id: 'i1',
-  block_id: 'charge',
-  handler: 'charge_card',
-  code: 'worker_failed',
-  message: 'order 1 refused',
-  failed_at: '2025-01-01T00:00:01.000Z',
-};
-
-test('failures that differ in numbers only are one group, with its first, last and newest', () => {
-  const newest = { id: 'i2', message: 'order 2 refused', failed_at: '2025-01-01T00:00:03.000Z' };
-  const between = { id: 'i3', message: 'order 3 refused', failed_at: '2025-01-01T00:00:02.000Z' };
-  const groups = groupFailures([FAILED, { ...FAILED, ...newest }, { ...FAILED, ...between }]);
-  const { id: _, message: __, failed_at: ___, ...where } = FAILED;
-  assert.deepEqual(groups, [
-    {
-      ...where,
-      reason: 'order # refused',
-      count: 3,
-      first_at: FAILED.failed_at,
-      last_at: newest.failed_at,
-      example_instance_id: 'i2',
-      example_message: 'order 2 refused',
-    },
-  ]);
-});
-
-test('the version, block, handler, code and reason each make a group of their own', () => {
-  const others: Partial<FailedRow>[] = [
-    { sequence_id: 's2' },
-    { block_id: null },
-    { handler: null },
-    { code: 'timeout' },
-    { message: 'order lost' },
-  ];
-  const groups = groupFailures([FAILED, FAILED, ...others.map((it) => ({ ...FAILED, ...it }))]);
-  assert.deepEqual(
-    groups.map(({ count }) => count),
-    [2, 1, 1, 1, 1, 1],
-  );
-});
 
 test('a quantile is within a tenth of the true one', () => {
   const buckets: Buckets = new Map();

@@ -8,6 +8,7 @@ import { marksOf, panned, ticksOf, zoomed } from '../src/flow/time-axis.ts';
 import { barText } from '../src/flow/timeline-bars.tsx';
 import {
   type Bar,
+  pagesText,
   type Row,
   type RowChoice,
   rowsOf,
@@ -112,6 +113,19 @@ test('a group spans what is in it, and closes over it', () => {
   assert.deepEqual(
     closed.map(({ key }) => key),
     ['prepare'],
+  );
+});
+
+test('a run that is read in part says so of its passes', () => {
+  const attempts = Array.from({ length: 60 }, (_, item) =>
+    attempt('ship', { iteration: `${7_000 + item}.0` }),
+  );
+  const page = rowsIn({ tree: [], attempts }).find(({ kind }) => kind === 'pages');
+  assert.ok(page?.kind === 'pages' && page.isCut);
+  assert.equal(pagesText(page, 'items'), 'items 7,001–7,050, of 60 that are read');
+  assert.equal(
+    pagesText({ ...page, first: 1, last: 50, isCut: false }, 'items'),
+    '1–50 of 60 items',
   );
 });
 

@@ -5,15 +5,19 @@
  */
 
 /**
- * That an instance `i` is no rest of a deleted sequence: those are gone for every reader while their
+ * That what an instance has left is no rest of a deleted sequence: those are gone for every reader while their
  * rows are still being removed (docs/retention.md). There are few tombstones and mostly none; they are
  * read once a statement.
  *
  * A `case`, of which the planner expects half of the rows. Of a plain `<> all` it expects none where one
  * sequence has nearly all instances, and then it reads and sorts every one of them for the first page.
+ *
+ * @param alias of a table with their sequences
  */
-export const IS_PRESENT =
-  'case when i.sequence_id = any (array(select id from sequence_tombstones)) then false else true end';
+export function isPresent(alias: string): string {
+  return `case when ${alias}.sequence_id = any (array(select id from sequence_tombstones)) then false else true end`;
+}
+export const IS_PRESENT = isPresent('i');
 
 /** A statement and its parameters. */
 export interface Query {

@@ -1,21 +1,21 @@
 /**
  * What is summed up over many rows. Reads only, and a bounded number of rows: failed instances walk
  * `dead_letters_by_tenant` and open tasks `open_tasks_by_tenant` in their order, the outcomes of a release
- * `release_outcomes_by_release`; instances are fetched by their keys, one for each row.
+ * `release_outcomes_by_release`, with their instances by their keys, one for each row.
  */
 
-import type { Failure } from '../../../schema/failure.js';
 import {
   ACTIVITY_ROWS_MAX,
+  FAILURE_GROUPS_MAX,
   FAILURES_LOOKED_AT_MAX,
+  type FailureGroup,
   OUTCOMES_LOOKED_AT_MAX,
   QUEUED_TASKS_LOOKED_AT_MAX,
 } from '../../../schema/statistics.js';
 import type { StoredMinute } from '../../core/activity.js';
-import type { FailedRow } from '../../core/failure-groups.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
-import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
-import { Conditions, IS_PRESENT, type Query } from './query.js';
+import { type Filter, filtersOf, isAsked, type Narrowing, narrow, timeFilters } from './filters.js';
+import { Conditions, isPresent, type Query } from './query.js';
 import type { Reader } from './reader.js';
 
 export interface Extent {
@@ -43,54 +43,74 @@ async function upTo<Row>(
 
 const FAILED = timeFilters('dead_letters', 'failed_at', 'd');
 const FAILURE_FILTERS = {
-  ...filtersOf('instances', ['namespace'], 'i'),
-  sequence_name: { column: 's.name', type: 'text' } satisfies Filter,
+  ...filtersOf('dead_letters', ['namespace'], 'd'),
   failed_after: FAILED.after,
   failed_before: FAILED.before,
 };
-export type FailuresAsked = Narrowing<keyof typeof FAILURE_FILTERS | 'tenant_id'>;
+const NAME_FILTERS = {
+  ...filtersOf('sequences', ['tenant_id', 'namespace']),
+  sequence_name: { column: 'sequences.name', type: 'text' } satisfies Filter,
+};
+export type FailuresAsked = Narrowing<keyof typeof FAILURE_FILTERS | keyof typeof NAME_FILTERS>;
 
-/** A failed instance that was looked at, also one that the filters leave out. */
-interface LookedAt extends Omit<FailedRow, keyof Failure> {
-  readonly is_match: boolean;
-  /** The text of a `Failure`. */
-  readonly failure: string;
+export interface FailuresFound extends Extent {
+  /** The largest first, of equal ones that whose last failure is newest; one more than an answer has. */
+  readonly groups: readonly FailureGroup[];
 }
 
-/** Calls `take` with the newest failed instances, of as many as are looked at. @throws EngineError 503 */
-export function failedInstances(
+/** The newest failed instances by reason, of as many as are looked at. @throws EngineError 503 */
+export async function failuresByReason(
   reads: Reader,
   asked: FailuresAsked,
-  take: (row: FailedRow) => void,
-): Promise<Extent> {
-  const max = FAILURES_LOOKED_AT_MAX;
-  return upTo<LookedAt>(reads, failedQuery(asked), 'name the tenant', max, (looked) => {
-    const { is_match, failure, ...row } = looked;
-    if (!is_match) return;
-    const { code, message, block_id, handler } = JSON.parse(failure) as Failure;
-    take({ ...row, code, message, block_id, handler });
-  });
+): Promise<FailuresFound> {
+  // There is one row at least, which has no group when there is none.
+  const rows = await reads.rowsOf<{ looked_at: number } & (FailureGroup | { count: null })>(
+    failuresQuery(asked),
+    'name the tenant',
+  );
+  const found = rows[0]?.looked_at ?? 0;
+  return {
+    groups: rows.flatMap(({ looked_at: _, ...row }) => (row.count === null ? [] : [row])),
+    lookedAt: Math.min(found, FAILURES_LOOKED_AT_MAX),
+    isComplete: found <= FAILURES_LOOKED_AT_MAX,
+  };
 }
 
-/** One row more than are looked at shows that there are more. */
-export function failedQuery(asked: FailuresAsked): Query {
+const GROUPED_BY = 'namespace, sequence_id, failure_code, block_id, handler, folded_reason';
+
+/**
+ * One row more than are looked at shows that there are more. What sequences are called, and what the newest one of
+ * a group said, is read for the groups alone.
+ */
+export function failuresQuery(asked: FailuresAsked): Query {
   const walked = new Conditions();
   narrow(walked, filtersOf('dead_letters', ['tenant_id']), asked);
   const conditions = new Conditions(walked.values);
   narrow(conditions, FAILURE_FILTERS, asked);
-  conditions.add(`i.failure is not null and ${IS_PRESENT}`);
-  const matches = `${conditions.all} is true`;
+  conditions.add(`d.failure_code is not null and ${isPresent('d')}`);
+  if (isAsked(asked.sequence_name)) {
+    const named = new Conditions(walked.values);
+    narrow(named, NAME_FILTERS, asked);
+    conditions.add(`d.sequence_id = any(array(select id from sequences ${named.where}))`);
+  }
+  const newest = 'order by failed_at desc, created_at desc, instance_id desc';
   return walked.query(
-    `select ${matches} as is_match, d.instance_id as id, i.namespace, ` +
-      `i.sequence_id, s.name as sequence_name, s.version, ` +
-      // As a whole: each member that Postgres takes out of it costs as much as all the rest of the row.
-      'i.failure, d.failed_at ' +
-      `from (select * from dead_letters ${walked.where} ` +
+    `with walked as materialized (select instance_id, created_at, failed_at, ${GROUPED_BY} ` +
+      `from dead_letters ${walked.where} ` +
       // The order of the index, also without a tenant: then it is that of the first tenants.
-      `order by tenant_id, created_at desc, instance_id desc limit ${FAILURES_LOOKED_AT_MAX + 1}) d ` +
-      'left join lateral (select sequence_id, tenant_id, namespace, failure from instances ' +
-      'where id = d.instance_id offset 0) i on true ' +
-      'left join sequences s on s.id = i.sequence_id',
+      `order by tenant_id, created_at desc, instance_id desc limit ${FAILURES_LOOKED_AT_MAX + 1}), ` +
+      'groups as materialized (select count(*)::integer as count, min(failed_at) as first_at, ' +
+      `max(failed_at) as last_at, (array_agg(instance_id ${newest}))[1] as example, ${GROUPED_BY} ` +
+      `from (select * from walked limit ${FAILURES_LOOKED_AT_MAX}) d ${conditions.where} ` +
+      `group by ${GROUPED_BY} order by count desc, last_at desc limit ${FAILURE_GROUPS_MAX + 1}) ` +
+      'select (select count(*)::integer from walked) as looked_at, g.* ' +
+      'from (values (1)) one left join (' +
+      'select g.namespace, g.sequence_id, s.name as sequence_name, s.version, g.block_id, g.handler, ' +
+      'g.failure_code as code, g.folded_reason as reason, g.count, g.first_at, g.last_at, ' +
+      'g.example as example_instance_id, d.reason as example_message from groups g ' +
+      'cross join lateral (select name, version from sequences where id = g.sequence_id offset 0) s ' +
+      'cross join lateral (select reason from dead_letters where instance_id = g.example offset 0) d' +
+      ') g on true order by g.count desc, g.last_at desc',
   );
 }
 

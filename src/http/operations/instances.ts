@@ -27,9 +27,11 @@ import {
 /** Failed ones are found by the rows that stand for them, however many others are newer. */
 const list: Operation<'instances.list'> = async (deps, call) => {
   const query = listQuery(call);
-  const { state: states } = query;
+  const { state: states, parent_instance_id } = query;
   const isOfFailed = states?.length === 1 && states[0] === 'failed';
-  const request = isOfFailed ? deadLetterList(query) : instanceList(query);
+  // The instances of one parent are few, and have an index of their own.
+  const request =
+    isOfFailed && parent_instance_id == null ? deadLetterList(query) : instanceList(query);
   return pageReply(call, query, await deps.reads.page(request));
 };
 

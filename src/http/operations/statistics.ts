@@ -12,11 +12,10 @@ import {
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
 import { ActivityLines } from '../../core/activity.js';
-import { FailureGroups as Groups } from '../../core/failure-groups.js';
 import { queuesOf, releasePoints } from '../../core/statistics.js';
 import { isoTime } from '../../core/time.js';
 import {
-  failedInstances,
+  failuresByReason,
   openTasksByQueue,
   outcomesOverTime,
   storedMinutes,
@@ -32,11 +31,7 @@ import {
 import { releaseNamed } from './releases.js';
 
 const failures: Operation<'instances.failures'> = async (deps, call) => {
-  const found = new Groups();
-  const { lookedAt, isComplete } = await failedInstances(deps.reads, listQuery(call), (row) =>
-    found.add(row),
-  );
-  const groups = found.sorted;
+  const { groups, lookedAt, isComplete } = await failuresByReason(deps.reads, listQuery(call));
   const answer: FailureGroups = {
     groups: groups.slice(0, FAILURE_GROUPS_MAX),
     looked_at: lookedAt,

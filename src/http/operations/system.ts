@@ -10,6 +10,8 @@ export interface ProbeDeps {
   readonly version: string;
   readonly storageVersion: number;
   readonly cell: string;
+  readonly envLabel: string | undefined;
+  readonly envColor: string | undefined;
   readonly isClustered: boolean;
 }
 
@@ -23,8 +25,8 @@ export function createProbes(deps: ProbeDeps) {
     contract_schema_version: CONTRACT_VERSION,
     cell: deps.cell,
     cluster: deps.isClustered,
-    env_label: null,
-    env_color: null,
+    env_label: deps.envLabel ?? null,
+    env_color: deps.envColor ?? null,
   };
   const infoText = JSON.stringify(info);
   return {

@@ -147,7 +147,7 @@ const ONBOARDING: readonly Block[] = [
   {
     type: 'for_each',
     id: 'gifts',
-    collection: 'data.gifts',
+    collection: 'gifts',
     item_var: 'gift',
     concurrency: 2,
     body: [log('wrap', 'wrapped {{data.gift}}')],
@@ -323,7 +323,7 @@ export const SEQUENCES: readonly CreateSequence[] = [
       {
         type: 'for_each',
         id: 'invoices',
-        collection: 'data.customers',
+        collection: 'customers',
         item_var: 'customer',
         index_var: 'number',
         concurrency: 8,

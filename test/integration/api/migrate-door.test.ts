@@ -7,6 +7,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import type { InstancesMigrated, MigratedInstance } from '../../../schema/continuity.js';
+import type { FailureGroups } from '../../../schema/statistics.js';
 import {
   eventually,
   forEach,
@@ -230,6 +231,9 @@ describe('the simple door', () => {
     const reply = await migrate(id, { version: 2, approved: true });
     assert.equal(reply.state, 'failed');
     assert.ok((await tenant.deadLetters()).includes(id));
+    const { groups } = (await tenant.get<FailureGroups>('/instances/failures')).body;
+    const group = groups.find((it) => it.example_instance_id === id);
+    assert.equal(group?.version, 2);
     expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
     await tenant.complete(await tenant.task(good));
     await tenant.until(id, 'completed');

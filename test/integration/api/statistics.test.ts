@@ -67,6 +67,36 @@ test('failures are told by reason, and each group can be listed and retried by i
   assert.deepEqual(other.body, []);
 });
 
+test('the version, block, handler, code and reason each make a group of their own', async () => {
+  const tenant = api.tenant();
+  const name = 'apart';
+  const no = (id: string) => step(id, 'fail', { params: { message: 'no' } });
+  const different = [
+    { blocks: [no('a')] },
+    { blocks: [no('a')], version: 2 },
+    { blocks: [no('b')], version: 3 },
+    {
+      blocks: [step('a', 'assert', { params: { condition: 'false', message: 'no' } })],
+      version: 4,
+    },
+    { blocks: [step('a', 'sleep', { params: { duration_ms: 60_000 }, timeout: 20 })], version: 5 },
+  ];
+  for (const { blocks, version = 1 } of different) {
+    const sequence = await tenant.sequence(blocks, { name, version });
+    for (const _ of [1, 2]) await tenant.until(await tenant.create(sequence), 'failed');
+  }
+  const { groups } = await groupsOf(tenant);
+  const shown = groups.map((it) => [it.version, it.block_id, it.handler, it.code, it.count]);
+  assert.deepEqual(shown.sort(), [
+    [1, 'a', 'fail', 'handler_failed', 2],
+    [2, 'a', 'fail', 'handler_failed', 2],
+    [3, 'b', 'fail', 'handler_failed', 2],
+    [4, 'a', 'assert', 'handler_failed', 2],
+    [5, 'a', 'sleep', 'timeout', 2],
+  ]);
+  for (const { first_at, last_at } of groups) assert.ok(first_at < last_at);
+});
+
 test('failures are narrowed by name and time, and are those of the tenant only', async () => {
   const tenant = api.tenant();
   await failWith(tenant, 'one', ['no']);

@@ -41,6 +41,12 @@ export function setSession(session: Session): void {
   for (const listener of listeners) listener();
 }
 
+/** Nothing of what was done here is left in the tab, such as drafts. */
+export function signOut(): void {
+  sessionStorage.clear();
+  setSession({});
+}
+
 export function useSession(): Session {
   return useSyncExternalStore(subscribe, () => current);
 }

@@ -6,9 +6,10 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useEngine } from '../api/engine.tsx';
 import { type LiveState, useLiveState } from '../api/live.tsx';
-import { setSession, useSession } from '../api/session.ts';
+import { setSession, signOut, useSession } from '../api/session.ts';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button, IconButton } from '../components/button.tsx';
+import { textColorOn } from '../lib/contrast.ts';
 import { NAVIGATION } from './navigation.ts';
 import styles from './shell.module.css';
 import { type Theme, useTheme } from './theme.ts';
@@ -125,6 +126,7 @@ function Bar({ live }: { live: LiveState }) {
             popoverTarget={SIDE_ID}
           />
         </span>
+        <EnvironmentLabel />
         {tenant !== undefined && (
           <span className={styles.tenant} title={tenant}>
             <span className="dim small">Tenant </span>
@@ -142,11 +144,7 @@ function Bar({ live }: { live: LiveState }) {
         </span>
         <ThemeButton />
         {!who.is_insecure && (
-          <IconButton
-            label="Sign out"
-            icon={<LogOut size={17} aria-hidden />}
-            onClick={() => setSession({})}
-          />
+          <IconButton label="Sign out" icon={<LogOut size={17} aria-hidden />} onClick={signOut} />
         )}
       </header>
       {live === 'lost' && (
@@ -155,6 +153,24 @@ function Bar({ live }: { live: LiveState }) {
         </p>
       )}
     </>
+  );
+}
+
+/** So that nobody takes one engine for another. Whoever runs it says what it is called, and in which colour. */
+function EnvironmentLabel() {
+  const { client } = useEngine();
+  const { data } = useQuery({
+    queryKey: ['info'],
+    queryFn: ({ signal }) => client.info({ signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  if (data == null || data.env_label === null) return null;
+  const { env_label: label, env_color: color } = data;
+  const style = color === null ? {} : { background: color, color: textColorOn(color) };
+  return (
+    <span className={styles.environment} style={style} title="The environment of this engine">
+      {label}
+    </span>
   );
 }
 

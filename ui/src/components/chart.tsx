@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { momentText, tickTexts } from '../lib/ticks.ts';
 import styles from './chart.module.css';
 
 export interface Line {
@@ -56,9 +57,12 @@ export default function Chart(props: ChartProps) {
         height,
         cursor: { drag: { x: false, y: false } },
         scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-        axes: [axis, { ...axis, size: 64, values: (_plot, ticks) => ticks.map(format) }],
+        axes: [
+          { ...axis, values: timeMarks },
+          { ...axis, size: 64, values: (_plot, ticks) => ticks.map(format) },
+        ],
         series: [
-          {},
+          { label: 'Time', value: (_plot, secs) => momentOf(secs) },
           ...lines.map(({ name, color, isDashed }) => ({
             label: name,
             stroke: colorOf(color),
@@ -95,6 +99,19 @@ export default function Chart(props: ChartProps) {
       </figcaption>
     </figure>
   );
+}
+
+/** uPlot counts seconds, and knows one clock only. */
+function timeMarks(_plot: UPlot, ticks: number[], _axis: number, _space: number, stepSecs: number) {
+  return tickTexts(
+    ticks.map((secs) => secs * 1000),
+    stepSecs * 1000,
+  );
+}
+
+/** Without a place that is pointed at, there is none. */
+function momentOf(secs: number | null): string {
+  return secs === null ? '–' : momentText(secs * 1000);
 }
 
 function latestOf(values: Line['values'], format: ChartProps['format']): string {

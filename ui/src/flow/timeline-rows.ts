@@ -5,6 +5,7 @@
  */
 
 import type { StepAttempt, Wait } from 'durable-workflow-engine-client';
+import { formatCount } from '../lib/format.ts';
 import type { Look, Outline, OutlineBlock } from './outline.ts';
 import {
   type BlockStatus,
@@ -69,13 +70,29 @@ export type Row =
       readonly depth: number;
       readonly page: number;
       readonly pages: number;
+      /** Of passes that tries are known of. */
       readonly total: number;
+      /** There are others, whose tries were not read. */
+      readonly isCut: boolean;
       /** The first and the last pass on the page, as they are counted from 1. */
       readonly first: number;
       readonly last: number;
       /** The time that they took. */
       readonly range: Range;
     };
+
+export type PagesRow = Extract<Row, { kind: 'pages' }>;
+
+/** Of a run that is read in part, the numbers of passes go beyond how many there are here. */
+export function pagesText(
+  { first, last, total, isCut }: Pick<PagesRow, 'first' | 'last' | 'total' | 'isCut'>,
+  word: string,
+): string {
+  const shown = `${formatCount(first)}–${formatCount(last)}`;
+  return isCut
+    ? `${word} ${shown}, of ${formatCount(total)} that are read`
+    : `${shown} of ${formatCount(total)} ${word}`;
+}
 
 /** So many passes of a loop are shown at once. */
 export const PASSES_PER_PAGE = 50;
@@ -377,7 +394,8 @@ function passRows(
       from: Math.min(...shown.map((number) => passes.get(number)!.from)),
       to: Math.max(...shown.map((number) => passes.get(number)!.to)),
     };
-    const place = { key: `${key}[…]`, block, depth, page, pages, total, first, last, range };
+    const isCut = numbers.at(-1)! + 1 > total;
+    const place = { key: `${key}[…]`, block, depth, page, pages, total, isCut, first, last, range };
     rows.push({ kind: 'pages', ...place });
   }
   for (const number of shown) {

@@ -21,6 +21,7 @@ import { useMemo, useRef, useState } from 'react';
 import { Button, IconButton } from '../components/button.tsx';
 import { formatCount } from '../lib/format.ts';
 import { useNow } from '../lib/now.ts';
+import { tickText } from '../lib/ticks.ts';
 import { STATE_LOOKS } from './block-state.tsx';
 import { useOutline } from './flow-graph.tsx';
 import { LookIcon } from './look-icon.tsx';
@@ -29,9 +30,15 @@ import type { RunFacts } from './run-states.ts';
 import { panned, type Range, ticksOf, zoomed } from './time-axis.ts';
 import styles from './timeline.module.css';
 import { Bars, type Detail, DetailBox } from './timeline-bars.tsx';
-import { type Row, type RowChoice, rowsOf, timelineOf } from './timeline-rows.ts';
+import {
+  type PagesRow,
+  pagesText,
+  type Row,
+  type RowChoice,
+  rowsOf,
+  timelineOf,
+} from './timeline-rows.ts';
 import { TimelineTable } from './timeline-table.tsx';
-import { tickText } from './words.ts';
 import './tones.css';
 
 export interface TimelineProps {
@@ -266,19 +273,17 @@ function passName({ block, ...row }: ShownRow): string {
 }
 
 function Pages(props: {
-  readonly row: Extract<Row, { kind: 'pages' }>;
+  readonly row: PagesRow;
   readonly onPage: (key: string, page: number) => void;
   readonly onRange: (range: Range) => void;
 }) {
-  const { key, depth, page, pages, total, first, last, range } = props.row;
+  const { key, depth, page, pages, range } = props.row;
   const loop = key.slice(0, key.lastIndexOf('['));
   const word = props.row.block.look === 'for_each' ? 'items' : 'passes';
   const go = (to: number) => props.onPage(loop, to);
   return (
     <div className={styles.pages} style={{ paddingInlineStart: 22 + 14 * Math.min(depth, 6) }}>
-      <span>
-        {formatCount(first)}–{formatCount(last)} of {formatCount(total)} {word}
-      </span>
+      <span>{pagesText(props.row, word)}</span>
       <IconButton
         label={`First ${word}`}
         icon={<ChevronsLeft size={15} aria-hidden />}

@@ -13,6 +13,7 @@ import { StateMark } from '../../flow/block-state.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
 import { type BlockStatus, statusesOf, triesText } from '../../flow/run-states.ts';
 import { LOOK_WORDS } from '../../flow/words.ts';
+import { hrefOf } from '../../lib/address.ts';
 import { formatCount, formatDuration } from '../../lib/format.ts';
 import { useNow } from '../../lib/now.ts';
 import { BlockOutputs } from './block-outputs.tsx';
@@ -144,29 +145,31 @@ function Inside({ run, drawn, block }: { run: Run; drawn: Drawn; block: OutlineB
   );
 }
 
-/** The log is in the order of time, and is looked through from its beginning. */
+/** Of the block, from its first one on. */
 const LINES_READ = 1_000;
 const LINES_SHOWN = 50;
 
 function BlockLogs({ run, block }: { readonly run: Run; readonly block: OutlineBlock }) {
   const { client } = useEngine();
   const { id } = run.instance;
+  const asked = { block_id: block.id, limit: LINES_READ };
   const { data } = useQuery({
-    queryKey: ['instances.logs', id, { limit: LINES_READ }],
-    queryFn: async ({ signal }) => client.instances.logs(id, { limit: LINES_READ }, { signal }),
+    queryKey: ['instances.logs', id, asked],
+    queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
     meta: { live: id },
   });
-  const lines = data?.items.filter(({ block_id }) => block_id === block.id) ?? [];
-  const isCut = (data?.items.length ?? 0) >= LINES_READ;
-  if (lines.length === 0 && !isCut) return null;
+  if (data === undefined || data.items.length === 0) return null;
+  const { length } = data.items;
   return (
     <section className={styles.section}>
       <h3>Log</h3>
-      {lines.length > 0 && <LogLines lines={lines.slice(-LINES_SHOWN)} />}
-      {isCut && (
+      <LogLines lines={data.items.slice(-LINES_SHOWN)} />
+      {length > LINES_SHOWN && (
         <p className="dim small">
-          Of the first {formatCount(LINES_READ)} lines of the instance;{' '}
-          <Link href={`/instances/${id}/logs`}>the log</Link> has all of them.
+          The last {LINES_SHOWN} of {length < LINES_READ ? '' : 'the first '}
+          {formatCount(length)} lines;{' '}
+          <Link href={hrefOf(`/instances/${id}/logs`, { of: block.id })}>the log</Link> has all of
+          them.
         </p>
       )}
     </section>

@@ -29,7 +29,8 @@ export function Logs({ run }: { readonly run: Run }) {
   const [filters, change] = useFilters();
   const { id } = run.instance;
   const offset = Number(filters.line ?? 0) || 0;
-  const asked = { limit: LINES_A_PAGE, offset };
+  const { of: blockId } = filters;
+  const asked = { limit: LINES_A_PAGE, offset, ...(blockId && { block_id: blockId }) };
   const query = useQuery({
     queryKey: ['instances.logs', id, asked],
     queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
@@ -39,7 +40,11 @@ export function Logs({ run }: { readonly run: Run }) {
   });
   const lead = (line: number) => change({ line: line > 0 ? `${line}` : undefined });
   return (
-    <Panel title="Log, oldest first" isFlush>
+    <Panel
+      title={blockId ? `Log of ${blockId}, oldest first` : 'Log, oldest first'}
+      isFlush
+      actions={blockId && <Link href={`/instances/${id}/logs`}>All blocks</Link>}
+    >
       <Loaded query={query} height={240}>
         {({ items }) => (
           <>
@@ -75,7 +80,6 @@ export function Logs({ run }: { readonly run: Run }) {
 const clock = new Intl.DateTimeFormat(undefined, {
   ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
   fractionalSecondDigits: 3,
-  hour12: false,
 });
 
 /** @param props.run with links to the blocks; absent where all lines are of one */

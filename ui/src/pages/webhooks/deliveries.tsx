@@ -1,4 +1,4 @@
-/** What was delivered, and what was not, with every try of each. */
+/** What was delivered, and what was not, with every try of each: to one subscription, or for the root key to all. */
 
 import { useQuery } from '@tanstack/react-query';
 import type { DeliveryAttempt, DeliverySummary } from 'durable-workflow-engine-client';
@@ -62,14 +62,18 @@ const OUTCOMES = [
 ] as const;
 
 export function Deliveries() {
-  const { client } = useEngine();
+  const { client, allowed } = useEngine();
   const [filters, change] = useFilters();
   const [shown, setShown] = useState<string>();
+  const { subscription } = filters;
   const chosen = OUTCOMES.find(({ value }) => value === filters.delivered)?.value ?? '';
   const delivered = chosen === '' ? undefined : chosen === 'true';
   const list = useList<DeliverySummary>(
-    ['webhooks.deliveries', chosen],
-    (page, options) => client.webhooks.deliveries({ ...page, delivered }, options),
+    ['webhooks.deliveries', subscription, chosen],
+    (page, options) =>
+      subscription === undefined
+        ? client.webhooks.deliveries({ ...page, delivered }, options)
+        : client.webhooks.subscriptionDeliveries(subscription, { ...page, delivered }, options),
     { live: true },
   );
   const tries: Column<DeliverySummary> = {
@@ -86,11 +90,22 @@ export function Deliveries() {
           onChange={(value) => change({ delivered: value })}
         />
       </FieldRow>
-      <Panel title="Deliveries, newest first" isFlush>
+      <Panel
+        title={
+          subscription === undefined
+            ? 'Deliveries, newest first'
+            : 'Deliveries to one subscription, newest first'
+        }
+        isFlush
+        actions={
+          subscription !== undefined &&
+          allowed.administer && <Link href="/webhooks/deliveries">To all</Link>
+        }
+      >
         <ListTable
           list={list}
           label="Deliveries"
-          columns={[...COLUMNS, tries]}
+          columns={allowed.administer ? [...COLUMNS, tries] : COLUMNS}
           idOf={({ delivery_id }) => delivery_id}
           empty={
             <Empty title="No deliveries" icon={<MailCheck size={26} aria-hidden />}>

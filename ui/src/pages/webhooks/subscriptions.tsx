@@ -7,6 +7,7 @@ import type {
 } from 'durable-workflow-engine-client';
 import { Plus, Webhook } from 'lucide-react';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
@@ -19,6 +20,7 @@ import { Panel } from '../../components/page.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
+import { hrefOf } from '../../lib/address.ts';
 
 const EVENTS: readonly WebhookEventType[] = ['instance.completed', 'instance.failed'];
 
@@ -50,7 +52,14 @@ export function Subscriptions() {
   });
   const action: Column<WebhookSubscription> = {
     name: 'Action',
-    cell: (subscription) => <Button onClick={() => setRemoved(subscription)}>Delete</Button>,
+    cell: (subscription) => (
+      <ButtonRow>
+        <Link href={hrefOf('/webhooks/deliveries', { subscription: subscription.id })}>
+          Deliveries
+        </Link>
+        {allowed.operate && <Button onClick={() => setRemoved(subscription)}>Delete</Button>}
+      </ButtonRow>
+    ),
   };
   return (
     <Panel
@@ -67,7 +76,7 @@ export function Subscriptions() {
       <ListTable
         list={list}
         label="Webhook subscriptions"
-        columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
+        columns={[...COLUMNS, action]}
         idOf={({ id }) => id}
         empty={
           <Empty title="No subscriptions yet" icon={<Webhook size={26} aria-hidden />}>

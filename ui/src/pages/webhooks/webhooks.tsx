@@ -3,6 +3,7 @@
 import { useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Page, Tabs } from '../../components/page.tsx';
+import { useFilters } from '../../lib/address.ts';
 import { Deliveries } from './deliveries.tsx';
 import { Outbox } from './outbox.tsx';
 import { Subscriptions } from './subscriptions.tsx';
@@ -16,8 +17,12 @@ const TABS = [
 export default function Webhooks() {
   const { allowed } = useEngine();
   const { tab } = useParams();
-  // What is on its way, and what became of it, is the root key's to see: it is of all tenants.
-  const tabs = allowed.administer ? TABS : TABS.slice(0, 1);
+  const [{ subscription }] = useFilters();
+  // What is on its way, and what became of all of it, is the root key's to see: it is of all tenants.
+  const tabs = TABS.filter(
+    ({ Part }) =>
+      allowed.administer || Part === Subscriptions || (Part === Deliveries && subscription),
+  );
   const { href, Part } = tabs.find((one) => one.href === `/webhooks/${tab}`) ?? TABS[0];
   return (
     <Page title="Webhooks" about="Signed requests that tell of completed and failed instances.">

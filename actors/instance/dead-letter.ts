@@ -1,0 +1,27 @@
+/**
+ * The row that a failed instance has in the dead letter queue, with what failures are put together by
+ * (docs/decisions/0149).
+ */
+
+import { foldReason } from '../../src/core/failure-reason.js';
+import type { Turn } from '../runtime/turn.js';
+import { failureOf, type InstanceRecord } from './record.js';
+
+/** @param failedAt when it failed */
+export function putDeadLetter(record: InstanceRecord, turn: Turn, failedAt: string): void {
+  const { id, tenant_id, created_at, namespace, sequence_id } = record;
+  const failure = failureOf(record);
+  turn.put('deadLetter.set', id, {
+    instance_id: id,
+    tenant_id,
+    created_at,
+    failed_at: failedAt,
+    reason: failure?.message ?? '',
+    namespace,
+    sequence_id,
+    failure_code: failure?.code ?? null,
+    block_id: failure?.block_id ?? null,
+    handler: failure?.handler ?? null,
+    folded_reason: failure && foldReason(failure.message),
+  });
+}
