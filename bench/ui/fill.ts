@@ -33,7 +33,7 @@ const GIANTS = [
     block: {
       type: 'for_each',
       id: 'items',
-      collection: 'data.items',
+      collection: 'items',
       max_iterations: ITEMS,
       concurrency: 16,
       body: [{ type: 'step', id: 'item', handler: 'noop' }],
