@@ -141,10 +141,10 @@ export const ASSUMPTIONS = {
     from: 'chosen',
   },
   movePauseSeconds: {
-    value: 10,
+    value: 6,
     unit: 's',
-    what: 'for which new work of a tenant waits while it is moved',
-    from: 'assumed: what was aimed for',
+    what: 'for which a tenant with 100,000 waiting instances waits while it is moved',
+    from: 'measured: [moving tenants](operate/moving-tenants.md#how-long-it-takes)',
   },
   shards: { value: 3, unit: '', what: '`ENGINE_SHARDS` of an engine with 4 cores', from: 'chosen' },
   connectionsMax: {
@@ -163,7 +163,19 @@ export const ASSUMPTIONS = {
     value: 1,
     unit: 'per second',
     what: 'checks of one proxy at one engine',
-    from: 'configured: [proxies](operate/proxies.md)',
+    from: 'configured: [routing](operate/routing.md)',
+  },
+  proxyMicroseconds: {
+    value: 34,
+    unit: 'µs',
+    what: 'processor time of HAProxy for a request under load',
+    from: 'measured: [routing](operate/routing.md#what-the-way-costs)',
+  },
+  requestsPerRound: {
+    value: 3,
+    unit: '',
+    what: 'requests of a task that is created, claimed and completed, one by one',
+    from: 'counted',
   },
   mapEntryBytes: {
     value: 300,

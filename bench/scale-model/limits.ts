@@ -33,12 +33,18 @@ export interface FleetSize {
   readonly servers: number;
   readonly directoryConnections: number;
   readonly probesPerSecond: number;
+  /** Cores of all proxies, when all cells do what is planned for them. */
+  readonly proxyCores: number;
   /** Buckets of one cell at the mean: with few, the hash alone is uneven. */
   readonly bucketsPerCell: number;
 }
 
+const SECOND_MICROSECONDS = 1e6;
+
 export function fleetOf(cells: number): FleetSize {
+  const requestsPerSecond = cells * assumed('roundsPerSecond') * assumed('requestsPerRound');
   return {
+    proxyCores: (requestsPerSecond * assumed('proxyMicroseconds')) / SECOND_MICROSECONDS,
     cells,
     roundsPerSecond: cells * assumed('roundsPerSecond'),
     servers: Math.ceil(cells / assumed('cellsPerServer')),

@@ -198,6 +198,7 @@ function fleets(): string {
       fleet.servers,
       fleet.directoryConnections,
       fleet.probesPerSecond,
+      fleet.proxyCores,
       fleet.bucketsPerCell,
     ].map(text);
   });
@@ -211,6 +212,7 @@ function fleets(): string {
         'Postgres',
         'connections to the directory',
         'checks a second of one proxy',
+        'cores of all proxies',
         'buckets of a cell',
       ],
       rows,
