@@ -44,7 +44,10 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
     const { changed, isFirst, needsReload } = publisher.write(ordered);
     const command = given.text('reload');
     const isReloaded = needsReload && command !== undefined;
-    if (isReloaded) await runShell(command);
+    if (isReloaded) {
+      await publisher.keepStates();
+      await runShell(command);
+    }
     return {
       changed,
       // Whoever is started or reloaded has read the maps.

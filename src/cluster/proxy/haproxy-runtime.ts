@@ -67,6 +67,11 @@ export class HaproxyMaps {
     return (await this.#askPid()) === this.#pid;
   }
 
+  /** Which servers are up, as the next process reads it. @throws RuntimeError */
+  serverStates(): Promise<string> {
+    return this.#ask('show servers state');
+  }
+
   async #askPid(): Promise<string | undefined> {
     return PID.exec(await this.#ask('show info'))?.[1];
   }

@@ -21,6 +21,10 @@ import {
 
 export const TENANTS_MAP = 'tenants.map';
 export const BUCKETS_MAP = 'buckets.map';
+/** Which engines are ready, from a process that is reloaded to the next one, which would take all of them for ready. */
+export const STATES_FILE = 'servers.state';
+/** That nothing is known: the version of the format alone. */
+export const NO_STATES = '1\n';
 /** A backend for each cell, so that a map names cells and nothing else. */
 export const backendOf = (cell: string) => `cell_${cell}`;
 
@@ -51,7 +55,7 @@ export function percentEncoded(text: string): string {
 
 function configuration(topology: Topology, settings: ProxySettings): string {
   const { cells } = topology;
-  const { defaultCell, socket } = settings;
+  const { defaultCell, folder, socket } = settings;
   const { host, port } = listenAddress(settings);
   const addresses = cells.flatMap(({ engines }) =>
     engines.map((text) => addressOf(text, 'an engine')),
@@ -66,7 +70,7 @@ function configuration(topology: Topology, settings: ProxySettings): string {
 global
   default-path config
   hard-stop-after 5m
-${socket === undefined ? '' : `  stats socket ${socket} mode 600 level admin\n`}${hasNames ? RESOLVERS : ''}
+${socket === undefined ? '' : `  stats socket ${socket} mode 600 level admin\n  server-state-file ${folder}/${STATES_FILE}\n`}${hasNames ? RESOLVERS : ''}
 defaults
   mode http
   timeout connect 2s
@@ -79,7 +83,7 @@ defaults
   option redispatch 1
   option forwardfor
   option idle-close-on-response
-  option httpchk
+${socket === undefined ? '' : '  load-server-state-from-file global\n'}  option httpchk
   http-check send meth GET uri /health/ready ver HTTP/1.1 hdr Host engine
   http-check expect status 200
   default-server check inter 1s fastinter 250ms downinter 500ms fall 2 rise 1 on-marked-down shutdown-sessions pool-purge-delay 500ms${hasNames ? ' init-addr last,libc,none resolvers dns' : ''}

@@ -8,8 +8,8 @@ import { request } from 'node:http';
 import path from 'node:path';
 import type { Directory } from '../directory.js';
 import { envoyFiles } from './envoy.js';
-import { haproxyFiles } from './haproxy.js';
-import { HaproxyMaps } from './haproxy-runtime.js';
+import { haproxyFiles, NO_STATES, STATES_FILE } from './haproxy.js';
+import { HaproxyMaps, RuntimeError } from './haproxy-runtime.js';
 import { nginxFiles } from './nginx.js';
 import {
   addressOf,
@@ -102,6 +102,7 @@ export class ProxyPublisher {
     const topology = checkedTopology(given, this.#settings);
     const { folder } = this.#settings;
     mkdirSync(folder, { recursive: true });
+    if (this.#maps !== undefined && textOf(this.#states) === undefined) this.#forgetStates();
     const changes = FILES[this.#proxy](topology, this.#settings).flatMap((file) => {
       const place = path.join(folder, file.name);
       const before = textOf(place);
@@ -128,7 +129,28 @@ export class ProxyPublisher {
   async apply(given: Topology): Promise<boolean> {
     if (this.#maps === undefined) return false;
     await this.#maps.apply(checkedTopology(given, this.#settings));
+    this.#forgetStates();
     return true;
+  }
+
+  /** Before a reload: the next process then knows from its first request on which engines are not ready. */
+  async keepStates(): Promise<void> {
+    if (this.#maps === undefined) return;
+    try {
+      writeFileSync(this.#states, await this.#maps.serverStates());
+    } catch (error) {
+      // Nobody runs who could know.
+      if (!(error instanceof RuntimeError)) throw error;
+    }
+  }
+
+  /** A process that is started later would take them for those of now. */
+  #forgetStates(): void {
+    if (textOf(this.#states) !== NO_STATES) writeFileSync(this.#states, NO_STATES);
+  }
+
+  get #states(): string {
+    return path.join(this.#settings.folder, STATES_FILE);
   }
 
   /** Whether the proxy that was given its maps still runs; true where none is given any. @throws RuntimeError */

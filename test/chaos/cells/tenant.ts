@@ -1,6 +1,6 @@
 /**
  * One of many tenants under load: the client and the worker of a chaos run with a ledger of their own, at a pace that
- * leaves room for all others, through the proxy. How long its requests took is noted by the moment.
+ * leaves room for all others, through the proxy.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -12,13 +12,6 @@ import { storeSequences } from '../run.js';
 import { shapes } from '../shapes.js';
 import { startChaosWorker } from '../workers.js';
 
-export interface Took {
-  readonly tenant: string;
-  /** Of the answer, in milliseconds of this process. */
-  readonly at: number;
-  readonly ms: number;
-}
-
 export interface LoadOptions {
   /** Through the proxy, without a tenant. */
   readonly client: Client;
@@ -27,7 +20,6 @@ export interface LoadOptions {
   /** Between two requests of a client, and of a worker. */
   readonly paceMs: number;
   readonly instancesMax: number;
-  readonly took: Took[];
 }
 
 export interface TenantLoad {
@@ -44,9 +36,9 @@ const SETUP_TRIES = 100;
 export async function startTenant(
   name: string,
   stream: number,
-  { client: root, sinkUrl, seed, paceMs, instancesMax, took }: LoadOptions,
+  { client: root, sinkUrl, seed, paceMs, instancesMax }: LoadOptions,
 ): Promise<TenantLoad> {
-  const client = observed(root.with({ tenant: name }), name, took);
+  const client = doubting(root.with({ tenant: name }));
   const all = shapes(sinkUrl);
   const random = createRandom(seed, stream);
   let isOver = false;
@@ -81,13 +73,9 @@ const paced = (ms: number, random: Random) => ({
 });
 
 /** Answers that the proxy gives when an engine is lost leave open what has become of the request. */
-function observed(client: Client, tenant: string, took: Took[]): Client {
+function doubting(client: Client): Client {
   return over(client, async (method, path, options) => {
-    const startedAt = performance.now();
     const reply = await client.request(method, path, options);
-    const at = performance.now();
-    // Exchanges of workers wait for tasks.
-    if (!path.startsWith('/workers/')) took.push({ tenant, at, ms: at - startedAt });
     if (reply.status === 502 || reply.status === 504) {
       throw new NoReplyError(`${method} ${path}`, new Error(`the proxy says ${reply.status}`));
     }

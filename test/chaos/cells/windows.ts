@@ -1,54 +1,61 @@
 /**
  * Whether what happens to one cell is felt in the others: the slowest hundredth of the requests of the other cells while it
- * happens, beside that of the quiet time just before. How much quiet times differ among themselves says what of that
- * is chance. Pure.
+ * happens, beside that of the quiet time just before. Pure.
  */
 
-import type { Took } from './tenant.js';
+import type { Took } from './probe.js';
 
 export interface Window {
-  readonly name: string;
+  /** Windows of one kind are taken together: the slowest hundredth of a few hundred requests is two or three of them. */
+  readonly kind: string;
   /** The cells to which something happens. */
   readonly cells: ReadonlySet<string>;
-  readonly quiet: readonly [from: number, to: number];
-  readonly event: readonly [from: number, to: number];
+  readonly quiet: Span;
+  readonly event: Span;
 }
 
+export type Span = readonly [from: number, to: number];
+
 export interface Felt {
-  readonly name: string;
+  readonly kind: string;
+  readonly times: number;
   readonly quietMs: number;
   readonly eventMs: number;
   readonly ratio: number;
-  /** Requests of other cells during the event. */
+  /** Requests of other cells during the events. */
   readonly count: number;
+  /** Those of them that were not served, in words. */
+  readonly refused: readonly string[];
 }
 
-/** @param cellOf of a tenant; undefined: it came or went in between, and is left out */
+/** What is felt elsewhere, by kind; kinds that leave no cell alone are left out. */
 export function feltElsewhere(
   windows: readonly Window[],
   took: readonly Took[],
-  cellOf: (tenant: string) => string | undefined,
+  cellOf: (tenant: string) => string,
 ): readonly Felt[] {
-  return windows.map(({ name, cells, quiet, event }) => {
-    const others = took.filter(({ tenant }) => {
-      const cell = cellOf(tenant);
-      return cell !== undefined && !cells.has(cell);
-    });
-    const within = ([from, to]: readonly [number, number]) =>
-      others.filter(({ at }) => at >= from && at < to).map(({ ms }) => ms);
-    const during = within(event);
-    const [quietMs, eventMs] = [p99(within(quiet)), p99(during)];
-    return { name, quietMs, eventMs, ratio: eventMs / quietMs, count: during.length };
+  const kinds = [...new Set(windows.map(({ kind }) => kind))];
+  return kinds.flatMap((kind) => {
+    const same = windows.filter((window) => window.kind === kind);
+    const within = (span: (window: Window) => Span) =>
+      same.flatMap((window) => {
+        const [from, to] = span(window);
+        return took.filter(
+          ({ tenant, at }) => at >= from && at < to && !window.cells.has(cellOf(tenant)),
+        );
+      });
+    const during = within(({ event }) => event);
+    if (during.length === 0) return [];
+    const [quietMs, eventMs] = [p99(within(({ quiet }) => quiet)), p99(during)];
+    const refused = during
+      .filter(({ status }) => status < 200 || status > 299)
+      .map(({ tenant, status, code }) => `${cellOf(tenant)}: ${status} ${code}`);
+    const ratio = eventMs / quietMs;
+    return [{ kind, times: same.length, quietMs, eventMs, ratio, count: during.length, refused }];
   });
 }
 
-/** The largest of the quiet times' percentiles over the smallest: 1 on a machine that does nothing else. */
-export function noiseOf(felt: readonly Felt[]): number {
-  const quiet = felt.map(({ quietMs }) => quietMs);
-  return Math.max(...quiet) / Math.min(...quiet);
-}
-
-export function p99(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
+export function p99(took: readonly Took[]): number {
+  const sorted = took.map(({ ms }) => ms).sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.99))] ?? Number.NaN;
 }
