@@ -186,6 +186,10 @@ test('HAProxy tries again what was never sent, and opens a socket only when it i
   const socket = '/run/haproxy/cells.sock';
   const open = textOf(haproxyFiles(checked(topology()), { ...SETTINGS, socket }), 'haproxy.cfg');
   assert.match(open, /stats socket \/run\/haproxy\/cells\.sock mode 600 level admin\n/);
+  // What is up is read by the next process of the one that the command can ask.
+  assert.match(open, /server-state-file \/etc\/engine\/servers\.state\n/);
+  assert.match(open, /load-server-state-from-file global\n/);
+  assert.doesNotMatch(text, /server-state/);
 });
 
 test('who names nothing is refused, unless there is a cell for that', () => {

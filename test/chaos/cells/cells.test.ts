@@ -40,7 +40,7 @@ const INSTANCES_OF_EACH = byDepth(60, 150);
 /** Half of what the machine can do is left alone, so that waiting says something of the cells. */
 const PACE_MS = byDepth(60, 2_400);
 const PROBE_EVERY_MS = byDepth(50, 20);
-const QUIET_MS = byDepth(500, 5_000);
+const QUIET_MS = byDepth(500, 4_000);
 /** What is still felt when the new owner serves. */
 const AFTER_MS = byDepth(500, 2_000);
 const SETTLE_MS_MAX = 600_000;
@@ -286,8 +286,6 @@ test(`${TENANTS} tenants in ${CELLS.length} cells lose nothing whatever is kille
   skip,
 }, async (t) => {
   t.diagnostic(`seed ${seed}`);
-  const stage = (n: string) => console.error(n, Math.round(performance.now()));
-  stage('start');
   await startTenants(Array.from({ length: TENANTS }, (_, at) => `tenant-${seed}-${at}`));
   probe = await Probe.start({
     url: pairs.proxy.url,
@@ -295,36 +293,27 @@ test(`${TENANTS} tenants in ${CELLS.length} cells lose nothing whatever is kille
     tenants: [...probed.keys()],
     everyMs: PROBE_EVERY_MS,
   });
-  stage('started');
   for (const [name, cell] of await placements()) assert.equal(cell, led(name, CELLS), name);
 
   for (let round = 0; round < KILLS_OF_EACH && events.includes('owners'); round += 1) {
     for (const cell of CELLS) await killOwner(cell);
   }
-  stage('owners');
   if (events.includes('cell')) await addCell();
-  stage('cell');
   if (isDeep && events.includes('primary')) await losePrimary(t);
-  stage('primary');
   if (events.includes('moves')) await moveThereAndBack();
-  stage('moves');
   if (events.includes('cell')) await removeCell(t);
-  stage('removed');
   for (const name of await startTenants([`last-${seed}`])) {
     assert.equal((await placements()).get(name), led(name, CELLS));
   }
 
   await probe.stop();
   await Promise.all(loads.map((load) => load.end()));
-  stage('ended');
   const where = await placements();
   const violations = [...(await settle(where))];
-  stage('settled');
   await Promise.all(loads.map((load) => load.stop()));
   for (const load of loads) {
     violations.push(...(await judge(load, where.get(load.name) as string)));
   }
-  stage('judged');
   const sum = (of: (load: TenantLoad) => number) => loads.reduce((all, load) => all + of(load), 0);
   const acknowledged = sum(({ world }) => world.ledger.counts.acknowledged);
   const unknown = sum(({ world }) => world.ledger.counts.unknown);
@@ -339,6 +328,10 @@ test(`${TENANTS} tenants in ${CELLS.length} cells lose nothing whatever is kille
   }
   assert.deepEqual(violations, [], `seed ${seed}`);
   assert.ok(acknowledged > 10 * loads.length, `only ${acknowledged} promises were made`);
+  // The short form has some ten requests of a kind, and a machine that does other things at the same time.
   if (!isDeep) return;
-  for (const { kind, ratio } of felt) assert.ok(ratio <= RATIO_MAX, `${kind}: × ${ratio}`);
+  for (const { kind, ratio, refused } of felt) {
+    assert.ok(ratio <= RATIO_MAX, `${kind}: × ${ratio}`);
+    assert.deepEqual(refused, [], kind);
+  }
 });

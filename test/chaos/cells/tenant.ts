@@ -46,7 +46,7 @@ export async function startTenant(
     ledger: new Ledger(),
     client,
     tenant: name,
-    gate: paced(paceMs, random),
+    gate: paced(paceMs, random, () => isOver),
     shapes: all,
     sequenceIds: await storeSequences(insisting(client), name, all),
     instancesMax,
@@ -66,10 +66,13 @@ export async function startTenant(
 }
 
 /** In the place of the gate of a server that is down: the proxy is always there. */
-const paced = (ms: number, random: Random) => ({
+const paced = (ms: number, random: Random, isOver: () => boolean) => ({
   open: () => undefined,
   close: () => undefined,
-  passed: () => wait(ms * (0.5 + random.next())),
+  // What is left to do when nothing more is begun is done without a pause.
+  passed: async () => {
+    if (!isOver()) await wait(ms * (0.5 + random.next()));
+  },
 });
 
 /** Answers that the proxy gives when an engine is lost leave open what has become of the request. */

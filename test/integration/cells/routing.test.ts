@@ -291,6 +291,29 @@ for (const kind of PROXY_KINDS) {
         assert.deepEqual(await cellsWith(name), [cell]);
         proxy.thaw();
       });
+
+      test('a proxy that is reloaded knows from its first request on who is a standby', async () => {
+        const name = tenantLedTo('east', CELLS, `reloaded-${randomUUID()}`);
+        await through(name).sequence([step('a', 'noop')]);
+        const statuses = new Set<number>();
+        const ask = async () => {
+          const reply = await fetch(`${proxy.url}/api/v1/sequences`, {
+            headers: { ...key, 'x-tenant-id': name, connection: 'close' },
+          });
+          statuses.add(reply.status);
+        };
+        const before = await pidOf(proxy);
+        const { connectionString: database_url } = cluster.database;
+        const added = { name: 'added', database_url, engines: ['127.0.0.1:9'] } as const;
+        await cluster.directory.createCell({ ...added, state: 'closed' });
+        await eventually(async () => {
+          await ask();
+          assert.notEqual(await pidOf(proxy), before);
+        });
+        for (let at = 0; at < 200; at += 1) await ask();
+        assert.deepEqual([...statuses], [200]);
+        await cluster.directory.removeCell('added');
+      });
     }
   });
 }
