@@ -45,7 +45,10 @@ const QUIET_MS = byDepth(500, 4_000);
 const AFTER_MS = byDepth(500, 2_000);
 const SETTLE_MS_MAX = 600_000;
 const STARTS_AT_ONCE = 16;
-/** What the other cells may feel of an event. */
+/**
+ * What the other cells may feel of an event, on a machine that does nothing else: engines, servers, proxy and load share
+ * its cores, so that a command of the test is felt where others have taken them (docs/scale.md has the measured ratios).
+ */
 const RATIO_MAX = 1.5;
 
 const events = (process.env.CHAOS_EVENTS ?? 'owners,cell,primary,moves').split(',');
