@@ -30,38 +30,41 @@ export interface Complaints {
 }
 
 /**
- * Listens to all pages of the profile.
+ * What pages complain of, once they are listened to.
  *
  * @param origin the only one that they may ask
  */
-export function complaintsOf(context: BrowserContext, origin: string): Complaints {
+function newComplaints(origin: string): Complaints & { readonly listenTo: (page: Page) => void } {
   const found: string[] = [];
   const allowed: RegExp[] = [];
   const origins = new Set<string>();
   const paths = new Set<string>();
-  context.on('console', (message) => {
-    const { url } = message.location();
-    if (['error', 'warning'].includes(message.type())) found.push(`${message.text()} (${url})`);
-  });
-  context.on('weberror', (error) => found.push(error.error().message));
-  context.on('request', (request) => {
-    const url = new URL(request.url());
-    // Pictures within a style sheet, and files that the page made itself, are no requests of anyone.
-    if (['data:', 'blob:'].includes(url.protocol)) return;
-    origins.add(url.origin);
-    paths.add(url.pathname);
-    if (url.origin !== origin) found.push(`a request to ${url.origin}`);
-  });
-  context.on('requestfailed', (request) => {
-    const reason = request.failure()?.errorText ?? 'for no reason';
-    // What is no longer wanted is given up, such as the stream of a page that is left.
-    if (reason !== 'net::ERR_ABORTED') found.push(`${request.url()} failed: ${reason}`);
-  });
-  context.on('response', (response) => {
-    const status = response.status();
-    if (status >= 400) found.push(`${new URL(response.url()).pathname} answered ${status}`);
-  });
+  const listenTo = (page: Page) => {
+    page.on('console', (message) => {
+      const { url } = message.location();
+      if (['error', 'warning'].includes(message.type())) found.push(`${message.text()} (${url})`);
+    });
+    page.on('pageerror', (error) => found.push(error.message));
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      // Pictures within a style sheet, and files that the page made itself, are no requests of anyone.
+      if (['data:', 'blob:'].includes(url.protocol)) return;
+      origins.add(url.origin);
+      paths.add(url.pathname);
+      if (url.origin !== origin) found.push(`a request to ${url.origin}`);
+    });
+    page.on('requestfailed', (request) => {
+      const reason = request.failure()?.errorText ?? 'for no reason';
+      // What is no longer wanted is given up, such as the stream of a page that is left.
+      if (reason !== 'net::ERR_ABORTED') found.push(`${request.url()} failed: ${reason}`);
+    });
+    page.on('response', (response) => {
+      const status = response.status();
+      if (status >= 400) found.push(`${new URL(response.url()).pathname} answered ${status}`);
+    });
+  };
   return {
+    listenTo,
     allow: (pattern) => void allowed.push(pattern),
     origins,
     paths,
@@ -87,6 +90,14 @@ export interface VisitOptions extends BrowserContextOptions {
   readonly url: string;
 }
 
+export interface VisitTestOptions extends TestOptions {
+  /**
+   * All such tests of a file have one profile, made with the options of the first, in which what the pages are made of
+   * is loaded and compiled once.
+   */
+  readonly isShared?: boolean;
+}
+
 export interface Browsers {
   /** Undefined where there is none. */
   readonly browser: Browser | undefined;
@@ -101,7 +112,7 @@ export interface Browsers {
     name: string,
     options: (() => VisitOptions) | VisitOptions,
     run: (visit: Visit, t: TestContext) => Promise<void>,
-    more?: TestOptions,
+    more?: VisitTestOptions,
   ): void;
 }
 
@@ -112,7 +123,7 @@ export function useBrowser(): Browsers {
     browser = await launchChromium();
   });
   after(() => browser?.close());
-  const visit = async ({ url, ...options }: VisitOptions): Promise<Visit> => {
+  const newContext = async (options: BrowserContextOptions): Promise<BrowserContext> => {
     assert.ok(browser);
     const context = await browser.newContext({
       locale: 'en-GB',
@@ -121,24 +132,40 @@ export function useBrowser(): Browsers {
       ...options,
     });
     context.setDefaultTimeout(PAGE_PATIENCE_MS);
-    return { complaints: complaintsOf(context, url), context, page: await context.newPage() };
+    return context;
+  };
+  const visit = async ({ url, ...options }: VisitOptions): Promise<Visit> => {
+    const context = await newContext(options);
+    const { listenTo, ...complaints } = newComplaints(url);
+    context.on('page', listenTo);
+    return { complaints, context, page: await context.newPage() };
+  };
+  let shared: Promise<BrowserContext> | undefined;
+  const visitShared = async ({ url, ...options }: VisitOptions): Promise<Visit> => {
+    shared ??= newContext(options);
+    const context = await shared;
+    const { listenTo, ...complaints } = newComplaints(url);
+    const page = await context.newPage();
+    listenTo(page);
+    return { complaints, context, page };
   };
   return {
     get browser() {
       return browser;
     },
     visit,
-    test: (name, options, run, more = {}) =>
+    test: (name, options, run, { isShared = false, ...more } = {}) =>
       void test(name, more, async (t) => {
         if (browser === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
-        const visited = await visit(typeof options === 'function' ? options() : options);
+        const wanted = typeof options === 'function' ? options() : options;
+        const visited = await (isShared ? visitShared(wanted) : visit(wanted));
         try {
           await run(visited, t);
           visited.complaints.expectNone();
         } catch (error) {
           throw await withPage(error, visited.page);
         } finally {
-          await visited.context.close();
+          await (isShared ? visited.page : visited.context).close();
         }
       }),
   };
@@ -173,18 +200,20 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /**
  * Nothing that axe finds wrong: the rules of WCAG 2.2 AA, and its best practices.
  *
+ * @param rules only these
  * @throws AssertionError that names what is wrong, and where
  */
-export async function expectNoAxeFindings(page: Page): Promise<void> {
+export async function expectNoAxeFindings(page: Page, rules?: readonly string[]): Promise<void> {
   // Evaluated by the debugger: the page's policy lets in no script of anybody else. It is large, and once is enough.
   if (await page.evaluate('!globalThis.axe')) await page.evaluate(AXE);
-  const findings = await page.evaluate(async () => {
+  const findings = await page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<Results> } };
     interface Results {
       readonly violations: readonly AxeFinding[];
     }
-    return (await axe.run({ resultTypes: ['violations'] })).violations;
-  });
+    const runOnly = only && { runOnly: [...only] };
+    return (await axe.run({ resultTypes: ['violations'], ...runOnly })).violations;
+  }, rules);
   const told = findings.flatMap(({ id, help, nodes }) =>
     nodes.map(
       ({ target, failureSummary = '' }) => `${id}: ${help}: ${target.join(' ')}: ${failureSummary}`,
