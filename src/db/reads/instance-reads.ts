@@ -2,7 +2,8 @@
  * Lists of instances. Reads only.
  *
  * Shapes at 100,000 rows (test/integration/explain.test.ts): the lists of a tenant and of a sequence
- * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit;
+ * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit, and so does the list of a
+ * name, over the stretches of its versions;
  * children walk `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each
  * instance by its key. Filters that no index serves (state, namespace, metadata, times of change, failures, or no tenant at all)
  * may read much, and have a time limit.
