@@ -11,6 +11,8 @@ type Row = readonly [what: string, times: number, p50: number, p95: number, max:
 
 const UPDATES_EVERY_MS = 20;
 const COLD_STARTS = 5;
+/** A person looks at a page before doing something on it. */
+const READING_MS = 1_500;
 const VIEWPORT = { width: 1280, height: 900 };
 
 /** @param rounds how often each thing is done */
@@ -76,6 +78,7 @@ async function coldStart(url: string, apiKey: string | null): Promise<number> {
 
 async function workOnLists(page: Page, url: string, samples: Samples): Promise<void> {
   await open(page, url, '/instances', 'Instances');
+  await page.waitForTimeout(READING_MS);
   const state = (name: string) => page.getByRole('button', { name, exact: true });
   const timed = async (what: string, act: () => Promise<void>, isDone: string) => {
     samples.add(what, await timeToPaint(page, act, isDone));
@@ -121,6 +124,7 @@ async function openGiants(
     const [version] = (await client.sequences.list({ name_contains: sequence, limit: 1 })).items;
     if (version === undefined) throw new Error(`there is no sequence ${sequence}`);
     await open(page, url, `/instances?sequence_id=${version.id}`, 'Instances');
+    await page.waitForTimeout(READING_MS);
     const link = page.getByRole('table', { name: 'Instances' }).getByRole('link').first();
     const ms = await timeToPaint(page, () => link.click(), heading(sequence));
     samples.add(`open ${sequence}`, ms);

@@ -41,28 +41,12 @@ export function Tries(props: {
   readonly failedPass: string | undefined;
 }) {
   const { run, block, failedPass } = props;
-  const { client } = useEngine();
   const [filters, change] = useFilters();
-  const { id } = run.instance;
   const isInLoop = block.repeats.length > 0;
   const pass = isInLoop ? passTyped(filters.pass ?? failedPass) : undefined;
   const isFailed = filters.ended === 'failed';
   const cursor = filters.tries;
-  const asked = {
-    block_id: block.id,
-    order: 'newest' as const,
-    limit: TRIES_A_PAGE,
-    cursor,
-    ...passAsked(pass),
-    ...(isFailed && { state: ['failed', 'timed_out'] as const }),
-  };
-  const query = useQuery({
-    queryKey: ['instances.attempts', id, asked],
-    queryFn: async ({ signal }) => client.instances.attempts(id, asked, { signal }),
-    placeholderData: keepPreviousData,
-    meta: { live: id },
-    refetchInterval: run.isOpen ? 5_000 : false,
-  });
+  const query = useTriesOf(run, block.id, pass);
   return (
     <section className={styles.section}>
       <h3>Tries</h3>
@@ -92,6 +76,37 @@ export function Tries(props: {
       </Loaded>
     </section>
   );
+}
+
+/**
+ * The tries of a block that the address asks for. A page that knows which block it will show may ask before it can
+ * draw it.
+ *
+ * @param blockId undefined: nothing is asked for
+ */
+export function useTriesOf(
+  { instance: { id }, isOpen }: Run,
+  blockId: string | undefined,
+  pass: string | undefined,
+) {
+  const { client } = useEngine();
+  const [{ ended, tries: cursor }] = useFilters();
+  const asked = {
+    block_id: blockId ?? '',
+    order: 'newest' as const,
+    limit: TRIES_A_PAGE,
+    cursor,
+    ...passAsked(pass),
+    ...(ended === 'failed' && { state: ['failed', 'timed_out'] as const }),
+  };
+  return useQuery({
+    queryKey: ['instances.attempts', id, asked],
+    queryFn: async ({ signal }) => client.instances.attempts(id, asked, { signal }),
+    enabled: blockId !== undefined,
+    placeholderData: keepPreviousData,
+    meta: { live: id },
+    refetchInterval: isOpen ? 5_000 : false,
+  });
 }
 
 /** A number alone is a pass of the outermost loop, with all that ran in it. */

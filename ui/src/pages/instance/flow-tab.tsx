@@ -4,8 +4,9 @@ import { Place } from '../../components/later.tsx';
 import { FlowGraph } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { BlockPanel } from './block-panel.tsx';
+import { useTriesOf } from './block-tries.tsx';
 import styles from './instance.module.css';
-import { passOf } from './places.ts';
+import { passOf, passTyped } from './places.ts';
 import { pathIn, type Run, useDrawn } from './run.ts';
 
 /** Of the address: whoever closed the panel does not want it to come back. */
@@ -14,10 +15,13 @@ const NOTHING = 'none';
 export function FlowTab({ run }: { readonly run: Run }) {
   const drawn = useDrawn(run);
   const [filters, change] = useFilters();
-  if (drawn === undefined) return <Place height={480} />;
   const { failure } = run.instance;
-  // What failed is what one came for.
-  const first = failure?.block_id == null ? undefined : pathIn(run, failure.block_id);
+  // What failed is what one came for: its tries are asked for before it can be drawn.
+  const failed = failure?.block_id ?? undefined;
+  const isFirst = filters.block === undefined;
+  useTriesOf(run, isFirst ? failed : undefined, passTyped(passOf(failure?.path ?? '')));
+  if (drawn === undefined) return <Place height={480} />;
+  const first = failed === undefined ? undefined : pathIn(run, failed);
   const chosen = filters.block ?? first;
   const selected = chosen === undefined || chosen === NOTHING ? null : chosen;
   const block = selected === null ? undefined : drawn.outline.byPath.get(selected);

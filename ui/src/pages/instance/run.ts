@@ -1,8 +1,15 @@
 /** What is read of one instance, and how often: by the stream of changes, and slowly while it is open. */
 
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  type QueryClient,
+  useInfiniteQuery,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import type {
   InstanceExplanation,
+  Page,
   SequenceDefinition,
   StepBlock,
   TaskInstance,
@@ -46,12 +53,20 @@ export function stepIn({ outline }: Run, blockId: string | null): StepBlock | un
 
 export function useInstance(id: string) {
   const { client } = useEngine();
+  const queries = useQueryClient();
   return useQuery({
     queryKey: ['instances.get', id],
     queryFn: ({ signal }) => client.instances.get(id, { signal }),
+    placeholderData: () => rowOf(queries, id),
     meta: { live: id },
     refetchInterval: ({ state }) => paceOf(state.data),
   });
+}
+
+/** As a list has it that it was opened from: the page begins with that, and need not wait to know its sequence. */
+function rowOf(queries: QueryClient, id: string): TaskInstance | undefined {
+  const lists = queries.getQueriesData<Page<TaskInstance>>({ queryKey: ['instances.list'] });
+  return lists.flatMap(([, page]) => page?.items ?? []).find((row) => row.id === id);
 }
 
 export function useExplanation(instance: TaskInstance | undefined) {
