@@ -49,8 +49,7 @@ try {
   await (await helper('database')).stopSharedServer();
   delete process.env.NODE_V8_COVERAGE;
 }
-const isReported =
-  interrupted.signal.aborted || !hasCoverage() || (await reportCoverage());
+const isReported = interrupted.signal.aborted || !hasCoverage() || (await reportCoverage());
 progress.summary(ownCpu());
 process.exitCode = progress.hasFailed || interrupted.signal.aborted || !isReported ? 1 : 0;
 
