@@ -190,8 +190,10 @@ test('a stopped owner is replaced within 15 s, and once continued it answers not
   const exit = await stopped.exited;
   assert.equal(exit.code, 1);
   const statuses = new Set(await Promise.all(asked));
+  // 408: the connection had been open for too long before anything was asked.
+  const refusals = ['none', '503', '408'];
   assert.deepEqual(
-    [...statuses].filter((status) => status !== 'none' && status !== '503'),
+    [...statuses].filter((status) => !refusals.includes(status)),
     [],
   );
   const client = clientOf(standby);
