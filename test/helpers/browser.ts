@@ -30,41 +30,38 @@ export interface Complaints {
 }
 
 /**
- * What pages complain of, once they are listened to.
+ * Listens to all pages of the profile.
  *
  * @param origin the only one that they may ask
  */
-function newComplaints(origin: string): Complaints & { readonly listenTo: (page: Page) => void } {
+export function complaintsOf(context: BrowserContext, origin: string): Complaints {
   const found: string[] = [];
   const allowed: RegExp[] = [];
   const origins = new Set<string>();
   const paths = new Set<string>();
-  const listenTo = (page: Page) => {
-    page.on('console', (message) => {
-      const { url } = message.location();
-      if (['error', 'warning'].includes(message.type())) found.push(`${message.text()} (${url})`);
-    });
-    page.on('pageerror', (error) => found.push(error.message));
-    page.on('request', (request) => {
-      const url = new URL(request.url());
-      // Pictures within a style sheet, and files that the page made itself, are no requests of anyone.
-      if (['data:', 'blob:'].includes(url.protocol)) return;
-      origins.add(url.origin);
-      paths.add(url.pathname);
-      if (url.origin !== origin) found.push(`a request to ${url.origin}`);
-    });
-    page.on('requestfailed', (request) => {
-      const reason = request.failure()?.errorText ?? 'for no reason';
-      // What is no longer wanted is given up, such as the stream of a page that is left.
-      if (reason !== 'net::ERR_ABORTED') found.push(`${request.url()} failed: ${reason}`);
-    });
-    page.on('response', (response) => {
-      const status = response.status();
-      if (status >= 400) found.push(`${new URL(response.url()).pathname} answered ${status}`);
-    });
-  };
+  context.on('console', (message) => {
+    const { url } = message.location();
+    if (['error', 'warning'].includes(message.type())) found.push(`${message.text()} (${url})`);
+  });
+  context.on('weberror', (error) => found.push(error.error().message));
+  context.on('request', (request) => {
+    const url = new URL(request.url());
+    // Pictures within a style sheet, and files that the page made itself, are no requests of anyone.
+    if (['data:', 'blob:'].includes(url.protocol)) return;
+    origins.add(url.origin);
+    paths.add(url.pathname);
+    if (url.origin !== origin) found.push(`a request to ${url.origin}`);
+  });
+  context.on('requestfailed', (request) => {
+    const reason = request.failure()?.errorText ?? 'for no reason';
+    // What is no longer wanted is given up, such as the stream of a page that is left.
+    if (reason !== 'net::ERR_ABORTED') found.push(`${request.url()} failed: ${reason}`);
+  });
+  context.on('response', (response) => {
+    const status = response.status();
+    if (status >= 400) found.push(`${new URL(response.url()).pathname} answered ${status}`);
+  });
   return {
-    listenTo,
     allow: (pattern) => void allowed.push(pattern),
     origins,
     paths,
@@ -90,14 +87,6 @@ export interface VisitOptions extends BrowserContextOptions {
   readonly url: string;
 }
 
-export interface VisitTestOptions extends TestOptions {
-  /**
-   * All such tests of a file have one profile, made with the options of the first, in which what the pages are made of
-   * is loaded and compiled once.
-   */
-  readonly isShared?: boolean;
-}
-
 export interface Browsers {
   /** Undefined where there is none. */
   readonly browser: Browser | undefined;
@@ -112,7 +101,7 @@ export interface Browsers {
     name: string,
     options: (() => VisitOptions) | VisitOptions,
     run: (visit: Visit, t: TestContext) => Promise<void>,
-    more?: VisitTestOptions,
+    more?: TestOptions,
   ): void;
 }
 
@@ -123,7 +112,7 @@ export function useBrowser(): Browsers {
     browser = await launchChromium();
   });
   after(() => browser?.close());
-  const newContext = async (options: BrowserContextOptions): Promise<BrowserContext> => {
+  const visit = async ({ url, ...options }: VisitOptions): Promise<Visit> => {
     assert.ok(browser);
     const context = await browser.newContext({
       locale: 'en-GB',
@@ -132,40 +121,24 @@ export function useBrowser(): Browsers {
       ...options,
     });
     context.setDefaultTimeout(PAGE_PATIENCE_MS);
-    return context;
-  };
-  const visit = async ({ url, ...options }: VisitOptions): Promise<Visit> => {
-    const context = await newContext(options);
-    const { listenTo, ...complaints } = newComplaints(url);
-    context.on('page', listenTo);
-    return { complaints, context, page: await context.newPage() };
-  };
-  let shared: Promise<BrowserContext> | undefined;
-  const visitShared = async ({ url, ...options }: VisitOptions): Promise<Visit> => {
-    shared ??= newContext(options);
-    const context = await shared;
-    const { listenTo, ...complaints } = newComplaints(url);
-    const page = await context.newPage();
-    listenTo(page);
-    return { complaints, context, page };
+    return { complaints: complaintsOf(context, url), context, page: await context.newPage() };
   };
   return {
     get browser() {
       return browser;
     },
     visit,
-    test: (name, options, run, { isShared = false, ...more } = {}) =>
+    test: (name, options, run, more = {}) =>
       void test(name, more, async (t) => {
         if (browser === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
-        const wanted = typeof options === 'function' ? options() : options;
-        const visited = await (isShared ? visitShared(wanted) : visit(wanted));
+        const visited = await visit(typeof options === 'function' ? options() : options);
         try {
           await run(visited, t);
           visited.complaints.expectNone();
         } catch (error) {
           throw await withPage(error, visited.page);
         } finally {
-          await (isShared ? visited.page : visited.context).close();
+          await visited.context.close();
         }
       }),
   };

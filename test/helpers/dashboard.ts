@@ -80,9 +80,9 @@ export interface SignedIn {
   readonly tenant?: string | null;
 }
 
-/** As if the key had been given in this tab, or those of this profile, before, so that any page can be the first. */
+/** As if the key had been given in this tab before, so that any page can be the first. */
 export async function signIn(
-  context: BrowserContext | Page,
+  context: BrowserContext,
   { apiKey, tenant = TENANT }: Omit<SignedIn, 'url'>,
 ): Promise<void> {
   const session = { ...(apiKey != null && { apiKey }), ...(tenant !== null && { tenant }) };
@@ -128,9 +128,9 @@ export async function settled(page: Page): Promise<void> {
 
 // ---------------------------------------------------------------- what holds of every page
 
-/** From now on the page notes how much of it jumps. */
-export async function watchLayoutShifts(page: Page): Promise<void> {
-  await page.addInitScript(`
+/** From now on pages of the profile note how much of them jumps. */
+export async function watchLayoutShifts(context: BrowserContext): Promise<void> {
+  await context.addInitScript(`
     globalThis.layoutShifts = [];
     new PerformanceObserver((list) => {
       for (const { hadRecentInput, value, sources = [] } of list.getEntries()) {

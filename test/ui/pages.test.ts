@@ -33,7 +33,6 @@ describe('every page', { concurrency: 2 }, () => {
       `${wanted.name}: nobody is shut out, and nothing jumps or reaches over the edge`,
       options,
       (visit) => tryPage(visit, wanted),
-      { isShared: true },
     );
   }
 });
@@ -54,11 +53,11 @@ function options() {
   return { url: server.api.url, viewport: DESK };
 }
 
-async function tryPage({ page }: Visit, wanted: DashboardPage): Promise<void> {
+async function tryPage({ page, context }: Visit, wanted: DashboardPage): Promise<void> {
   const { api, shop } = server;
   const { title } = wanted;
-  await signIn(page, { apiKey: api.engine.apiKey });
-  await watchLayoutShifts(page);
+  await signIn(context, { apiKey: api.engine.apiKey });
+  await watchLayoutShifts(context);
   const address = addressOf(wanted, shop);
   await open(page, api.url, address, title);
   await expectNoLayoutShift(page);
