@@ -24,6 +24,7 @@ const queueInfo = {
   waiting: 3,
   claimed: 1,
   oldest_waiting_since: AT,
+  open_polls: 2,
   workers: 1,
 };
 const activityInterval = {

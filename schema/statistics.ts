@@ -89,6 +89,10 @@ export const QueueInfo = named('QueueInfo', 'The open tasks of a handler and a q
   claimed: Count,
   oldest_waiting_since: orNull(Timestamp),
   workers: noted(Count, 'Those alive that poll for such tasks; with 0 of them nobody serves it.'),
+  open_polls: noted(
+    Count,
+    'Polls that wait for such a task now, and would be answered with it at once.',
+  ),
 });
 export type QueueInfo = Static<typeof QueueInfo>;
 

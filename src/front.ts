@@ -175,7 +175,7 @@ export function createFront(options: FrontOptions): Front {
       ...rateLimitOperations,
       ...credentialOperations,
       ...cronOperations,
-      ...statisticOperations,
+      ...statisticOperations({ client, shards: config.shards }),
       ...continuityOperations(offload),
       ...releaseOperations,
       ...releaseDiffOperations(offload),

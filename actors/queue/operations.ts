@@ -3,7 +3,7 @@
 import { POLL_LIMIT_DEFAULT, type PollTasks } from '../../schema/worker.js';
 import { routeOfName } from '../../src/core/ids.js';
 import type { UnixMs } from '../../src/core/time.js';
-import type { Call, RouteOperations } from '../runtime/operation.js';
+import type { Call, EngineOperations, RouteOperations } from '../runtime/operation.js';
 import type { Effect } from '../runtime/turn.js';
 import { type Exchanges, replyWith } from './exchanges.js';
 import { arrayOf, claimOf } from './poll.js';
@@ -33,6 +33,14 @@ export const QUEUE_OPERATIONS = {
     serve: (parts, call) => poll(parts, call, call.body.queue_name),
   },
 } satisfies Partial<RouteOperations<QueueParts>>;
+
+export const QUEUE_ENGINE_OPERATIONS = {
+  'queues.openPolls': {
+    isRead: true,
+    serve: ({ queues, release }, { request, tenant }: Call<undefined>) =>
+      release([replyWith(request, JSON.stringify(queues.openPolls(tenant)), [])]),
+  },
+} satisfies EngineOperations<QueueParts>;
 
 function poll(
   { queues, now, release }: QueueParts,

@@ -7,6 +7,7 @@
 
 import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
+import type { OpenPolls } from '../../src/core/statistics.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { FairSlots } from '../../src/fair-slots.js';
 import { lastUsed } from '../../src/last-used.js';
@@ -125,6 +126,26 @@ export class Queues {
 
   answerParked(): void {
     for (const queue of this.#queues.values()) queue.answerParked();
+  }
+
+  /** The polls that wait, of this tenant and of all tenants; of '' all. One that waits at many places counts at each. */
+  openPolls(tenant: string): OpenPolls[] {
+    const found = new Map<string, { handler: string; queue: string; polls: number }>();
+    for (const poll of this.#polls.values()) {
+      const isAsked = tenant === '' || poll.tenant === '' || poll.tenant === tenant;
+      if (poll.leave === undefined || !isAsked) continue;
+      // One that takes tasks of any queue is not counted again at those that it names.
+      const queues = poll.queues.includes('') ? [''] : poll.queues;
+      for (const handler of poll.handlers) {
+        for (const queue of queues) {
+          const key = JSON.stringify([handler, queue]);
+          const known = found.get(key);
+          if (known === undefined) found.set(key, { handler, queue, polls: 1 });
+          else known.polls += 1;
+        }
+      }
+    }
+    return [...found.values()];
   }
 
   /** Tasks may have come or gone that nobody tells of: windows are read again. */

@@ -33,7 +33,7 @@ import {
   type InstanceParts,
 } from '../instance/operations.js';
 import { LIMIT_OPERATIONS, type LimitParts } from '../limits/operations.js';
-import { QUEUE_OPERATIONS, type QueueParts } from '../queue/operations.js';
+import { QUEUE_ENGINE_OPERATIONS, QUEUE_OPERATIONS, type QueueParts } from '../queue/operations.js';
 import {
   RELEASE_ENGINE_OPERATIONS,
   RELEASE_OPERATIONS,
@@ -84,6 +84,7 @@ const ENGINE_OPERATIONS = {
   ...RELEASE_ENGINE_OPERATIONS,
   ...EVENT_ENGINE_OPERATIONS,
   ...BULK_ENGINE_OPERATIONS,
+  ...QUEUE_ENGINE_OPERATIONS,
 } satisfies EngineOperations<OperationParts>;
 
 type EngineTable = typeof ENGINE_OPERATIONS;

@@ -69,6 +69,7 @@ export const WORKER_COMMANDS: readonly Command[] = [
         text: ({ workers }) => String(workers),
         tone: ({ workers, waiting }) => (workers === 0 && waiting > 0 ? 'bad' : undefined),
       },
+      { head: 'POLLS', text: ({ open_polls }) => String(open_polls) },
     ],
     ask: async ({ client }) => (await client.queues.list()).queues,
   }),

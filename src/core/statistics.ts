@@ -2,7 +2,14 @@
 
 import type { QueueInfo, ReleasePoint } from '../../schema/statistics.js';
 
-export type QueueTasks = Omit<QueueInfo, 'workers'>;
+export type QueueTasks = Omit<QueueInfo, 'workers' | 'open_polls'>;
+
+/** Polls that wait for tasks of a handler: of one queue, or with '' of every queue and none. */
+export interface OpenPolls {
+  readonly handler: string;
+  readonly queue: string;
+  readonly polls: number;
+}
 
 /** Those who poll for a handler: for one queue, or with '' for every queue and none. */
 export interface QueueServers {
@@ -15,9 +22,10 @@ export interface QueueServers {
 export function queuesOf(
   tasks: readonly QueueTasks[],
   servers: readonly QueueServers[],
+  waiting: readonly OpenPolls[],
 ): QueueInfo[] {
   const known = new Map<string, QueueTasks>();
-  for (const { handler, queue } of servers) {
+  for (const { handler, queue } of [...servers, ...waiting]) {
     const none = { waiting: 0, claimed: 0, oldest_waiting_since: null };
     known.set(keyOf(handler, queue || null), { handler, queue: queue || null, ...none });
   }
@@ -26,10 +34,16 @@ export function queuesOf(
     known.set(keyOf(handler, queue), { handler, queue, ...open });
   }
   const byPlace = new Map(servers.map((it) => [keyOf(it.handler, it.queue), it.workers]));
+  const polls = new Map<string, number>();
+  for (const it of waiting) {
+    const key = keyOf(it.handler, it.queue);
+    polls.set(key, (polls.get(key) ?? 0) + it.polls);
+  }
   const queues = [...known.values()].map((queue) => {
-    const ofAll = byPlace.get(keyOf(queue.handler, '')) ?? [];
-    const ofThis = byPlace.get(keyOf(queue.handler, queue.queue ?? '')) ?? [];
-    return { ...queue, workers: new Set([...ofAll, ...ofThis]).size };
+    const [all, own] = [keyOf(queue.handler, ''), keyOf(queue.handler, queue.queue ?? '')];
+    const workers = new Set([...(byPlace.get(all) ?? []), ...(byPlace.get(own) ?? [])]);
+    const ofThis = own === all ? 0 : (polls.get(own) ?? 0);
+    return { ...queue, workers: workers.size, open_polls: (polls.get(all) ?? 0) + ofThis };
   });
   return queues.sort(
     (a, b) => compare(a.handler, b.handler) || compare(a.queue ?? '', b.queue ?? ''),

@@ -173,18 +173,20 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /**
  * Nothing that axe finds wrong: the rules of WCAG 2.2 AA, and its best practices.
  *
+ * @param rules only these
  * @throws AssertionError that names what is wrong, and where
  */
-export async function expectNoAxeFindings(page: Page): Promise<void> {
+export async function expectNoAxeFindings(page: Page, rules?: readonly string[]): Promise<void> {
   // Evaluated by the debugger: the page's policy lets in no script of anybody else. It is large, and once is enough.
   if (await page.evaluate('!globalThis.axe')) await page.evaluate(AXE);
-  const findings = await page.evaluate(async () => {
+  const findings = await page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<Results> } };
     interface Results {
       readonly violations: readonly AxeFinding[];
     }
-    return (await axe.run({ resultTypes: ['violations'] })).violations;
-  });
+    const runOnly = only && { runOnly: [...only] };
+    return (await axe.run({ resultTypes: ['violations'], ...runOnly })).violations;
+  }, rules);
   const told = findings.flatMap(({ id, help, nodes }) =>
     nodes.map(
       ({ target, failureSummary = '' }) => `${id}: ${help}: ${target.join(' ')}: ${failureSummary}`,

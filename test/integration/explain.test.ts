@@ -92,6 +92,7 @@ const UUID_OF = (number: string) =>
 const SOME_IDS = [5, 700, 20_000, 50_001, 99_999].map(uuid);
 const BUSY = uuid(1);
 const A_SEQUENCE = uuid(7);
+const VERSIONS = [7, 12, 17].map(uuid);
 const A_TIME = '2025-01-01T12:00:00.000Z';
 const A_LATER_TIME = '2025-01-01T13:00:00.000Z';
 const WAITING = ['handler-3', 2, A_TIME, uuid(43_200), 5_000];
@@ -573,6 +574,24 @@ describe('what the front thread reads', () => {
       'instances of a sequence name of a tenant',
       instanceList({ ...ofTenant, sequence_name: 'name-1', ...first }),
       { mayNotAvoidSorting: 'a name has several versions, each with an order of its own' },
+    ],
+    [
+      'instances of the versions of a name',
+      instanceList({ ...ofTenant, sequence_ids: VERSIONS, ...first }),
+    ],
+    [
+      'instances of the versions of a name in a state, behind a place',
+      instanceList({
+        ...ofTenant,
+        sequence_ids: VERSIONS,
+        state: ['failed'],
+        ...behind(instanceList(first), AT_NOON),
+        ...first,
+      }),
+    ],
+    [
+      'dead letters of the versions of a name, of which the others are not fetched',
+      deadLetterList({ ...ofTenant, sequence_ids: VERSIONS, failure_code: 'x', ...first }),
     ],
     [
       'instances of a tenant that were created between two times',

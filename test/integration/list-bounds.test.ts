@@ -5,8 +5,16 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { createPool } from '../../src/db/pool.js';
 import { approvalCountQuery, approvalList } from '../../src/db/reads/approval-reads.js';
-import { candidateList, deadLetterList, instanceList } from '../../src/db/reads/instance-reads.js';
-import type { Query } from '../../src/db/reads/query.js';
+import { narrow } from '../../src/db/reads/filters.js';
+import {
+  candidateList,
+  deadLetterList,
+  FILTERS,
+  type InstanceFilter,
+  instanceList,
+  withVersions,
+} from '../../src/db/reads/instance-reads.js';
+import { Conditions, type Query } from '../../src/db/reads/query.js';
 import type { Page, PageRequest } from '../../src/db/reads/reader.js';
 import { releaseList } from '../../src/db/reads/release-reads.js';
 import { deliveryList } from '../../src/db/reads/webhook-reads.js';
@@ -18,6 +26,7 @@ import { byDepth } from '../helpers/depth.js';
 import { column } from '../helpers/rows.js';
 
 const TENANT = 'acme';
+const ELDER = 'elder';
 const SEQUENCE = '01950000-0000-7000-8000-000000000001';
 const SUBSCRIPTION = '01950000-0000-7000-8000-000000000002';
 /** More than two pages may look at. */
@@ -26,6 +35,30 @@ const ROWS = byDepth(120_000, 1_000_000);
 const RARE = 12_900;
 const rare = (page: Partial<Parameters<typeof instanceList>[0]>) =>
   instanceList({ tenant_id: TENANT, state: ['failed'], ...page });
+
+/** Three versions of a name, with 20 instances each, and more versions of another than are merged. */
+const OLD = `
+  with s as (
+    insert into sequences (id, tenant_id, namespace, name, version, definition, created_at)
+    select gen_random_uuid(), '${ELDER}', 'default', name, version, '{"blocks":[]}', '2024-01-01'
+    from (values ('old', 3), ('often', 60)) names (name, versions),
+      generate_series(1, versions) version
+    returning id, name, version),
+  i as (
+    insert into instances (
+      id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
+      config, context_audit, runtime, execution, failure, signal_count, audit_count, created_at, updated_at)
+    select gen_random_uuid(), s.id, '${ELDER}', (array['default', 'other'])[1 + g % 2],
+      (array['failed', 'waiting'])[1 + g % 2], null, 1, 'UTC', json_build_object('g', g % 3), '{}', '{}', '[]',
+      '{}', '{"n":{}}', '{"code":"worker_failed","message":"order 7","block_id":"a"}', 0, 0,
+      timestamptz '2024-01-01' + (g * 7 + s.version) % 31 * interval '1 minute', '2024-01-01'
+    from s, generate_series(1, 20) g
+    returning *)
+  insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason, sequence_id,
+    failure_code, block_id, folded_reason)
+  select i.id, i.tenant_id, i.created_at, i.created_at, 'order 7', nullif(i.sequence_id, first.id),
+    'worker_failed', 'a', 'order #'
+  from i, (select id from s where name = 'old' and version = 1) first where i.state = 'failed'`;
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -74,6 +107,7 @@ before(async () => {
       created_at, updated_at)
     select ${id}, '${TENANT}', 'default', 'order', ${id}, 1, ${id}, 2, 'draft', 0, '[]', 'pin', ${at},
       ${at} from generate_series(1, ${ROWS}) g`);
+  await admin.query(OLD);
   await admin.query('analyze');
   await admin.end();
 });
@@ -99,7 +133,7 @@ const idsOf = (pages: readonly Page[]) =>
 
 test('who follows the cursors of a list with a rare filter gets every row once, and some pages early', async () => {
   const { rows } = await pool.query<{ id: string }>(
-    "select id from instances where state = 'failed' order by created_at desc",
+    `select id from instances where tenant_id = '${TENANT}' and state = 'failed' order by created_at desc`,
   );
   assert.equal(rows.length, Math.ceil(ROWS / RARE));
   for (const limit of [1, 2, 100]) {
@@ -125,6 +159,62 @@ test('a filter that matches nothing gives empty pages with a cursor, and ends', 
     assert.equal(looked, Math.floor(ROWS / most));
   }
 });
+
+const SELECTIONS: readonly InstanceFilter[] = [
+  {},
+  { namespace: 'other' },
+  { state: ['waiting'], metadata: { g: '1' } },
+  { created_after: '2024-01-01T00:05:00Z', created_before: '2024-01-01T00:20:00Z' },
+  { sequence_version: 2 },
+  { state: ['failed'], failure_code: 'worker_failed', failure_reason: 'order #' },
+  { failure_block: 'nowhere' },
+];
+
+for (const [what, list] of [
+  ['instances', instanceList],
+  ['failed instances', deadLetterList],
+] as const) {
+  for (const filter of SELECTIONS) {
+    test(`${what} of the versions of a name are found directly, in order and once: ${JSON.stringify(filter)}`, async () => {
+      const asked = { tenant_id: ELDER, sequence_name: 'old', ...filter };
+      const isOfFailed = list === deadLetterList;
+      const expected = await idsByNestedQuery(isOfFailed ? { ...asked, state: ['failed'] } : asked);
+      const found: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const wanted = list({ ...(await withVersions(reads, asked)), cursor, limit: 7 });
+        const page = await reads.page(wanted);
+        found.push(...idsOf([page]));
+        cursor = page.cursor;
+        if (!page.isCut && page.count < 7) break;
+        if (!isOfFailed) assert.ok(!page.isWalked, 'nothing else is looked at');
+      }
+      assert.deepEqual(found, expected);
+    });
+  }
+}
+
+test('of a name without versions nothing is looked at, and one of very many is looked for among all', async () => {
+  const asked = { tenant_id: ELDER, limit: 5 };
+  const nobody = await withVersions(reads, { ...asked, sequence: 'nobody' });
+  for (const list of [instanceList, deadLetterList]) {
+    assert.equal((await reads.page(list(nobody))).text, '[]');
+  }
+  assert.equal((await rowsRead(instanceList(nobody).query)) <= 1, true);
+  const often = { ...asked, sequence_name: 'often', created_before: '2024-02-01T00:00:00Z' };
+  const page = await reads.page(instanceList(await withVersions(reads, often)));
+  assert.deepEqual(idsOf([page]), (await idsByNestedQuery(often)).slice(0, 5));
+});
+
+/** The same selection by one plain statement over everything. */
+async function idsByNestedQuery(filter: InstanceFilter): Promise<readonly string[]> {
+  const conditions = new Conditions();
+  narrow(conditions, FILTERS, filter);
+  const { rows } = await pool.query<{ id: string }>(
+    `select i.id from instances i ${conditions.where} order by i.created_at desc, i.id desc`,
+    conditions.values,
+  );
+  return column(rows, 'id');
+}
 
 test('who counts goes on by a cursor where a page ends early, and an offset beyond it is refused', async () => {
   const all = idsOf(await follow(100));

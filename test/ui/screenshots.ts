@@ -11,6 +11,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Page } from 'playwright-core';
+import { Directory, makeDirectory } from '../../src/cluster/directory.js';
 import { bucketOf } from '../../src/core/durations.js';
 import { launchChromium } from '../helpers/chromium.js';
 import { addressOf, open, PAGES, signIn } from '../helpers/dashboard.js';
@@ -20,6 +21,7 @@ import { openShop, SHOP_ENV, TENANT } from '../helpers/shop/shop.js';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/dashboard/', import.meta.url));
 
+const CELL = 'europe_1';
 const VIEWPORT = { width: 1280, height: 800 };
 const QUALITY = 82;
 /** Of all pixels: what ids and times of day make up on a page that is full of them. */
@@ -31,9 +33,15 @@ mkdirSync(FOLDER, { recursive: true });
 
 const browser = await launchChromium();
 if (browser === undefined) process.exit(1);
-const database = await createTestDatabase();
+const database = await createTestDatabase({ isMigrated: false });
+await addNeighbours(database.connectionString);
+const env = {
+  ...SHOP_ENV,
+  ENGINE_DB_SCHEMA: CELL,
+  ENGINE_CLUSTER_URL: database.connectionString,
+};
+const engine = await startEngine({ databaseUrl: database.connectionString, env });
 await addHour(database.connectionString);
-const engine = await startEngine({ databaseUrl: database.connectionString, env: SHOP_ENV });
 const shop = await openShop({ url: engine.url, apiKey: engine.apiKey });
 try {
   const judge = await browser.newPage();
@@ -66,9 +74,36 @@ try {
   await stopSharedServer();
 }
 
+/** The cell of the shop has two others beside it, one of which is being emptied: their engines are rows only. */
+async function addNeighbours(database_url: string): Promise<void> {
+  await makeDirectory(database_url);
+  const directory = new Directory(database_url, 'screenshots');
+  const cell = { database_url, engines: [] };
+  await directory.createCell({ ...cell, name: CELL, state: 'open' });
+  await directory.createCell({ ...cell, name: 'europe_2', state: 'closed' });
+  await directory.createCell({ ...cell, name: 'america_1', state: 'draining' });
+  await directory.close();
+  const db = new pg.Client(database_url);
+  await db.connect();
+  await db.query(`
+    insert into cluster.placements (tenant_id, cell, placed_by, revision)
+    select 'shop-' || n, case when n % 3 = 0 then 'america_1' else 'europe_2' end, 'hash', 0
+    from generate_series(1, 1260) n;
+    insert into cluster.engines (id, cell, address, role, version, lag_ms, seen_at)
+    select cell || role || n, cell, '10.0.' || n || '.7:8080', role, '0.8.0', lag, now() + interval '1 hour'
+    from (values ('europe_2', 'owner', 4, 2), ('europe_2', 'standby', 5, null), ('america_1', 'owner', 8, 9))
+      engines (cell, role, n, lag);
+    insert into cluster.moves (id, tenant_id, from_cell, to_cell, state, started_at, updated_at, ended_at)
+    select ('01a20ade-0000-7000-8000-00000000000' || n)::uuid, 'shop-' || n * 3, 'america_1', 'europe_2',
+      case n when 3 then 'copying' else 'done' end, now() - interval '1 minute' * (10 - n * 3), now(),
+      case n when 3 then null else now() - interval '1 minute' * (9 - n * 3) end
+    from generate_series(1, 3) n`);
+  await db.end();
+}
+
 /** The shop has just been opened: lines over time begin with the minutes before, of which one has an incident. */
 async function addHour(connectionString: string): Promise<void> {
-  const db = new pg.Client(connectionString);
+  const db = new pg.Client({ connectionString, options: `-c search_path=${CELL}` });
   await db.connect();
   const now = Date.now();
   for (let minute = 1; minute <= 65; minute++) {

@@ -77,12 +77,19 @@ test('a worker that polls without a queue serves every queue of its handler', ()
       { handler: 'charge', queue: 'slow', workers: ['b', 'c'] },
       { handler: 'charge', queue: 'fast', workers: ['b'] },
     ],
+    [
+      { handler: 'charge', queue: '', polls: 2 },
+      { handler: 'charge', queue: 'slow', polls: 1 },
+      { handler: 'charge', queue: '', polls: 1 },
+      { handler: 'scan', queue: 'new', polls: 1 },
+    ],
   );
   assert.deepEqual(queues, [
-    { handler: 'charge', queue: null, ...nothing, workers: 2 },
-    { handler: 'charge', queue: 'fast', ...nothing, workers: 2 },
-    { handler: 'charge', queue: 'slow', ...open, workers: 3 },
-    { handler: 'mail', queue: null, ...open, workers: 0 },
+    { handler: 'charge', queue: null, ...nothing, workers: 2, open_polls: 3 },
+    { handler: 'charge', queue: 'fast', ...nothing, workers: 2, open_polls: 3 },
+    { handler: 'charge', queue: 'slow', ...open, workers: 3, open_polls: 4 },
+    { handler: 'mail', queue: null, ...open, workers: 0, open_polls: 0 },
+    { handler: 'scan', queue: 'new', ...nothing, workers: 0, open_polls: 1 },
   ]);
 });
 

@@ -2548,6 +2548,8 @@ export interface QueueInfo {
   readonly oldest_waiting_since: string | null;
   /** Those alive that poll for such tasks; with 0 of them nobody serves it. */
   readonly workers: number;
+  /** Polls that wait for such a task now, and would be answered with it at once. */
+  readonly open_polls: number;
 }
 
 export interface Queues {

@@ -2,7 +2,8 @@
  * Lists of instances. Reads only.
  *
  * Shapes at 100,000 rows (test/integration/explain.test.ts): the lists of a tenant and of a sequence
- * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit;
+ * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit, and so does the list of a
+ * name, over the stretches of its versions;
  * children walk `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each
  * instance by its key. Filters that no index serves (state, namespace, metadata, times of change, failures, or no tenant at all)
  * may read much, and have a time limit.
@@ -13,11 +14,19 @@ import type { StepPhase } from '../../core/execution.js';
 import { foldedSql } from '../../core/failure-reason.js';
 import type { InstanceState } from '../../core/states.js';
 import { selected } from '../tables.js';
-import { type Filter, filtersOf, type Narrowing, timeFilters } from './filters.js';
+import {
+  type Filter,
+  type Filters,
+  filtersOf,
+  isAsked,
+  type Narrowing,
+  narrow,
+  timeFilters,
+} from './filters.js';
 import { list } from './list.js';
-import { lookup } from './lookup.js';
+import { lookup, TRY_LATER } from './lookup.js';
 import { orderBy } from './order.js';
-import { IS_PRESENT } from './query.js';
+import { Conditions, IS_PRESENT } from './query.js';
 import type { Reader } from './reader.js';
 import { INSTANCE_COLUMNS, type InstanceWireRow, instanceText } from './wire.js';
 
@@ -103,7 +112,7 @@ const CREATED = timeFilters('instances', 'created_at', 'i');
 const UPDATED = timeFilters('instances', 'updated_at', 'i');
 
 /** By what lists of instances, and changes of many, can be narrowed. */
-const FILTERS = {
+export const FILTERS = {
   ...filtersOf(
     'instances',
     ['tenant_id', 'namespace', 'sequence_id', 'parent_instance_id', 'state', 'metadata'],
@@ -112,6 +121,8 @@ const FILTERS = {
   sequence_name: SEQUENCE_NAME,
   sequence: SEQUENCE_NAME,
   sequence_version: SEQUENCE_VERSION,
+  /** The versions of a name, once they have been looked up. */
+  sequence_ids: { column: 'i.sequence_id', type: 'uuid' } satisfies Filter,
   ids: IDS,
   waiting_for: WAITING_FOR,
   created_after: CREATED.after,
@@ -139,10 +150,48 @@ const INSTANCES = {
 const INSTANCE_WALK = {
   table: 'instances i',
   alias: 'i',
-  along: ['parent_instance_id', 'sequence_id', 'tenant_id'],
+  along: ['parent_instance_id', 'sequence_id', 'sequence_ids', 'tenant_id'],
   found: ['ids'],
   within: ['created_after', 'created_before'],
 } as const;
+
+/** The versions of a name whose instances are merged: so many stretches of an index are planned within milliseconds. */
+const VERSIONS_MERGED_MAX = 50;
+
+/** An empty list would leave everything. */
+const NO_SEQUENCE = '00000000-0000-0000-0000-000000000000';
+
+const OF_NAME = {
+  ...filtersOf('sequences', ['tenant_id'], 's'),
+  sequence_name: { column: 's.name', type: 'text' },
+  sequence: { column: 's.name', type: 'text' },
+  sequence_version: { column: 's.version', type: 'integer' },
+} satisfies Filters<string>;
+
+/**
+ * The same selection with the ids of its versions instead of a sequence's name, so that its instances are found
+ * without looking at those of others. A name of more versions than are merged stays, and so does one of which
+ * less is left by another filter, or of no tenant.
+ */
+export async function withVersions<F extends InstanceFilter>(
+  reads: Pick<Reader, 'rowsOf'>,
+  filter: F,
+): Promise<F> {
+  const { tenant_id, parent_instance_id, sequence_id, ids } = filter;
+  const isNamed = isAsked(filter.sequence_name) || isAsked(filter.sequence);
+  const isFound = [parent_instance_id, sequence_id, ids].some(isAsked);
+  if (!isNamed || isFound || !isAsked(tenant_id)) return filter;
+  const conditions = new Conditions();
+  narrow(conditions, OF_NAME, filter);
+  const text =
+    `select s.id from sequences s ${conditions.where} ` +
+    conditions.page({ limit: VERSIONS_MERGED_MAX + 1 });
+  const rows = await reads.rowsOf<{ readonly id: string }>(conditions.query(text), TRY_LATER);
+  if (rows.length > VERSIONS_MERGED_MAX) return filter;
+  const named = { sequence_name: undefined, sequence: undefined, sequence_version: undefined };
+  const versions = rows.length === 0 ? [NO_SEQUENCE] : rows.map((row) => row.id);
+  return { ...filter, ...named, sequence_ids: versions };
+}
 
 /** `TaskInstance` records, newest first. */
 export const instanceList = list({
@@ -174,7 +223,18 @@ export const deadLetterList = list({
     found: ['ids'],
     within: ['created_after', 'created_before'],
     // Each by its key, whatever the planner thinks of so many: a list reads no more than it walks.
-    join: 'left join lateral (select * from instances where id = d.instance_id offset 0) i on true',
+    sieve: {
+      join: (only) =>
+        `left join lateral (select * from instances where id = d.instance_id and ${only} offset 0) i on true`,
+      by: {
+        ...filtersOf('dead_letters', ['sequence_id', 'failure_code'], 'd'),
+        sequence_ids: { column: 'd.sequence_id', type: 'uuid' },
+        failure_block: { column: 'd.block_id', type: 'text' },
+        failure_handler: { column: 'd.handler', type: 'text' },
+        failure_reason: { column: 'd.folded_reason', type: 'text' },
+      },
+      isTold: '(d.sequence_id is not null)',
+    },
   },
   order: orderBy('dead_letters', ['created_at', 'instance_id'], 'descending', 'd'),
 });
@@ -242,7 +302,7 @@ export async function candidates(
   limit: number,
   cursor?: string | null,
 ): Promise<Candidates> {
-  const asked = { ...filter, cursor: cursor ?? undefined, limit };
+  const asked = { ...(await withVersions(reads, filter)), cursor: cursor ?? undefined, limit };
   const { texts, last, isCut } = await reads.batch<Candidate>(candidateList(asked));
   const found = texts.map((text) => JSON.parse(text) as Candidate);
   const isEnd = !isCut && found.length < limit;

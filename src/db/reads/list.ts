@@ -6,7 +6,7 @@
 
 import { invalid } from '../../errors.js';
 import { LIMITS } from '../../limits.js';
-import { type Filters, isAsked, type Narrowing, narrow } from './filters.js';
+import { type Filter, type Filters, isAsked, type Narrowing, narrow } from './filters.js';
 import type { Order } from './order.js';
 import { Conditions, type PageBounds } from './query.js';
 import type { PageRequest } from './reader.js';
@@ -38,7 +38,10 @@ interface Walk<By extends string> {
   /** With the alias that the list has for it. */
   readonly table: string;
   readonly alias: string;
-  /** Each has an index of its own: the first that is asked for is walked. */
+  /**
+   * Each has an index of its own: the first that is asked for is walked. Where it has several values, their rows are
+   * merged in the order of the list.
+   */
   readonly along: readonly By[];
   /** Those that leave so few rows that these are found, not walked. */
   readonly found?: readonly By[];
@@ -50,6 +53,17 @@ interface Walk<By extends string> {
   readonly within: readonly By[];
   /** What is read with each row that was walked. */
   readonly join?: string;
+  /** The same, where walked rows tell themselves whether it is worth reading. */
+  readonly sieve?: Sieve;
+}
+
+interface Sieve {
+  /** What is read with the walked rows of which a condition holds. */
+  readonly join: (only: string) => string;
+  /** By what walked rows tell. */
+  readonly by: Filters<string>;
+  /** Whether a walked row tells it: with others all is read. */
+  readonly isTold: string;
 }
 
 /** The checked query of a list, which may say more than concerns the list. */
@@ -101,7 +115,7 @@ function walkOf<Row, Of extends string, By extends string>(
   asked: Asked<Of, By>,
 ): PageRequest<Row> | undefined {
   if (walk === undefined || by === undefined || typeof order === 'string') return undefined;
-  const { table, alias, join = '' } = walk;
+  const { table, alias, join = '', sieve } = walk;
   const narrowing: Narrowing<By> = asked;
   if (walk.found?.some((member) => isAsked(narrowing[member]))) return undefined;
   const along = walk.along.find((member) => isAsked(narrowing[member]));
@@ -122,23 +136,37 @@ function walkOf<Row, Of extends string, By extends string>(
   const query = (rows: number, cursor: string | undefined, taken: number) => {
     const place = new Conditions();
     if (walk.only !== undefined) place.add(walk.only);
-    narrow(place, pick(true), narrowing);
+    const stretches = along === undefined ? undefined : narrowing[along];
+    const isMerged = Array.isArray(stretches);
+    const within = pick(true);
+    narrow(place, within, isMerged ? { ...narrowing, [along as By]: undefined } : narrowing);
     if (cursor !== undefined) order.goOn(place, cursor);
+    const most = place.param(rows);
+    const page = `order by ${order.text} limit ${most}::bigint`;
+    const walked = isMerged
+      ? merged(table, alias, place, page, within[along as By], stretches)
+      : `${table} ${place.where}`;
     const conditions = new Conditions(place.values);
     narrow(conditions, others, narrowing);
     if (always !== undefined) conditions.add(always);
-    const most = place.param(rows);
+    const sieved = new Conditions(place.values);
+    if (sieve !== undefined) narrow(sieved, sieve.by, narrowing);
     const isEnd = `${alias}.walked = ${most}::bigint`;
+    const read =
+      sieve?.join(sieved.isEmpty ? 'true' : `(${sieved.all} or not ${sieve.isTold} or ${isEnd})`) ??
+      join;
     const text =
       `select ${columns}, ${conditions.all} is true as walk_match, ${isEnd} as walk_end from (` +
       `select ${alias}.*, row_number() over (order by ${order.text}) as walked from (` +
-      `select * from ${table} ${place.where} order by ${order.text} limit ${most}::bigint` +
-      `) ${alias}) ${alias} ${join} where ${conditions.all} or ${isEnd} order by ${order.text} ` +
+      `select * from ${walked} ${page}` +
+      `) ${alias}) ${alias} ${read} where ${conditions.all} or ${isEnd} order by ${order.text} ` +
       place.page({ limit: limit == null ? limit : limit + offset - taken });
     return place.query(text);
   };
   const first = LIMITS.firstRowsWalkedMax;
-  const all = walk.join === undefined ? LIMITS.rowsWalkedMax : LIMITS.rowsFetchedMax;
+  const isSieved = Object.keys(sieve?.by ?? {}).some((member) => isAsked(narrowing[member as By]));
+  const isEachFetched = !isSieved && (walk.join ?? walk.sieve) !== undefined;
+  const all = isEachFetched ? LIMITS.rowsFetchedMax : LIMITS.rowsWalkedMax;
   return {
     query: query(first, asked.cursor, 0),
     walk: {
@@ -154,4 +182,21 @@ function walkOf<Row, Of extends string, By extends string>(
     cheaper,
     cursorAfter: order.cursorAfter,
   };
+}
+
+/** The rows of each value in the order of the list: of all of them no more are read than the merged list takes. */
+function merged(
+  table: string,
+  alias: string,
+  place: Conditions,
+  page: string,
+  { column, type }: Filter,
+  values: readonly string[],
+): string {
+  const where = place.where === '' ? 'where true' : place.where;
+  const stretches = values.map(
+    (value) =>
+      `(select ${alias}.* from ${table} ${where} and ${column} = ${place.param(value)}::${type} ${page})`,
+  );
+  return `(${stretches.join(' union all ')}) ${alias}`;
 }

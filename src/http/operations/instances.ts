@@ -8,6 +8,7 @@ import {
   deadLetterList,
   instanceList,
   instanceTenant,
+  withVersions,
 } from '../../db/reads/instance-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
 import { checkpointList, lineList } from '../../db/reads/note-reads.js';
@@ -30,15 +31,20 @@ const list: Operation<'instances.list'> = async (deps, call) => {
   const { state: states, parent_instance_id } = query;
   const isOfFailed = states?.length === 1 && states[0] === 'failed';
   // The instances of one parent are few, and have an index of their own.
-  const request =
-    isOfFailed && parent_instance_id == null ? deadLetterList(query) : instanceList(query);
-  return pageReply(call, query, await deps.reads.page(request));
+  const isOfDeadLetters = isOfFailed && parent_instance_id == null;
+  const wanted = isOfDeadLetters ? deadLetterList : instanceList;
+  return pageReply(
+    call,
+    query,
+    await deps.reads.page(wanted(await withVersions(deps.reads, query))),
+  );
 };
 
 /** The same query; its states do not matter, since all of these failed. */
 const deadLetters: Operation<'instances.deadLetters'> = async (deps, call) => {
   const query = listQuery(call);
-  return pageReply(call, query, await deps.reads.page(deadLetterList(query)));
+  const request = deadLetterList(await withVersions(deps.reads, query));
+  return pageReply(call, query, await deps.reads.page(request));
 };
 
 const outputs: Operation<'instances.outputs'> = async (deps, call) => {

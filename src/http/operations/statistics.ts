@@ -1,6 +1,7 @@
 /** Sums over many instances and tasks (docs/operate/statistics.md). Reads only. */
 
 import { ACTIVITY_KEPT_MS } from '../../../actors/activity/activity.js';
+import type { ShardClient } from '../../../actors/shard/client.js';
 import {
   type Activity,
   FAILURE_GROUPS_MAX,
@@ -12,7 +13,7 @@ import {
   type ReleaseSeries,
 } from '../../../schema/statistics.js';
 import { ActivityLines } from '../../core/activity.js';
-import { queuesOf, releasePoints } from '../../core/statistics.js';
+import { type OpenPolls, queuesOf, releasePoints } from '../../core/statistics.js';
 import { isoTime } from '../../core/time.js';
 import {
   failuresByReason,
@@ -40,17 +41,36 @@ const failures: Operation<'instances.failures'> = async (deps, call) => {
   return jsonReply(JSON.stringify(answer));
 };
 
-const queues: Operation<'queues.list'> = async (deps, call) => {
-  const { reads } = deps;
-  const tenant = listTenant(call, call.query.tenant_id);
-  const since = Math.max(0, deps.now() - call.query.alive_within_secs * 1_000);
-  const tasks = await openTasksByQueue(reads, tenant);
-  const answer: Queues = {
-    queues: queuesOf(tasks, await workersByQueue(reads, tenant, since)),
-    complete: (tasks[0]?.looked_at ?? 0) <= QUEUED_TASKS_LOOKED_AT_MAX,
+export interface StatisticDeps {
+  readonly client: Pick<ShardClient, 'ask'>;
+  readonly shards: number;
+}
+
+/** @param polls those that wait, of every shard (see `openPollsOf`) */
+function queueList(polls: (tenant: string) => Promise<OpenPolls[]>): Operation<'queues.list'> {
+  return async ({ reads, now }, call) => {
+    const tenant = listTenant(call, call.query.tenant_id);
+    const since = Math.max(0, now() - call.query.alive_within_secs * 1_000);
+    const tasks = await openTasksByQueue(reads, tenant);
+    const servers = await workersByQueue(reads, tenant, since);
+    const answer: Queues = {
+      queues: queuesOf(tasks, servers, await polls(tenant ?? '')),
+      complete: (tasks[0]?.looked_at ?? 0) <= QUEUED_TASKS_LOOKED_AT_MAX,
+    };
+    return jsonReply(JSON.stringify(answer));
   };
-  return jsonReply(JSON.stringify(answer));
-};
+}
+
+/** Only shards know them: they are asked when somebody looks, so that no poll tells of itself. */
+function openPollsOf({ client, shards }: StatisticDeps) {
+  return async (tenant: string): Promise<OpenPolls[]> => {
+    const asked = Array.from({ length: shards }, async (_, shard) => {
+      const { body } = await client.ask(shard, 'queues.openPolls', tenant, '', undefined);
+      return JSON.parse(body) as OpenPolls[];
+    });
+    return (await Promise.all(asked)).flat();
+  };
+}
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -96,9 +116,11 @@ const series: Operation<'releases.series'> = async (deps, call) => {
   return jsonReply(JSON.stringify(answer));
 };
 
-export const statisticOperations = {
-  'instances.failures': failures,
-  'queues.list': queues,
-  'activity.get': activity,
-  'releases.series': series,
-} satisfies Partial<FrontOperations>;
+export function statisticOperations(deps: StatisticDeps) {
+  return {
+    'instances.failures': failures,
+    'queues.list': queueList(openPollsOf(deps)),
+    'activity.get': activity,
+    'releases.series': series,
+  } satisfies Partial<FrontOperations>;
+}

@@ -148,6 +148,31 @@ test('queues tell what waits, what is claimed, and that nobody serves a handler'
   assert.deepEqual((await api.tenant().get<Queues>('/queues')).body.queues, []);
 });
 
+test('queues tell how many polls wait for a task, of their own tenant only', async () => {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const polls = ['a', 'b'].map((worker) =>
+    tenant.post<unknown[]>('/workers/tasks/poll', {
+      handler_name: handler,
+      worker_id: worker,
+      wait_ms: 30_000,
+    }),
+  );
+  const shown = async () => {
+    const { queues } = (await tenant.get<Queues>('/queues')).body;
+    return queues.map((it) => [it.handler, it.waiting, it.open_polls]);
+  };
+  await eventually(async () => assert.deepEqual(await shown(), [[handler, 0, 2]]));
+  assert.deepEqual((await api.tenant().get<Queues>('/queues')).body.queues, []);
+  await tenant.run([step('a', handler)]);
+  await Promise.race(polls);
+  await eventually(async () => assert.deepEqual(await shown(), [[handler, 0, 1]]));
+  await tenant.run([step('a', handler)]);
+  const taken = (await Promise.all(polls)).map(({ body }) => body.length);
+  assert.deepEqual(taken, [1, 1]);
+  await eventually(async () => assert.deepEqual(await shown(), [[handler, 0, 0]]));
+});
+
 test('a release tells what ended of both versions since the canary began', async () => {
   const tenant = api.tenant();
   const handler = newHandler();

@@ -26,7 +26,10 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
   );
 }
 
-/** An id, short, with the whole of it on hover and for copying. */
+/**
+ * An id, short, with the whole of it on hover and for copying. Ids of one time begin alike: it is their end that
+ * tells them apart.
+ */
 export function ShortId({ id }: { readonly id: string }) {
-  return <code title={id}>{id.length > 12 ? `${id.slice(0, 8)}…` : id}</code>;
+  return <code title={id}>{id.length > 12 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id}</code>;
 }

@@ -8,7 +8,7 @@ export function SequenceName({ id }: { readonly id: string }) {
   const sequence = useSequence(id);
   return (
     <Link href={`/sequences/${id}`}>
-      {sequence ? `${sequence.name} ${sequence.version}` : <ShortId id={id} />}
+      {sequence ? `${sequence.name}\u00a0${sequence.version}` : <ShortId id={id} />}
     </Link>
   );
 }

@@ -2607,6 +2607,8 @@ class QueueInfo(Model):
     oldest_waiting_since: datetime | None
     workers: int
     """Those alive that poll for such tasks; with 0 of them nobody serves it."""
+    open_polls: int
+    """Polls that wait for such a task now, and would be answered with it at once."""
 
 
 class Queues(Model):

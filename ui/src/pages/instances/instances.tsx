@@ -64,9 +64,11 @@ const COLUMNS: readonly Column<TaskInstance>[] = [
 ];
 
 /** What tells one instance from another, in a line. */
+/** What fits into a line: what has members of its own is on the page of the instance. */
 function summaryOf(metadata: TaskInstance['metadata']): string {
   return Object.entries(metadata)
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .filter(([, value]) => value !== null && typeof value !== 'object')
+    .map(([name, value]) => `${name}: ${value}`)
     .join(', ');
 }
 

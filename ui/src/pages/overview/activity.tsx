@@ -36,7 +36,8 @@ export function ActivityPanels() {
   });
   const intervals = activity.data?.intervals;
   const lines = useMemo(() => {
-    const read = intervals ?? [];
+    // The one that runs has counted a part of itself only, and would look like an outage.
+    const read = intervals?.slice(0, -1) ?? [];
     return {
       instants: read.map(({ at }) => Date.parse(at)),
       counts: [

@@ -7,7 +7,7 @@ import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
-import { startedBy } from '../schedules/schedules.tsx';
+import { StartedBy } from '../schedules/schedules.tsx';
 import styles from './overview.module.css';
 
 const SHOWN = 5;
@@ -32,7 +32,9 @@ export function NextSchedules() {
               <ul className={styles.list}>
                 {next.map((schedule) => (
                   <li key={schedule.id}>
-                    <Link href={`/schedules/${schedule.id}`}>{startedBy(schedule)}</Link>
+                    <Link href={`/schedules/${schedule.id}`}>
+                      <StartedBy schedule={schedule} />
+                    </Link>
                     <Time at={schedule.next_fire_at} />
                   </li>
                 ))}

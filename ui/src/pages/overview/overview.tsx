@@ -41,7 +41,7 @@ function FailingNow() {
   return (
     <Panel title="Failing now" isFlush actions={<Link href="/failures">All failures</Link>}>
       <div className={styles.failing}>
-        <Loaded query={failures} height={264}>
+        <Loaded query={failures} height={234}>
           {({ groups }) => <FailureTable rows={groups.slice(0, FAILURES_SHOWN)} />}
         </Loaded>
       </div>

@@ -16,7 +16,7 @@ import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { formatInstant, wordsOf } from '../../lib/format.ts';
 import { ScheduleForm } from './schedule-form.tsx';
-import { ScheduleState, startedBy } from './schedules.tsx';
+import { ScheduleState, StartedBy } from './schedules.tsx';
 
 export function ScheduleDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const { client } = useEngine();
@@ -47,7 +47,7 @@ function Details({ schedule, onClose }: { schedule: CronSchedule; onClose: () =>
     <>
       <Facts
         facts={[
-          ['Starts', startedBy(schedule)],
+          ['Starts', <StartedBy key="starts" schedule={schedule} />],
           ['When', <code key="when">{`${cron_expr} ${timezone}`}</code>],
           ['State', <ScheduleState key="state" schedule={schedule} />],
           ['Last fire', <Time key="last" at={schedule.last_triggered_at} />],

@@ -5,6 +5,7 @@ import { AlarmClock, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useLocation, useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { useSequence } from '../../api/sequences.ts';
 import { useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -20,7 +21,11 @@ import { ScheduleForm } from './schedule-form.tsx';
 const COLUMNS: readonly Column<CronSchedule>[] = [
   {
     name: 'Starts',
-    cell: (schedule) => <Link href={`/schedules/${schedule.id}`}>{startedBy(schedule)}</Link>,
+    cell: (schedule) => (
+      <Link href={`/schedules/${schedule.id}`}>
+        <StartedBy schedule={schedule} />
+      </Link>
+    ),
   },
   {
     name: 'When',
@@ -38,9 +43,21 @@ const COLUMNS: readonly Column<CronSchedule>[] = [
   { name: 'Last', cell: ({ last_triggered_at }) => <Time at={last_triggered_at} /> },
 ];
 
-export function startedBy({ sequence, sequence_id, version }: CronSchedule): string {
-  if (sequence === null) return `sequence ${sequence_id}`;
-  return version === null ? sequence : `${sequence}, version ${version}`;
+/** The name of what it starts, and the version if it keeps to one. */
+export function StartedBy({ schedule }: { readonly schedule: CronSchedule }) {
+  const { sequence, sequence_id, version } = schedule;
+  return sequence === null ? (
+    <VersionName id={sequence_id ?? ''} />
+  ) : version === null ? (
+    sequence
+  ) : (
+    `${sequence}, version ${version}`
+  );
+}
+
+function VersionName({ id }: { readonly id: string }) {
+  const known = useSequence(id);
+  return known ? `${known.name}, version ${known.version}` : `sequence ${id}`;
 }
 
 export function ScheduleState({ schedule }: { readonly schedule: CronSchedule }) {

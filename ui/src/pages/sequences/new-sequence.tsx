@@ -92,6 +92,7 @@ function Writing(props: {
   }
 
   const isJudged = judged?.text === draft.text;
+  const isJson = objectIn(draft.text) !== undefined;
   return (
     <Page
       title={title}
@@ -124,7 +125,7 @@ function Writing(props: {
             place={place}
           />
           <FindingList
-            isJson={objectIn(draft.text) !== undefined}
+            isJson={isJson}
             verdict={isJudged ? judged : undefined}
             onChoose={({ path }) => setPlace(placesIn(draft.text)(path))}
           />
@@ -139,7 +140,9 @@ function Writing(props: {
           }
         >
           {drawn === undefined ? (
-            <p className="dim">It is drawn as soon as it is valid.</p>
+            <p className="dim" aria-busy={!isJudged && isJson && failure === undefined}>
+              It is drawn as soon as it is valid.
+            </p>
           ) : (
             <FlowGraph definition={drawn} label="Flow of the definition" />
           )}

@@ -8,7 +8,6 @@ import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FieldRow, Select } from '../../components/field.tsx';
@@ -19,19 +18,10 @@ import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { formatCount, formatDuration } from '../../lib/format.ts';
+import { SENT_COLUMNS } from './columns.tsx';
 
 const COLUMNS: readonly Column<DeliverySummary>[] = [
-  { name: 'Address', cell: ({ url }) => url },
-  { name: 'Event', cell: ({ event_type }) => event_type },
-  {
-    name: 'Instance',
-    cell: ({ instance_id }) =>
-      instance_id && (
-        <Link href={`/instances/${instance_id}`}>
-          <ShortId id={instance_id} />
-        </Link>
-      ),
-  },
+  ...SENT_COLUMNS,
   {
     name: 'Outcome',
     cell: ({ delivered, status_code, error_class }) => (

@@ -3,18 +3,17 @@
 import { useQuery } from '@tanstack/react-query';
 import type { OutboxEntry } from 'durable-workflow-engine-client';
 import { MailCheck } from 'lucide-react';
-import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
-import { ShortId } from '../../components/copy.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatCount } from '../../lib/format.ts';
+import { SENT_COLUMNS } from './columns.tsx';
 
 const TONES: Record<OutboxEntry['status'], Tone> = {
   pending: 'wait',
@@ -23,17 +22,7 @@ const TONES: Record<OutboxEntry['status'], Tone> = {
 };
 
 const COLUMNS: readonly Column<OutboxEntry>[] = [
-  { name: 'Address', cell: ({ url }) => url },
-  { name: 'Event', cell: ({ event_type }) => event_type },
-  {
-    name: 'Instance',
-    cell: ({ instance_id }) =>
-      instance_id && (
-        <Link href={`/instances/${instance_id}`}>
-          <ShortId id={instance_id} />
-        </Link>
-      ),
-  },
+  ...SENT_COLUMNS,
   {
     name: 'State',
     cell: ({ status, last_error }) => (

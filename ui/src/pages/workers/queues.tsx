@@ -43,6 +43,16 @@ const IN_HAND: Column<QueueInfo> = {
   cell: ({ claimed }) => formatCount(claimed),
 };
 
+/** Polls that would take a task at once: without them, workers are busy or look only now and then. */
+const OPEN_POLLS: Column<QueueInfo> = {
+  name: 'Open polls',
+  isNumber: true,
+  cell: ({ open_polls }) => formatCount(open_polls),
+};
+
+/** What is left out in narrow places. */
+const DETAILS: readonly Column<QueueInfo>[] = [IN_HAND, OPEN_POLLS];
+
 const COLUMNS: readonly Column<QueueInfo>[] = [
   {
     name: 'Handler',
@@ -64,6 +74,7 @@ const COLUMNS: readonly Column<QueueInfo>[] = [
       ),
   },
   IN_HAND,
+  OPEN_POLLS,
   { name: 'Served by', cell: (queue) => <Served queue={queue} /> },
 ];
 
@@ -72,7 +83,7 @@ function Served({ queue: { workers, waiting } }: { queue: QueueInfo }) {
   return <Badge tone={waiting > 0 ? 'danger' : 'idle'}>nobody</Badge>;
 }
 
-/** @param props.isBrief without what workers have in hand, for narrow places */
+/** @param props.isBrief without what workers have in hand and their polls, for narrow places */
 export function QueueTable(props: {
   readonly rows: readonly QueueInfo[];
   readonly isBrief?: boolean;
@@ -81,7 +92,7 @@ export function QueueTable(props: {
   return (
     <Table
       label="Queues"
-      columns={isBrief ? COLUMNS.filter((column) => column !== IN_HAND) : COLUMNS}
+      columns={isBrief ? COLUMNS.filter((column) => !DETAILS.includes(column)) : COLUMNS}
       rows={rows}
       idOf={({ handler, queue }) => `${handler} ${queue}`}
       empty={

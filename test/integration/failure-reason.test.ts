@@ -1,0 +1,150 @@
+/**
+ * The reason of a failure is folded in two places, by the engine and by Postgres, and once was by a migration: failures
+ * are put together by the one and looked for by the other, so that all of them have to fold alike.
+ */
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import pg from 'pg';
+import { foldedSql, foldReason } from '../../src/core/failure-reason.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { byDepth } from '../helpers/depth.js';
+
+let database: TestDatabase;
+let client: pg.Client;
+
+before(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client(database.connectionString);
+  await client.connect();
+});
+
+after(async () => {
+  await client.end();
+  await database.drop();
+});
+
+/** The expression by which the rows of before were filled. */
+function migrationSql(message: string): string {
+  const file = new URL('../../../src/db/migrations/0031_failure_groups.sql', import.meta.url);
+  const folded = /folded_reason = (.*?)\nfrom/s.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
+  assert.match(folded, /i\.failure ->> 'message'/);
+  return folded.replace("i.failure ->> 'message'", message);
+}
+
+async function expectAlike(messages: readonly string[]): Promise<void> {
+  const { rows } = await client.query<{ read: string; migrated: string }>(
+    `select ${foldedSql('m.text')} as read, ${migrationSql('m.text')} as migrated
+     from unnest($1::text[]) with ordinality m (text, at) order by m.at`,
+    [messages],
+  );
+  const folded = messages.map(foldReason);
+  assert.deepEqual(
+    rows.map(({ read }) => read),
+    folded,
+  );
+  assert.deepEqual(
+    rows.map(({ migrated }) => migrated),
+    folded,
+  );
+}
+
+const MESSAGES: Readonly<Record<string, readonly string[]>> = {
+  nothing: ['', ' ', '\n', '#', '…'],
+  numbers: [
+    '0',
+    'order 123',
+    '1,204.5 ms',
+    '-7',
+    '1e9',
+    '0x1f',
+    '+49 30 1234',
+    '3rd',
+    'v2',
+    '٣ ４ ²',
+  ],
+  ids: [
+    '0190b5a4-7d1c-7000-8000-000000000001 is gone',
+    '{0190B5A4-7D1C-7000-8000-000000000001}',
+    'deadbeef cafe-babe c0ffee',
+    'order_A-17_b, order A-B',
+    '-_-1-_-',
+  ],
+  quotes: [
+    '"Ann" knows `x` but not \'y\'',
+    'it\'s "x"',
+    "it's 7 o'clock",
+    '"a \'b" c\'',
+    '"',
+    "''",
+    '``1``',
+    '"1',
+    '1"',
+    '"a\nb"c',
+    '\\"x\\"',
+    '"…"',
+  ],
+  unicode: [
+    'naïve42',
+    '日本7語',
+    '😀1😀',
+    'e\u0301 1',
+    '\u200b1\u200b',
+    'İ1ı',
+    '\ufeff9',
+    'K\u212A2',
+    '“x 1”',
+  ],
+  'what is very long': [
+    'x'.repeat(200_000),
+    `${'x'.repeat(100_000)}1${'y'.repeat(100_000)}`,
+    '1 '.repeat(50_000),
+    '"'.repeat(99_999),
+    `"${'a1 '.repeat(50_000)}`,
+  ],
+};
+
+for (const [what, messages] of Object.entries(MESSAGES)) {
+  test(`Postgres folds ${what} as the engine does`, () => expectAlike(messages));
+}
+
+/** What the rule tells apart, more often than chance would have it. */
+const part = fc.oneof(
+  fc.constantFrom(
+    '"',
+    "'",
+    '`',
+    ' ',
+    '-',
+    '_',
+    '#',
+    '…',
+    '"…"',
+    '\n',
+    '\\',
+    '$1',
+    '\\1',
+    'é',
+    '😀',
+  ),
+  fc.integer().map(String),
+  fc.uuid(),
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF_-') }),
+  fc.stringMatching(/^[ -~]{0,20}$/),
+  // Postgres has no texts with it, and a message is cleared of it.
+  fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\0', '')),
+);
+const message = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''));
+
+test('Postgres folds any message as the engine does, and its reasons, too', async () => {
+  const some = fc.array(message, { minLength: 1, maxLength: 50 });
+  await fc.assert(
+    fc.asyncProperty(some, async (messages) => {
+      await expectAlike(messages);
+      await expectAlike(messages.map(foldReason));
+    }),
+    { numRuns: byDepth(100, 2_000) },
+  );
+});
