@@ -63,8 +63,7 @@ const COLUMNS: readonly Column<TaskInstance>[] = [
   { name: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} /> },
 ];
 
-/** What tells one instance from another, in a line. */
-/** What fits into a line: what has members of its own is on the page of the instance. */
+/** What tells one instance from another, in a line: what has members of its own is on the page of the instance. */
 function summaryOf(metadata: TaskInstance['metadata']): string {
   return Object.entries(metadata)
     .filter(([, value]) => value !== null && typeof value !== 'object')
