@@ -89,15 +89,16 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
-    const { cell, url, id } = options;
+    const { cell, url, id, clock } = options;
     this.directory = new Directory(url, `${id} cluster`);
     this.residence = new Residence({
       cell,
       directory: this.directory,
       onAway: (error) => this.#away(error),
+      clock,
     });
     this.#found = new BackgroundJob({
-      clock: options.clock,
+      clock,
       log: options.log,
       name: 'tenants of the cell',
       everyMs: FOUND_MS,
