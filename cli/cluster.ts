@@ -9,7 +9,7 @@ import { CommandError, usageError } from './exit.js';
 import type { Session } from './session.js';
 
 /** @returns undefined when none was named. @throws CommandError for one that is none, or that shows a password */
-function clusterUrl({ env }: Session, given?: Given): string | undefined {
+export function clusterUrl({ env }: Session, given?: Given): string | undefined {
   const named = given?.text('cluster');
   if (named !== undefined) return plainUrl(named, '--cluster');
   const url =

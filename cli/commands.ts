@@ -115,7 +115,7 @@ const DEV: Command = {
 const DOCTOR: Command = {
   name: 'doctor',
   summary:
-    'Look for what is wrong with a server, and say what to do; with DATABASE_URL it looks at the database, too.',
+    'Look for what is wrong with a server, and say what to do; with DATABASE_URL it looks at the database, with ENGINE_CLUSTER_URL at the cluster, too.',
   run: async (session) => (await import('./doctor/doctor.js')).doctor(session),
 };
 

@@ -242,6 +242,8 @@ function createMetrics(options: FrontOptions) {
     engine_requests_misdirected_total: () => membership?.residence.refused ?? 0,
     engine_cluster_directory_up: () => (membership === undefined || membership.isUp ? 1 : 0),
     engine_cluster_tenants: () => membership?.residence.size ?? 0,
+    engine_cluster_held_tenants: () => membership?.residence.heldCount ?? 0,
+    engine_cluster_held_seconds: () => (membership?.residence.heldMs ?? 0) / 1_000,
     engine_cluster_split_tenants: () => membership?.splitCount ?? 0,
   };
   const labels = { version: options.version, cell: options.cell };

@@ -1,6 +1,7 @@
 /**
  * `doctor`: looks at everything that can be reached from here, and says of each thing how it stands and what to
- * do. It changes nothing. The database is asked where DATABASE_URL says how.
+ * do. It changes nothing. The database is asked where DATABASE_URL says how, the directory of a cluster where
+ * ENGINE_CLUSTER_URL does.
  */
 
 import path from 'node:path';
@@ -12,6 +13,7 @@ import { EXIT, type ExitCode } from '../exit.js';
 import type { Session } from '../session.js';
 import { memberText, type Tone, toned } from '../table.js';
 import { type Check, check, type Health } from './check.js';
+import { clusterChecks } from './cluster-checks.js';
 import { databaseChecks, diskChecks } from './database-checks.js';
 import { fleetChecks, loadCheck, permissionCheck, reachChecks } from './server-checks.js';
 
@@ -39,6 +41,7 @@ export async function doctor(session: Session): Promise<ExitCode> {
     for (const look of [fleetChecks, loadCheck]) add(await unlessRefused(session, look));
   }
   add(await storageChecks(session));
+  add(await clusterChecks(session));
   if (out.isJson) out.json(checks);
   if (!isReached) return EXIT.unreachable;
   return checks.some(({ health }) => health === 'bad') ? EXIT.failed : EXIT.ok;

@@ -68,6 +68,10 @@ export interface EngineSays {
   readonly version: string;
   /** Null: it does not write. */
   readonly lag_ms: number | null;
+  /** The latest of the cell's tables. */
+  readonly migration: number;
+  /** Of the encryption keys by which it reads what is sealed. */
+  readonly key_ids: readonly string[];
 }
 
 export interface EngineRow extends EngineSays {
@@ -409,8 +413,10 @@ export class Directory {
   // ---------------------------------------------------------------- engines
 
   /** Takes what an engine says of itself in the place of what it said before. */
-  async say({ id, cell, address, role, version, lag_ms }: EngineSays): Promise<void> {
-    await this.#rows(SAY, [id, cell, address, role, version, lag_ms, ENGINE_FORGOTTEN_MS]);
+  async say(says: EngineSays): Promise<void> {
+    const { id, cell, address, role, version, lag_ms, migration, key_ids } = says;
+    const values = [id, cell, address, role, version, lag_ms, migration, key_ids];
+    await this.#rows(SAY, [...values, ENGINE_FORGOTTEN_MS]);
   }
 
   /** An engine that stops in order is gone at once. */
@@ -421,7 +427,7 @@ export class Directory {
   /** Owners first, then by address. */
   engines(): Promise<EngineRow[]> {
     return this.#rows<EngineRow>(
-      `select id, cell, address, role, version, lag_ms, seen_at,
+      `select id, cell, address, role, version, lag_ms, migration, key_ids, seen_at,
          greatest(0, extract(epoch from now() - seen_at) * 1000)::bigint as silent_ms
        from cluster.engines order by cell, role, seen_at desc, address`,
     );
@@ -443,8 +449,9 @@ on conflict (tenant_id) do nothing
 returning tenant_id, cell`;
 
 const SAY = `with gone as (
-  delete from cluster.engines where seen_at < now() - $7::int * interval '1 millisecond')
-insert into cluster.engines (id, cell, address, role, version, lag_ms)
-values ($1, $2, $3, $4, $5, $6)
+  delete from cluster.engines where seen_at < now() - $9::int * interval '1 millisecond')
+insert into cluster.engines (id, cell, address, role, version, lag_ms, migration, key_ids)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (id) do update set address = excluded.address, role = excluded.role,
-  version = excluded.version, lag_ms = excluded.lag_ms, seen_at = now()`;
+  version = excluded.version, lag_ms = excluded.lag_ms, migration = excluded.migration,
+  key_ids = excluded.key_ids, seen_at = now()`;

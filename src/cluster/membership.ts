@@ -8,9 +8,12 @@ import { BackgroundJob } from '../background-job.js';
 import type { Config } from '../config.js';
 import { ConfigError } from '../config-values.js';
 import type { Clock, TimerHandle } from '../core/clock.js';
+import { keyringOf, openingIds } from '../core/continuity/keys.js';
 import { databaseRefusal } from '../db/database-refusal.js';
 import { isAway } from '../db/first-contact.js';
+import { newestMigration } from '../db/migrate.js';
 import { DIRECTORY_AWAY } from '../errors.js';
+import { continuityKeysOf } from '../keys.js';
 import type { Logger } from '../log.js';
 import { Directory, DirectoryError } from './directory.js';
 import { Residence } from './residence.js';
@@ -24,16 +27,20 @@ export interface MembershipOptions {
   /** Names this process in the directory and in its sessions. */
   readonly id: string;
   readonly version: string;
+  /** Told to the directory; asked for when it joins. */
+  readonly keyIds: () => readonly string[];
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** Undefined without a cluster: then nothing of it costs anything. */
 export function membershipOf(
-  { clusterUrl: url }: Pick<Config, 'clusterUrl'>,
-  options: Omit<MembershipOptions, 'url'>,
+  config: Config,
+  options: Omit<MembershipOptions, 'url' | 'keyIds'>,
 ): Membership | undefined {
-  return url === undefined ? undefined : new Membership({ ...options, url });
+  const { clusterUrl: url } = config;
+  const keyIds = () => openingIds(keyringOf(continuityKeysOf(config)));
+  return url === undefined ? undefined : new Membership({ ...options, url, keyIds });
 }
 
 /** Tenants that have rows in the cell, by their names, from the one after on. */
@@ -69,6 +76,8 @@ export class Membership {
   #isTold = false;
   #isAway = false;
   #address = '';
+  #keyIds: readonly string[] = [];
+  readonly #migration = newestMigration();
   #lag: WriterLag | undefined;
   #isOwner = false;
   /** Once all that was to be said is said. */
@@ -80,15 +89,16 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
-    const { cell, url, id } = options;
+    const { cell, url, id, clock } = options;
     this.directory = new Directory(url, `${id} cluster`);
     this.residence = new Residence({
       cell,
       directory: this.directory,
       onAway: (error) => this.#away(error),
+      clock,
     });
     this.#found = new BackgroundJob({
-      clock: options.clock,
+      clock,
       log: options.log,
       name: 'tenants of the cell',
       everyMs: FOUND_MS,
@@ -125,6 +135,7 @@ export class Membership {
   async join(signal: AbortSignal, address: string, writer: () => WriterReading): Promise<void> {
     const { log } = this.#options;
     this.#address = address;
+    this.#keyIds = this.#options.keyIds();
     this.#lag = new WriterLag(writer);
     while (!signal.aborted) {
       try {
@@ -293,9 +304,10 @@ export class Membership {
     const { id, cell, version } = this.#options;
     const role = this.#isOwner ? 'owner' : 'standby';
     const lag_ms = this.#isOwner ? (this.#lag?.ms() ?? 0) : null;
+    const own = { address: this.#address, migration: this.#migration, key_ids: this.#keyIds };
     try {
       if (this.#isStopped) return;
-      await this.directory.say({ id, cell, address: this.#address, role, version, lag_ms });
+      await this.directory.say({ ...own, id, cell, role, version, lag_ms });
     } catch (error) {
       if (!this.#isStopped) this.#away(error);
     }

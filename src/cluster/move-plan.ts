@@ -59,6 +59,37 @@ export class MoveError extends Error {
   override readonly name = 'MoveError';
 }
 
+/** What the owner of a cell last said of it. */
+export interface CellTraits {
+  readonly cell: string;
+  /** The latest of its tables. */
+  readonly migration: number;
+  /** Of the encryption keys by which what is sealed there is read. */
+  readonly key_ids: readonly string[];
+}
+
+/** Both sides must have the same tables and columns. @throws MoveError */
+export function expectSameMigration(
+  source: Pick<CellTraits, 'cell' | 'migration'>,
+  target: Pick<CellTraits, 'cell' | 'migration'>,
+): void {
+  if (source.migration === target.migration) return;
+  throw new MoveError(
+    `cell ${source.cell} has migration ${source.migration}, cell ${target.cell} has ` +
+      `${target.migration}: upgrade the older one first`,
+  );
+}
+
+/** Whatever is sealed in the source must be of use in the target. @throws MoveError */
+export function expectAlike(source: CellTraits, target: CellTraits): void {
+  expectSameMigration(source, target);
+  if (source.key_ids.every((id) => target.key_ids.includes(id))) return;
+  throw new MoveError(
+    `cell ${target.cell} does not have the encryption key of cell ${source.cell}, so that secrets would be ` +
+      'of no use there: start the engines of both with the same ENGINE_ENCRYPTION_KEY',
+  );
+}
+
 /** @throws MoveError */
 export function nextStep(facts: MoveFacts): Step {
   if (facts.isEnded) return 'nothing';

@@ -9,7 +9,14 @@ import type pg from 'pg';
 import { inSchema } from '../db/database-url.js';
 import { createClient } from '../db/pool.js';
 import type { MoveRow } from './directory.js';
-import { type CellSays, MoveError, type MoveFacts, nextStep, type Step } from './move-plan.js';
+import {
+  type CellSays,
+  expectSameMigration,
+  MoveError,
+  type MoveFacts,
+  nextStep,
+  type Step,
+} from './move-plan.js';
 import {
   beginCopy,
   beginSnapshot,
@@ -141,13 +148,13 @@ export class TenantMover {
     }
   }
 
-  /** Both sides must have the same tables and columns. */
+  /** By the tables themselves, which may be newer than what their owners last said. */
   async #expectSameSchema(): Promise<void> {
-    const [source, target] = await Promise.all([levelOf(this.#source), levelOf(this.#target)]);
-    if (source === target) return;
     const { from_cell, to_cell } = this.#move;
-    throw new MoveError(
-      `cell ${from_cell} has migration ${source}, cell ${to_cell} has ${target}: upgrade the older one first`,
+    const [source, target] = await Promise.all([levelOf(this.#source), levelOf(this.#target)]);
+    expectSameMigration(
+      { cell: from_cell, migration: source },
+      { cell: to_cell, migration: target },
     );
   }
 

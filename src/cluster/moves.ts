@@ -9,7 +9,7 @@ import type pg from 'pg';
 import { createIdGenerator } from '../core/ids.js';
 import { createClient } from '../db/pool.js';
 import { MOVE_COLUMNS, type MoveRow, RAISED } from './directory.js';
-import { MoveError } from './move-plan.js';
+import { type CellTraits, expectAlike, MoveError } from './move-plan.js';
 import type { Tallies } from './move-rows.js';
 
 /** Small statements. */
@@ -70,7 +70,8 @@ export class Moves {
   /**
    * Writes down that the tenant is to be moved. That changes nothing for it yet.
    *
-   * @throws MoveError when it lives nowhere, or there is no such cell or one that takes nobody
+   * @throws MoveError when it lives nowhere, when there is no such cell or one that takes nobody, and when the two
+   *   cells differ in what they must have in common, as far as their owners were ever heard of
    */
   async begin(tenant: string, to: string): Promise<MoveRow> {
     const [found] = await this.#rows<{ home: string | null; state: string | null }>(
@@ -83,6 +84,8 @@ export class Moves {
     if (home === to) throw new MoveError(`tenant ${tenant} lives in cell ${to} already`);
     if (state === null) throw new MoveError(`there is no cell ${to}`);
     if (state === 'draining') throw new MoveError(`cell ${to} is being drained`);
+    const [source, target] = await Promise.all([this.#traitsOf(home), this.#traitsOf(to)]);
+    if (source !== undefined && target !== undefined) expectAlike(source, target);
     const [row] = await this.#rows<MoveRow>(
       `insert into cluster.moves (id, tenant_id, from_cell, to_cell, state)
        select $1::uuid, tenant_id, cell, $3, 'copying' from cluster.placements
@@ -91,6 +94,12 @@ export class Moves {
     );
     if (row === undefined) throw new MoveError(`tenant ${tenant} has just been placed elsewhere`);
     return row;
+  }
+
+  async #traitsOf(cell: string): Promise<CellTraits | undefined> {
+    const text = `select cell, migration, key_ids from cluster.engines
+      where cell = $1 and role = 'owner' order by seen_at desc limit 1`;
+    return (await this.#rows<CellTraits>(text, [cell]))[0];
   }
 
   /** Until the session ends. @throws MoveError when another command has it */

@@ -5,6 +5,7 @@
  * for all requests that wait for it; while that is away, those that are known go on.
  */
 
+import type { Clock } from '../core/clock.js';
 import { DIRECTORY_AWAY, type EngineError, unavailable, wrongCell } from '../errors.js';
 import { lastUsed } from '../last-used.js';
 import type { CellRow, Directory, Settled } from './directory.js';
@@ -40,6 +41,7 @@ export interface ResidenceOptions {
   readonly directory: Pick<Directory, 'placementsOf' | 'settle'>;
   /** The directory could not be asked; and again, each time. */
   readonly onAway: (error: unknown) => void;
+  readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 /** Tenants that are known to live here: some 50 MB. */
@@ -79,7 +81,9 @@ export class Residence {
   readonly #onAway: ResidenceOptions['onAway'];
   /** Settled here, and served; the oldest first. */
   readonly #here = new Set<string>();
-  readonly #held = new Set<string>();
+  /** With the time since which each is, by the monotonic clock; the oldest first. */
+  readonly #held = new Map<string, number>();
+  readonly #clock: ResidenceOptions['clock'];
   /** Where others are settled; without a cell: nowhere. */
   readonly #others = lastUsed<string, { readonly cell: string | undefined }>(OTHERS_MAX);
   readonly #questions: Gathered<string>;
@@ -89,8 +93,9 @@ export class Residence {
   /** Requests that were refused because their tenant, or the cell they named, is another one. */
   refused = 0;
 
-  constructor({ cell, directory, onAway }: ResidenceOptions) {
+  constructor({ cell, directory, onAway, clock }: ResidenceOptions) {
     this.cell = cell;
+    this.#clock = clock;
     this.#onAway = onAway;
     const bounds = { togetherMax: TOGETHER_MAX, waitingMax: WAITING_MAX, tooMany: () => TOO_MANY };
     this.#questions = new Gathered({
@@ -106,6 +111,17 @@ export class Residence {
   /** Tenants that are known to live here. */
   get size(): number {
     return this.#here.size + this.#held.size;
+  }
+
+  /** Tenants that wait for the end of their move. */
+  get heldCount(): number {
+    return this.#held.size;
+  }
+
+  /** How long the first of them has, as far as this engine knows; 0: none does. */
+  get heldMs(): number {
+    const [since] = this.#held.values();
+    return since === undefined ? 0 : this.#clock.monotonic() - since;
   }
 
   // ---------------------------------------------------------------- requests
@@ -222,7 +238,7 @@ export class Residence {
   /** From now on requests of the tenant are refused with 503, and its polls end; until one of the next two. */
   hold(tenant: string): void {
     this.#here.delete(tenant);
-    this.#held.add(tenant);
+    if (!this.#held.has(tenant)) this.#held.set(tenant, this.#clock.monotonic());
     this.#endBound(tenant);
   }
 

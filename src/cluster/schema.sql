@@ -57,6 +57,10 @@ create table if not exists cluster.engines (
   version text not null,
   -- Of the writer: how far what is acknowledged lies behind what was asked. Null: it does not write.
   lag_ms integer,
+  -- The latest of the cell's tables.
+  migration integer not null,
+  -- Of the encryption keys by which it reads what is sealed: they tell keys apart, and nothing of them.
+  key_ids text[] not null,
   seen_at timestamptz not null default now()
 );
 

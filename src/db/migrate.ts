@@ -125,6 +125,11 @@ export function readMigrations(dir: string): Migration[] {
   return migrations;
 }
 
+/** The number of the latest one that this program has. */
+export function newestMigration(): number {
+  return readMigrations(MIGRATIONS_DIR).at(-1)?.version ?? 0;
+}
+
 /** Line ends do not count, so that a checkout on another system has the same checksums. */
 function readMigration(dir: string, file: string): Migration {
   const sql = readFileSync(path.join(dir, file), 'utf8').replaceAll('\r\n', '\n');

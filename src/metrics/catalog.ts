@@ -138,6 +138,10 @@ export const FRONT_GAUGES = {
     '0 while the directory of the cluster cannot be asked, else 1; 1 without a cluster.',
   engine_cluster_tenants:
     'Tenants of which this engine knows that they live in its cell; 0 without a cluster.',
+  engine_cluster_held_tenants:
+    'Tenants that are on their way from this cell or to it, whose requests wait for the end of the move.',
+  engine_cluster_held_seconds:
+    'For how long the first of them is held, since this engine knows of it; 0 while none is.',
   engine_cluster_split_tenants:
     'Tenants that have rows in this cell and are settled in another one without a move; their requests are refused here.',
   engine_connections: 'Connections of clients that are open.',

@@ -31,7 +31,7 @@ const DATABASE = 'postgresql://engine@db:5432/app';
 
 /** As engines do every few seconds. */
 async function sayEngines(): Promise<void> {
-  const says = { cell: 'east', version: '1.0.0' } as const;
+  const says = { cell: 'east', version: '1.0.0', migration: 32, key_ids: ['k1'] } as const;
   const [owner, standby] = ['10.0.0.9:8080', '10.0.0.8:8080'] as const;
   await directory.say({ ...says, id: 'e1', address: owner, role: 'owner', lag_ms: 12 });
   await directory.say({ ...says, id: 'e2', address: standby, role: 'standby', lag_ms: null });

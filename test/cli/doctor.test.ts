@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Check } from '../../cli/doctor/check.js';
+import { type ClusterFacts, clusterFindings } from '../../cli/doctor/cluster-checks.js';
 import { databaseFindings, diskFinding } from '../../cli/doctor/database-checks.js';
 import { clockCheck, fleetFindings, loadFindings } from '../../cli/doctor/server-checks.js';
 import type { WorkerInfo } from '../../client/src/index.js';
@@ -138,5 +139,50 @@ test('tasks that nobody takes and workers that are silent are found', () => {
   assert.deepEqual(
     fleetFindings(stats, [worker(false, 1)]).map(({ health }) => health),
     ['bad', 'warn'],
+  );
+});
+
+test('a directory that does not answer is named', async () => {
+  const ENGINE_CLUSTER_URL = 'postgres://me@127.0.0.1:9/directory';
+  const { out } = await cli.run(['doctor'], { env: { ENGINE_CLUSTER_URL } });
+  assert.match(out, /^bad +cluster +the directory of the cluster: .*ECONNREFUSED/m);
+});
+
+test('of a cluster it tells what nobody serves, what differs and what stands still', () => {
+  const now = Date.UTC(2031, 0, 1);
+  const owner = (cell: string, more: Partial<ClusterFacts['engines'][number]> = {}) =>
+    ({ cell, role: 'owner', silent_ms: 10, migration: 32, key_ids: ['k1'], ...more }) as const;
+  const cells = [{ name: 'east' }, { name: 'west' }];
+  const move = { tenant_id: 'acme', from_cell: 'east', to_cell: 'west', error: null };
+  const moving = { ...move, updated_at: new Date(now - 5_000).toISOString() };
+  const engines = [owner('east'), owner('west')];
+  const well = clusterFindings({ cells, engines, moves: [moving] }, now);
+  assert.deepEqual(
+    well.map(({ health, found }) => [health, found]),
+    [['ok', 'all 2 cells are served; moves under way: 1']],
+  );
+  const trouble = clusterFindings(
+    {
+      cells: [...cells, { name: 'north' }],
+      engines: [
+        owner('east'),
+        owner('west', { migration: 31, key_ids: ['k2'] }),
+        owner('north', { silent_ms: 60_000 }),
+      ],
+      moves: [
+        { ...moving, updated_at: new Date(now - 300_000).toISOString(), error: 'cut off' },
+        moving,
+      ],
+    },
+    now,
+  );
+  assert.deepEqual(
+    trouble.map(({ health, about: what, found }) => `${health} ${what}: ${found}`),
+    [
+      'bad cells: nobody serves north',
+      'warn migrations: east has 32, west has 31',
+      'warn keys: cells have different encryption keys',
+      'bad moves: acme on its way from east to west stands still for 5m: cut off',
+    ],
   );
 });

@@ -34,6 +34,7 @@ import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js
 import { READER_ROLE } from '../../src/db/pool.js';
 import { isAlive, tryProcessLock } from '../../src/db/process-lock.js';
 import { prepareRowSecurity } from '../../src/db/row-security.js';
+import { signalTree } from './process-tree.js';
 
 export interface TestDatabase {
   readonly name: string;
@@ -55,6 +56,10 @@ export interface TestPostgres {
   createDatabase(options?: TestDatabaseOptions): Promise<TestDatabase>;
   /** Starts it again as the standby of nobody, which has what it had and takes no writes. */
   demote(): Promise<void>;
+  /** SIGKILL to all of its processes. */
+  kill(): void;
+  /** Starts it again after that, on the same port. */
+  restart(): Promise<void>;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;
 }
@@ -92,13 +97,24 @@ export async function createTestDatabase(options?: TestDatabaseOptions): Promise
 
 /** A server of one's own, for tests that stop it, or need another version than 18. */
 export async function startPostgres(
-  options: { readonly major?: PostgresMajor } = {},
+  options: {
+    readonly major?: PostgresMajor;
+    /** Instead of those that make tests fast. */
+    readonly settings?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<TestPostgres> {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'engine-test-pg-'));
   // Under root Postgres runs as another user, who must be able to enter.
   chmodSync(dataDir, 0o755);
-  const serverOptions = { ...fastOptions(dataDir), major: options.major ?? 18 };
+  const serverOptions = {
+    ...fastOptions(dataDir),
+    major: options.major ?? 18,
+    settings: { ...FAST_SETTINGS, ...options.settings },
+  };
   let server = await ensureServer(serverOptions);
+  const again = async () => {
+    server = await ensureServer({ ...serverOptions, port: server.port });
+  };
   return {
     get pid() {
       return server.pid;
@@ -108,8 +124,10 @@ export async function startPostgres(
     demote: async () => {
       await stopServer(server.pid);
       writeFileSync(path.join(server.cluster, 'standby.signal'), '');
-      server = await ensureServer({ ...serverOptions, port: server.port });
+      await again();
     },
+    kill: () => signalTree(server.pid, 'SIGKILL'),
+    restart: again,
     stop: async () => {
       await stopServer(server.pid, 'immediate');
       for (const folder of [server.cluster, dataDir]) rmSync(folder, { recursive: true });

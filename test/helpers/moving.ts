@@ -6,13 +6,24 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Directory, type MoveRow, makeDirectory } from '../../src/cluster/directory.js';
 import type { Step } from '../../src/cluster/move-plan.js';
+import {
+  beginSnapshot,
+  type Tallies,
+  type Tally,
+  tablesWithRows,
+  tallyOf,
+} from '../../src/cluster/move-rows.js';
 import { type MoverOptions, TenantMover } from '../../src/cluster/move-steps.js';
 import { Moves } from '../../src/cluster/moves.js';
-import { rowsOf, TENANT_TABLES } from '../../src/cluster/tenant-rows.js';
+import { inSchema } from '../../src/db/database-url.js';
+import { withClient } from '../../src/db/pool.js';
 import { type Api, startApi, type Tenant } from './api.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 
 export type CellName = 'east' | 'west';
+
+/** More of what the engine of each is started with. */
+type CellsEnv = Readonly<Record<CellName, Readonly<Record<string, string>>>>;
 
 /** Longer than an engine takes to start on a machine that does other things. */
 const PATIENCE_MS = 300_000;
@@ -22,6 +33,7 @@ export class TwoCells {
   readonly west: Api;
   readonly directory: Directory;
   readonly directoryUrl: string;
+  /** Dropped in the end. */
   readonly #databases: readonly TestDatabase[];
   readonly #sql: Readonly<Record<CellName, pg.Pool>>;
 
@@ -37,21 +49,24 @@ export class TwoCells {
     this.#databases = databases;
     this.directory = directory;
     this.directoryUrl = directoryUrl;
-    this.#sql = {
-      east: new pg.Pool({ connectionString: east.database.connectionString, max: 1 }),
-      west: new pg.Pool({ connectionString: west.database.connectionString, max: 1 }),
-    };
+    this.#sql = { east: poolOf(east), west: poolOf(west) };
   }
 
   /** @param databases 2: each cell has its own */
-  static async start(
-    databases: 1 | 2,
-    env: Readonly<Record<CellName, Readonly<Record<string, string>>>> = { east: {}, west: {} },
-  ): Promise<TwoCells> {
+  static async start(databases: 1 | 2, env: CellsEnv = { east: {}, west: {} }): Promise<TwoCells> {
     const first = await createTestDatabase({ isMigrated: false });
     const second = databases === 2 ? await createTestDatabase({ isMigrated: false }) : first;
-    await makeDirectory(first.connectionString);
-    const directory = new Directory(first.connectionString, 'test');
+    return TwoCells.on({ directory: first, east: first, west: second }, env);
+  }
+
+  /** On these databases, which are empty, and are dropped in the end. */
+  static async on(
+    databases: Readonly<Record<CellName | 'directory', TestDatabase>>,
+    env: CellsEnv = { east: {}, west: {} },
+  ): Promise<TwoCells> {
+    const directoryUrl = databases.directory.connectionString;
+    await makeDirectory(directoryUrl);
+    const directory = new Directory(directoryUrl, 'test');
     const start = async (cell: CellName, database: TestDatabase, shards: number) => {
       await directory.createCell({
         name: cell,
@@ -62,14 +77,14 @@ export class TwoCells {
       const own = {
         ENGINE_DB_SCHEMA: cell,
         ENGINE_SHARDS: `${shards}`,
-        ENGINE_CLUSTER_URL: first.connectionString,
+        ENGINE_CLUSTER_URL: directoryUrl,
       };
       return startApi({ database, env: { ...own, ...SHARED, ...env[cell] } });
     };
-    const east = await start('east', first, 2);
-    const west = await start('west', second, 3);
-    const all = first === second ? [first] : [first, second];
-    return new TwoCells(east, west, all, directory, first.connectionString);
+    const east = await start('east', databases.east, 2);
+    const west = await start('west', databases.west, 3);
+    const all = [...new Set(Object.values(databases))];
+    return new TwoCells(east, west, all, directory, directoryUrl);
   }
 
   async stop(): Promise<void> {
@@ -138,26 +153,33 @@ export class TwoCells {
 
   /** By table: how many rows of the tenant are in that cell. */
   async rows(cell: CellName, tenant: string): Promise<Record<string, number>> {
-    const client = await this.#sql[cell].connect();
-    try {
-      await client.query(`set search_path = ${cell}`);
-      const found: Record<string, number> = {};
-      for (const table of TENANT_TABLES) {
-        const { rows } = await client.query<{ count: number }>(
-          `select count(*)::int as count from ${table.name} where ${rowsOf(table, pg.escapeLiteral(tenant))}`,
-        );
-        const count = rows[0]?.count ?? 0;
-        if (count > 0) found[table.name] = count;
+    const tallies = Object.entries(await this.tallies(cell, tenant));
+    return Object.fromEntries(tallies.map(([name, { rows }]) => [name, rows]));
+  }
+
+  /** The same with the hashes of the rows. */
+  async tallies(cell: CellName, tenant: string): Promise<Tallies> {
+    const connectionString = inSchema(this.api(cell).database.connectionString, cell);
+    return withClient({ connectionString, applicationName: 'test' }, async (client) => {
+      await beginSnapshot(client);
+      const found: Record<string, Tally> = {};
+      for (const table of await tablesWithRows(client, tenant)) {
+        found[table.name] = await tallyOf(client, table, tenant);
       }
       return found;
-    } finally {
-      client.release();
-    }
+    });
   }
 
   query<Row extends pg.QueryResultRow>(cell: CellName, text: string): Promise<pg.QueryResult<Row>> {
     return this.#sql[cell].query<Row>(text);
   }
+}
+
+function poolOf({ database }: Api): pg.Pool {
+  const pool = new pg.Pool({ connectionString: database.connectionString, max: 1 });
+  // A server that is killed ends its sessions; the next query has another one.
+  pool.on('error', () => undefined);
+  return pool;
 }
 
 const CHILD = fileURLToPath(new URL('./move.child.js', import.meta.url));

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   type CellSays,
+  type CellTraits,
+  expectAlike,
   MoveError,
   type MoveFacts,
   nextStep,
@@ -101,4 +103,23 @@ test('rows that no move can have made are told of', () => {
   const target = { ...says('arriving'), isHeld: true };
   assert.throws(() => nextStep({ ...BEGUN, target, source: says('left') }), MoveError);
   assert.throws(() => nextStep({ ...BEGUN, state: 'switched' }), MoveError);
+});
+
+test('cells agree when they have the same tables, and the target reads whatever the source has sealed', () => {
+  const cell = (name: string, migration: number, ...key_ids: string[]): CellTraits => ({
+    cell: name,
+    migration,
+    key_ids,
+  });
+  const target = cell('west', 7, 'new', 'old');
+  for (const ids of [[], ['new'], ['old'], ['old', 'new']]) {
+    expectAlike(cell('east', 7, ...ids), target);
+  }
+  const keys = /cell west does not have the encryption key of cell east/;
+  assert.throws(() => expectAlike(cell('east', 7, 'other'), target), keys);
+  assert.throws(() => expectAlike(cell('east', 7, 'new'), cell('west', 7)), keys);
+  assert.throws(
+    () => expectAlike(cell('east', 6, 'new'), target),
+    /cell east has migration 6, cell west has 7: upgrade the older one first/,
+  );
 });

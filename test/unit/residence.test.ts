@@ -58,6 +58,7 @@ interface World {
   readonly residence: Residence;
   /** What the directory has. */
   readonly placed: Map<string, string>;
+  nowMs: number;
   /** The tenants of each question, and of each settlement. */
   readonly asked: string[][];
   readonly settled: string[][];
@@ -92,8 +93,10 @@ function newWorld(): World {
         },
       },
       onAway: () => undefined,
+      clock: { monotonic: () => world.nowMs },
     }),
     placed,
+    nowMs: 0,
     asked: [],
     settled: [],
     gate: undefined,
@@ -189,6 +192,22 @@ test('a tenant that is held is refused until it is released, or lives elsewhere'
   assert.equal((await refusal(() => residence.admit('acme', true)))?.lists?.cell, 'west');
   residence.release('acme');
   assert.equal(residence.of('acme')?.is, 'elsewhere');
+});
+
+test('tenants that are held are counted, and the time of the first of them', () => {
+  const world = newWorld();
+  const { residence } = world;
+  assert.deepEqual([residence.heldCount, residence.heldMs], [0, 0]);
+  residence.hold('acme');
+  world.nowMs = 40;
+  residence.hold('other');
+  residence.hold('acme');
+  world.nowMs = 100;
+  assert.deepEqual([residence.heldCount, residence.heldMs], [2, 100]);
+  residence.depart('acme', 'west');
+  assert.deepEqual([residence.heldCount, residence.heldMs], [1, 60]);
+  residence.release('other');
+  assert.deepEqual([residence.heldCount, residence.heldMs], [0, 0]);
 });
 
 test('an answer that comes after a tenant was held or has left changes nothing', async () => {

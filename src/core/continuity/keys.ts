@@ -127,6 +127,11 @@ export function keyringOf({ master, former, trusted }: ContinuityKeys): Keyring 
   );
 }
 
+/** Which keys can be read with, as others may know them: an id tells keys apart, and nothing of its key. */
+export function openingIds(keyring: Keyring | undefined): string[] {
+  return keyring?.opening.map(({ id }) => id) ?? [];
+}
+
 function trustedValue<T>(parsed: Parsed<T>): T {
   if (!parsed.ok) throw new Error(parsed.message);
   return parsed.value;

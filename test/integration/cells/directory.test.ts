@@ -123,6 +123,8 @@ test('a cell is removed once it has no tenants, engines or moves', async () => {
     role: 'owner' as const,
     version: '1.0.0',
     lag_ms: 3,
+    migration: 32,
+    key_ids: ['k1'],
   };
   await directory.say(says);
   assert.equal(await directory.removeCell('north'), 'has engines');

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Step } from '../../../src/cluster/move-plan.js';
+import { Moves } from '../../../src/cluster/moves.js';
 import { eventually, type Json, step } from '../../helpers/api.js';
 import { cliWorld } from '../../helpers/cli.js';
 import { isDeep } from '../../helpers/depth.js';
@@ -185,4 +186,36 @@ test('rows that no move has brought make it refuse, and nothing of them is touch
   assert.deepEqual(await cells.rows('west', tenant), { tenant_limits: 1 });
   await cells.query('west', `delete from west.tenant_limits where tenant_id = '${tenant}'`);
   assert.equal((await cells.move(tenant, 'west')).move.state, 'done');
+});
+
+test('cells that differ in their keys or their tables make it refuse before anything is changed', async () => {
+  const told = await cells.directory.engines();
+  const traits = told.map(({ migration, key_ids }) => ({ migration, key_ids }));
+  assert.deepEqual(traits[0], traits[1], 'engines say what they have');
+  const { migration = 0, key_ids: [own = ''] = [] } = traits[0] ?? {};
+  const tenant = 'unlike';
+  await cells.place(tenant, 'east');
+  const refused = async (cell: string, says: (typeof traits)[0], why: RegExp) => {
+    const { database_url } = (await cells.directory.cell('west'))!;
+    await cells.directory.createCell({ name: cell, database_url, engines: [], state: 'closed' });
+    const engine = {
+      id: cell,
+      cell,
+      address: 'a:1',
+      role: 'owner',
+      version: '1',
+      lag_ms: 0,
+    } as const;
+    await cells.directory.say({ ...engine, ...says! });
+    const moves = await Moves.open(cells.directoryUrl);
+    try {
+      await assert.rejects(moves.begin(tenant, cell), why);
+    } finally {
+      await moves.close();
+    }
+  };
+  await refused('keyless', { migration, key_ids: [] }, /keyless does not have the encryption key/);
+  await refused('rekeyed', { migration, key_ids: ['other'] }, /encryption key of cell east/);
+  await refused('newer', { migration: migration + 1, key_ids: [own] }, /newer has \d+: upgrade/);
+  assert.deepEqual(await cells.directory.moves({ limit: 1, isUnderWay: true }), []);
 });

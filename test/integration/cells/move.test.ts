@@ -123,11 +123,32 @@ for (const databases of isDeep ? ([1, 2] as const) : ([2] as const)) {
       const limits = { schedules_max: 7 };
       const set = await cells.east.root.put(`/tenants/${name}/limits`, limits);
       assert.equal(set.status, 200, set.text);
+      const another = await cells.east.root.post<{ id: string; secret: string }>(
+        '/api-keys',
+        minting,
+      );
+      const { id: revoked, secret: revokedSecret } = expectStatus(another, 201);
+      expectStatus(await cells.east.root.delete(`/api-keys/${revoked}`), 204);
       await cells.move(name, 'west');
       const key = cells.tenant('west', name).with({ apiKey: secret });
       expectStatus(await key.get('/changes'), 200);
+      const revokedThere = cells.tenant('west', name).with({ apiKey: revokedSecret });
+      expectStatus(await revokedThere.get('/changes'), 401);
       const kept = await cells.west.root.get<object>(`/tenants/${name}/limits`);
       assert.deepEqual(kept.body, set.body);
+
+      // Whoever still brings a key to the old cell is led on, although that knows nothing of it any more.
+      const ofOld = async () => {
+        const old = cells.tenant('east', name).with({ apiKey: secret });
+        const reply = await old.get<{ cell?: string }>('/changes');
+        return [reply.status, reply.body.cell];
+      };
+      assert.deepEqual(await ofOld(), [421, 'west']);
+      await cells.east.restart();
+      assert.deepEqual(await ofOld(), [421, 'west']);
+      await cells.move(name, 'east');
+      const home = cells.tenant('east', name).with({ apiKey: secret });
+      expectStatus(await home.get('/changes'), 200);
     });
 
     test('what is acknowledged while the tenant goes there and back is so, once', async () => {
