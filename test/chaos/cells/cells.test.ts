@@ -41,8 +41,8 @@ const INSTANCES_OF_EACH = byDepth(60, 150);
 const PACE_MS = byDepth(60, 2_400);
 const PROBE_EVERY_MS = byDepth(50, 20);
 const QUIET_MS = byDepth(500, 4_000);
-/** What is still felt when the new owner serves. */
-const AFTER_MS = byDepth(500, 2_000);
+/** What is still felt when the new owner serves: watched for as long as the quiet time before, so that like is compared with like. */
+const AFTER_MS = QUIET_MS;
 const SETTLE_MS_MAX = 600_000;
 const STARTS_AT_ONCE = 16;
 /**

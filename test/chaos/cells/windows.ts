@@ -1,12 +1,13 @@
 /**
  * Whether what happens to one cell is felt in the others: the slowest hundredth of the requests of the other cells while it
- * happens, beside that of the quiet time just before. Pure.
+ * happens, beside that of all quiet times. Those of one kind alone are some hundreds of requests, of which the slowest
+ * hundredth differs twofold by itself. Pure.
  */
 
 import type { Took } from './probe.js';
 
 export interface Window {
-  /** Windows of one kind are taken together: the slowest hundredth of a few hundred requests is two or three of them. */
+  /** Windows of one kind are taken together. */
   readonly kind: string;
   /** The cells to which something happens. */
   readonly cells: ReadonlySet<string>;
@@ -35,18 +36,19 @@ export function feltElsewhere(
   cellOf: (tenant: string) => string,
 ): readonly Felt[] {
   const kinds = [...new Set(windows.map(({ kind }) => kind))];
+  const elsewhere = (all: readonly Window[], span: (window: Window) => Span) =>
+    all.flatMap((window) => {
+      const [from, to] = span(window);
+      return took.filter(
+        ({ tenant, at }) => at >= from && at < to && !window.cells.has(cellOf(tenant)),
+      );
+    });
+  const quietMs = p99(elsewhere(windows, ({ quiet }) => quiet));
   return kinds.flatMap((kind) => {
     const same = windows.filter((window) => window.kind === kind);
-    const within = (span: (window: Window) => Span) =>
-      same.flatMap((window) => {
-        const [from, to] = span(window);
-        return took.filter(
-          ({ tenant, at }) => at >= from && at < to && !window.cells.has(cellOf(tenant)),
-        );
-      });
-    const during = within(({ event }) => event);
+    const during = elsewhere(same, ({ event }) => event);
     if (during.length === 0) return [];
-    const [quietMs, eventMs] = [p99(within(({ quiet }) => quiet)), p99(during)];
+    const eventMs = p99(during);
     const refused = during
       .filter(({ status }) => status < 200 || status > 299)
       .map(({ tenant, status, code }) => `${cellOf(tenant)}: ${status} ${code}`);
