@@ -141,7 +141,7 @@ export const ASSUMPTIONS = {
     from: 'chosen',
   },
   movePauseSeconds: {
-    value: 6,
+    value: 5,
     unit: 's',
     what: 'for which a tenant with 100,000 waiting instances waits while it is moved',
     from: 'measured: [moving tenants](operate/moving-tenants.md#how-long-it-takes)',
