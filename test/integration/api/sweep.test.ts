@@ -39,13 +39,13 @@ const PUBLIC =
   /^\/(health\/(live|ready)|info|api-docs\/openapi\.json|swagger-ui(\/\{file\})?|approvals\/by-link\/\{token\})$/;
 
 /** A key and no tenant. */
-const TENANTLESS = /^\/(metrics|api-keys|tenants|webhooks\/(outbox|deliveries))(\/|$)/;
+const TENANTLESS = /^\/(metrics|api-keys|cells|tenants|webhooks\/(outbox|deliveries))(\/|$)/;
 
 /** A batch names its tenant in each item, the change feed in its query. */
 const NAMES_ITS_TENANT = /^\/(instances\/batch|changes(\/stream)?)$/;
 
 /** No key of a tenant. */
-const ROOT_ONLY = /^\/(api-keys|tenants|webhooks\/(outbox|deliveries))(\/|$)/;
+const ROOT_ONLY = /^\/(api-keys|cells|tenants|webhooks\/(outbox|deliveries))(\/|$)/;
 
 /** As `docs/authorization.md` has it. */
 const ALLOWS: Readonly<Record<string, (method: string, path: string) => boolean>> = {
