@@ -1,13 +1,15 @@
 /** The sequences that there are, by id: lists name theirs by ids only. */
 
-import { useQuery } from '@tanstack/react-query';
-import type { SequenceListed } from 'durable-workflow-engine-client';
+import { type QueryClient, useQuery } from '@tanstack/react-query';
+import type { Page, SequenceListed } from 'durable-workflow-engine-client';
 import { useEngine } from './engine.tsx';
 
 export type SequenceSummary = Pick<
   SequenceListed,
   'id' | 'namespace' | 'name' | 'version' | 'deprecated'
 >;
+
+const ALL = ['sequences.list', 'all'];
 
 /** More than anybody chooses from; others are asked for one by one. */
 const READ_MAX = 500;
@@ -17,7 +19,7 @@ const STALE_MS = 30_000;
 export function useSequences(): readonly SequenceSummary[] | undefined {
   const { client, allowed } = useEngine();
   const { data } = useQuery({
-    queryKey: ['sequences.list', 'all'],
+    queryKey: ALL,
     queryFn: async ({ signal }) =>
       client.sequences.list({ include_definition: false, limit: READ_MAX }, { signal }),
     staleTime: STALE_MS,
@@ -25,6 +27,11 @@ export function useSequences(): readonly SequenceSummary[] | undefined {
     select: ({ items }) => items as readonly SequenceSummary[],
   });
   return data;
+}
+
+/** As a page before has read it: for pages that ask for the sequence itself, and can say its name at once. */
+export function summaryIn(queries: QueryClient, id: string): SequenceSummary | undefined {
+  return queries.getQueryData<Page<SequenceListed>>(ALL)?.items.find((one) => one.id === id);
 }
 
 /** The names that there are; undefined until they are there, and for who may not read them. */

@@ -11,12 +11,12 @@ import { scheduleOf } from './places.ts';
 import type { Run } from './run.ts';
 
 export function AboutLine({ run }: { readonly run: Run }) {
-  const { instance, sequence } = run;
+  const { instance, named } = run;
   return (
     <span className={styles.about}>
-      {sequence && (
-        <Link href={`/sequences/${sequence.id}`}>
-          {sequence.namespace} · version {sequence.version}
+      {named && (
+        <Link href={`/sequences/${named.id}`}>
+          {named.namespace} · version {named.version}
         </Link>
       )}
       <span className={styles.withCopy}>

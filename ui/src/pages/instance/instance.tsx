@@ -1,10 +1,12 @@
 /** The page of one instance: what it does now and why, everything that it left, and what can be done about it. */
 
+import { useQueryClient } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
 import { SearchX } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { useLocation, useParams } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { summaryIn } from '../../api/sequences.ts';
 import { StateBadge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
@@ -49,6 +51,7 @@ function Instance({ id }: { readonly id: string }) {
   const { tab = '' } = useParams<{ tab?: string }>();
   const [, navigate] = useLocation();
   const [asked, setAsked] = useState<Asked>();
+  const queries = useQueryClient();
   const query = useInstance(id);
   const instance = query.data;
   const explanation = useExplanation(instance).data;
@@ -68,6 +71,7 @@ function Instance({ id }: { readonly id: string }) {
     instance,
     explanation,
     sequence,
+    named: sequence ?? summaryIn(queries, instance.sequence_id),
     outline,
     isOpen: isOpen(instance.state),
     ask: (action, block) => setAsked({ action, block }),
@@ -75,7 +79,7 @@ function Instance({ id }: { readonly id: string }) {
   };
   return (
     <Page
-      title={sequence?.name ?? 'Instance'}
+      title={run.named?.name ?? 'Instance'}
       trail={TRAIL}
       beside={<StateBadge state={instance.state} />}
       about={<AboutLine run={run} />}

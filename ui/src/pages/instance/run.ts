@@ -16,6 +16,7 @@ import type {
 } from 'durable-workflow-engine-client';
 import { useMemo } from 'react';
 import { useEngine } from '../../api/engine.tsx';
+import type { SequenceSummary } from '../../api/sequences.ts';
 import { type Definition, type Outline, outlineOf } from '../../flow/outline.ts';
 import type { RunFacts } from '../../flow/run-states.ts';
 import type { ActionName } from './choices.ts';
@@ -31,6 +32,8 @@ export interface Run {
   readonly instance: TaskInstance;
   readonly explanation: InstanceExplanation | undefined;
   readonly sequence: SequenceDefinition | undefined;
+  /** Its name and version, which may be known before it. */
+  readonly named: SequenceSummary | undefined;
   /** Of the sequence; blocks that were injected are in the drawings only. */
   readonly outline: Outline | undefined;
   readonly isOpen: boolean;
