@@ -22,6 +22,24 @@ import { createTestDatabase, type TestDatabase } from './database.js';
 
 export type CellName = 'east' | 'west';
 
+/** What the command does, in its order. */
+export const MOVE_STEPS: readonly Step[] = [
+  'hold-target',
+  'hold-source',
+  'copy',
+  'switch',
+  'admit-target',
+  'depart-source',
+  'clear-source',
+];
+
+/** Where a test may cut it off; it tells each (`MoverOptions.at`). */
+export const MOVE_POINTS: readonly string[] = [
+  ...MOVE_STEPS.flatMap((name) => [`before ${name}`, `behind ${name}`]),
+  'between tables',
+  'before the commit of the copy',
+];
+
 /** More of what the engine of each is started with. */
 type CellsEnv = Readonly<Record<CellName, Readonly<Record<string, string>>>>;
 

@@ -10,7 +10,7 @@ import { Moves } from '../../../src/cluster/moves.js';
 import { eventually, type Json, step } from '../../helpers/api.js';
 import { cliWorld } from '../../helpers/cli.js';
 import { isDeep } from '../../helpers/depth.js';
-import { type CellName, TwoCells } from '../../helpers/moving.js';
+import { type CellName, MOVE_POINTS, MOVE_STEPS, TwoCells } from '../../helpers/moving.js';
 import { MovingLoad } from '../../helpers/moving-load.js';
 
 let cells: TwoCells;
@@ -19,20 +19,6 @@ before(async () => {
 });
 after(() => cells?.stop());
 
-const STEPS: readonly Step[] = [
-  'hold-target',
-  'hold-source',
-  'copy',
-  'switch',
-  'admit-target',
-  'depart-source',
-  'clear-source',
-];
-const POINTS = [
-  ...STEPS.flatMap((name) => [`before ${name}`, `behind ${name}`]),
-  'between tables',
-  'before the commit of the copy',
-];
 const SOME = ['behind hold-source', 'before the commit of the copy', 'behind switch'];
 
 /** Of the command, in all databases of the server. */
@@ -53,7 +39,7 @@ test('the command goes on where it was killed', async () => {
   await cells.place(tenant, home);
   const load = new MovingLoad(cells, tenant, home);
   await load.start();
-  for (const point of isDeep ? POINTS : SOME) {
+  for (const point of isDeep ? MOVE_POINTS : SOME) {
     const to = other(home);
     assert.ok(await cells.moveUntil(tenant, to, point), `it comes to ${point}`);
     const isOver = point === 'behind clear-source';
@@ -73,7 +59,7 @@ test('the move goes on when an engine is killed', async () => {
   const load = new MovingLoad(cells, tenant, home);
   await load.start();
   const steps: readonly Step[] = isDeep
-    ? [...STEPS, 'await-source', 'await-target', 'await-admission']
+    ? [...MOVE_STEPS, 'await-source', 'await-target', 'await-admission']
     : ['await-source', 'await-target', 'await-admission'];
   for (const killedAt of steps) {
     for (const victim of isDeep ? (['source', 'target'] as const) : (['target'] as const)) {
@@ -101,7 +87,7 @@ test('the command ends with what became of its databases, and goes on when it is
   const load = new MovingLoad(cells, tenant, 'east');
   await load.start();
   let home: CellName = 'east';
-  for (const point of isDeep ? POINTS : ['between tables', 'before the commit of the copy']) {
+  for (const point of isDeep ? MOVE_POINTS : ['between tables', 'before the commit of the copy']) {
     const to = other(home);
     let isCut = false;
     const at = (reached: string) => {
@@ -130,7 +116,7 @@ test('a move that is given up leaves the tenant where it was', async () => {
   const load = new MovingLoad(cells, tenant, 'east');
   await load.start();
   const points = isDeep
-    ? POINTS.slice(0, POINTS.indexOf('behind switch'))
+    ? MOVE_POINTS.slice(0, MOVE_POINTS.indexOf('behind switch'))
     : ['behind hold-source', 'behind copy'];
   for (const point of points) {
     assert.ok(await cells.moveUntil(tenant, 'west', point), `it comes to ${point}`);

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { step } from '../../helpers/api.js';
 import { startPostgres, type TestPostgres } from '../../helpers/database.js';
 import { byDepth } from '../../helpers/depth.js';
-import { type CellName, TwoCells } from '../../helpers/moving.js';
+import { type CellName, MOVE_POINTS, TwoCells } from '../../helpers/moving.js';
 import { MovingLoad } from '../../helpers/moving-load.js';
 
 type Place = CellName | 'directory';
@@ -63,22 +63,9 @@ async function moveWhileKilling(
   assert.deepEqual(await cells.rows(other(to), tenant), {}, `rows in two cells: ${what}`);
 }
 
-const STEPS = [
-  'hold-target',
-  'hold-source',
-  'copy',
-  'switch',
-  'admit-target',
-  'depart-source',
-  'clear-source',
-];
-const POINTS = byDepth(
+const POINTS = byDepth<readonly string[]>(
   ['before the commit of the copy', 'behind switch'],
-  [
-    ...STEPS.flatMap((name) => [`before ${name}`, `behind ${name}`]),
-    'between tables',
-    'before the commit of the copy',
-  ],
+  MOVE_POINTS,
 );
 
 test('what was acknowledged is so, once, whichever database is killed while the tenant is moved', async () => {
