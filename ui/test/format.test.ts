@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countOf, formatDuration, formatPercent, wordsOf } from '../src/lib/format.ts';
+import { countOf, formatClock, formatDuration, wordsOf } from '../src/lib/format.ts';
 
 const DURATIONS = [
   [0, '0 ms'],
@@ -23,8 +23,10 @@ for (const [ms, text] of DURATIONS) {
   });
 }
 
-test('shares say more of what is small', () => {
-  assert.deepEqual([0, 0.004, 0.5, 1].map(formatPercent), ['0 %', '0.4 %', '50 %', '100 %']);
+test('a time of the day has its day where that is not today', () => {
+  const now = new Date(2026, 4, 4, 10, 20, 30);
+  assert.ok(!formatClock(now, now.getTime()).includes('2026'));
+  assert.match(formatClock(new Date(2026, 4, 3, 10, 20, 30), now.getTime()), /2026/);
 });
 
 test('counts have the word for one and the word for many', () => {

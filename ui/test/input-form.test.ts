@@ -2,16 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { instantOf, localTimeOf } from '../src/lib/local-time.ts';
 import {
   doubtOf,
   type FormField,
   fieldsOf,
   initialOf,
   inputRefusalOf,
-  instantOf,
   type Json,
   type JsonObject,
-  localTimeOf,
   withMember,
 } from '../src/pages/sequences/input-form.ts';
 

@@ -1,6 +1,11 @@
 /** Lists that page by cursor: how they are read, and how they are shown. */
 
-import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  type UseQueryOptions,
+  type UseQueryResult,
+  useQuery,
+} from '@tanstack/react-query';
 import type { List, Page } from 'durable-workflow-engine-client';
 import type { ReactNode } from 'react';
 import { useFilters } from '../lib/address.ts';
@@ -26,6 +31,8 @@ export interface ListQuery<Row> {
  * @param read asks for the page, such as `(page, options) => client.cron.list(page, options)`
  * @param options.cursorName in the address, where one page has several lists
  * @param options.live read again when instances change, or when this one does
+ * @param options.enabled whether it is read at all
+ * @param options.refetchInterval where no change of instances tells of what happens to the rows
  */
 export function useList<Row>(
   key: readonly unknown[],
@@ -33,9 +40,14 @@ export function useList<Row>(
     page: { readonly limit: number; readonly cursor: string | undefined },
     options: { readonly signal: AbortSignal },
   ) => List<Row>,
-  options: { readonly cursorName?: string; readonly live?: boolean | string } = {},
+  options: {
+    readonly cursorName?: string;
+    readonly live?: boolean | string;
+    readonly enabled?: boolean;
+    readonly refetchInterval?: UseQueryOptions<Page<Row>>['refetchInterval'];
+  } = {},
 ): ListQuery<Row> {
-  const { cursorName = 'cursor', live } = options;
+  const { cursorName = 'cursor', live, enabled = true, refetchInterval = false } = options;
   const [filters, change] = useFilters();
   const cursor = filters[cursorName];
   const query = useQuery({
@@ -48,6 +60,8 @@ export function useList<Row>(
       return page;
     },
     placeholderData: keepPreviousData,
+    enabled,
+    refetchInterval,
     ...(live && { meta: { live: live === true ? 'all' : live } }),
   });
   return { query, cursor, onPage: (next) => change({ [cursorName]: next }) };
@@ -56,6 +70,13 @@ export function useList<Row>(
 const NOTHING_YET = (
   <Empty title="Nothing among the newest ones">
     <p>The next page looks further back. A time of creation makes it quick.</p>
+  </Empty>
+);
+
+/** The way back to the first page stands below. */
+export const NO_MORE = (
+  <Empty title="Nothing on this page any more">
+    <p>What stood here is gone. The first page shows what there is.</p>
   </Empty>
 );
 
@@ -82,7 +103,7 @@ export function ListTable<Row>(props: {
           <Table
             {...table}
             rows={page.items}
-            empty={isCut(page) ? NOTHING_YET : empty}
+            empty={isCut(page) ? NOTHING_YET : cursor === undefined ? empty : NO_MORE}
             selection={selection}
           />
           <Pager cursor={cursor} next={page.nextCursor} onPage={onPage} />

@@ -77,7 +77,14 @@ function SelectAll({ ids, selection }: { ids: readonly string[]; selection: Sele
         type="checkbox"
         aria-label="Select all rows of this page"
         checked={isAll}
-        onChange={() => selection.change(new Set(isAll ? [] : ids))}
+        onChange={() => {
+          const next = new Set(selection.ids);
+          for (const id of ids) {
+            if (isAll) next.delete(id);
+            else next.add(id);
+          }
+          selection.change(next);
+        }}
       />
     </th>
   );
@@ -86,7 +93,7 @@ function SelectAll({ ids, selection }: { ids: readonly string[]; selection: Sele
 function SelectOne({ id, selection }: { id: string; selection: Selection }) {
   const isSelected = selection.ids.has(id);
   return (
-    <td className={styles.check} data-label="Select">
+    <td role="cell" className={styles.check} data-label="Select">
       <input
         type="checkbox"
         aria-label={`Select ${id}`}

@@ -10,6 +10,8 @@ const instant = new Intl.DateTimeFormat(undefined, {
   dateStyle: 'medium',
   timeStyle: 'long',
 });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const count = new Intl.NumberFormat();
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 
@@ -28,6 +30,12 @@ export function formatRelative(at: Date, now: number): string {
 /** With the zone, and with the exact instant behind it. */
 export function formatInstant(at: Date): string {
   return `${instant.format(at)} (${at.toISOString()})`;
+}
+
+/** The time of the day, with the day where it is not today. */
+export function formatClock(at: Date, now: number): string {
+  const isToday = at.toDateString() === new Date(now).toDateString();
+  return (isToday ? clock : moment).format(at);
 }
 
 /** Such as `12 ms`, `3.4 s`, `5 m 20 s`, `2 h 5 m` or `3 d 4 h`. */
@@ -53,11 +61,6 @@ export function formatCount(value: number): string {
 /** Short, for tight places: `1.2K`. */
 export function formatCompact(value: number): string {
   return compact.format(value);
-}
-
-export function formatPercent(share: number): string {
-  const percent = share * 100;
-  return `${percent > 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
 /** `1 instance`, `3 instances`. */

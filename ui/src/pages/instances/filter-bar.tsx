@@ -1,18 +1,27 @@
 /** What the list of instances is narrowed to: fields for what is asked often, chips for what a link has brought. */
 
 import { X } from 'lucide-react';
+import { useState } from 'react';
 import { StateBadge } from '../../components/badge.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import { useFilters } from '../../lib/address.ts';
-import { wordsOf } from '../../lib/format.ts';
-import { AGES, STATES, statesOf, WAITS, WITHOUT_FIELD } from './filters.ts';
+import { formatClock, wordsOf } from '../../lib/format.ts';
+import { instantOf, localTimeOf } from '../../lib/local-time.ts';
+import { AGES, chipsOf, STATES, statesOf, TIMES, WAITS, type Wrong } from './filters.ts';
 import styles from './instances.module.css';
 
-export function FilterBar() {
+/** Of the choice that shows two fields for instants. */
+const BETWEEN = 'between';
+
+export function FilterBar({ wrong }: { readonly wrong: Wrong }) {
   const [filters, change] = useFilters();
+  const [isBetween, setBetween] = useState(false);
+  const { created_after: after, created_before: before } = filters;
   const states = statesOf(filters);
-  const chips = WITHOUT_FIELD.filter((name) => filters[name]);
+  const chips = chipsOf(filters, wrong);
+  const hasBetween = isBetween || after !== undefined || before !== undefined;
+  const created = filters.created ?? (hasBetween ? BETWEEN : '');
   return (
     <search className={styles.bar}>
       <fieldset className={styles.states} aria-label="States">
@@ -42,6 +51,7 @@ export function FilterBar() {
           <FilterField
             label="Version"
             value={filters.version ?? ''}
+            wrong={wrong.version}
             onChange={(version) => change({ version })}
           />
         )}
@@ -55,20 +65,48 @@ export function FilterBar() {
           label="Metadata"
           placeholder="customer=4711"
           value={filters.metadata ?? ''}
+          wrong={wrong.metadata}
           onChange={(metadata) => change({ metadata })}
         />
         <Select
           label="Waits for"
-          value={WAITS.find(({ value }) => value === filters.waiting_for)?.value ?? ''}
-          options={WAITS}
+          value={filters.waiting_for ?? ''}
+          options={withChosen(WAITS, filters.waiting_for)}
+          wrong={wrong.waiting_for}
           onChange={(waiting_for) => change({ waiting_for })}
         />
         <Select
           label="Created"
-          value={filters.created ?? ''}
-          options={AGES}
-          onChange={(created) => change({ created })}
+          value={created}
+          options={withChosen([...AGES, { value: BETWEEN, label: 'Between…' }], created)}
+          wrong={wrong.created}
+          onChange={(next) => {
+            setBetween(next === BETWEEN);
+            change(
+              next === BETWEEN
+                ? { created: undefined }
+                : { created: next, created_after: undefined, created_before: undefined },
+            );
+          }}
         />
+        {hasBetween && (
+          <>
+            <FilterField
+              label="Created from"
+              type="datetime-local"
+              value={localTimeOf(after ?? '')}
+              wrong={wrong.created_after}
+              onChange={(next) => change({ created_after: instantOf(next) })}
+            />
+            <FilterField
+              label="Created to"
+              type="datetime-local"
+              value={localTimeOf(before ?? '')}
+              wrong={wrong.created_before}
+              onChange={(next) => change({ created_before: instantOf(next) })}
+            />
+          </>
+        )}
       </FieldRow>
       {chips.length > 0 && (
         <ul className={styles.chips} aria-label="Further filters">
@@ -77,10 +115,11 @@ export function FilterBar() {
               <button
                 type="button"
                 className={styles.chip}
-                aria-label={`Remove the filter ${wordsOf(name)}: ${filters[name]}`}
+                aria-label={`Remove the filter ${wordsOf(name)}: ${shownOf(name, filters[name])}`}
                 onClick={() => change({ [name]: undefined })}
               >
-                {wordsOf(name)}: {filters[name]}
+                {wordsOf(name)}: {shownOf(name, filters[name])}
+                {wrong[name] && <span className={styles.wrong}>{wrong[name]}</span>}
                 <X size={13} aria-hidden />
               </button>
             </li>
@@ -89,4 +128,22 @@ export function FilterBar() {
       )}
     </search>
   );
+}
+
+interface Option {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** With one for what the address says, where a link brought something else. */
+function withChosen(options: readonly Option[], chosen = ''): readonly Option[] {
+  const isKnown = options.some(({ value }) => value === chosen);
+  return isKnown ? options : [...options, { value: chosen, label: chosen }];
+}
+
+/** Instants are read in the zone of the viewer. */
+function shownOf(name: string, text = ''): string {
+  const at = new Date(text);
+  const isTime = (TIMES as readonly string[]).includes(name) && !Number.isNaN(at.getTime());
+  return isTime ? formatClock(at, Date.now()) : text;
 }

@@ -45,13 +45,12 @@ export const AGES: readonly { readonly value: string; readonly label: string }[]
 
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Members of the address that go to the engine as they are. */
+/** Members of the address that go to the engine as they are, which refuses what it cannot read. */
 const AS_THEY_ARE = [
+  'namespace',
+  'sequence',
   'sequence_id',
   'parent_instance_id',
-  'created_before',
-  'updated_after',
-  'updated_before',
   'failure',
   'failure_code',
   'failure_block',
@@ -59,69 +58,137 @@ const AS_THEY_ARE = [
   'failure_reason',
 ] as const;
 
-/** Those that have no field of their own, and are shown to be taken away. */
-export const WITHOUT_FIELD = [
-  'sequence_id',
-  'parent_instance_id',
-  'failure_code',
-  'failure_block',
-  'failure_handler',
-  'failure_reason',
+/** Instants, in the address as the engine is asked with them. */
+export const TIMES = [
+  'created_after',
   'created_before',
+  'updated_after',
   'updated_before',
 ] as const;
+
+/** Those that can be changed on the page; all others are shown to be taken away. */
+const WITH_FIELD: ReadonlySet<string> = new Set([
+  ...['state', 'sequence', 'version', 'failure', 'metadata', 'waiting_for', 'created'],
+]);
+
+/** Where the list stands is no filter. */
+const CURSOR = 'cursor';
 
 export function statesOf(filters: Filters): readonly InstanceState[] {
   const words = new Set(filters.state?.split(','));
   return STATES.filter((state) => words.has(state));
 }
 
-/**
- * What the list is asked with.
- * @param now milliseconds since the epoch, for times that are said as an age
- */
-export function listQueryOf(filters: Filters, now: number): InstancesListQuery {
-  const { states, ...rest } = commonOf(filters, now);
-  return { ...rest, ...(states.length > 0 && { state: states }) };
+/** By the name that it has in the address. */
+export type Wrong = Readonly<Record<string, string>>;
+
+export interface Selection {
+  /** What the list is asked with. */
+  readonly query: InstancesListQuery;
+  /** The same, for a change of many. */
+  readonly bulk: BulkFilter;
+  /** What cannot be asked for as it stands in the address: it would match more than was meant. */
+  readonly wrong: Wrong;
 }
 
-/** The same selection, for a change of many. */
-export function bulkFilterOf(filters: Filters, now: number): BulkFilter {
-  const { states, ...rest } = commonOf(filters, now);
-  return { ...rest, ...(states.length > 0 && { states }) };
-}
-
-function commonOf(filters: Filters, now: number) {
-  const { sequence, version, metadata, waiting_for, created } = filters;
-  const createdAfter = filters.created_after ?? sinceOf(created, now);
-  const labels = metadataOf(metadata);
-  const wait = WAITS.find(({ value }) => value === waiting_for)?.value;
-  return {
-    states: statesOf(filters),
+/** @param now milliseconds since the epoch, for times that are said as an age */
+export function selectionOf(filters: Filters, now: number): Selection {
+  const wrong: Record<string, string> = {};
+  /** The value of a filter; undefined where there is none, and where it cannot be read. */
+  const read = <Value>(name: string, of: (text: string) => Value | string): Value | undefined => {
+    const text = filters[name];
+    if (!text) return undefined;
+    const value = of(text);
+    if (typeof value !== 'string') return value;
+    wrong[name] = value;
+    return undefined;
+  };
+  const version = read('version', (text) =>
+    filters.sequence ? versionOf(text) : 'Of which sequence? Choose one, or take this away',
+  );
+  const created = read('created', (text) => sinceOf(text, now) ?? 'No such age');
+  const metadata = read('metadata', metadataOf);
+  const wait = read('waiting_for', (text) => WAITS.find(is(text)) ?? 'Nothing waits for that');
+  read('state', (text) => text.split(',').every(isState) || 'Not all of these are states');
+  const times = TIMES.flatMap((name) => {
+    const at = read(name, instantIn);
+    return at === undefined ? [] : [[name, at] as const];
+  });
+  for (const name of Object.keys(filters)) {
+    if (!KNOWN.has(name)) wrong[name] = 'There is no such filter';
+  }
+  const states = statesOf(filters);
+  const { created_after, ...between } = Object.fromEntries(times) as Partial<
+    Record<(typeof TIMES)[number], Date>
+  >;
+  const since = latest(created, created_after);
+  const asked = {
     ...Object.fromEntries(
       AS_THEY_ARE.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])),
     ),
-    ...(sequence && { sequence }),
-    ...(sequence && version && { sequence_version: Number(version) }),
-    ...(createdAfter && { created_after: createdAfter }),
-    ...(wait && { waiting_for: wait }),
-    ...(labels && { metadata: labels }),
+    ...Object.fromEntries(Object.entries(between).map(([name, at]) => [name, at.toISOString()])),
+    ...(version && { sequence_version: version.number }),
+    ...(since && { created_after: since.toISOString() }),
+    ...(wait?.value && { waiting_for: wait.value }),
+    ...(metadata && { metadata }),
+  };
+  return {
+    query: { ...asked, ...(states.length > 0 && { state: states }) },
+    bulk: { ...asked, ...(states.length > 0 && { states }) },
+    wrong,
   };
 }
 
-/** The instant of an age such as `24h`, to the minute, so that the same page has the same address for a while. */
-export function sinceOf(age: string | undefined, now: number): string | undefined {
-  const [, count, unit] = /^(\d{1,4})([mhd])$/.exec(age ?? '') ?? [];
-  if (count === undefined || unit === undefined) return undefined;
-  const minute = Math.floor(now / 60_000) * 60_000;
-  return new Date(minute - Number(count) * (UNIT_MS[unit] ?? 0)).toISOString();
+const KNOWN: ReadonlySet<string> = new Set([...AS_THEY_ARE, ...TIMES, ...WITH_FIELD, CURSOR]);
+
+/** What is shown to be taken away: what has no field, or none where it is wrong. */
+export function chipsOf(filters: Filters, wrong: Wrong): readonly string[] {
+  return Object.keys(filters).filter((name) => {
+    if (name === CURSOR) return false;
+    if (!WITH_FIELD.has(name)) return true;
+    return (name === 'state' && wrong.state) || (name === 'version' && !filters.sequence);
+  });
 }
 
-/** `customer=4711, channel=web` by name; undefined while no pair is whole. */
-export function metadataOf(text: string | undefined): Readonly<Record<string, string>> | undefined {
-  const pairs = (text ?? '').split(',').flatMap((part) => {
-    const at = part.indexOf('=');
-    return at > 0 ? [[part.slice(0, at).trim(), part.slice(at + 1).trim()] as const] : [];
-  });
-  return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
+const is = (text: string) => (option: { readonly value: string }) => option.value === text;
+
+const isState = (word: string) => (STATES as readonly string[]).includes(word);
+
+const INT32_MAX = 2 ** 31 - 1;
+
+function versionOf(text: string): { readonly number: number } | string {
+  const number = Number(text);
+  const isVersion = /^-?\d+$/.test(text) && Math.abs(number) <= INT32_MAX;
+  return isVersion ? { number } : 'A version is a whole number, such as 2';
+}
+
+function instantIn(text: string): Date | string {
+  const at = new Date(text);
+  return at.getTime() >= 0 ? at : 'No such time';
+}
+
+/** All filters must match, those about the same member, too. */
+function latest(...times: readonly (Date | undefined)[]): Date | undefined {
+  return times.reduce((max, at) => (max && at && max > at ? max : (at ?? max)), undefined);
+}
+
+/** The instant of an age such as `24h`, to the minute, so that the same page has the same address for a while. */
+export function sinceOf(age: string, now: number): Date | undefined {
+  const [, count, unit] = /^(\d{1,4})([mhd])$/.exec(age) ?? [];
+  if (count === undefined || unit === undefined) return undefined;
+  const minute = Math.floor(now / 60_000) * 60_000;
+  return new Date(minute - Number(count) * (UNIT_MS[unit] ?? 0));
+}
+
+/** `customer=4711, channel=web` by name, or what is wrong with it. */
+export function metadataOf(text: string): Readonly<Record<string, string>> | string {
+  const parts = text.split(',').filter((part) => part.trim() !== '');
+  const pairs = parts.map((part) => part.split(/=(.*)/s).map((side) => side.trim()));
+  const names = new Set(pairs.map(([name]) => name));
+  if (pairs.length === 0 || names.has('') || pairs.some(([, value]) => value === undefined)) {
+    return 'Write name=value, with commas between several';
+  }
+  return names.size < pairs.length
+    ? 'A name stands there twice'
+    : Object.fromEntries(pairs.map(([name, value]) => [name, value]));
 }

@@ -1,7 +1,7 @@
 /** The instances that match what is asked for, newest first, and what can be done with many of them at once. */
 
 import type { TaskInstance } from 'durable-workflow-engine-client';
-import { ListTree } from 'lucide-react';
+import { ListTree, TriangleAlert } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
@@ -16,9 +16,9 @@ import { SequenceName } from '../../components/sequence-name.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { useFilters } from '../../lib/address.ts';
-import { countOf } from '../../lib/format.ts';
+import { countOf, wordsOf } from '../../lib/format.ts';
 import { FilterBar } from './filter-bar.tsx';
-import { bulkFilterOf, listQueryOf } from './filters.ts';
+import { selectionOf, type Wrong } from './filters.ts';
 import styles from './instances.module.css';
 
 interface Bulk {
@@ -74,20 +74,22 @@ function summaryOf(metadata: TaskInstance['metadata']): string {
 export default function Instances() {
   const { client, allowed } = useEngine();
   const [filters] = useFilters();
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [bulk, setBulk] = useState<Bulk>();
   const { cursor: _, ...asked } = filters;
+  const [selected, setSelected] = useSelected(JSON.stringify(asked));
+  const { wrong } = selectionOf(filters, Date.now());
+  const isWrong = Object.keys(wrong).length > 0;
   const list = useList<TaskInstance>(
     ['instances.list', asked],
     (page, options) =>
-      client.instances.list({ ...listQueryOf(filters, Date.now()), ...page }, options),
-    { live: true },
+      client.instances.list({ ...selectionOf(filters, Date.now()).query, ...page }, options),
+    { live: true, enabled: !isWrong },
   );
   const isFiltered = Object.keys(asked).length > 0;
   const act = (action: BulkAction) =>
     setBulk({
       action,
-      filter: selected.size > 0 ? { ids: [...selected] } : bulkFilterOf(filters, Date.now()),
+      filter: selected.size > 0 ? { ids: [...selected] } : selectionOf(filters, Date.now()).bulk,
     });
   return (
     <Page
@@ -100,7 +102,7 @@ export default function Instances() {
         )
       }
     >
-      <FilterBar />
+      <FilterBar wrong={wrong} />
       <Panel
         title="Instances, newest first"
         isFlush
@@ -115,7 +117,7 @@ export default function Instances() {
                     : 'All'}
               </span>
               {ACTIONS.map(([action, label]) => (
-                <Button key={action} onClick={() => act(action)}>
+                <Button key={action} disabled={isWrong} onClick={() => act(action)}>
                   {label}
                 </Button>
               ))}
@@ -123,14 +125,18 @@ export default function Instances() {
           )
         }
       >
-        <ListTable
-          list={list}
-          label="Instances"
-          columns={COLUMNS}
-          idOf={({ id }) => id}
-          selection={allowed.operate ? { ids: selected, change: setSelected } : undefined}
-          empty={<NoInstances isFiltered={isFiltered} />}
-        />
+        {isWrong ? (
+          <WrongFilters wrong={wrong} />
+        ) : (
+          <ListTable
+            list={list}
+            label="Instances"
+            columns={COLUMNS}
+            idOf={({ id }) => id}
+            selection={allowed.operate ? { ids: selected, change: setSelected } : undefined}
+            empty={<NoInstances isFiltered={isFiltered} />}
+          />
+        )}
       </Panel>
       {bulk && (
         <BulkDialog
@@ -140,6 +146,33 @@ export default function Instances() {
         />
       )}
     </Page>
+  );
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** What was selected under other filters is out of sight, and must not be acted on. */
+function useSelected(filters: string) {
+  const [kept, keep] = useState({ filters, ids: NONE });
+  const selected = kept.filters === filters ? kept.ids : NONE;
+  return [selected, (ids: ReadonlySet<string>) => keep({ filters, ids })] as const;
+}
+
+function WrongFilters({ wrong }: { readonly wrong: Wrong }) {
+  return (
+    <div role="alert">
+      <Empty title="A filter cannot be read" icon={<TriangleAlert size={26} aria-hidden />}>
+        <p>
+          {Object.entries(wrong)
+            .map(([name, message]) => `${wordsOf(name)}: ${message}.`)
+            .join(' ')}{' '}
+          Without it, more would match than was meant.
+        </p>
+        <p>
+          Mend it above, or <Link href="/instances">show all instances</Link>.
+        </p>
+      </Empty>
+    </div>
   );
 }
 

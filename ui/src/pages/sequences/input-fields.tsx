@@ -4,17 +4,16 @@ import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { Button, IconButton } from '../../components/button.tsx';
 import { Checkbox, Select, TextArea, TextField } from '../../components/field.tsx';
+import { instantOf, localTimeOf } from '../../lib/local-time.ts';
 import {
   doubtOf,
   type FormField,
   type InputRefusal,
   initialValueOf,
-  instantOf,
   isObject,
   type Json,
   type JsonObject,
   joined,
-  localTimeOf,
   withMember,
 } from './input-form.ts';
 import styles from './sequences.module.css';

@@ -238,18 +238,6 @@ export function objectIn(text: string | undefined): JsonObject | undefined {
   }
 }
 
-/** An instant of the engine as a field for local times writes it, and back. */
-export function localTimeOf(instant: string): string {
-  const at = new Date(instant);
-  if (Number.isNaN(at.getTime())) return '';
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-export function instantOf(localTime: string): string | undefined {
-  const at = new Date(localTime);
-  return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
-}
-
 export interface InputRefusal {
   /** Such as `address.lines[0]`; empty for the input as a whole. */
   readonly path: string;

@@ -10,12 +10,12 @@ import { ErrorBox } from '../../components/error-box.tsx';
 import { FieldRow, Form, jsonOf, Select, TextField, wrongOf } from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
+import { instantOf } from '../../lib/local-time.ts';
 import { InputFields } from './input-fields.tsx';
 import {
   fieldsOf,
   initialOf,
   inputRefusalOf,
-  instantOf,
   type JsonObject,
   jsonTextOf,
   objectIn,

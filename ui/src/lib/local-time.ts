@@ -1,0 +1,13 @@
+/** Instants of the engine as fields for local times write them, in the zone of the viewer, and back. Pure. */
+
+/** To the minute; empty for what is no instant. */
+export function localTimeOf(instant: string): string {
+  const at = new Date(instant);
+  if (Number.isNaN(at.getTime())) return '';
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+export function instantOf(localTime: string): string | undefined {
+  const at = new Date(localTime);
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+}
