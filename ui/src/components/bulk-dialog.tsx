@@ -13,9 +13,10 @@ import { useEngine } from '../api/engine.tsx';
 import { countOf, formatCount } from '../lib/format.ts';
 import { useAction } from './action.ts';
 import { ConfirmDialog } from './dialog.tsx';
+import { ErrorBox } from './error-box.tsx';
 import { Loaded } from './loaded.tsx';
 
-export type BulkAction = BatchAction['action'];
+export type BulkAction = Exclude<BatchAction['action'], 'signal'>;
 export type BulkFilter = BatchAction['filter'];
 
 const WORDS: Record<BulkAction, readonly [verb: string, done: string]> = {
@@ -23,7 +24,6 @@ const WORDS: Record<BulkAction, readonly [verb: string, done: string]> = {
   pause: ['Pause', 'paused'],
   resume: ['Resume', 'resumed'],
   cancel: ['Cancel', 'cancelled'],
-  signal: ['Signal', 'signalled'],
 };
 
 /** A count that takes long is a job of its own, and is asked for how far it is. */
@@ -37,28 +37,26 @@ interface Counted {
 
 /**
  * @param props.filter which instances; all of its members count
- * @param props.signal what is sent, where the action is to signal
  * @param props.children what is said above the count, such as what they have in common
  */
 export function BulkDialog(props: {
   readonly action: BulkAction;
   readonly filter: BulkFilter;
-  readonly signal?: { readonly signal_type: string; readonly payload: unknown };
   readonly children?: ReactNode;
   readonly onClose: () => void;
   readonly onDone?: () => void;
 }) {
-  const { action, filter, signal, children, onClose, onDone } = props;
+  const { action, filter, children, onClose, onDone } = props;
   const { client } = useEngine();
   const opened = useId();
   const counting = useRef<string | undefined>(undefined);
   const [verb, done] = WORDS[action];
-  const body = { filter, action, ...signal };
+  const body = { filter, action };
   const count = useQuery({
     queryKey: ['instances.batchAction', opened, body],
-    queryFn: ({ signal: ending }) =>
-      countMatches(client, { ...body, dry_run: true }, counting, ending),
-    refetchInterval: ({ state }) => (state.data?.isCounting ? COUNT_EVERY_MS : false),
+    queryFn: ({ signal }) => countMatches(client, { ...body, dry_run: true }, counting, signal),
+    refetchInterval: ({ state }) =>
+      state.data?.isCounting && state.error === null ? COUNT_EVERY_MS : false,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
@@ -76,14 +74,14 @@ export function BulkDialog(props: {
       onClose();
     },
   });
-  const matching = count.data?.applied ?? 0;
+  const counted = count.data?.isCounting === false ? count.data.applied : undefined;
   return (
     <ConfirmDialog
       title={`${verb} many instances?`}
-      action={count.data ? `${verb} ${countOf(matching, 'instance')}` : verb}
+      action={counted === undefined ? verb : `${verb} ${countOf(counted, 'instance')}`}
       kind={action === 'cancel' ? 'danger' : 'primary'}
       isBusy={act.isBusy}
-      isDisabled={count.data === undefined || matching === 0}
+      isDisabled={!counted}
       error={act.error}
       onConfirm={() => act.run(undefined)}
       onClose={onClose}
@@ -98,6 +96,9 @@ export function BulkDialog(props: {
           </p>
         )}
       </Loaded>
+      {count.data && count.error && (
+        <ErrorBox error={count.error} onRetry={() => void count.refetch()} />
+      )}
     </ConfirmDialog>
   );
 }
@@ -111,7 +112,10 @@ function isJob(result: BatchActionResult | BulkJob): result is BulkJob {
   return 'operation' in result;
 }
 
-/** Asks for the count once; where that became a job, later calls ask how far the job is. */
+/**
+ * Asks for the count once; where that became a job, later calls ask how far the job is.
+ * @throws Error when the job ended before it had counted all of them
+ */
 async function countMatches(
   client: Client,
   body: BatchAction,
@@ -122,7 +126,12 @@ async function countMatches(
     counting.current === undefined
       ? await client.instances.batchAction(body, { signal })
       : await client.bulkJobs.get(counting.current, { signal });
-  if (isJob(result)) counting.current = result.id;
   const { applied, skipped } = result;
-  return { applied, skipped, isCounting: isJob(result) && result.ended_at === null };
+  if (!isJob(result)) return { applied, skipped, isCounting: false };
+  const { id, state, error, ended_at } = result;
+  counting.current = ended_at === null ? id : undefined;
+  if (ended_at !== null && state !== 'completed') {
+    throw new Error(error ?? 'They were not counted to the end.');
+  }
+  return { applied, skipped, isCounting: ended_at === null };
 }

@@ -73,3 +73,8 @@ export function wordsOf(name: string): string {
   const words = name.replaceAll(/[_-]+/g, ' ').trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
+
+/** JSON as people write it. */
+export function jsonTextOf(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}

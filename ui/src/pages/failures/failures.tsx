@@ -76,6 +76,7 @@ export default function Failures() {
             {chosen.group.version}, that failed of:
           </p>
           <p className={styles.reason}>{chosen.group.reason}</p>
+          <Wider group={chosen.group} />
         </BulkDialog>
       )}
     </Page>
@@ -147,8 +148,8 @@ export function FailureTable(props: {
       label="Failures by reason"
       columns={[...COLUMNS, ...(props.more ?? [])]}
       rows={props.rows}
-      idOf={({ sequence_id, block_id, code, reason }) =>
-        [sequence_id, block_id, code, reason].join(' ')
+      idOf={({ namespace, sequence_id, block_id, handler, code, reason }) =>
+        JSON.stringify([namespace, sequence_id, block_id, handler, code, reason])
       }
       empty={
         <Empty title="Nothing has failed" icon={<CircleCheck size={26} aria-hidden />}>
@@ -159,10 +160,14 @@ export function FailureTable(props: {
   );
 }
 
-/** Exactly the instances of a group. */
+/**
+ * The instances of a group. The engine cannot be asked for failures of no block or no handler: `Wider` says what that
+ * lets in.
+ */
 function filterOf(group: FailureGroup): BulkFilter {
   return {
     states: ['failed'],
+    namespace: group.namespace,
     sequence_id: group.sequence_id,
     failure_code: group.code,
     failure_reason: group.reason,
@@ -171,10 +176,22 @@ function filterOf(group: FailureGroup): BulkFilter {
   };
 }
 
+function Wider({ group: { block_id, handler } }: { readonly group: FailureGroup }) {
+  if (block_id !== null && handler !== null) return null;
+  const where = block_id === null ? 'at any block' : 'at this block, with any handler';
+  return (
+    <p>
+      Those that failed of the same {where}, are among them: the others of this reason cannot be
+      left out. The number below counts them all.
+    </p>
+  );
+}
+
 /** The same, for the address of the list of instances. */
 function addressOf(group: FailureGroup): Readonly<Record<string, string | undefined>> {
   return {
     state: 'failed',
+    namespace: group.namespace,
     sequence_id: group.sequence_id,
     failure_code: group.code,
     failure_reason: group.reason,

@@ -7,9 +7,10 @@ import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.ts
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, jsonOf, Select, TextField, wrongOf } from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
+import { jsonTextOf } from '../../lib/format.ts';
 import type { ActionName } from './choices.ts';
 import { MigrateDialog } from './migrate-dialog.tsx';
-import { dataOf, textOf } from './places.ts';
+import { dataOf } from './places.ts';
 import type { Run } from './run.ts';
 import { RunAgainDialog } from './run-again-dialog.tsx';
 
@@ -133,7 +134,7 @@ function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
 
 function DataDialog({ run, onClose }: ActionDialogProps) {
   const { client } = useEngine();
-  const [before] = useState(() => textOf(run.instance.context.data));
+  const [before] = useState(() => jsonTextOf(run.instance.context.data));
   const [text, setText] = useState(before);
   const act = useAction(
     async () => client.instances.patchContext(run.instance.id, { context: { data: dataOf(text) } }),

@@ -6,6 +6,7 @@ import { Pager } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
 import { useFilters } from '../../lib/address.ts';
+import { Awaited } from './awaited.tsx';
 import styles from './block-panel.module.css';
 import { Payload } from './block-tries.tsx';
 import { passText } from './places.ts';
@@ -20,13 +21,15 @@ export function BlockOutputs({ run, block }: { readonly run: Run; readonly block
   const { id } = run.instance;
   const cursor = filters.outputs;
   const asked = { block_id: block.id, limit: OUTPUTS_A_PAGE, max_bytes: BYTES, cursor };
-  const { data } = useQuery({
+  const query = useQuery({
     queryKey: ['instances.outputs', id, asked],
     queryFn: async ({ signal }) => client.instances.outputs(id, asked, { signal }),
     placeholderData: keepPreviousData,
     meta: { live: id },
   });
-  if (data === undefined || (data.items.length === 0 && cursor === undefined)) return null;
+  const { data } = query;
+  if (data === undefined) return <Awaited query={query} />;
+  if (data.items.length === 0 && cursor === undefined) return null;
   return (
     <section className={styles.section}>
       <h3>{block.look === 'approval' ? 'Answer and output' : 'Output'}</h3>

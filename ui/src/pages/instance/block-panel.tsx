@@ -16,6 +16,7 @@ import { LOOK_WORDS } from '../../flow/words.ts';
 import { hrefOf } from '../../lib/address.ts';
 import { formatCount, formatDuration } from '../../lib/format.ts';
 import { useNow } from '../../lib/now.ts';
+import { Awaited } from './awaited.tsx';
 import { BlockOutputs } from './block-outputs.tsx';
 import styles from './block-panel.module.css';
 import { Tries } from './block-tries.tsx';
@@ -153,12 +154,14 @@ function BlockLogs({ run, block }: { readonly run: Run; readonly block: OutlineB
   const { client } = useEngine();
   const { id } = run.instance;
   const asked = { block_id: block.id, limit: LINES_READ };
-  const { data } = useQuery({
+  const query = useQuery({
     queryKey: ['instances.logs', id, asked],
     queryFn: async ({ signal }) => client.instances.logs(id, asked, { signal }),
     meta: { live: id },
   });
-  if (data === undefined || data.items.length === 0) return null;
+  const { data } = query;
+  if (data === undefined) return <Awaited query={query} />;
+  if (data.items.length === 0) return null;
   const { length } = data.items;
   return (
     <section className={styles.section}>

@@ -13,9 +13,10 @@ import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { useFilters } from '../../lib/address.ts';
+import { useDefinition } from '../sequences/use-definition.ts';
 import { isOpen } from './choices.ts';
 import styles from './instance.module.css';
-import { type Run, useInstance, useSequence } from './run.ts';
+import { type Run, useInstance } from './run.ts';
 
 const STATES: readonly InstanceState[] = [
   ...(['scheduled', 'running', 'waiting', 'paused', 'failed'] as const),
@@ -91,7 +92,7 @@ export function Children({ run }: { readonly run: Run }) {
 
 function Parent({ id }: { readonly id: string }) {
   const { data } = useInstance(id);
-  const sequence = useSequence(data?.sequence_id).data;
+  const sequence = useDefinition(data?.sequence_id).data;
   return (
     <Panel title="Parent">
       <p className={styles.about}>

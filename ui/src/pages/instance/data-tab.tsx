@@ -13,6 +13,7 @@ import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatCount } from '../../lib/format.ts';
+import { Awaited } from './awaited.tsx';
 import { choicesOf } from './choices.ts';
 import styles from './instance.module.css';
 import { pathIn, type Run } from './run.ts';
@@ -117,12 +118,14 @@ function previewOf(output: unknown): string {
 function Checkpoints({ run }: { readonly run: Run }) {
   const { client } = useEngine();
   const { id } = run.instance;
-  const { data } = useQuery({
+  const query = useQuery({
     queryKey: ['instances.checkpoints', id],
     queryFn: ({ signal }) => client.instances.checkpoints(id, { signal }),
     meta: { live: id },
   });
-  if (data === undefined || data.length === 0) return null;
+  const { data } = query;
+  if (data === undefined) return <Awaited query={query} />;
+  if (data.length === 0) return null;
   return (
     <Panel title="Checkpoints, newest first">
       <ul className={styles.stack}>

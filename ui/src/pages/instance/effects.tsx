@@ -9,12 +9,13 @@ import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Empty, ErrorBox } from '../../components/error-box.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, Select, TextField } from '../../components/field.tsx';
-import { ListTable, useList } from '../../components/list.tsx';
+import { ListTable, NO_MORE, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
+import { Awaited } from './awaited.tsx';
 import { pathIn, type Run } from './run.ts';
 
 const TONES: Record<EffectState, Tone> = {
@@ -39,7 +40,8 @@ export function Effects({ run }: { readonly run: Run }) {
     { cursorName: 'effects', live: id },
   );
   const { data } = list.query;
-  if (data === undefined || (data.items.length === 0 && list.cursor === undefined)) return null;
+  if (data === undefined) return <Awaited query={list.query} />;
+  if (data.items.length === 0 && list.cursor === undefined) return null;
   const columns: readonly Column<EffectReceipt>[] = [
     {
       name: 'Block',
@@ -68,7 +70,7 @@ export function Effects({ run }: { readonly run: Run }) {
         label="Receipts of effects"
         columns={canResolve ? [...columns, resolve] : columns}
         idOf={(receipt) => receipt.id}
-        empty={<Empty title="No more receipts" />}
+        empty={NO_MORE}
       />
       {resolved && <ResolveDialog receipt={resolved} onClose={() => setResolved(undefined)} />}
     </Panel>

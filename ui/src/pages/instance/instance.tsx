@@ -14,6 +14,7 @@ import { Place } from '../../components/later.tsx';
 import { Page, Tabs } from '../../components/page.tsx';
 import { outlineOf } from '../../flow/outline.ts';
 import { hrefOf } from '../../lib/address.ts';
+import { useDefinition } from '../sequences/use-definition.ts';
 import { ActionBar } from './action-bar.tsx';
 import { ActionDialog, type Asked } from './action-dialog.tsx';
 import { Children } from './children-tab.tsx';
@@ -25,7 +26,7 @@ import { History } from './history-tab.tsx';
 import styles from './instance.module.css';
 import { Logs } from './logs-tab.tsx';
 import { Now } from './now.tsx';
-import { type Run, useExplanation, useInstance, useSequence } from './run.ts';
+import { type Run, useExplanation, useInstance } from './run.ts';
 import { Signals } from './signals-tab.tsx';
 import { TimelineTab } from './timeline-tab.tsx';
 
@@ -54,8 +55,9 @@ function Instance({ id }: { readonly id: string }) {
   const queries = useQueryClient();
   const query = useInstance(id);
   const instance = query.data;
-  const explanation = useExplanation(instance).data;
-  const sequence = useSequence(instance?.sequence_id).data;
+  const explaining = useExplanation(instance);
+  const reading = useDefinition(instance?.sequence_id);
+  const sequence = reading.data;
   const outline = useMemo(() => sequence && outlineOf(sequence), [sequence]);
   if (instance === undefined) {
     return (
@@ -69,8 +71,9 @@ function Instance({ id }: { readonly id: string }) {
   const { Tab, name } = TABS.find((one) => one.name === tab) ?? TABS[0];
   const run: Run = {
     instance,
-    explanation,
+    explanation: explaining.data,
     sequence,
+    queries: { explanation: explaining, sequence: reading },
     named: sequence ?? summaryIn(queries, instance.sequence_id),
     outline,
     isOpen: isOpen(instance.state),

@@ -18,9 +18,9 @@ import { Checkbox, Form, Select } from '../../components/field.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { DefinitionDiff } from '../../flow/later.tsx';
+import { jsonTextOf } from '../../lib/format.ts';
 import type { ActionDialogProps } from './action-dialog.tsx';
 import styles from './migrate-dialog.module.css';
-import { textOf } from './places.ts';
 
 const VERDICTS: Readonly<Record<MigrationVerdict, readonly [tone: Tone, words: string]>> = {
   automatic: ['ok', 'It can go over as it is.'],
@@ -157,5 +157,5 @@ function Difference(props: { before: SequenceDefinition; after: SequenceDefiniti
 }
 
 function definitionText({ blocks, input_schema, on_failure, on_cancel }: SequenceDefinition) {
-  return textOf({ blocks, input_schema, on_failure, on_cancel });
+  return jsonTextOf({ blocks, input_schema, on_failure, on_cancel });
 }

@@ -7,12 +7,12 @@ import { useEngine } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { Button, LinkButton } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
-import { Place } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { triesText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
 import { useInstantAction } from './action-bar.tsx';
+import { Awaited } from './awaited.tsx';
 import styles from './now.module.css';
 import { FAILURE_WORDS, passOf, passText } from './places.ts';
 import { pathIn, type Run, stepIn } from './run.ts';
@@ -33,7 +33,7 @@ export function Now({ run }: { readonly run: Run }) {
   if (explanation === undefined) {
     return (
       <Panel title="Now">
-        <Place height={72} />
+        <Awaited query={run.queries.explanation} height={72} />
       </Panel>
     );
   }

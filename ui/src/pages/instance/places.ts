@@ -68,7 +68,3 @@ export function dataOf(text: string): { [name: string]: unknown } {
   }
   return value as { [name: string]: unknown };
 }
-
-export function textOf(value: unknown): string {
-  return JSON.stringify(value, null, 2);
-}

@@ -7,8 +7,9 @@ import { Dialog, DialogActions } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Checkbox, Form, Select } from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
+import { jsonTextOf } from '../../lib/format.ts';
 import type { ActionDialogProps } from './action-dialog.tsx';
-import { dataOf, textOf } from './places.ts';
+import { dataOf } from './places.ts';
 import type { Run } from './run.ts';
 
 type Mode = 'retry-with-data' | 'resume-from' | 'fork';
@@ -44,7 +45,7 @@ export function RunAgainDialog(
   const { client } = useEngine();
   const { id, context } = run.instance;
   // What the data was when the dialog opened: later changes are not undone unseen where nothing was edited.
-  const [before] = useState(() => textOf(context.data));
+  const [before] = useState(() => jsonTextOf(context.data));
   const [text, setText] = useState(before);
   const [block, setBlock] = useState(() => props.block ?? firstBlock(run));
   const [isDryRun, setDryRun] = useState(true);

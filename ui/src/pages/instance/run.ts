@@ -3,6 +3,7 @@
 import {
   keepPreviousData,
   type QueryClient,
+  type UseQueryResult,
   useInfiniteQuery,
   useQuery,
   useQueryClient,
@@ -24,6 +25,7 @@ import { isOpen } from './choices.ts';
 
 /** Not every step is a change of state: what is open is read again after this time, too. */
 const OPEN_MS = 5_000;
+const SELDOM_MS = 30_000;
 /** Tries of one page of the timeline. */
 const TRIES = 500;
 
@@ -32,6 +34,11 @@ export interface Run {
   readonly instance: TaskInstance;
   readonly explanation: InstanceExplanation | undefined;
   readonly sequence: SequenceDefinition | undefined;
+  /** How the two are read: why there is none. */
+  readonly queries: {
+    readonly explanation: UseQueryResult<InstanceExplanation>;
+    readonly sequence: UseQueryResult<SequenceDefinition>;
+  };
   /** Its name and version, which may be known before it. */
   readonly named: SequenceSummary | undefined;
   /** Of the sequence; blocks that were injected are in the drawings only. */
@@ -42,6 +49,14 @@ export interface Run {
   /** The address of the page with this block selected. */
   readonly hrefOfBlock: (path: string, pass?: string) => string;
 }
+
+/** What the address asks of the block that is shown, which another one does not share. */
+export const NOTHING_ASKED_OF_BLOCK = {
+  pass: undefined,
+  ended: undefined,
+  tries: undefined,
+  outputs: undefined,
+};
 
 /** The path by which a block is selected. */
 export function pathIn({ outline }: Run, blockId: string): string {
@@ -84,15 +99,6 @@ export function useExplanation(instance: TaskInstance | undefined) {
   });
 }
 
-export function useSequence(id: string | undefined) {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['sequences.get', id],
-    queryFn: ({ signal }) => client.sequences.get(id ?? '', { signal }),
-    enabled: id !== undefined,
-  });
-}
-
 export function useTree({ instance }: Run) {
   const { client } = useEngine();
   const { id } = instance;
@@ -104,12 +110,19 @@ export function useTree({ instance }: Run) {
   });
 }
 
-/** Tries without what they were given and gave, the newest first, page by page. */
+/**
+ * Tries without what they were given and gave, the newest first, page by page. All pages are read again, since tries of
+ * any may have ended meanwhile: the more there are, the more seldom.
+ */
 export function useTries({ instance }: Run) {
   const { client } = useEngine();
+  const queries = useQueryClient();
   const { id } = instance;
+  const queryKey = ['instances.attempts', id];
+  const pages = queries.getQueryData<{ pages: unknown[] }>(queryKey)?.pages.length ?? 1;
+  const paceMs = Math.min(pages * OPEN_MS, SELDOM_MS);
   return useInfiniteQuery({
-    queryKey: ['instances.attempts', id],
+    queryKey,
     queryFn: async ({ signal, pageParam }) =>
       client.instances.attempts(
         id,
@@ -119,8 +132,8 @@ export function useTries({ instance }: Run) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor,
     placeholderData: keepPreviousData,
-    meta: { live: id },
-    refetchInterval: paceOf(instance),
+    meta: { live: id, ...(pages > 1 && { paceMs }) },
+    refetchInterval: isOpen(instance.state) && paceMs,
   });
 }
 
@@ -131,10 +144,15 @@ export interface Drawn {
   readonly tries: ReturnType<typeof useTries>;
 }
 
-/** What the drawings are made of; undefined while it is read. */
-export function useDrawn(run: Run): Drawn | undefined {
+/** What the drawings are made of, or which read is awaited for them: one that failed before others. */
+export function useDrawn(
+  run: Run,
+):
+  | { readonly drawn: Drawn; readonly awaited?: undefined }
+  | { readonly drawn?: undefined; readonly awaited: UseQueryResult<unknown> } {
   const { sequence, explanation, instance } = run;
-  const { data: tree } = useTree(run);
+  const treeQuery = useTree(run);
+  const { data: tree } = treeQuery;
   const tries = useTries(run);
   const attempts = useMemo(
     () => tries.data?.pages.flatMap(({ items }) => items).reverse(),
@@ -154,8 +172,12 @@ export function useDrawn(run: Run): Drawn | undefined {
       },
     [tree, explanation, instance.failure, attempts],
   );
-  if (sequence === undefined || outline === undefined || facts === undefined) return undefined;
-  return { definition: sequence, outline, facts, tries };
+  if (sequence === undefined || outline === undefined || facts === undefined) {
+    const isOfSequence =
+      sequence === undefined && (tree !== undefined || run.queries.sequence.error);
+    return { awaited: isOfSequence ? run.queries.sequence : treeQuery };
+  }
+  return { drawn: { definition: sequence, outline, facts, tries } };
 }
 
 function paceOf(instance: TaskInstance | undefined): number | false {

@@ -1,16 +1,19 @@
 /** One bar for each try over time. Very long runs begin with their latest tries. */
 
-import { Place } from '../../components/later.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
 import { Timeline } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
+import { Awaited } from './awaited.tsx';
 import { BlockPanel } from './block-panel.tsx';
 import styles from './instance.module.css';
-import { type Run, useDrawn } from './run.ts';
+import { NOTHING_ASKED_OF_BLOCK, type Run, useDrawn } from './run.ts';
 
 export function TimelineTab({ run }: { readonly run: Run }) {
-  const drawn = useDrawn(run);
+  const { drawn, awaited } = useDrawn(run);
   const [filters, change] = useFilters();
-  if (drawn?.facts.attempts === undefined) return <Place height={320} />;
+  if (drawn?.facts.attempts === undefined) {
+    return <Awaited query={drawn?.tries ?? awaited} height={320} />;
+  }
   const { definition, facts, outline, tries } = drawn;
   const block = filters.block === undefined ? undefined : outline.byPath.get(filters.block);
   const { sequence } = run;
@@ -22,10 +25,13 @@ export function TimelineTab({ run }: { readonly run: Run }) {
         label={`Timeline of ${sequence?.name}, version ${sequence?.version}`}
         isLive={run.isOpen}
         selected={block?.path ?? null}
-        onSelect={(path) => change({ block: path, pass: undefined, tries: undefined })}
+        onSelect={(path) => change({ ...NOTHING_ASKED_OF_BLOCK, block: path })}
         hasMore={tries.hasNextPage}
         onMore={() => void tries.fetchNextPage()}
       />
+      {tries.isFetchNextPageError && (
+        <ErrorBox error={tries.error} onRetry={() => void tries.fetchNextPage()} />
+      )}
       {block && (
         <BlockPanel
           key={block.path}
@@ -33,7 +39,7 @@ export function TimelineTab({ run }: { readonly run: Run }) {
           drawn={drawn}
           block={block}
           failedPass={undefined}
-          onClose={() => change({ block: undefined })}
+          onClose={() => change({ ...NOTHING_ASKED_OF_BLOCK, block: undefined })}
         />
       )}
     </div>

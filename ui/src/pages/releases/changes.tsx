@@ -10,7 +10,8 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { DefinitionDiff } from '../../flow/later.tsx';
-import { countOf, wordsOf } from '../../lib/format.ts';
+import { countOf, jsonTextOf, wordsOf } from '../../lib/format.ts';
+import { useDefinition } from '../sequences/use-definition.ts';
 
 const TONES: Readonly<Record<DiffEntry['severity'], Tone>> = {
   informational: 'idle',
@@ -98,14 +99,6 @@ export function Changes({ release }: { readonly release: Release }) {
   );
 }
 
-function useDefinition(id: string) {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['sequences.get', id],
-    queryFn: ({ signal }) => client.sequences.get(id, { signal }),
-  });
-}
-
 /** Without what tells every two versions apart. */
 function textOf({
   id: _,
@@ -113,5 +106,5 @@ function textOf({
   created_at: ___,
   ...definition
 }: SequenceDefinition): string {
-  return JSON.stringify(definition, null, 2);
+  return jsonTextOf(definition);
 }

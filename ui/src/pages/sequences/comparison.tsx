@@ -11,6 +11,7 @@ import { DefinitionDiff } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { definitionText } from './drafts.ts';
 import styles from './sequences.module.css';
+import { useDefinition } from './use-definition.ts';
 
 /** @param props.versions those that can be chosen, newest first */
 export function Comparison(props: {
@@ -85,12 +86,4 @@ function Differences({ from, to }: { readonly from: string; readonly to: string 
       />
     </>
   );
-}
-
-function useDefinition(id: string) {
-  const { client } = useEngine();
-  return useQuery({
-    queryKey: ['sequences.get', id],
-    queryFn: ({ signal }) => client.sequences.get(id, { signal }),
-  });
 }

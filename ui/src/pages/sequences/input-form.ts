@@ -224,10 +224,6 @@ function numberDoubt(isInteger: boolean, limits: NumberLimits, value: Json): str
   return undefined;
 }
 
-export function jsonTextOf(value: unknown): string {
-  return JSON.stringify(value, null, 2);
-}
-
 /** The object that a text is; undefined when it is none. */
 export function objectIn(text: string | undefined): JsonObject | undefined {
   try {

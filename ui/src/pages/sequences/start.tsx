@@ -10,16 +10,10 @@ import { ErrorBox } from '../../components/error-box.tsx';
 import { FieldRow, Form, jsonOf, Select, TextField, wrongOf } from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
+import { jsonTextOf } from '../../lib/format.ts';
 import { instantOf } from '../../lib/local-time.ts';
 import { InputFields } from './input-fields.tsx';
-import {
-  fieldsOf,
-  initialOf,
-  inputRefusalOf,
-  type JsonObject,
-  jsonTextOf,
-  objectIn,
-} from './input-form.ts';
+import { fieldsOf, initialOf, inputRefusalOf, type JsonObject, objectIn } from './input-form.ts';
 import styles from './sequences.module.css';
 
 const PRIORITIES = [
