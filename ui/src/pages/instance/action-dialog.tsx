@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
+import { useDiscard } from '../../components/discard.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, jsonOf, Select, TextField, wrongOf } from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
@@ -95,12 +96,15 @@ const SIGNALS: readonly { readonly value: SignalKind; readonly label: string }[]
   { value: 'cancel', label: 'cancel' },
 ];
 
+/** A payload as it begins. */
+const EMPTY = '{}';
+
 function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
   const { run, onClose } = props;
   const { client } = useEngine();
   const [kind, setKind] = useState<SignalKind>('custom');
   const [name, setName] = useState(props.name);
-  const [payload, setPayload] = useState('{}');
+  const [payload, setPayload] = useState(EMPTY);
   const takesPayload = kind === 'custom' || kind === 'update_context';
   const act = useAction(
     async () =>
@@ -110,25 +114,30 @@ function SignalDialog(props: ActionDialogProps & { readonly name: string }) {
       }),
     { done: () => 'The signal is sent.', onDone: onClose },
   );
+  const isTyped = payload !== EMPTY || name !== props.name;
+  const { leave, question } = useDiscard(isTyped, onClose);
   return (
-    <Dialog title="Send a signal" onClose={onClose}>
-      <Form onSubmit={() => act.run(undefined)}>
-        <Select label="Signal" value={kind} options={SIGNALS} onChange={setKind} />
-        {kind === 'custom' && (
-          <TextField
-            label="Name"
-            hint="It ends the wait of a step for this name, or is kept until a step waits for it."
-            value={name}
-            required
-            onChange={setName}
-            wrong={wrongOf(act.error, 'signal_type')}
-          />
-        )}
-        {takesPayload && <Editor label="Payload" value={payload} onChange={setPayload} />}
-        {act.error !== null && <ErrorBox error={act.error} />}
-        <DialogActions label="Send" isBusy={act.isBusy} onClose={onClose} />
-      </Form>
-    </Dialog>
+    <>
+      <Dialog title="Send a signal" onClose={leave}>
+        <Form onSubmit={() => act.run(undefined)}>
+          <Select label="Signal" value={kind} options={SIGNALS} onChange={setKind} />
+          {kind === 'custom' && (
+            <TextField
+              label="Name"
+              hint="It ends the wait of a step for this name, or is kept until a step waits for it."
+              value={name}
+              required
+              onChange={setName}
+              wrong={wrongOf(act.error, 'signal_type')}
+            />
+          )}
+          {takesPayload && <Editor label="Payload" value={payload} onChange={setPayload} />}
+          {act.error !== null && <ErrorBox error={act.error} />}
+          <DialogActions label="Send" isBusy={act.isBusy} onClose={leave} />
+        </Form>
+      </Dialog>
+      {question}
+    </>
   );
 }
 
@@ -140,22 +149,26 @@ function DataDialog({ run, onClose }: ActionDialogProps) {
     async () => client.instances.patchContext(run.instance.id, { context: { data: dataOf(text) } }),
     { done: () => 'The data is changed.', onDone: onClose },
   );
+  const { leave, question } = useDiscard(text !== before, onClose);
   return (
-    <Dialog title="Change the data" isWide onClose={onClose}>
-      <Form onSubmit={() => act.run(undefined)}>
-        <p>
-          What is here replaces <code>context.data</code>. Steps that begin later see it; those that
-          are under way keep what they were given.
-        </p>
-        <Editor label="Data" value={text} onChange={setText} />
-        {act.error !== null && <ErrorBox error={act.error} />}
-        <DialogActions
-          label="Change the data"
-          isBusy={act.isBusy}
-          isDisabled={text === before}
-          onClose={onClose}
-        />
-      </Form>
-    </Dialog>
+    <>
+      <Dialog title="Change the data" isWide onClose={leave}>
+        <Form onSubmit={() => act.run(undefined)}>
+          <p>
+            What is here replaces <code>context.data</code>. Steps that begin later see it; those
+            that are under way keep what they were given.
+          </p>
+          <Editor label="Data" value={text} onChange={setText} />
+          {act.error !== null && <ErrorBox error={act.error} />}
+          <DialogActions
+            label="Change the data"
+            isBusy={act.isBusy}
+            isDisabled={text === before}
+            onClose={leave}
+          />
+        </Form>
+      </Dialog>
+      {question}
+    </>
   );
 }

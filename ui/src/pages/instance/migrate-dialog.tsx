@@ -54,6 +54,8 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
         { signal },
       ),
     enabled: target !== undefined,
+    // The same target is judged again when it is approved: what was said of it stays until then.
+    placeholderData: (before, query) => (query?.queryKey[2] === target?.id ? before : undefined),
     retry: false,
     meta: { live: instance.id },
   });
@@ -62,7 +64,9 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
     { done: ({ to }) => `It has version ${to.version} now.`, onDone: onClose },
   );
   const judged = verdict.data?.verdict;
-  const may = judged === 'automatic' || (judged === 'approval_required' && isApproved);
+  const isJudged = !verdict.isPlaceholderData;
+  const may =
+    isJudged && (judged === 'automatic' || (judged === 'approval_required' && isApproved));
   return (
     <Dialog title="Migrate to another version" isWide onClose={onClose}>
       <Loaded query={versions} height={200}>

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { useDiscard } from '../../components/discard.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Checkbox, Form, Select } from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
@@ -73,40 +74,44 @@ export function RunAgainDialog(
     },
   );
   const words = WORDS[mode];
+  const { leave, question } = useDiscard(text !== before, onClose);
   return (
-    <Dialog title={words.title} isWide onClose={onClose}>
-      <Form onSubmit={() => act.run(undefined)}>
-        <p>{words.about}</p>
-        {mode !== 'retry-with-data' && (
-          <Select
-            label="From the block"
-            value={block}
-            options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
-            onChange={setBlock}
+    <>
+      <Dialog title={words.title} isWide onClose={leave}>
+        <Form onSubmit={() => act.run(undefined)}>
+          <p>{words.about}</p>
+          {mode !== 'retry-with-data' && (
+            <Select
+              label="From the block"
+              value={block}
+              options={(run.outline?.blocks ?? []).map((one) => ({ value: one.id, label: one.id }))}
+              onChange={setBlock}
+            />
+          )}
+          {mode === 'fork' && (
+            <Checkbox
+              label="Dry run: steps are not sent to workers, and nothing happens outside"
+              isChecked={isDryRun}
+              onChange={setDryRun}
+            />
+          )}
+          <p>
+            Data{' '}
+            <span className="dim small">as {mode === 'fork' ? 'the copy' : 'it'} begins with</span>
+          </p>
+          <Editor label="Data" value={text} onChange={setText} />
+          {act.error !== null && <ErrorBox error={act.error} />}
+          <DialogActions
+            label={words.action}
+            kind={mode === 'resume-from' ? 'danger' : 'primary'}
+            isBusy={act.isBusy}
+            isDisabled={mode !== 'retry-with-data' && block === ''}
+            onClose={leave}
           />
-        )}
-        {mode === 'fork' && (
-          <Checkbox
-            label="Dry run: steps are not sent to workers, and nothing happens outside"
-            isChecked={isDryRun}
-            onChange={setDryRun}
-          />
-        )}
-        <p>
-          Data{' '}
-          <span className="dim small">as {mode === 'fork' ? 'the copy' : 'it'} begins with</span>
-        </p>
-        <Editor label="Data" value={text} onChange={setText} />
-        {act.error !== null && <ErrorBox error={act.error} />}
-        <DialogActions
-          label={words.action}
-          kind={mode === 'resume-from' ? 'danger' : 'primary'}
-          isBusy={act.isBusy}
-          isDisabled={mode !== 'retry-with-data' && block === ''}
-          onClose={onClose}
-        />
-      </Form>
-    </Dialog>
+        </Form>
+      </Dialog>
+      {question}
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 /** The fields of a form that was made from a schema. */
 
 import { Plus, X } from 'lucide-react';
-import { useState } from 'react';
+import { createContext, useContext, useEffect, useId, useRef, useState } from 'react';
 import { Button, IconButton } from '../../components/button.tsx';
 import { Checkbox, Select, TextArea, TextField } from '../../components/field.tsx';
 import { instantOf, localTimeOf } from '../../lib/local-time.ts';
@@ -17,6 +17,11 @@ import {
   withMember,
 } from './input-form.ts';
 import styles from './sequences.module.css';
+
+/** Told by each field whether what it holds can be read: what cannot is not in the input. */
+export const BrokenFields = createContext<(field: string, isBroken: boolean) => void>(
+  () => undefined,
+);
 
 interface Place {
   /** Of the fields, in the input. */
@@ -183,14 +188,16 @@ function Items({
   const items: readonly Json[] = Array.isArray(value) ? value : [];
   const wrong = refusal?.path === path ? refusal.message : undefined;
   const replace = (at: number, ...by: Json[]) => onChange(items.toSpliced(at, 1, ...by));
+  // Items have nothing to be known by, and what is typed in one must not move to another.
+  const made = useRef(items.length);
+  const [keys, setKeys] = useState(() => items.map((_, at) => at));
   return (
     <fieldset className={styles.group}>
       <legend>{label}</legend>
       {field.hint && <p className="dim small">{field.hint}</p>}
       {wrong && <p className={styles.wrong}>{wrong}</p>}
       {items.map((item, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: items have nothing else to be known by
-        <div key={at} className={styles.item}>
+        <div key={keys[at]} className={styles.item}>
           <InputField
             field={field.item}
             label={`${field.item.label || field.label} ${at + 1}`}
@@ -202,16 +209,21 @@ function Items({
           <IconButton
             label={`Remove ${field.item.label || field.label} ${at + 1}`}
             icon={<X size={16} aria-hidden />}
-            onClick={() =>
-              items.length === 1 && !field.isRequired ? onChange(undefined) : replace(at)
-            }
+            onClick={() => {
+              setKeys(keys.toSpliced(at, 1));
+              if (items.length === 1 && !field.isRequired) onChange(undefined);
+              else replace(at);
+            }}
           />
         </div>
       ))}
       <span>
         <Button
           icon={<Plus size={15} aria-hidden />}
-          onClick={() => onChange([...items, initialValueOf(field.item) ?? null])}
+          onClick={() => {
+            setKeys([...keys, made.current++]);
+            onChange([...items, initialValueOf(field.item) ?? null]);
+          }}
         >
           Add to {field.label}
         </Button>
@@ -223,6 +235,13 @@ function Items({
 function JsonInput({ value, onChange, wrong, ...rest }: ControlProps) {
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
   const [broken, setBroken] = useState<string>();
+  const id = useId();
+  const tell = useContext(BrokenFields);
+  const isBroken = broken !== undefined;
+  useEffect(() => {
+    tell(id, isBroken);
+    return () => tell(id, false);
+  }, [tell, id, isBroken]);
   return (
     <TextArea
       {...rest}

@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import type { CreateSequence } from 'durable-workflow-engine-client';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { Button } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
@@ -76,17 +76,23 @@ function Writing(props: {
   const [place, setPlace] = useState<TextRange>();
   const [stored, setStored] = useState<CreateSequence>();
 
+  const latest = useRef(0);
+
   async function check(text: string) {
     const definition = JSON.parse(text) as CreateSequence;
+    latest.current += 1;
+    const asked = latest.current;
     try {
       const verdict = await judge(client, definition);
+      // A newer text is judged already, or about to be.
+      if (asked !== latest.current) return [];
       setJudged({ ...verdict, text });
       setFailure(undefined);
       if (verdict.isValid) setDrawn(definition);
       const placeOf = placesIn(text);
       return verdict.findings.map((finding) => ({ ...finding, ...placeOf(finding.path) }));
     } catch (error) {
-      setFailure(error);
+      if (asked === latest.current) setFailure(error);
       return [];
     }
   }
@@ -129,7 +135,9 @@ function Writing(props: {
             verdict={isJudged ? judged : undefined}
             onChoose={({ path }) => setPlace(placesIn(draft.text)(path))}
           />
-          {failure !== undefined && <ErrorBox error={failure} />}
+          {failure !== undefined && (
+            <ErrorBox error={failure} {...(isJson && { onRetry: () => void check(draft.text) })} />
+          )}
         </Panel>
         <Panel
           title="Flow"

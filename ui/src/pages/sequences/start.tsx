@@ -1,7 +1,7 @@
 /** Starts an instance of a version: its input by fields made from its schema or as JSON, and how it is run. */
 
 import { EngineError, type SequenceDefinition } from 'durable-workflow-engine-client';
-import { useState } from 'react';
+import { useCallback, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
@@ -12,7 +12,7 @@ import { Editor } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
 import { instantOf } from '../../lib/local-time.ts';
-import { InputFields } from './input-fields.tsx';
+import { BrokenFields, InputFields } from './input-fields.tsx';
 import { fieldsOf, initialOf, inputRefusalOf, type JsonObject, objectIn } from './input-form.ts';
 import styles from './sequences.module.css';
 
@@ -39,6 +39,13 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
   /** Undefined: the fields are shown. */
   const [text, setText] = useState<string | undefined>(fields === undefined ? '{}' : undefined);
   const [isText, setIsText] = useState(fields === undefined);
+  const [broken, setBroken] = useState<ReadonlySet<string>>(new Set());
+  const tellBroken = useCallback((field: string, isBroken: boolean) => {
+    setBroken((before) => {
+      const others = [...before].filter((other) => other !== field);
+      return new Set(isBroken ? [...others, field] : others);
+    });
+  }, []);
   const [options, setOptions] = useState<Options>({
     namespace: sequence.namespace,
     priority: 'normal',
@@ -90,7 +97,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
                 if (isText && kept !== undefined) setData(kept);
                 setIsText(!isText);
               }}
-              disabled={isText && objectIn(text) === undefined}
+              disabled={isText ? objectIn(text) === undefined : broken.size > 0}
             >
               {isText ? 'Fill in fields' : 'Write JSON'}
             </Button>
@@ -101,7 +108,15 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
           <Editor label="Input as JSON" value={text ?? '{}'} onChange={setText} />
         ) : (
           <div className={styles.fields}>
-            <InputFields fields={fields} value={data} onChange={change} path="" refusal={refusal} />
+            <BrokenFields value={tellBroken}>
+              <InputFields
+                fields={fields}
+                value={data}
+                onChange={change}
+                path=""
+                refusal={refusal}
+              />
+            </BrokenFields>
           </div>
         )}
         {fields === undefined && (
@@ -117,8 +132,14 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
         <StartOptions options={options} error={start.error} onChange={setOptions} />
       </details>
       {start.error !== null && <ErrorBox error={start.error} />}
+      {broken.size > 0 && (
+        <p className={styles.wrong} role="status">
+          {broken.size === 1 ? 'A field holds' : `${broken.size} fields hold`} no JSON: mend it
+          first.
+        </p>
+      )}
       <span>
-        <Button kind="primary" submits isBusy={start.isBusy}>
+        <Button kind="primary" submits isBusy={start.isBusy} disabled={broken.size > 0}>
           {options.startAt === '' ? 'Start an instance' : 'Schedule an instance'}
         </Button>
       </span>
