@@ -228,6 +228,7 @@ test('releases are made of sequences with several versions, newest first', () =>
   const choices = releasable([
     sequence('order', 1),
     sequence('alone', 1),
+    sequence('alone', 1),
     sequence('order', 3),
     sequence('order', 2, 'test'),
     sequence('order', 1, 'test'),

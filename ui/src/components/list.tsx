@@ -6,9 +6,10 @@ import {
   type UseQueryResult,
   useQuery,
 } from '@tanstack/react-query';
-import type { List, Page } from 'durable-workflow-engine-client';
+import type { Page } from 'durable-workflow-engine-client';
 import type { ReactNode } from 'react';
 import { useFilters } from '../lib/address.ts';
+import type { PageAsked } from '../lib/offset.ts';
 import { Empty } from './error-box.tsx';
 import { Loaded } from './loaded.tsx';
 import { type Column, Pager, type Selection, Table } from './table.tsx';
@@ -36,10 +37,7 @@ export interface ListQuery<Row> {
  */
 export function useList<Row>(
   key: readonly unknown[],
-  read: (
-    page: { readonly limit: number; readonly cursor: string | undefined },
-    options: { readonly signal: AbortSignal },
-  ) => List<Row>,
+  read: (page: PageAsked, options: { readonly signal: AbortSignal }) => PromiseLike<Page<Row>>,
   options: {
     readonly cursorName?: string;
     readonly live?: boolean | string;

@@ -109,6 +109,11 @@ function SelectOne({ id, selection }: { id: string; selection: Selection }) {
   );
 }
 
+/** Below a table: what it leaves out. */
+export function TableNote({ children }: { readonly children: ReactNode }) {
+  return <p className={styles.note}>{children}</p>;
+}
+
 /**
  * Leads through a list that pages by cursor. The cursor lives in the address, so that Back is the page before.
  * @param props.cursor of this page; absent on the first one

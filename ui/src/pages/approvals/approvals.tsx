@@ -6,7 +6,7 @@ import { UserCheck } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { Empty } from '../../components/error-box.tsx';
-import { useList } from '../../components/list.tsx';
+import { NO_MORE, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
@@ -41,10 +41,11 @@ export default function Approvals() {
       <Panel title="Open questions" isFlush>
         <Loaded query={list.query} height={320}>
           {({ items, nextCursor }) =>
-            items.length === 0 ? (
-              <NoApprovals />
+            items.length === 0 && list.cursor === undefined ? (
+              <NoApprovals isNarrowed={sequence !== undefined} />
             ) : (
               <>
+                {items.length === 0 && NO_MORE}
                 <ul className={styles.list}>
                   {items.map((approval) => (
                     <li key={approval.id}>
@@ -75,7 +76,16 @@ export function useOpenApprovals() {
   });
 }
 
-function NoApprovals() {
+function NoApprovals({ isNarrowed }: { readonly isNarrowed: boolean }) {
+  if (isNarrowed) {
+    return (
+      <Empty title="This sequence asks nobody" icon={<UserCheck size={26} aria-hidden />}>
+        <p>
+          Others may. <Link href="/approvals">Show all questions</Link>
+        </p>
+      </Empty>
+    );
+  }
   return (
     <Empty title="Nobody is asked anything" icon={<UserCheck size={26} aria-hidden />}>
       <p>

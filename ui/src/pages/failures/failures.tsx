@@ -13,7 +13,7 @@ import { FieldRow } from '../../components/field.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { type Column, Table, TableNote } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf, useFilters } from '../../lib/address.ts';
 import { formatCount } from '../../lib/format.ts';
@@ -57,9 +57,9 @@ export default function Failures() {
             <>
               <FailureTable rows={rows} more={allowed.operate ? [actions] : []} />
               {!complete && (
-                <p className={styles.note}>
+                <TableNote>
                   Of the newest {formatCount(looked_at)} failed instances; there are more.
-                </p>
+                </TableNote>
               )}
             </>
           )}

@@ -1,6 +1,7 @@
 /** What happened to the instance, newest first, and what its steps did outside. */
 
 import type { AuditEntry, InstanceState } from 'durable-workflow-engine-client';
+import { History as HistoryIcon } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { StateBadge } from '../../components/badge.tsx';
@@ -44,7 +45,14 @@ export function History({ run }: { readonly run: Run }) {
           label="What happened"
           columns={columns}
           idOf={(entry) => entry.id}
-          empty={<Empty title="Nothing has happened yet" />}
+          empty={
+            <Empty title="Nothing has happened yet" icon={<HistoryIcon size={26} aria-hidden />}>
+              <p>
+                Each change of its state stands here, and what people do with it. What its steps did
+                is on the <Link href={`/instances/${id}/timeline`}>timeline</Link>.
+              </p>
+            </Empty>
+          }
         />
       </Panel>
       <Effects run={run} />

@@ -2,6 +2,7 @@
 
 import type { BulkJob, BulkJobState } from 'durable-workflow-engine-client';
 import { Layers } from 'lucide-react';
+import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
@@ -21,6 +22,10 @@ const TONES: Record<BulkJobState, Tone> = {
   cancelled: 'idle',
   failed: 'danger',
 };
+
+const READ_EVERY_MS = 2_000;
+
+const isUnderWay = ({ ended_at }: BulkJob) => ended_at === null;
 
 const COLUMNS: readonly Column<BulkJob>[] = [
   { name: 'Job', cell: ({ id }) => <ShortId id={id} /> },
@@ -44,6 +49,8 @@ export default function Jobs() {
   const { client, allowed } = useEngine();
   const list = useList(['bulkJobs'], (page, options) => client.bulkJobs.list(page, options), {
     live: true,
+    // How far a job is changes no instance that it left alone, and its end changes none.
+    refetchInterval: ({ state }) => state.data?.items.some(isUnderWay) && READ_EVERY_MS,
   });
   const cancel = useAction((id: string) => client.bulkJobs.cancel(id), {
     done: () => 'The job ends. What it has changed stays changed.',
@@ -67,7 +74,10 @@ export default function Jobs() {
           idOf={({ id }) => id}
           empty={
             <Empty title="No bulk jobs" icon={<Layers size={26} aria-hidden />}>
-              <p>A change of more instances than one request can carry goes on here as a job.</p>
+              <p>
+                A change of more instances than one request can carry goes on here as a job.{' '}
+                <Link href="/instances">Choose instances to change</Link>
+              </p>
             </Empty>
           }
         />

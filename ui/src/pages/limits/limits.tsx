@@ -7,7 +7,7 @@ import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button, ButtonRow } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Form, TextField, wrongOf } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
@@ -15,7 +15,8 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { formatCount, wordsOf } from '../../lib/format.ts';
+import { countOf, formatCount, wordsOf } from '../../lib/format.ts';
+import { pageByOffset } from '../../lib/offset.ts';
 import styles from './limits.module.css';
 
 export default function Limits() {
@@ -38,20 +39,20 @@ const COLUMNS: readonly Column<RateLimit>[] = [
 function RateLimits() {
   const { client, allowed } = useEngine();
   const [edited, setEdited] = useState<RateLimit | 'new'>();
-  const list = useList<RateLimit>(['rateLimits.list'], ({ limit }, options) =>
-    client.rateLimits.list({ limit }, options),
+  const [removed, setRemoved] = useState<RateLimit>();
+  const list = useList<RateLimit>(['rateLimits.list'], (page, options) =>
+    pageByOffset(page, (asked) => client.rateLimits.list(asked, options)),
   );
   const remove = useAction((key: string) => client.rateLimits.delete(key), {
     done: (_, key) => `Steps with the key ${key} are not limited any more.`,
+    onDone: () => setRemoved(undefined),
   });
   const actions: Column<RateLimit> = {
     name: 'Action',
     cell: (limit) => (
       <ButtonRow>
         <Button onClick={() => setEdited(limit)}>Change</Button>
-        <Button isBusy={remove.isBusy} onClick={() => remove.run(limit.key)}>
-          Remove
-        </Button>
+        <Button onClick={() => setRemoved(limit)}>Remove</Button>
       </ButtonRow>
     ),
   };
@@ -78,6 +79,7 @@ function RateLimits() {
               Steps that name a <code>rate_limit_key</code> share the limit of that key. Without one
               they start at once.
             </p>
+            {allowed.operate && <Button onClick={() => setEdited('new')}>Limit a key</Button>}
           </Empty>
         }
       />
@@ -86,6 +88,25 @@ function RateLimits() {
           limit={edited === 'new' ? undefined : edited}
           onClose={() => setEdited(undefined)}
         />
+      )}
+      {removed && (
+        <ConfirmDialog
+          title={`Remove the limit of ${removed.key}?`}
+          action="Remove the limit"
+          kind="danger"
+          isBusy={remove.isBusy}
+          error={remove.error}
+          onConfirm={() => remove.run(removed.key)}
+          onClose={() => {
+            remove.reset();
+            setRemoved(undefined);
+          }}
+        >
+          <p>
+            Steps with this key start at once then, as many as there are: now at most{' '}
+            {formatCount(removed.max_count)} do in {countOf(removed.window_seconds, 'second')}.
+          </p>
+        </ConfirmDialog>
       )}
     </Panel>
   );
@@ -149,21 +170,21 @@ const TENANT_LIMITS = [
 function LimitsOfTenant() {
   const { client, tenant = '' } = useEngine();
   const [isEdited, setEdited] = useState(false);
+  const [isReset, setReset] = useState(false);
   const limits = useQuery({
     queryKey: ['tenantLimits.get', tenant],
     queryFn: ({ signal }) => client.tenantLimits.get(tenant, { signal }),
   });
   const reset = useAction(() => client.tenantLimits.delete(tenant), {
     done: () => `${tenant} has the default limits.`,
+    onDone: () => setReset(false),
   });
   return (
     <Panel
       title={`What ${tenant} may take of the server`}
       actions={
         <ButtonRow>
-          <Button isBusy={reset.isBusy} onClick={() => reset.run(undefined)}>
-            Use the defaults
-          </Button>
+          <Button onClick={() => setReset(true)}>Use the defaults</Button>
           <Button onClick={() => setEdited(true)}>Change</Button>
         </ButtonRow>
       }
@@ -181,6 +202,22 @@ function LimitsOfTenant() {
           </>
         )}
       </Loaded>
+      {isReset && (
+        <ConfirmDialog
+          title={`Use the default limits for ${tenant}?`}
+          action="Use the defaults"
+          kind="danger"
+          isBusy={reset.isBusy}
+          error={reset.error}
+          onConfirm={() => reset.run(undefined)}
+          onClose={() => {
+            reset.reset();
+            setReset(false);
+          }}
+        >
+          <p>What was set here is forgotten.</p>
+        </ConfirmDialog>
+      )}
     </Panel>
   );
 }

@@ -36,7 +36,12 @@ export function Canaries() {
         <Loaded query={releases} height={160}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty title="No canary is under way" />
+              <Empty title="No canary is under way">
+                <p>
+                  A release leads a share of the new instances to another version.{' '}
+                  <Link href="/releases">Make one, or lead one in</Link>
+                </p>
+              </Empty>
             ) : (
               <ul className={styles.list}>
                 {items.map((release) => (

@@ -27,7 +27,12 @@ export function NextSchedules() {
         <Loaded query={schedules} height={160}>
           {(next) =>
             next.length === 0 ? (
-              <Empty title="No schedule will fire" />
+              <Empty title="No schedule will fire">
+                <p>
+                  A schedule starts instances by itself.{' '}
+                  <Link href="/schedules">Make one, or switch one on</Link>
+                </p>
+              </Empty>
             ) : (
               <ul className={styles.list}>
                 {next.map((schedule) => (

@@ -1,5 +1,6 @@
 /** What is wrong now, what waits and for whom, and how much goes through: the first page at night. */
 
+import type { QueueInfo } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -49,30 +50,31 @@ function FailingNow() {
   );
 }
 
-/** Those that nobody serves first, then by how much waits. */
 function WaitingForWorkers() {
   const queues = useQueues();
   return (
     <Panel title="Waiting for workers" isFlush actions={<Link href="/workers">All queues</Link>}>
       <div className={styles.half}>
         <Loaded query={queues} height={420}>
-          {({ queues: rows }) => (
-            <QueueTable
-              isBrief
-              rows={rows
-                .toSorted(
-                  (a, b) =>
-                    Number(isStarving(b)) - Number(isStarving(a)) ||
-                    b.waiting - a.waiting ||
-                    b.claimed - a.claimed,
-                )
-                .slice(0, QUEUES_SHOWN)}
-            />
+          {({ queues: rows, complete }) => (
+            <QueueTable rows={rows} isComplete={complete} show={gravest} />
           )}
         </Loaded>
       </div>
     </Panel>
   );
+}
+
+/** Those that nobody serves first, then by how much waits. */
+function gravest(queues: readonly QueueInfo[]): readonly QueueInfo[] {
+  return queues
+    .toSorted(
+      (a, b) =>
+        Number(isStarving(b)) - Number(isStarving(a)) ||
+        b.waiting - a.waiting ||
+        b.claimed - a.claimed,
+    )
+    .slice(0, QUEUES_SHOWN);
 }
 
 const isStarving = ({ workers, waiting }: { workers: number; waiting: number }) =>
@@ -90,7 +92,12 @@ function OpenApprovals() {
         <Loaded query={approvals} height={420}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty title="Nobody is asked anything" />
+              <Empty title="Nobody is asked anything">
+                <p>
+                  A step with <code>wait_for_input</code> asks a person.{' '}
+                  <Link href="/sequences">To the sequences</Link>
+                </p>
+              </Empty>
             ) : (
               <ul className={styles.approvals}>
                 {items.slice(0, APPROVALS_SHOWN).map((approval) => (

@@ -1,5 +1,6 @@
 /** Drafts a release: which sequence, from which version to which, by which gates. */
 
+import { useQuery } from '@tanstack/react-query';
 import type { Release } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -13,7 +14,7 @@ import { Place } from '../../components/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { FIRST_GATE, type GateDraft, gateOf } from './gates.ts';
 import { GatesEditor } from './gates-editor.tsx';
-import { releasable } from './versions.ts';
+import { type Releasable, releasable } from './versions.ts';
 
 type Policy = Release['in_flight_policy'];
 
@@ -29,28 +30,66 @@ interface Props {
 
 /** `?candidate=<id of a sequence>` in the address chooses the versions. */
 export function NewRelease({ onClose, onMade }: Props) {
-  const sequences = useSequences();
+  const [{ candidate }] = useFilters();
+  const known = useSequences();
+  const isElsewhere = known !== undefined && givenIn(releasable(known), candidate) === undefined;
+  const others = useVersionsOf(isElsewhere ? candidate : undefined);
+  const isThere = known !== undefined && !others.isLoading;
+  const choices = releasable([...(known ?? []), ...(others.data ?? [])]);
+  const given = givenIn(choices, candidate);
   return (
     <Dialog title="New release" isWide onClose={onClose}>
-      {sequences === undefined ? (
+      {!isThere ? (
         <Place height={360} />
-      ) : releasable(sequences).length === 0 ? (
+      ) : others.error ? (
+        <ErrorBox error={others.error} onRetry={() => void others.refetch()} />
+      ) : choices.length === 0 ? (
         <p>
           A release leads from one version of a sequence to another, and every sequence has one
           version only. <Link href="/sequences">Store a second version</Link> first.
         </p>
+      ) : candidate !== undefined && given === undefined ? (
+        <p>
+          A release leads from one version of a sequence to another, and this one has one version
+          only. <Link href={`/sequences/new?from=${candidate}`}>Store a second version</Link> first.
+        </p>
       ) : (
-        <Draft onClose={onClose} onMade={onMade} />
+        <Draft choices={choices} given={given} onClose={onClose} onMade={onMade} />
       )}
     </Dialog>
   );
 }
 
-function Draft({ onClose, onMade }: Props) {
+function givenIn(choices: readonly Releasable[], candidate: string | undefined) {
+  return choices.find(({ versions }) => versions.some(({ id }) => id === candidate));
+}
+
+const VERSIONS_MAX = 500;
+
+/** The sequence with this id and all others of its name: there may be more sequences than are known. */
+function useVersionsOf(id: string | undefined) {
+  const { client } = useEngine();
+  return useQuery({
+    queryKey: ['sequences.list', 'versions with', id],
+    queryFn: async ({ signal }) => {
+      const sequence = await client.sequences.get(id ?? '', { signal });
+      const { namespace, name } = sequence;
+      const { items } = await client.sequences.list(
+        { namespace, name, include_definition: false, limit: VERSIONS_MAX },
+        { signal },
+      );
+      return [sequence, ...items];
+    },
+    enabled: id !== undefined,
+  });
+}
+
+function Draft(
+  props: Props & { readonly choices: readonly Releasable[]; given: Releasable | undefined },
+) {
+  const { choices, given, onClose, onMade } = props;
   const { client } = useEngine();
   const [{ candidate: wanted }] = useFilters();
-  const choices = releasable(useSequences() ?? []);
-  const given = choices.find(({ versions }) => versions.some(({ id }) => id === wanted));
   const [key, setKey] = useState((given ?? choices[0])?.key ?? '');
   const { versions = [] } = choices.find((choice) => choice.key === key) ?? {};
   const [chosen, choose] = useState<{ baseline?: string; candidate?: string }>({

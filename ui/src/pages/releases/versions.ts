@@ -10,10 +10,10 @@ export interface Releasable {
   readonly versions: readonly SequenceSummary[];
 }
 
-/** By name and namespace. */
+/** By name and namespace. The same version may come several times. */
 export function releasable(sequences: readonly SequenceSummary[]): Releasable[] {
   const groups = new Map<string, SequenceSummary[]>();
-  for (const sequence of sequences) {
+  for (const sequence of new Map(sequences.map((one) => [one.id, one])).values()) {
     const key = JSON.stringify([sequence.name, sequence.namespace]);
     groups.set(key, [...(groups.get(key) ?? []), sequence]);
   }

@@ -7,6 +7,7 @@ import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
+import { Empty } from '../../components/error-box.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
@@ -50,7 +51,13 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
           label={`Versions of ${name}`}
           columns={allowed.publish ? [...columns, RELEASE, actions(ask)] : columns}
           idOf={({ id }) => id}
-          empty={null}
+          empty={
+            <Empty title="No versions are left">
+              <p>
+                They were deleted. <Link href="/sequences">All sequences</Link>
+              </p>
+            </Empty>
+          }
         />
       </Panel>
       <Comparison sequence={sequence} versions={list.query.data?.items ?? []} />

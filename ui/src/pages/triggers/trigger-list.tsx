@@ -55,7 +55,7 @@ function Cause({ trigger: { slug, trigger_type, config, secret } }: { trigger: T
 
 export function TriggerList() {
   const { client, allowed } = useEngine();
-  const [isMaking, setMaking] = useState(false);
+  const [edited, setEdited] = useState<Trigger | 'new'>();
   const [removed, setRemoved] = useState<Trigger>();
   const list = useList<Trigger>(['triggers.list'], (page, options) =>
     client.triggers.list(page, options),
@@ -71,6 +71,7 @@ export function TriggerList() {
     name: 'Action',
     cell: (trigger) => (
       <ButtonRow>
+        <Button onClick={() => setEdited(trigger)}>Change</Button>
         <Button isBusy={toggle.isBusy} onClick={() => toggle.run(trigger)}>
           {trigger.enabled ? 'Switch off' : 'Switch on'}
         </Button>
@@ -84,7 +85,7 @@ export function TriggerList() {
       isFlush
       actions={
         allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setMaking(true)}>
+          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
             New trigger
           </Button>
         )
@@ -99,10 +100,18 @@ export function TriggerList() {
         empty={
           <Empty title="No triggers yet" icon={<Radio size={26} aria-hidden />}>
             <p>A trigger starts an instance by a signed request from outside, or by an event.</p>
+            {allowed.operate && (
+              <Button onClick={() => setEdited('new')}>Make the first one</Button>
+            )}
           </Empty>
         }
       />
-      {isMaking && <TriggerForm onClose={() => setMaking(false)} />}
+      {edited && (
+        <TriggerForm
+          trigger={edited === 'new' ? undefined : edited}
+          onClose={() => setEdited(undefined)}
+        />
+      )}
       {removed && (
         <ConfirmDialog
           title={`Delete the trigger ${removed.slug}?`}
@@ -125,48 +134,62 @@ const TYPES: readonly { readonly value: TriggerType; readonly label: string }[] 
   { value: 'event', label: 'An event' },
 ];
 
-function TriggerForm({ onClose }: { onClose: () => void }) {
+/** @param props.trigger one to change; absent: a new one is made */
+function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void }) {
+  const { trigger, onClose } = props;
   const { client } = useEngine();
-  const [slug, setSlug] = useState('');
-  const [sequence, setSequence] = useState('');
-  const [type, setType] = useState<TriggerType>('webhook');
+  const [slug, setSlug] = useState(trigger?.slug ?? '');
+  const [sequence, setSequence] = useState(trigger?.sequence_name ?? '');
+  const [type, setType] = useState<TriggerType>(trigger?.trigger_type ?? 'webhook');
   const [secret, setSecret] = useState('');
-  const [event, setEvent] = useState('');
+  const [event, setEvent] = useState(String(trigger?.config.event_name ?? ''));
   const save = useAction(
-    () =>
-      client.triggers.create({
-        slug,
-        sequence_name: sequence,
-        trigger_type: type,
-        ...(type === 'webhook' ? { secret: secret || null } : { config: { event_name: event } }),
-      }),
-    { done: () => `Made: ${slug}`, onDone: onClose },
+    () => {
+      const cause =
+        type === 'event'
+          ? { config: { ...trigger?.config, event_name: event } }
+          : { ...(secret !== '' && { secret }) };
+      return trigger === undefined
+        ? client.triggers.create({ slug, sequence_name: sequence, trigger_type: type, ...cause })
+        : client.triggers.update(slug, { sequence_name: sequence, ...cause });
+    },
+    { done: () => `${trigger ? 'Changed' : 'Made'}: ${slug}`, onDone: onClose },
   );
   return (
-    <Dialog title="New trigger" onClose={onClose}>
+    <Dialog
+      title={trigger ? `Change the trigger ${trigger.slug}` : 'New trigger'}
+      onClose={onClose}
+    >
       <Form onSubmit={() => save.run(undefined)}>
-        <TextField
-          label="Name"
-          required
-          value={slug}
-          onChange={setSlug}
-          hint="Part of the address: letters, digits, dots, _, ~ and -"
-          wrong={wrongOf(save.error, 'slug')}
-        />
+        {!trigger && (
+          <TextField
+            label="Name"
+            required
+            value={slug}
+            onChange={setSlug}
+            hint="Part of the address: letters, digits, dots, _, ~ and -"
+            wrong={wrongOf(save.error, 'slug')}
+          />
+        )}
         <SequenceField
           value={sequence}
           onChange={setSequence}
           wrong={wrongOf(save.error, 'sequence_name')}
         />
-        <Select label="Started by" value={type} options={TYPES} onChange={setType} />
+        {!trigger && <Select label="Started by" value={type} options={TYPES} onChange={setType} />}
         {type === 'webhook' ? (
           <TextField
-            label="Secret"
+            label={trigger ? 'New secret' : 'Secret'}
             type="password"
             autoComplete="off"
+            required={!trigger}
             value={secret}
             onChange={setSecret}
-            hint="What callers sign their requests with"
+            hint={
+              trigger
+                ? `When empty, requests ${trigger.secret === null ? 'stay unsigned' : 'are signed as before'}`
+                : 'What callers sign their requests with'
+            }
             wrong={wrongOf(save.error, 'secret')}
           />
         ) : (
@@ -179,7 +202,11 @@ function TriggerForm({ onClose }: { onClose: () => void }) {
           />
         )}
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions label="Make it" isBusy={save.isBusy} onClose={onClose} />
+        <DialogActions
+          label={trigger ? 'Change it' : 'Make it'}
+          isBusy={save.isBusy}
+          onClose={onClose}
+        />
       </Form>
     </Dialog>
   );

@@ -45,6 +45,9 @@ function Outcome(props: {
   );
 }
 
+/** Something is delivered after its instance has changed, at times long after. */
+export const READ_EVERY_MS = 5_000;
+
 const OUTCOMES = [
   { value: '', label: 'All' },
   { value: 'true', label: 'Delivered' },
@@ -64,7 +67,7 @@ export function Deliveries() {
       subscription === undefined
         ? client.webhooks.deliveries({ ...page, delivered }, options)
         : client.webhooks.subscriptionDeliveries(subscription, { ...page, delivered }, options),
-    { live: true },
+    { live: true, refetchInterval: READ_EVERY_MS },
   );
   const tries: Column<DeliverySummary> = {
     name: 'Action',
@@ -98,9 +101,18 @@ export function Deliveries() {
           columns={allowed.administer ? [...COLUMNS, tries] : COLUMNS}
           idOf={({ delivery_id }) => delivery_id}
           empty={
-            <Empty title="No deliveries" icon={<MailCheck size={26} aria-hidden />}>
-              <p>Whatever a subscription is told stands here, with every try.</p>
-            </Empty>
+            chosen === '' ? (
+              <Empty title="No deliveries" icon={<MailCheck size={26} aria-hidden />}>
+                <p>
+                  Whatever a subscription is told stands here, with every try.{' '}
+                  <Link href="/webhooks">To the subscriptions</Link>
+                </p>
+              </Empty>
+            ) : (
+              <Empty title="No delivery ended like this" icon={<MailCheck size={26} aria-hidden />}>
+                <p>Choose another outcome to see the others.</p>
+              </Empty>
+            )
           }
         />
       </Panel>
@@ -139,7 +151,11 @@ function Tries({ id, onClose }: { id: string; onClose: () => void }) {
             columns={TRY_COLUMNS}
             rows={rows}
             idOf={(one) => one.id}
-            empty={<Empty title="No tries are kept" />}
+            empty={
+              <Empty title="No tries are kept">
+                <p>They were removed after their retention; later ones stand here.</p>
+              </Empty>
+            }
           />
         )}
       </Loaded>

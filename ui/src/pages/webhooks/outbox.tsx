@@ -1,19 +1,23 @@
 /** Webhooks that are not delivered yet: why, and when the next try is. */
 
-import { useQuery } from '@tanstack/react-query';
 import type { OutboxEntry } from 'durable-workflow-engine-client';
 import { MailCheck } from 'lucide-react';
+import { useState } from 'react';
+import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Loaded } from '../../components/loaded.tsx';
+import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { type Column, TableNote } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { formatCount } from '../../lib/format.ts';
+import { pageOf } from '../../lib/offset.ts';
 import { SENT_COLUMNS } from './columns.tsx';
+import { READ_EVERY_MS } from './deliveries.tsx';
 
 const TONES: Record<OutboxEntry['status'], Tone> = {
   pending: 'wait',
@@ -36,18 +40,24 @@ const COLUMNS: readonly Column<OutboxEntry>[] = [
   { name: 'Next try', cell: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
 ];
 
+/** The engine gives no more of them, and no page behind them. */
+const READ_MAX = 1_000;
+
 export function Outbox() {
   const { client, allowed } = useEngine();
-  const entries = useQuery({
-    queryKey: ['webhooks.outbox'],
-    queryFn: ({ signal }) => client.webhooks.outbox({}, { signal }),
-    meta: { live: 'all' },
-  });
+  const [givenUp, giveUp] = useState<OutboxEntry>();
+  const list = useList<OutboxEntry>(
+    ['webhooks.outbox'],
+    async (page, options) =>
+      pageOf(await client.webhooks.outbox({ limit: READ_MAX }, options), page),
+    { live: true, refetchInterval: READ_EVERY_MS },
+  );
   const redeliver = useAction(({ id }: OutboxEntry) => client.webhooks.redeliver(id), {
     done: () => 'Delivered.',
   });
   const discard = useAction(({ id }: OutboxEntry) => client.webhooks.discard(id), {
     done: () => 'Given up.',
+    onDone: () => giveUp(undefined),
   });
   const action: Column<OutboxEntry> = {
     name: 'Action',
@@ -56,29 +66,48 @@ export function Outbox() {
         <Button isBusy={redeliver.isBusy} onClick={() => redeliver.run(entry)}>
           Try now
         </Button>
-        <Button isBusy={discard.isBusy} onClick={() => discard.run(entry)}>
-          Give up
-        </Button>
+        <Button onClick={() => giveUp(entry)}>Give up</Button>
       </ButtonRow>
     ),
   };
-  const error = redeliver.error ?? discard.error;
   return (
     <Panel title="Not delivered yet, oldest first" isFlush>
-      {error !== null && <ErrorBox error={error} />}
-      <Loaded query={entries} height={240}>
-        {(rows) => (
-          <Table
-            label="Webhooks that are not delivered yet"
-            columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
-            rows={rows}
-            idOf={({ id }) => id}
-            empty={
-              <Empty title="Everything is delivered" icon={<MailCheck size={26} aria-hidden />} />
-            }
-          />
-        )}
-      </Loaded>
+      {redeliver.error !== null && <ErrorBox error={redeliver.error} />}
+      <ListTable
+        list={list}
+        label="Webhooks that are not delivered yet"
+        columns={allowed.operate ? [...COLUMNS, action] : COLUMNS}
+        idOf={({ id }) => id}
+        empty={
+          <Empty title="Everything is delivered" icon={<MailCheck size={26} aria-hidden />}>
+            <p>
+              What cannot be delivered waits here for its next try.{' '}
+              <Link href="/webhooks/deliveries">Look at what was delivered</Link>
+            </p>
+          </Empty>
+        }
+      />
+      {list.query.data?.total === READ_MAX && (
+        <TableNote>The oldest {formatCount(READ_MAX)}; there may be more.</TableNote>
+      )}
+      {givenUp && (
+        <ConfirmDialog
+          title="Give up this delivery?"
+          action="Give it up"
+          kind="danger"
+          isBusy={discard.isBusy}
+          error={discard.error}
+          onConfirm={() => discard.run(givenUp)}
+          onClose={() => {
+            discard.reset();
+            giveUp(undefined);
+          }}
+        >
+          <p>
+            {givenUp.url} is never told of this {givenUp.event_type}. It cannot be taken back.
+          </p>
+        </ConfirmDialog>
+      )}
     </Panel>
   );
 }

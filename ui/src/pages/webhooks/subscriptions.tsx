@@ -6,10 +6,10 @@ import type {
   WebhookSubscription,
 } from 'durable-workflow-engine-client';
 import { Plus, Webhook } from 'lucide-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
-import { useAction } from '../../components/action.ts';
+import { type Action, useAction } from '../../components/action.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
@@ -21,6 +21,7 @@ import { SecretOnce } from '../../components/secret-once.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
+import { pageByOffset } from '../../lib/offset.ts';
 
 const EVENTS: readonly WebhookEventType[] = ['instance.completed', 'instance.failed'];
 
@@ -41,10 +42,10 @@ const COLUMNS: readonly Column<WebhookSubscription>[] = [
 
 export function Subscriptions() {
   const { client, allowed } = useEngine();
-  const [isMaking, setMaking] = useState(false);
+  const [edited, setEdited] = useState<WebhookSubscription | 'new'>();
   const [removed, setRemoved] = useState<WebhookSubscription>();
   const list = useList<WebhookSubscription>(['webhooks.subscriptions'], (page, options) =>
-    client.webhooks.subscriptions(page, options),
+    pageByOffset(page, (asked) => client.webhooks.subscriptions(asked, options)),
   );
   const remove = useAction(({ id }: WebhookSubscription) => client.webhooks.unsubscribe(id), {
     done: (_, { url }) => `${url} is told nothing any more.`,
@@ -57,7 +58,12 @@ export function Subscriptions() {
         <Link href={hrefOf('/webhooks/deliveries', { subscription: subscription.id })}>
           Deliveries
         </Link>
-        {allowed.operate && <Button onClick={() => setRemoved(subscription)}>Delete</Button>}
+        {allowed.operate && (
+          <>
+            <Button onClick={() => setEdited(subscription)}>Change</Button>
+            <Button onClick={() => setRemoved(subscription)}>Delete</Button>
+          </>
+        )}
       </ButtonRow>
     ),
   };
@@ -67,7 +73,7 @@ export function Subscriptions() {
       isFlush
       actions={
         allowed.operate && (
-          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setMaking(true)}>
+          <Button icon={<Plus size={15} aria-hidden />} onClick={() => setEdited('new')}>
             New subscription
           </Button>
         )
@@ -81,10 +87,16 @@ export function Subscriptions() {
         empty={
           <Empty title="No subscriptions yet" icon={<Webhook size={26} aria-hidden />}>
             <p>A subscription has an address told, signed, whenever an instance ends.</p>
+            {allowed.operate && (
+              <Button onClick={() => setEdited('new')}>Make the first one</Button>
+            )}
           </Empty>
         }
       />
-      {isMaking && <SubscriptionForm onClose={() => setMaking(false)} />}
+      {edited === 'new' && <NewSubscription onClose={() => setEdited(undefined)} />}
+      {edited !== undefined && edited !== 'new' && (
+        <ChangedSubscription subscription={edited} onClose={() => setEdited(undefined)} />
+      )}
       {removed && (
         <ConfirmDialog
           title="Delete this subscription?"
@@ -102,12 +114,10 @@ export function Subscriptions() {
   );
 }
 
-function SubscriptionForm({ onClose }: { onClose: () => void }) {
+function NewSubscription({ onClose }: { onClose: () => void }) {
   const { client } = useEngine();
-  const [url, setUrl] = useState('');
-  const [events, setEvents] = useState(EVENTS);
   const [made, setMade] = useState<SubscriptionCreated>();
-  const save = useAction(() => client.webhooks.subscribe({ url, events }), { onDone: setMade });
+  const save = useAction((told: Told) => client.webhooks.subscribe(told), { onDone: setMade });
   if (made) {
     return (
       <SecretOnce
@@ -119,8 +129,63 @@ function SubscriptionForm({ onClose }: { onClose: () => void }) {
     );
   }
   return (
-    <Dialog title="New subscription" onClose={onClose}>
-      <Form onSubmit={() => save.run(undefined)}>
+    <SubscriptionForm
+      title="New subscription"
+      label="Subscribe"
+      first={{ url: '', events: EVENTS }}
+      save={save}
+      onClose={onClose}
+    />
+  );
+}
+
+function ChangedSubscription(props: { subscription: WebhookSubscription; onClose: () => void }) {
+  const { subscription, onClose } = props;
+  const { client } = useEngine();
+  const [secret, setSecret] = useState('');
+  const save = useAction(
+    (told: Told) =>
+      client.webhooks.update(subscription.id, { ...told, ...(secret !== '' && { secret }) }),
+    { done: ({ url }) => `The subscription of ${url} is changed.`, onDone: onClose },
+  );
+  return (
+    <SubscriptionForm
+      title="Change the subscription"
+      label="Change it"
+      first={subscription}
+      save={save}
+      onClose={onClose}
+    >
+      <TextField
+        label="New secret"
+        type="password"
+        autoComplete="off"
+        value={secret}
+        onChange={setSecret}
+        hint="It signs from the next try on. When empty, the secret stays as it is"
+        wrong={wrongOf(save.error, 'secret')}
+      />
+    </SubscriptionForm>
+  );
+}
+
+type Told = Pick<WebhookSubscription, 'url' | 'events'>;
+
+function SubscriptionForm(props: {
+  title: string;
+  label: string;
+  first: Told;
+  save: Action<Told>;
+  onClose: () => void;
+  /** Further fields. */
+  children?: ReactNode;
+}) {
+  const { title, label, first, save, onClose, children } = props;
+  const [url, setUrl] = useState(first.url);
+  const [events, setEvents] = useState(first.events);
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form onSubmit={() => save.run({ url, events })}>
         <TextField
           label="Address"
           type="url"
@@ -139,9 +204,10 @@ function SubscriptionForm({ onClose }: { onClose: () => void }) {
             }
           />
         ))}
+        {children}
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions
-          label="Subscribe"
+          label={label}
           isBusy={save.isBusy}
           isDisabled={events.length === 0}
           onClose={onClose}

@@ -9,7 +9,7 @@ import { Badge } from '../../components/badge.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
-import { type Column, Table } from '../../components/table.tsx';
+import { type Column, Table, TableNote } from '../../components/table.tsx';
 import { Elapsed } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { countOf, formatCount } from '../../lib/format.ts';
@@ -31,17 +31,17 @@ export function Queues() {
   return (
     <Panel title="Queues" isFlush>
       <Loaded query={queues} height={240}>
-        {({ queues: rows }) => <QueueTable rows={rows} />}
+        {({ queues: rows, complete }) => <QueueTable rows={rows} isComplete={complete} />}
       </Loaded>
     </Panel>
   );
 }
 
-const IN_HAND: Column<QueueInfo> = {
+const inHand = (more: string): Column<QueueInfo> => ({
   name: 'With workers',
   isNumber: true,
-  cell: ({ claimed }) => formatCount(claimed),
-};
+  cell: ({ claimed }) => `${formatCount(claimed)}${more}`,
+});
 
 /** Polls that would take a task at once: without them, workers are busy or look only now and then. */
 const OPEN_POLLS: Column<QueueInfo> = {
@@ -50,10 +50,11 @@ const OPEN_POLLS: Column<QueueInfo> = {
   cell: ({ open_polls }) => formatCount(open_polls),
 };
 
-/** What is left out in narrow places. */
-const DETAILS: readonly Column<QueueInfo>[] = [IN_HAND, OPEN_POLLS];
-
-const COLUMNS: readonly Column<QueueInfo>[] = [
+/**
+ * @param isBrief without what workers have in hand and their polls, for narrow places
+ * @param more behind the numbers of tasks, where there are more than were counted
+ */
+const columnsOf = (isBrief: boolean, more: string): readonly Column<QueueInfo>[] => [
   {
     name: 'Handler',
     cell: ({ handler, queue }) => (
@@ -63,7 +64,7 @@ const COLUMNS: readonly Column<QueueInfo>[] = [
       </>
     ),
   },
-  { name: 'Waiting', isNumber: true, cell: ({ waiting }) => formatCount(waiting) },
+  { name: 'Waiting', isNumber: true, cell: ({ waiting }) => `${formatCount(waiting)}${more}` },
   {
     name: 'Longest wait',
     cell: ({ oldest_waiting_since }) =>
@@ -73,8 +74,7 @@ const COLUMNS: readonly Column<QueueInfo>[] = [
         <Elapsed from={oldest_waiting_since} />
       ),
   },
-  IN_HAND,
-  OPEN_POLLS,
+  ...(isBrief ? [] : [inHand(more), OPEN_POLLS]),
   { name: 'Served by', cell: (queue) => <Served queue={queue} /> },
 ];
 
@@ -83,23 +83,36 @@ function Served({ queue: { workers, waiting } }: { queue: QueueInfo }) {
   return <Badge tone={waiting > 0 ? 'danger' : 'idle'}>nobody</Badge>;
 }
 
-/** @param props.isBrief without what workers have in hand and their polls, for narrow places */
+/**
+ * @param props.isComplete whether every open task is counted
+ * @param props.show in narrow places: which of them, with the most telling columns
+ */
 export function QueueTable(props: {
   readonly rows: readonly QueueInfo[];
-  readonly isBrief?: boolean;
+  readonly isComplete: boolean;
+  readonly show?: (rows: readonly QueueInfo[]) => readonly QueueInfo[];
 }) {
-  const { rows, isBrief } = props;
+  const { rows, isComplete, show } = props;
+  const counted = rows.reduce((sum, { waiting, claimed }) => sum + waiting + claimed, 0);
   return (
-    <Table
-      label="Queues"
-      columns={isBrief ? COLUMNS.filter((column) => !DETAILS.includes(column)) : COLUMNS}
-      rows={rows}
-      idOf={({ handler, queue }) => `${handler} ${queue}`}
-      empty={
-        <Empty title="No queues" icon={<Inbox size={26} aria-hidden />}>
-          <p>A step whose handler is none of the built-in ones waits here for a worker.</p>
-        </Empty>
-      }
-    />
+    <>
+      <Table
+        label="Queues"
+        columns={columnsOf(show !== undefined, isComplete ? '' : '+')}
+        rows={show?.(rows) ?? rows}
+        idOf={({ handler, queue }) => `${handler} ${queue}`}
+        empty={
+          <Empty title="No queues" icon={<Inbox size={26} aria-hidden />}>
+            <p>
+              A step whose handler is none of the built-in ones waits here for a worker.{' '}
+              <Link href="/sequences">Start an instance of a sequence</Link> that has one.
+            </p>
+          </Empty>
+        }
+      />
+      {!isComplete && (
+        <TableNote>Of the oldest {formatCount(counted)} open tasks; there are more.</TableNote>
+      )}
+    </>
   );
 }
