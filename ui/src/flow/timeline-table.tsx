@@ -4,7 +4,7 @@ import type { StepAttempt } from 'durable-workflow-engine-client';
 import { useMemo, useState } from 'react';
 import { Button } from '../components/button.tsx';
 import { type Column, Table } from '../components/table.tsx';
-import { formatCount, formatDuration, formatInstant } from '../lib/format.ts';
+import { formatClock, formatCount, formatDuration, formatInstant } from '../lib/format.ts';
 import { StateMark } from './block-state.tsx';
 import { timeOf } from './run-states.ts';
 import styles from './timeline.module.css';
@@ -86,14 +86,12 @@ function tookText({ started_at, ended_at }: StepAttempt): string {
   return from === undefined || to === undefined ? '–' : formatDuration(Math.max(0, to - from));
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
-
 function Instant({ at }: { readonly at: string | null }) {
   if (at === null) return '–';
   const date = new Date(at);
   return (
     <time dateTime={at} title={formatInstant(date)}>
-      {CLOCK.format(date)}
+      {formatClock(date, Date.now())}
     </time>
   );
 }

@@ -387,6 +387,8 @@ function Brush(props: {
         const at = (px: number) => shown.from + (px / clientWidth) * (shown.to - shown.from);
         onRange({ from: at(left), to: Math.max(at(right), at(left) + 1) });
       }}
+      // The browser has taken the touch to scroll.
+      onPointerCancel={() => setDrag(null)}
     >
       {children}
       {drag !== null && (

@@ -10,8 +10,16 @@ const instant = new Intl.DateTimeFormat(undefined, {
   dateStyle: 'medium',
   timeStyle: 'long',
 });
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
+const day = { year: 'numeric', month: 'short', day: 'numeric' } as const;
+const clocks = {
+  s: new Intl.DateTimeFormat(undefined, clock),
+  ms: new Intl.DateTimeFormat(undefined, { ...clock, fractionalSecondDigits: 3 }),
+};
+const moments = {
+  s: new Intl.DateTimeFormat(undefined, { ...day, ...clock }),
+  ms: new Intl.DateTimeFormat(undefined, { ...day, ...clock, fractionalSecondDigits: 3 }),
+};
 const count = new Intl.NumberFormat();
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 
@@ -33,9 +41,9 @@ export function formatInstant(at: Date): string {
 }
 
 /** The time of the day, with the day where it is not today. */
-export function formatClock(at: Date, now: number): string {
+export function formatClock(at: Date, now: number, to: 's' | 'ms' = 's'): string {
   const isToday = at.toDateString() === new Date(now).toDateString();
-  return (isToday ? clock : moment).format(at);
+  return (isToday ? clocks : moments)[to].format(at);
 }
 
 /** Such as `12 ms`, `3.4 s`, `5 m 20 s`, `2 h 5 m` or `3 d 4 h`. */

@@ -11,7 +11,7 @@ import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Panel } from '../../components/page.tsx';
 import { useFilters } from '../../lib/address.ts';
-import { formatInstant } from '../../lib/format.ts';
+import { formatClock, formatInstant } from '../../lib/format.ts';
 import styles from './logs-tab.module.css';
 import { pathIn, type Run } from './run.ts';
 
@@ -77,11 +77,6 @@ export function Logs({ run }: { readonly run: Run }) {
   );
 }
 
-const clock = new Intl.DateTimeFormat(undefined, {
-  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit' },
-  fractionalSecondDigits: 3,
-});
-
 /** @param props.run with links to the blocks; absent where all lines are of one */
 export function LogLines(props: { readonly lines: readonly StepLogLine[]; readonly run?: Run }) {
   const { lines, run } = props;
@@ -93,7 +88,7 @@ export function LogLines(props: { readonly lines: readonly StepLogLine[]; readon
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no ids, and come in their order
           <li key={at}>
             <time dateTime={ts} title={formatInstant(when)} className="dim">
-              {clock.format(when)}
+              {formatClock(when, Date.now(), 'ms')}
             </time>
             <Badge tone={TONES[level] ?? 'idle'}>{level}</Badge>
             {run && <Link href={run.hrefOfBlock(pathIn(run, block_id))}>{block_id}</Link>}

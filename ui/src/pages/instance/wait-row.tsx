@@ -4,6 +4,7 @@ import type { Wait, WaitKind } from 'durable-workflow-engine-client';
 import {
   CalendarClock,
   CircleHelp,
+  Clock,
   Cpu,
   Gauge,
   GitFork,
@@ -28,7 +29,8 @@ import { passOf } from './places.ts';
 import { pathIn, type Run } from './run.ts';
 import { WaitActions } from './wait-actions.tsx';
 
-const ICONS: Readonly<Record<WaitKind, LucideIcon>> = {
+/** A newer server may have kinds that this page does not know. */
+const ICONS: Readonly<Partial<Record<WaitKind, LucideIcon>>> = {
   pause: Pause,
   start: CalendarClock,
   handoff: GitFork,
@@ -48,7 +50,7 @@ const ICONS: Readonly<Record<WaitKind, LucideIcon>> = {
 };
 
 export function WaitRow({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
-  const Icon = ICONS[wait.kind];
+  const Icon = ICONS[wait.kind] ?? Clock;
   const facts = factsOf(wait).filter((fact) => fact !== false && fact !== undefined);
   return (
     <div className={styles.wait}>
@@ -156,7 +158,7 @@ function Title({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
     case 'engine':
       return <>{block} is about to go on</>;
     default:
-      // A newer server may have kinds that this page does not know.
+      // Of a kind that this page does not know.
       return <>{(wait as Wait).summary}</>;
   }
 }

@@ -74,6 +74,7 @@ export function ApiKeys() {
         empty={
           <Empty title="No keys yet" icon={<KeyRound size={26} aria-hidden />}>
             <p>Workers and applications use a key each, with no more rights than they need.</p>
+            <Button onClick={() => setMaking(true)}>Make the first one</Button>
           </Empty>
         }
       />

@@ -80,6 +80,9 @@ export function Credentials() {
               A step names one in its params, as in <code>{'{{secrets.bank_token}}'}</code>, and it
               is put in at the moment of the call. It is kept sealed, and never shown.
             </p>
+            {allowed.operate && (
+              <Button onClick={() => setOpen({ kind: 'new' })}>Make the first one</Button>
+            )}
           </Empty>
         }
       />

@@ -130,6 +130,9 @@ export default function Schedules() {
           empty={
             <Empty title="No schedules yet" icon={<AlarmClock size={26} aria-hidden />}>
               <p>A schedule starts an instance of a sequence whenever its expression says so.</p>
+              {allowed.operate && (
+                <Button onClick={() => setMaking(true)}>Make the first one</Button>
+              )}
             </Empty>
           }
         />

@@ -100,6 +100,7 @@ export function Events() {
           empty={
             <Empty title="No events" icon={<Radio size={26} aria-hidden />}>
               <p>Steps that wait for an event go on when it comes; it may come before them.</p>
+              {allowed.operate && <Button onClick={() => setSending(true)}>Send one</Button>}
             </Empty>
           }
         />

@@ -119,7 +119,10 @@ export function Tasks() {
           idOf={({ id }) => id}
           empty={
             <Empty title="No such tasks" icon={<Inbox size={26} aria-hidden />}>
-              <p>Whenever a step needs a worker, its task stands here.</p>
+              <p>
+                Whenever a step needs a worker, its task stands here.{' '}
+                <Link href="/workers/tasks">Show all tasks</Link>
+              </p>
             </Empty>
           }
         />

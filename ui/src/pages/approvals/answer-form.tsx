@@ -1,0 +1,56 @@
+/** The answer of a person to one question, with a button for each choice. */
+
+import { useState } from 'react';
+import { useEngine } from '../../api/engine.tsx';
+import { useAction } from '../../components/action.ts';
+import { Button } from '../../components/button.tsx';
+import { ErrorBox } from '../../components/error-box.tsx';
+import { TextField, wrongOf } from '../../components/field.tsx';
+import styles from './approvals.module.css';
+
+interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** Nothing for who may not answer. */
+export function AnswerForm(props: {
+  readonly approvalId: string;
+  readonly choices: readonly Choice[];
+  readonly allowsComment: boolean;
+  /** What is told when it was answered with this value. */
+  readonly done: (value: string) => string;
+}) {
+  const { approvalId, choices, allowsComment, done } = props;
+  const { client, allowed } = useEngine();
+  const [comment, setComment] = useState('');
+  const answer = useAction(
+    (value: string) =>
+      client.approvals.answer(approvalId, { value, ...(comment !== '' && { comment }) }),
+    { done: (_result, value) => done(value) },
+  );
+  if (!allowed.approve) return null;
+  const wrong = wrongOf(answer.error, 'comment');
+  return (
+    <>
+      <div className={styles.choices}>
+        {allowsComment && (
+          <div className={styles.comment}>
+            <TextField label="Comment" value={comment} onChange={setComment} wrong={wrong} />
+          </div>
+        )}
+        {choices.map(({ value, label }, at) => (
+          <Button
+            key={value}
+            kind={at === 0 ? 'primary' : 'plain'}
+            isBusy={answer.isBusy}
+            onClick={() => answer.run(value)}
+          >
+            {label}
+          </Button>
+        ))}
+      </div>
+      {answer.error !== null && wrong === undefined && <ErrorBox error={answer.error} />}
+    </>
+  );
+}
