@@ -195,6 +195,40 @@ const INPUT = {
   },
 };
 
+test(
+  'what is no JSON starts nothing, and what is typed in an item stays with the item',
+  at,
+  async (visit) => {
+    const { page } = visit;
+    const tenant = await enter(visit);
+    const item = { type: 'object', properties: { name: { type: 'string' }, more: {} } };
+    const input_schema = {
+      type: 'object',
+      properties: { lines: { type: 'array', items: item } },
+    };
+    const id = await tenant.sequence([step('a', 'noop')], { name: 'listed', input_schema });
+    await open(page, api.url, `/sequences/${id}/start`, /^listed/);
+    const start = page.getByRole('button', { name: 'Start an instance' });
+    for (const name of ['lamp', 'desk']) {
+      await page.getByRole('button', { name: 'Add to Lines' }).click();
+      await page.getByLabel('Name', { exact: true }).last().fill(name);
+      await page.getByLabel('More (JSON)').last().fill(`{"of": "${name}"}`);
+    }
+    await page.getByRole('button', { name: 'Remove Lines 1' }).click();
+    const more = page.getByLabel('More (JSON)');
+    assert.equal(await more.inputValue(), '{"of": "desk"}');
+    await more.fill('{"of": ');
+    await page.getByText('A field holds no JSON').waitFor();
+    assert.ok(await start.isDisabled());
+    assert.ok(await page.getByRole('button', { name: 'Write JSON' }).isDisabled());
+    await more.fill('{"of": "chair"}');
+    await start.click();
+    await page.waitForURL(/\/instances\//);
+    const instance = await tenant.instance(page.url().split('/').at(-1) ?? '');
+    assert.deepEqual(instance.context.data, { lines: [{ name: 'desk', more: { of: 'chair' } }] });
+  },
+);
+
 test('an input is written as JSON where there is no schema', at, async (visit) => {
   const { page } = visit;
   const tenant = await enter(visit);

@@ -1,7 +1,7 @@
 /** What people come to the dashboard for, from what is wrong or waits to its end. */
 
 import assert from 'node:assert/strict';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator, Page, Route } from 'playwright-core';
 import type { Release } from '../../client/src/index.js';
 import { eventually } from '../helpers/api.js';
 import { useBrowser } from '../helpers/browser.js';
@@ -58,6 +58,11 @@ test(
     const dialog = page.getByRole('dialog', { name: 'Retry with other data' });
     const data = dialog.getByRole('textbox', { name: 'Data' });
     const text = (await data.textContent()) ?? '';
+    await data.press('Space');
+    await page.keyboard.press('Escape');
+    const question = page.getByRole('dialog', { name: 'Throw away what you typed?' });
+    await question.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await question.waitFor({ state: 'detached' });
     // By keys, as people do: replaced by script, the browser would leave styles of its own in it.
     await data.press('ControlOrMeta+a');
     await data.press('Delete');
@@ -79,6 +84,59 @@ test(
     await dialog.getByText('3 instances would be retried').waitFor();
     await dialog.getByRole('button', { name: 'Retry 3 instances' }).click();
     await told(page, '3 instances retried.');
+  },
+);
+
+test('a change of many waits until all of them are counted', at, async ({ page }) => {
+  let isCounted = false;
+  const job = () => ({
+    id: JOB,
+    ...{ operation: 'retry', state: isCounted ? 'completed' : 'running', error: null },
+    ...{ matched: 40, applied: isCounted ? 90 : 40, skipped: 0, failed: 0 },
+    ended_at: isCounted ? '2026-01-01T00:00:00.000Z' : null,
+  });
+  await page.route(/\/instances\/batch-action|\/bulk\/jobs\//, (route) =>
+    answer(route, 200, job()),
+  );
+  await start(page, '/instances?state=failed', 'Instances');
+  await page.getByRole('button', { name: 'Retry', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Retry many instances?' });
+  await dialog.getByText(/40 instances would be retried; still counting/).waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Retry', exact: true }).isDisabled());
+  isCounted = true;
+  await enabled(dialog.getByRole('button', { name: 'Retry 90 instances' }));
+});
+
+/** In place of what the engine answers, which is known as one by the rest of its answer. */
+async function answer(route: Route, status: number, json: object): Promise<void> {
+  await route.fulfill({ response: await route.fetch(), status, json });
+}
+
+const REFUSAL = { code: 'FORBIDDEN', message: 'Not for this key.' };
+const JOB = '01980000-0000-7000-8000-000000000001';
+
+test(
+  'what cannot be read is said in its place, and asked for again on demand',
+  at,
+  async ({ page, complaints }) => {
+    complaints.allow(/403/);
+    const { paused } = server.shop.instances;
+    let isRefused = true;
+    await page.route(/\/instances\/[^/]+\/(explain|tree)/, (route) =>
+      isRefused ? answer(route, 403, { error: REFUSAL }) : route.continue(),
+    );
+    await start(page, `/instances/${paused}`, /paused$/);
+    const refusals = page.getByRole('alert').filter({ hasText: 'Try again' });
+    await refusals.nth(1).waitFor();
+    isRefused = false;
+    await refusals.first().getByRole('button', { name: 'Try again' }).click();
+    await refusals.first().getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('It is paused: nothing new starts until it is resumed').waitFor();
+    await page
+      .getByRole('group', { name: /^Flow of/ })
+      .or(page.getByLabel(/^Flow of/))
+      .first()
+      .waitFor();
   },
 );
 
@@ -129,7 +187,11 @@ test('an instance that waits is taken over to the next version', at, async ({ pa
   await dialog.getByText('step receipt with the handler send_mail is added').waitFor();
   const migrate = dialog.getByRole('button', { name: 'Migrate to version 2' });
   assert.ok(await migrate.isDisabled());
-  await dialog.getByRole('checkbox', { name: /I have looked at the findings/ }).check();
+  const look = dialog.getByRole('checkbox', { name: /I have looked at the findings/ });
+  await look.focus();
+  await page.keyboard.press('Space');
+  await enabled(migrate);
+  assert.ok(await hasFocus(look), 'what is said of the version stays while it is judged again');
   await migrate.click();
   await told(page, 'It has version 2 now.');
   await page
@@ -264,6 +326,37 @@ test(
 );
 
 test(
+  'a filter that cannot be read is said at its field, and nothing is done by it',
+  at,
+  async ({ page }) => {
+    await start(page, '/instances?sequence=order-fulfilment&version=v2', 'Instances');
+    const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
+    const version = page.getByLabel('Version');
+    await page.getByText('A version is a whole number', { exact: false }).first().waitFor();
+    assert.equal(await version.getAttribute('aria-invalid'), 'true');
+    assert.ok(await cancel.isDisabled());
+    await version.fill('2');
+    const rows = page.getByRole('table', { name: 'Instances' }).getByRole('row');
+    await rows.nth(1).waitFor();
+    await enabled(cancel);
+
+    await rows.nth(1).getByRole('checkbox').check();
+    await page.getByText('1 instance selected').waitFor();
+    await page.getByLabel('Created').selectOption('24h');
+    await page.getByText('All that match').waitFor();
+    await page.getByLabel('Created').selectOption('between');
+    await page.getByLabel('Created from').fill('2020-01-01T12:00');
+    await page.getByLabel('Created to').fill('2020-01-02T12:00');
+    await page.getByText('Nothing matches').waitFor();
+    const { searchParams } = new URL(page.url());
+    assert.equal(searchParams.get('created_after'), '2020-01-01T11:00:00.000Z');
+    assert.equal(searchParams.get('created_before'), '2020-01-02T11:00:00.000Z');
+    await page.getByRole('button', { name: /^Remove the filter Created before/ }).click();
+    await rows.nth(1).waitFor();
+  },
+);
+
+test(
   'with the keyboard alone somebody finds a question, answers it, and gets about',
   at,
   async ({ page }) => {
@@ -328,6 +421,10 @@ async function tabTo(page: Page, target: Locator, key = 'Tab'): Promise<void> {
 }
 
 const TABS_MAX = 150;
+
+async function enabled(button: Locator): Promise<void> {
+  await eventually(async () => assert.ok(await button.isEnabled()));
+}
 
 async function hasFocus(target: Locator): Promise<boolean> {
   return (await target.and(target.page().locator(':focus')).count()) === 1;
