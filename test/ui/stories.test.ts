@@ -112,7 +112,7 @@ async function answer(route: Route, status: number, json: object): Promise<void>
   await route.fulfill({ response: await route.fetch(), status, json });
 }
 
-const REFUSAL = { code: 'FORBIDDEN', message: 'Not for this key.' };
+const REFUSAL = 'not for this key';
 const JOB = '01980000-0000-7000-8000-000000000001';
 
 test(
@@ -126,7 +126,7 @@ test(
       isRefused ? answer(route, 403, { error: REFUSAL }) : route.continue(),
     );
     await start(page, `/instances/${paused}`, /paused$/);
-    const refusals = page.getByRole('alert').filter({ hasText: 'Try again' });
+    const refusals = page.getByRole('alert').filter({ hasText: REFUSAL });
     await refusals.nth(1).waitFor();
     isRefused = false;
     await refusals.first().getByRole('button', { name: 'Try again' }).click();
@@ -139,6 +139,72 @@ test(
       .waitFor();
   },
 );
+
+test(
+  'where tasks or versions are cut from a list, that is said or made up for',
+  at,
+  async ({ page }) => {
+    await page.route(/\/queues(\?|$)/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), complete: false } });
+    });
+    await start(page, '/workers', 'Workers and queues');
+    await page.getByText(/^Of the oldest \d+ open tasks; there are more/).waitFor();
+    const waiting = page
+      .getByRole('table', { name: 'Queues' })
+      .getByRole('cell', { name: /^\d+\+$/ });
+    await waiting.first().waitFor();
+
+    // As if there were more sequences than are read at once.
+    await page.route(/\/sequences\?(?!.*name=).*limit=500/, (route) => answer(route, 200, []));
+    const id = server.shop.sequences.get('checkout 2') ?? '';
+    await open(page, server.api.url, `/releases?new=yes&candidate=${id}`, 'Releases');
+    const dialog = page.getByRole('dialog', { name: 'New release' });
+    const chosen = dialog.getByLabel('To (candidate)').locator('option:checked');
+    await chosen.getByText(/^Version 2/).waitFor({ state: 'attached' });
+  },
+);
+
+test('subscriptions and triggers are changed', at, async ({ page }) => {
+  const { client } = server.shop;
+  const { id, url, secret } = await client.webhooks.subscribe({ url: 'https://told.example/one' });
+  await start(page, '/webhooks', 'Webhooks');
+  const row = page.getByRole('row').filter({ hasText: url });
+  await row.getByRole('button', { name: 'Change' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Change the subscription' });
+  await dialog.getByLabel('Address').fill('https://told.example/two');
+  await dialog.getByRole('checkbox', { name: 'instance.completed' }).uncheck();
+  await dialog.getByLabel('New secret').fill(`${secret}-new`);
+  await dialog.getByRole('button', { name: 'Change it' }).click();
+  await told(page, 'The subscription of https://told.example/two is changed.');
+  const changed = await client.webhooks.subscription(id);
+  await client.webhooks.unsubscribe(id);
+  assert.deepEqual(
+    [changed.url, changed.events],
+    ['https://told.example/two', ['instance.failed']],
+  );
+
+  await open(page, server.api.url, '/triggers', 'Triggers and events');
+  await page.getByRole('button', { name: 'New trigger' }).click();
+  const made = page.getByRole('dialog', { name: 'New trigger' });
+  await made.getByLabel('Name', { exact: true }).fill('told-of-payment');
+  await made.getByLabel('Namespace').fill('shop');
+  await made.getByLabel('Sequence').fill('checkout');
+  await made.getByRole('button', { name: 'Make it' }).click();
+  const isRefused = await made.locator('input[type=password]:invalid').count();
+  assert.equal(isRefused, 1, 'a signed request needs a secret');
+  await made.getByLabel('Started by').selectOption('event');
+  await made.getByLabel('Name of the event').fill('paid');
+  await made.getByRole('button', { name: 'Make it' }).click();
+  const trigger = page.getByRole('row').filter({ hasText: 'told-of-payment' });
+  await trigger.getByRole('button', { name: 'Change' }).click();
+  const editing = page.getByRole('dialog', { name: 'Change the trigger told-of-payment' });
+  await editing.getByLabel('Name of the event').fill('paid in full');
+  await editing.getByRole('button', { name: 'Change it' }).click();
+  await told(page, 'Changed: told-of-payment');
+  const { config } = await client.triggers.get('told-of-payment');
+  assert.deepEqual(config, { event_name: 'paid in full' });
+});
 
 test('an instance that asks is answered on its own page, with a comment', at, async ({ page }) => {
   const [asked = ''] = server.shop.instances.asked;

@@ -77,17 +77,20 @@ function SelectAll({ ids, selection }: { ids: readonly string[]; selection: Sele
         type="checkbox"
         aria-label="Select all rows of this page"
         checked={isAll}
-        onChange={() => {
-          const next = new Set(selection.ids);
-          for (const id of ids) {
-            if (isAll) next.delete(id);
-            else next.add(id);
-          }
-          selection.change(next);
-        }}
+        onChange={() => selection.change(withPage(selection.ids, ids, !isAll))}
       />
     </th>
   );
+}
+
+/** What is selected on other pages stays. */
+export function withPage(
+  selected: ReadonlySet<string>,
+  page: readonly string[],
+  isSelected: boolean,
+): ReadonlySet<string> {
+  const others = [...selected].filter((id) => !page.includes(id));
+  return new Set(isSelected ? [...others, ...page] : others);
 }
 
 function SelectOne({ id, selection }: { id: string; selection: Selection }) {
@@ -98,12 +101,7 @@ function SelectOne({ id, selection }: { id: string; selection: Selection }) {
         type="checkbox"
         aria-label={`Select ${id}`}
         checked={isSelected}
-        onChange={() => {
-          const ids = new Set(selection.ids);
-          if (isSelected) ids.delete(id);
-          else ids.add(id);
-          selection.change(ids);
-        }}
+        onChange={() => selection.change(withPage(selection.ids, [id], !isSelected))}
       />
     </td>
   );

@@ -139,6 +139,7 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
   const { trigger, onClose } = props;
   const { client } = useEngine();
   const [slug, setSlug] = useState(trigger?.slug ?? '');
+  const [namespace, setNamespace] = useState('default');
   const [sequence, setSequence] = useState(trigger?.sequence_name ?? '');
   const [type, setType] = useState<TriggerType>(trigger?.trigger_type ?? 'webhook');
   const [secret, setSecret] = useState('');
@@ -150,7 +151,10 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
           ? { config: { ...trigger?.config, event_name: event } }
           : { ...(secret !== '' && { secret }) };
       return trigger === undefined
-        ? client.triggers.create({ slug, sequence_name: sequence, trigger_type: type, ...cause })
+        ? client.triggers.create({
+            ...{ slug, namespace, sequence_name: sequence, trigger_type: type },
+            ...cause,
+          })
         : client.triggers.update(slug, { sequence_name: sequence, ...cause });
     },
     { done: () => `${trigger ? 'Changed' : 'Made'}: ${slug}`, onDone: onClose },
@@ -169,6 +173,16 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
             onChange={setSlug}
             hint="Part of the address: letters, digits, dots, _, ~ and -"
             wrong={wrongOf(save.error, 'slug')}
+          />
+        )}
+        {!trigger && (
+          <TextField
+            label="Namespace"
+            required
+            value={namespace}
+            onChange={setNamespace}
+            hint="Of the sequence, and of what is started"
+            wrong={wrongOf(save.error, 'namespace')}
           />
         )}
         <SequenceField
