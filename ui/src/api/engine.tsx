@@ -1,6 +1,6 @@
 /** The client of the engine that served this page, and what the caller may do, for every component below. */
 
-import { type Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
+import type { Client, WhoAmI } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext } from 'react';
 import { type Allowed, allowedOf } from './allowed.ts';
 
@@ -10,7 +10,7 @@ export const ENGINE_URL = new URL('..', document.baseURI).href.replace(/\/$/, ''
 export interface Engine {
   readonly client: Client;
   readonly who: WhoAmI;
-  /** Undefined where the engine asks for none. */
+  /** Undefined: all of them. */
   readonly tenant: string | undefined;
   readonly allowed: Allowed;
 }
@@ -36,15 +36,4 @@ export function useEngine(): Engine {
   const engine = useContext(EngineContext);
   if (engine === undefined) throw new Error('nobody has signed in');
   return engine;
-}
-
-/** Whether an answer will not change by asking again. Of 429 it will: the engine asks to wait a moment. */
-export function isFinal(error: unknown): boolean {
-  if (!(error instanceof EngineError) || error.status === 429) return false;
-  return error.status >= 400 && error.status < 500;
-}
-
-/** Whether the key is missing, wrong, revoked or expired. */
-export function isUnknown(error: unknown): boolean {
-  return error instanceof EngineError && error.status === 401;
 }

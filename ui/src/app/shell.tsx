@@ -6,11 +6,12 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useEngine } from '../api/engine.tsx';
 import { type LiveState, useLiveState } from '../api/live.tsx';
-import { setSession, signOut, useSession } from '../api/session.ts';
+import { setSession, useSession } from '../api/session.ts';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button, IconButton } from '../components/button.tsx';
 import { textColorOn } from '../lib/contrast.ts';
 import { NAVIGATION } from './navigation.ts';
+import { signOut } from './queries.ts';
 import styles from './shell.module.css';
 import { type Theme, useTheme } from './theme.ts';
 
@@ -127,7 +128,9 @@ function Bar({ live }: { live: LiveState }) {
           />
         </span>
         <EnvironmentLabel />
-        {tenant !== undefined && (
+        {tenant === undefined ? (
+          <strong className={styles.tenant}>All tenants</strong>
+        ) : (
           <span className={styles.tenant} title={tenant}>
             <span className="dim small">Tenant </span>
             <strong>{tenant}</strong>
