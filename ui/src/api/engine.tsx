@@ -2,6 +2,7 @@
 
 import type { Client, WhoAmI } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext } from 'react';
+import { maySee } from './access.ts';
 import { type Allowed, allowedOf } from './allowed.ts';
 
 /** Of the engine: the page is at `ui/` below it, behind whatever prefix. */
@@ -36,4 +37,10 @@ export function useEngine(): Engine {
   const engine = useContext(EngineContext);
   if (engine === undefined) throw new Error('nobody has signed in');
   return engine;
+}
+
+/** Whether the caller may see the page with this address, below `/ui`. */
+export function useMaySee(): (href: string) => boolean {
+  const { allowed } = useEngine();
+  return (href) => maySee(href, allowed);
 }

@@ -4,7 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { LogOut, Menu, Monitor, Moon, Sun } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useEngine } from '../api/engine.tsx';
+import { isWithin } from '../api/access.ts';
+import { useEngine, useMaySee } from '../api/engine.tsx';
 import { type LiveState, useLiveState } from '../api/live.tsx';
 import { setSession, useSession } from '../api/session.ts';
 import { Badge, type Tone } from '../components/badge.tsx';
@@ -41,7 +42,7 @@ function skipToContent() {
 }
 
 function Side() {
-  const { allowed } = useEngine();
+  const maySee = useMaySee();
   const isInCluster = useIsInCluster();
   const [location] = useLocation();
   const side = useRef<HTMLElement>(null);
@@ -64,7 +65,7 @@ function Side() {
       </Link>
       {NAVIGATION.map((group) => {
         const items = group.items.filter(
-          ({ needs, isOfCluster }) => (needs?.(allowed) ?? true) && (isInCluster || !isOfCluster),
+          ({ href, isOfCluster }) => maySee(href) && (isInCluster || !isOfCluster),
         );
         if (items.length === 0) return null;
         return (
@@ -100,10 +101,6 @@ function useIsInCluster(): boolean {
     staleTime: Number.POSITIVE_INFINITY,
   });
   return info.data?.cluster === true;
-}
-
-function isWithin(location: string, href: string): boolean {
-  return location === href || (href !== '/' && location.startsWith(`${href}/`));
 }
 
 const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {

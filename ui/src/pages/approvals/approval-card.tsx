@@ -2,12 +2,12 @@
 
 import type { Approval } from 'durable-workflow-engine-client';
 import { useState } from 'react';
-import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { TextField, wrongOf } from '../../components/field.tsx';
+import { PageLink } from '../../components/page-link.tsx';
 import { Time } from '../../components/time.tsx';
 import styles from './approvals.module.css';
 
@@ -25,7 +25,7 @@ export function ApprovalCard({ approval }: { readonly approval: Approval }) {
       <p className={styles.prompt}>{approval.prompt}</p>
       <p className={styles.about}>
         <span>
-          <Link href={`/instances/${instance_id}`}>{sequence_name ?? instance_id}</Link> at{' '}
+          <PageLink href={`/instances/${instance_id}`}>{sequence_name ?? instance_id}</PageLink> at{' '}
           <code>{path}</code>
         </span>
         <span>
