@@ -58,6 +58,43 @@ test(
   },
 );
 
+test('a key that was refused may be typed again', at, async (visit) => {
+  visit.complaints.allow(/401/);
+  const { page } = visit;
+  const apiKey = server.shop.keys.operator;
+  await page.route('**/api/v1/whoami', (route) => route.fulfill(UNKNOWN), { times: 2 });
+  await signInByHand(visit, { ...at(), apiKey, tenant: null });
+  await page.getByText('This key is not valid').waitFor();
+  await page.getByLabel('API key').fill(apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expectPage(page, 'Overview');
+});
+
+const UNKNOWN = {
+  status: 401,
+  headers: { 'x-request-id': 'sample', 'x-error-code': 'ENG_UNAUTHORIZED' },
+  json: { error: 'unauthorized' },
+};
+
+test(
+  'a link that names a tenant leads to it, also after signing in and a reload',
+  at,
+  async (visit) => {
+    visit.complaints.allow(/401/);
+    const { page } = visit;
+    await page.goto(`${server.api.url}/ui/limits?tenant=${NEIGHBOUR}`);
+    await page.getByLabel('API key').fill(rootKey());
+    await page.keyboard.press('Enter');
+    await expectPage(page, 'Limits');
+    const tenant = page.getByRole('banner').getByText(NEIGHBOUR, { exact: true });
+    await tenant.waitFor();
+    await page.goto(`${server.api.url}/ui/limits?tenant=${TENANT}`);
+    await page.getByRole('banner').getByText(TENANT, { exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole('banner').getByText(TENANT, { exact: true }).waitFor();
+  },
+);
+
 test('a key is forgotten with its tab, and by signing out', at, async (visit) => {
   visit.complaints.allow(/401/);
   const { page, context } = visit;
@@ -85,7 +122,8 @@ test(
     const { page, context, complaints } = visit;
     await signIn(context, ofKey('operator'));
     for (const { path, title } of PAGES) {
-      if (typeof path !== 'string') continue;
+      // That one is for the root key.
+      if (typeof path !== 'string' || path === '/cells') continue;
       await open(page, server.api.url, path, title);
       const text = (await page.locator('body').textContent()) ?? '';
       assert.ok(!text.includes(NEIGHBOUR_CUSTOMER), `${path} shows ${NEIGHBOUR_CUSTOMER}`);
@@ -98,36 +136,76 @@ test(
   },
 );
 
-/** Labels that the navigation has for a key, beside those in between. */
-const REACHES: Readonly<Record<string, { sees: readonly string[]; misses: readonly string[] }>> = {
-  operator: { sees: ['Overview', 'Instances', 'Releases', 'Webhooks'], misses: [] },
-  auditor: { sees: ['Overview', 'Instances', 'Releases', 'Webhooks'], misses: [] },
-  approver: { sees: ['Approvals'], misses: ['Overview', 'Instances', 'Sequences', 'Webhooks'] },
-  publisher: { sees: ['Sequences', 'Releases'], misses: ['Overview', 'Approvals', 'Webhooks'] },
-  starter: { sees: ['Instances', 'Sequences'], misses: ['Overview', 'Releases', 'Approvals'] },
+/** Where a key lands, and labels that the navigation has for it, beside those in between. */
+const REACHES: Readonly<
+  Record<string, { lands: string; sees: readonly string[]; misses: readonly string[] }>
+> = {
+  operator: {
+    lands: 'Overview',
+    sees: ['Overview', 'Instances', 'Releases', 'Webhooks'],
+    misses: [],
+  },
+  auditor: {
+    lands: 'Overview',
+    sees: ['Overview', 'Instances', 'Releases', 'Webhooks'],
+    misses: [],
+  },
+  approver: {
+    lands: 'Approvals',
+    sees: ['Approvals'],
+    misses: ['Overview', 'Instances', 'Sequences', 'Webhooks'],
+  },
+  publisher: {
+    lands: 'Sequences',
+    sees: ['Sequences', 'Releases'],
+    misses: ['Overview', 'Approvals', 'Webhooks'],
+  },
+  starter: {
+    lands: 'Instances',
+    sees: ['Instances', 'Sequences'],
+    misses: ['Overview', 'Releases', 'Approvals'],
+  },
+  worker: { lands: 'Server', sees: ['Server'], misses: ['Overview', 'Instances', 'Workers'] },
 };
 
-for (const [capability, { sees, misses }] of Object.entries(REACHES)) {
+/** Every page that the navigation leads to is opened: an answer of 403 would be a complaint. */
+for (const [capability, { lands, sees, misses }] of Object.entries(REACHES)) {
   test(
     `a key with ${capability} is led to what it may do, and to nothing else`,
     at,
     async (visit) => {
       const { page, context } = visit;
       await signIn(context, ofKey(capability as keyof ShopKeys));
-      await page.goto(`${server.api.url}/ui/server`);
-      await expectPage(page, 'Server');
-      for (const name of sees)
-        await navigation(page).getByRole('link', { name, exact: true }).waitFor();
-      for (const name of misses) {
-        assert.equal(
-          await navigation(page).getByRole('link', { name, exact: true }).count(),
-          0,
-          name,
-        );
+      await open(page, server.api.url, '/', lands);
+      const links = navigation(page).getByRole('list').getByRole('link');
+      const names = await links.allTextContents();
+      for (const name of sees) assert.ok(names.includes(name), name);
+      for (const name of misses) assert.ok(!names.includes(name), name);
+      for (const name of names) {
+        await links.filter({ hasText: name }).click();
+        await expectPage(page, name);
       }
     },
   );
 }
+
+test('a page that a key may not see names the capability that it takes', at, async (visit) => {
+  const { page, context } = visit;
+  await signIn(context, ofKey('approver'));
+  await open(page, server.api.url, '/limits', 'Your key may not see this');
+  await page.getByText('It takes a key with the capability auditor or operator').waitFor();
+});
+
+test('links to pages that a key may not see are not offered', at, async ({ page, context }) => {
+  await signIn(context, ofKey('publisher'));
+  await open(page, server.api.url, '/sequences', 'Sequences');
+  const main = page.getByRole('main');
+  await main.getByRole('link', { name: 'order-fulfilment' }).click();
+  await expectPage(page, /order-fulfilment/);
+  await main.getByRole('link', { name: 'Versions' }).click();
+  await main.getByRole('table', { name: /Versions/ }).waitFor();
+  assert.equal(await main.locator('a[href*="/instances"]').count(), 0);
+});
 
 test('an auditor sees what people are asked, and cannot answer', at, async ({ page, context }) => {
   await signIn(context, ofKey('auditor'));
@@ -180,6 +258,38 @@ test('an approver answers, and that is all', at, async ({ page, context }) => {
   await question.waitFor({ state: 'detached' });
   await server.shop.until(asked, 'completed');
 });
+
+// ---------------------------------------------------------------- without tenants
+
+let tenantless: Api;
+before(async () => {
+  tenantless = await startApi({
+    env: { ENGINE_REQUIRE_TENANT_HEADER: 'false', ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true' },
+  });
+});
+after(() => tenantless.stop());
+
+test(
+  'where requests need name no tenant, the root key looks at one or at all of them',
+  () => ({ url: tenantless.url }),
+  async (visit) => {
+    visit.complaints.allow(/401/);
+    const { page } = visit;
+    const banner = page.getByRole('banner');
+    const apiKey = tenantless.engine.apiKey ?? '';
+    await signInByHand(visit, { url: tenantless.url, apiKey, tenant: 'acme' });
+    await expectPage(page, 'Overview');
+    await banner.getByText('Live', { exact: true }).waitFor();
+    await banner.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('button', { name: 'All tenants' }).click();
+    await expectPage(page, 'Overview');
+    await banner.getByText('All tenants').waitFor();
+    await banner.getByText('Every 5 s').waitFor();
+    await page.getByRole('link', { name: 'Healthy Engine' }).waitFor();
+    await page.reload();
+    await banner.getByText('All tenants').waitFor();
+  },
+);
 
 // ---------------------------------------------------------------- without keys
 

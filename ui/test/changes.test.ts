@@ -6,7 +6,7 @@ import { Changes } from '../src/api/changes.ts';
 
 const AT = 1_000_000;
 
-test('a read is behind when it was answered before a change that it shows', () => {
+test('a read is behind when it was begun before a change that it shows', () => {
   const changes = new Changes();
   changes.note('a', AT);
   assert.equal(changes.isBehind('all', AT - 1), true);
@@ -14,7 +14,7 @@ test('a read is behind when it was answered before a change that it shows', () =
   assert.equal(changes.isBehind('b', AT - 1), false);
 });
 
-test('a read that was answered just after a change may have been made before it', () => {
+test('a read that was begun just after a change may not show all that comes of it', () => {
   const changes = new Changes();
   changes.note('a', AT);
   assert.equal(changes.isBehind('a', AT + 100), true);

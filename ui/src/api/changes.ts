@@ -1,6 +1,6 @@
 /** Which instances changed lately, and so which reads are behind. It reads no clock: times are handed in. */
 
-/** A read that was answered this soon after a change may have been made before it. */
+/** A read that was begun this soon after a change may not show all that comes of it. */
 const SETTLED_MS = 1500;
 
 /** Only few instances are watched; others that changed need not be remembered for long. */
@@ -22,7 +22,7 @@ export class Changes {
 
   /**
    * @param scope one instance, all of them (`'all'`), or undefined for a read that follows no changes
-   * @param readAt when the read was answered, in Unix milliseconds
+   * @param readAt when the read was begun, in Unix milliseconds
    */
   isBehind(scope: string | undefined, readAt: number): boolean {
     if (scope === undefined) return false;

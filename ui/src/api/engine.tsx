@@ -1,7 +1,8 @@
 /** The client of the engine that served this page, and what the caller may do, for every component below. */
 
-import { type Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
+import type { Client, WhoAmI } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext } from 'react';
+import { maySee } from './access.ts';
 import { type Allowed, allowedOf } from './allowed.ts';
 
 /** Of the engine: the page is at `ui/` below it, behind whatever prefix. */
@@ -10,7 +11,7 @@ export const ENGINE_URL = new URL('..', document.baseURI).href.replace(/\/$/, ''
 export interface Engine {
   readonly client: Client;
   readonly who: WhoAmI;
-  /** Undefined where the engine asks for none. */
+  /** Undefined: all of them. */
   readonly tenant: string | undefined;
   readonly allowed: Allowed;
 }
@@ -38,13 +39,8 @@ export function useEngine(): Engine {
   return engine;
 }
 
-/** Whether an answer will not change by asking again. Of 429 it will: the engine asks to wait a moment. */
-export function isFinal(error: unknown): boolean {
-  if (!(error instanceof EngineError) || error.status === 429) return false;
-  return error.status >= 400 && error.status < 500;
-}
-
-/** Whether the key is missing, wrong, revoked or expired. */
-export function isUnknown(error: unknown): boolean {
-  return error instanceof EngineError && error.status === 401;
+/** Whether the caller may see the page with this address, below `/ui`. */
+export function useMaySee(): (href: string) => boolean {
+  const { allowed } = useEngine();
+  return (href) => maySee(href, allowed);
 }

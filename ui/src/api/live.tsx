@@ -1,33 +1,22 @@
 /**
  * Keeps what is on the screen current: one stream of changes for the whole page, whose news make the queries read
- * again that show what changed. However many changes come, each query reads at most once in its pace.
+ * again that show what changed. Where there is no stream, everything is looked at again every few seconds.
  */
 
-import { type Query, type QueryClient, useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import { Changes } from './changes.ts';
-import { isFinal, useEngine } from './engine.tsx';
+import { useQueryClient } from '@tanstack/react-query';
+import type { Client } from 'durable-workflow-engine-client';
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
+import { useEngine } from './engine.tsx';
+import { isAway, isUnknown } from './engine-error.ts';
+import { pauseMs, sleep } from './pause.ts';
+import { Rereads } from './rereads.ts';
+import { useIsWatched } from './watched.ts';
 
-/** `paced`: changes are for who may read all; others look again every few seconds. */
+/**
+ * `paced`: there is no stream of changes, and the page looks again every few seconds. It is for who may read all of
+ * one tenant, and an engine may have too many of them.
+ */
 export type LiveState = 'connecting' | 'live' | 'lost' | 'paced';
-
-/** What a query may say of itself in its `meta`. */
-export interface LiveMeta extends Record<string, unknown> {
-  /** Read again after changes of this instance only, or of any (`'all'`). */
-  readonly live?: 'all' | string;
-  /** How long it rests at least between two reads, in milliseconds: longer for what costs the engine more. */
-  readonly paceMs?: number;
-}
-
-declare module '@tanstack/react-query' {
-  interface Register {
-    queryMeta: LiveMeta;
-  }
-}
-
-const PACE_MS = 1000;
-/** Without news of changes. */
-const PACE_WITHOUT_NEWS_MS = 5000;
 
 const LiveContext = createContext<LiveState>('connecting');
 
@@ -35,75 +24,98 @@ export function useLiveState(): LiveState {
   return useContext(LiveContext);
 }
 
-export function LiveProvider({ children }: { children: ReactNode }) {
-  const { client, allowed } = useEngine();
-  const queries = useQueryClient();
-  const [state, setState] = useState<LiveState>('connecting');
-  const { readAll } = allowed;
-
-  useEffect(() => {
-    if (!readAll) return lookAgain(queries);
-    const ending = new AbortController();
-    const changes = new Changes();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-
-    async function refresh() {
-      timer = undefined;
-      // A page that nobody looks at reads when it is looked at again.
-      if (document.hidden) return;
-      const now = Date.now();
-      const behind = queries
-        .getQueryCache()
-        .findAll({ type: 'active' })
-        .filter(({ meta, state: read }) => changes.isBehind(meta?.live, read.dataUpdatedAt));
-      const due = new Set<Query>(
-        behind.filter(({ meta, state: read }) => {
-          return now - read.dataUpdatedAt >= (meta?.paceMs ?? PACE_MS);
-        }),
-      );
-      await queries.invalidateQueries({ predicate: (query) => due.has(query) });
-      if (behind.length > 0) plan();
-    }
-    function plan() {
-      if (!ending.signal.aborted) timer ??= setTimeout(() => void refresh(), PACE_MS);
-    }
-
-    async function follow() {
-      try {
-        const { signal } = ending;
-        const onConnection = (isConnected: boolean) => {
-          setState(isConnected ? 'live' : 'lost');
-          if (isConnected) void queries.invalidateQueries({ predicate: isUnanswered });
-        };
-        for await (const change of client.changes.follow({ signal, onConnection })) {
-          changes.note(change.instance_id, Date.now());
-          plan();
-        }
-      } catch {
-        if (!ending.signal.aborted) setState('lost');
-      }
-    }
-    document.addEventListener('visibilitychange', plan);
-    void follow();
-    return () => {
-      document.removeEventListener('visibilitychange', plan);
-      clearTimeout(timer);
-      ending.abort();
-    };
-  }, [client, queries, readAll]);
-
-  return <LiveContext value={readAll ? state : 'paced'}>{children}</LiveContext>;
+export function LiveProvider(props: {
+  /** The key is no longer known: it was revoked, or has expired. */
+  readonly onUnknown: () => void;
+  readonly children: ReactNode;
+}) {
+  const { client, allowed, tenant } = useEngine();
+  const rereads = useRereads();
+  const isStreamed = allowed.readAll && tenant !== undefined;
+  const stream = useStream(isStreamed ? client : undefined, rereads, props.onUnknown);
+  const areReadsAway = useAreReadsAway();
+  const state = stream === 'paced' && areReadsAway ? 'lost' : stream;
+  return <LiveContext value={state}>{props.children}</LiveContext>;
 }
 
-/** It may be answered now. */
-const isUnanswered = ({ state }: Query) => state.status === 'error' && !isFinal(state.error);
+function useRereads() {
+  const queries = useQueryClient();
+  const rereads = useRef<Rereads>(undefined);
+  useEffect(() => {
+    const own = new Rereads(queries);
+    rereads.current = own;
+    return () => own.close();
+  }, [queries]);
+  return rereads;
+}
 
-const isLiveOrUnanswered = (query: Query) => query.meta?.live !== undefined || isUnanswered(query);
+/** @param client undefined where there are no changes to follow */
+function useStream(
+  client: Client | undefined,
+  rereads: { readonly current: Rereads | undefined },
+  onUnknown: () => void,
+): LiveState {
+  const [state, setState] = useState<LiveState>('connecting');
+  const isWatched = useIsWatched();
+  /** Whether changes may have been missed. */
+  const hasGap = useRef(false);
+  useEffect(() => {
+    if (client === undefined || !isWatched) return undefined;
+    const ending = new AbortController();
+    const { signal } = ending;
+    let tries = 0;
 
-function lookAgain(queries: QueryClient): () => void {
-  const timer = setInterval(() => {
-    if (document.hidden) return;
-    void queries.invalidateQueries({ predicate: isLiveOrUnanswered });
-  }, PACE_WITHOUT_NEWS_MS);
-  return () => clearInterval(timer);
+    function onOpen() {
+      tries = 0;
+      setState('live');
+      rereads.current?.setNews(true);
+      if (hasGap.current) rereads.current?.readAll();
+      else rereads.current?.readUnanswered();
+      hasGap.current = false;
+    }
+    function onEnd(next: LiveState) {
+      hasGap.current = true;
+      setState(next);
+      rereads.current?.setNews(false);
+    }
+    async function follow(changes: Client['changes']): Promise<void> {
+      while (!signal.aborted) {
+        try {
+          // It begins with the present each time: all that is on the screen is read again, whatever was missed.
+          const onConnection = (isConnected: boolean) => isConnected && onOpen();
+          for await (const { instance_id } of changes.follow({ signal, retries: 0, onConnection }))
+            rereads.current?.note(instance_id);
+        } catch (error) {
+          if (signal.aborted) return;
+          if (isUnknown(error)) onUnknown();
+          onEnd(isAway(error) ? 'lost' : 'paced');
+          await sleep(pauseMs(tries, error), signal);
+          tries += 1;
+        }
+      }
+    }
+    void follow(client.changes);
+    return () => {
+      ending.abort();
+      onEnd('connecting');
+    };
+  }, [client, isWatched, rereads, onUnknown]);
+  return client === undefined ? 'paced' : state;
+}
+
+/** Whether nobody answered what was asked last. */
+function useAreReadsAway(): boolean {
+  const queries = useQueryClient();
+  const [areAway, setAreAway] = useState(false);
+  useEffect(
+    () =>
+      queries.getQueryCache().subscribe((event) => {
+        if (event.type !== 'updated') return;
+        const { action } = event;
+        if (action.type === 'success') setAreAway(false);
+        if (action.type === 'error' && isAway(action.error)) setAreAway(true);
+      }),
+    [queries],
+  );
+  return areAway;
 }

@@ -8,14 +8,15 @@ import { useSyncExternalStore } from 'react';
 export interface Session {
   /** Undefined where the engine asks for none. */
   readonly apiKey?: string;
-  /** Undefined until one is chosen. */
-  readonly tenant?: string;
+  /** Undefined until one is chosen; null: all of them. */
+  readonly tenant?: string | null;
 }
 
 const STORED_AS = 'session';
 
 const listeners = new Set<() => void>();
-let current = { ...read(), ...tenantOfLink() };
+let current = read();
+takeTenantOfLink();
 
 function read(): Session {
   try {
@@ -26,13 +27,13 @@ function read(): Session {
 }
 
 /** Links may say which tenant they are about: `/ui/?tenant=acme`. It is taken out of the address. */
-function tenantOfLink(): Session {
+function takeTenantOfLink(): void {
   const address = new URL(location.href);
   const tenant = address.searchParams.get('tenant');
-  if (!tenant) return {};
+  if (!tenant) return;
   address.searchParams.delete('tenant');
   history.replaceState(history.state, '', address);
-  return { tenant };
+  setSession({ ...current, tenant });
 }
 
 export function setSession(session: Session): void {
@@ -42,7 +43,7 @@ export function setSession(session: Session): void {
 }
 
 /** Nothing of what was done here is left in the tab, such as drafts. */
-export function signOut(): void {
+export function forget(): void {
   sessionStorage.clear();
   setSession({});
 }

@@ -1,33 +1,16 @@
 /** The dashboard: what every page below may count on. */
 
-import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryClientProvider } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Router, useLocation } from 'wouter';
-import { isFinal, isUnknown } from '../api/engine.tsx';
+import { isUnknown } from '../api/engine-error.ts';
 import { LiveProvider } from '../api/live.tsx';
 import { ToastProvider } from '../components/toasts.tsx';
 import { FailureBoundary } from './failure-boundary.tsx';
+import { createQueries, lookWhoItIs, signInQueries } from './queries.ts';
 import { Routes } from './routes.tsx';
 import { Shell } from './shell.tsx';
 import { SignIn } from './sign-in.tsx';
-
-const RETRIES = 2;
-
-const createQueries = (onError?: (error: unknown) => void) =>
-  new QueryClient({
-    queryCache: new QueryCache({ ...(onError && { onError }) }),
-    defaultOptions: {
-      queries: {
-        retry: (count, error) => count < RETRIES && !isFinal(error),
-        staleTime: 1000,
-        refetchOnWindowFocus: true,
-      },
-      mutations: { retry: false },
-    },
-  });
-
-/** Of whoever has not signed in yet. */
-const signInQueries = createQueries();
 
 const BASE = new URL(document.baseURI).pathname.replace(/\/$/, '');
 
@@ -38,7 +21,7 @@ export function App() {
         <ToastProvider>
           <SignIn>
             <OwnQueries>
-              <LiveProvider>
+              <LiveProvider onUnknown={lookWhoItIs}>
                 <Shell>
                   <Content />
                 </Shell>
@@ -56,7 +39,7 @@ function OwnQueries({ children }: { children: ReactNode }) {
   // A key that is refused all of a sudden was revoked, or has expired: the sign-in looks again.
   const [queries] = useState(() =>
     createQueries((error) => {
-      if (isUnknown(error)) void signInQueries.refetchQueries({ queryKey: ['whoami'] });
+      if (isUnknown(error)) lookWhoItIs();
     }),
   );
   return <QueryClientProvider client={queries}>{children}</QueryClientProvider>;

@@ -18,14 +18,11 @@ import {
   Webhook,
   Zap,
 } from 'lucide-react';
-import type { Allowed } from '../api/allowed.ts';
 
 export interface NavigationItem {
   readonly href: string;
   readonly label: string;
   readonly icon: LucideIcon;
-  /** Absent: whoever may read. */
-  readonly needs?: (allowed: Allowed) => boolean;
   /** Only where the engine is one of a cluster. */
   readonly isOfCluster?: true;
 }
@@ -35,28 +32,24 @@ export interface NavigationGroup {
   readonly items: readonly NavigationItem[];
 }
 
-const reads = (allowed: Allowed) => allowed.readAll;
-
 export const NAVIGATION: readonly NavigationGroup[] = [
   {
     label: 'Run',
     items: [
-      { href: '/', label: 'Overview', icon: Activity, needs: reads },
+      { href: '/', label: 'Overview', icon: Activity },
       {
         href: '/instances',
         label: 'Instances',
         icon: ListTree,
-        needs: ({ readAll, start }) => readAll || start,
       },
-      { href: '/failures', label: 'Failures', icon: CircleX, needs: reads },
+      { href: '/failures', label: 'Failures', icon: CircleX },
       {
         href: '/approvals',
         label: 'Approvals',
         icon: UserCheck,
-        needs: ({ readAll, approve }) => readAll || approve,
       },
-      { href: '/schedules', label: 'Schedules', icon: AlarmClock, needs: reads },
-      { href: '/jobs', label: 'Bulk jobs', icon: Layers, needs: reads },
+      { href: '/schedules', label: 'Schedules', icon: AlarmClock },
+      { href: '/jobs', label: 'Bulk jobs', icon: Layers },
     ],
   },
   {
@@ -66,30 +59,27 @@ export const NAVIGATION: readonly NavigationGroup[] = [
         href: '/sequences',
         label: 'Sequences',
         icon: GitBranch,
-        needs: ({ readAll, publish, start }) => readAll || publish || start,
       },
       {
         href: '/releases',
         label: 'Releases',
         icon: Rocket,
-        needs: ({ readAll, publish }) => readAll || publish,
       },
     ],
   },
   {
     label: 'Operate',
     items: [
-      { href: '/workers', label: 'Workers and queues', icon: Zap, needs: reads },
-      { href: '/webhooks', label: 'Webhooks', icon: Webhook, needs: reads },
-      { href: '/triggers', label: 'Triggers and events', icon: Radio, needs: reads },
-      { href: '/keys', label: 'Keys and secrets', icon: KeyRound, needs: reads },
-      { href: '/limits', label: 'Limits', icon: ShieldCheck, needs: reads },
+      { href: '/workers', label: 'Workers and queues', icon: Zap },
+      { href: '/webhooks', label: 'Webhooks', icon: Webhook },
+      { href: '/triggers', label: 'Triggers and events', icon: Radio },
+      { href: '/keys', label: 'Keys and secrets', icon: KeyRound },
+      { href: '/limits', label: 'Limits', icon: ShieldCheck },
       { href: '/server', label: 'Server', icon: Database },
       {
         href: '/cells',
         label: 'Cells',
         icon: Boxes,
-        needs: ({ administer }) => administer,
         isOfCluster: true,
       },
     ],

@@ -1,9 +1,12 @@
 /** Which page an address shows. Every page is loaded when it is first shown, or before, while there is time. */
 
-import { type ComponentType, Suspense, useEffect } from 'react';
-import { Route, Switch } from 'wouter';
+import { type ComponentType, type ReactNode, Suspense, useEffect } from 'react';
+import { Redirect, Route, Switch, useLocation } from 'wouter';
+import { useMaySee } from '../api/engine.tsx';
 import { Place } from '../components/later.tsx';
 import { later, loadAhead } from '../lib/load.ts';
+import { NAVIGATION } from './navigation.ts';
+import { NotAllowed } from './not-allowed.tsx';
 import { NotFound } from './not-found.tsx';
 
 type Load = () => Promise<{ default: ComponentType }>;
@@ -39,7 +42,9 @@ export function Routes() {
       <Switch>
         {ROUTES.map(({ path, Page }) => (
           <Route key={path} path={path}>
-            <Page />
+            <Gate>
+              <Page />
+            </Gate>
           </Route>
         ))}
         <Route>
@@ -47,5 +52,18 @@ export function Routes() {
         </Route>
       </Switch>
     </Suspense>
+  );
+}
+
+/** Asks for nothing that the key may not read. */
+function Gate({ children }: { children: ReactNode }) {
+  const [place] = useLocation();
+  const maySee = useMaySee();
+  if (maySee(place)) return children;
+  const first = NAVIGATION.flatMap(({ items }) => items).find(({ href }) => maySee(href));
+  return place === '/' && first ? (
+    <Redirect to={first.href} replace />
+  ) : (
+    <NotAllowed path={place} />
   );
 }

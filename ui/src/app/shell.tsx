@@ -4,13 +4,15 @@ import { useQuery } from '@tanstack/react-query';
 import { LogOut, Menu, Monitor, Moon, Sun } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useEngine } from '../api/engine.tsx';
+import { isWithin } from '../api/access.ts';
+import { useEngine, useMaySee } from '../api/engine.tsx';
 import { type LiveState, useLiveState } from '../api/live.tsx';
-import { setSession, signOut, useSession } from '../api/session.ts';
+import { setSession, useSession } from '../api/session.ts';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button, IconButton } from '../components/button.tsx';
 import { textColorOn } from '../lib/contrast.ts';
 import { NAVIGATION } from './navigation.ts';
+import { signOut } from './queries.ts';
 import styles from './shell.module.css';
 import { type Theme, useTheme } from './theme.ts';
 
@@ -40,7 +42,7 @@ function skipToContent() {
 }
 
 function Side() {
-  const { allowed } = useEngine();
+  const maySee = useMaySee();
   const isInCluster = useIsInCluster();
   const [location] = useLocation();
   const side = useRef<HTMLElement>(null);
@@ -63,7 +65,7 @@ function Side() {
       </Link>
       {NAVIGATION.map((group) => {
         const items = group.items.filter(
-          ({ needs, isOfCluster }) => (needs?.(allowed) ?? true) && (isInCluster || !isOfCluster),
+          ({ href, isOfCluster }) => maySee(href) && (isInCluster || !isOfCluster),
         );
         if (items.length === 0) return null;
         return (
@@ -101,10 +103,6 @@ function useIsInCluster(): boolean {
   return info.data?.cluster === true;
 }
 
-function isWithin(location: string, href: string): boolean {
-  return location === href || (href !== '/' && location.startsWith(`${href}/`));
-}
-
 const LIVE: Record<LiveState, readonly [tone: Tone, word: string]> = {
   connecting: ['idle', 'Connecting'],
   live: ['ok', 'Live'],
@@ -127,7 +125,9 @@ function Bar({ live }: { live: LiveState }) {
           />
         </span>
         <EnvironmentLabel />
-        {tenant !== undefined && (
+        {tenant === undefined ? (
+          <strong className={styles.tenant}>All tenants</strong>
+        ) : (
           <span className={styles.tenant} title={tenant}>
             <span className="dim small">Tenant </span>
             <strong>{tenant}</strong>

@@ -3,10 +3,11 @@
  * and for a tenant where the key does not say which.
  */
 
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Client, type WhoAmI } from 'durable-workflow-engine-client';
 import { type ReactNode, useMemo, useState } from 'react';
-import { ENGINE_URL, EngineProvider, isUnknown } from '../api/engine.tsx';
+import { ENGINE_URL, EngineProvider } from '../api/engine.tsx';
+import { isUnknown } from '../api/engine-error.ts';
 import { type Session, setSession, useSession } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { ErrorBox } from '../components/error-box.tsx';
@@ -29,10 +30,12 @@ export function SignIn({ children }: { children: ReactNode }) {
     enabled: ({ state }) => !isUnknown(state.error),
   });
   // A key of a tenant says which one; requests name it all the same.
-  const tenant = who.data?.tenant_id ?? session.tenant;
+  const chosen = who.data?.tenant_id ?? session.tenant;
+  const isAll = chosen === null && who.data?.requires_tenant === false;
+  const tenant = chosen ?? undefined;
   const client = useMemo(() => clientOf({ apiKey, tenant }), [apiKey, tenant]);
   // A key that was good may have been revoked meanwhile.
-  if (isUnknown(who.error)) return <KeyForm isRefused={apiKey !== undefined} />;
+  if (isUnknown(who.error)) return <KeyForm session={session} />;
   if (who.data === undefined) {
     return who.error ? (
       <Card title="Durable workflow engine">
@@ -40,8 +43,9 @@ export function SignIn({ children }: { children: ReactNode }) {
       </Card>
     ) : null;
   }
-  if (tenant === undefined && who.data.requires_tenant) {
-    return <TenantForm client={asking} session={session} />;
+  if (tenant === undefined && !isAll) {
+    const { requires_tenant } = who.data;
+    return <TenantForm client={asking} session={session} mayBeAll={!requires_tenant} />;
   }
   return (
     <EngineProvider
@@ -55,7 +59,13 @@ export function SignIn({ children }: { children: ReactNode }) {
   );
 }
 
-function clientOf({ apiKey, tenant }: Partial<Record<keyof Session, string | undefined>>): Client {
+function clientOf({
+  apiKey,
+  tenant,
+}: {
+  apiKey?: string | undefined;
+  tenant?: string | undefined;
+}) {
   return new Client({ url: ENGINE_URL, apiKey, tenant, retries: RETRIES, timeoutMs: TIMEOUT_MS });
 }
 
@@ -70,15 +80,22 @@ function Card({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-function KeyForm({ isRefused }: { isRefused: boolean }) {
+function KeyForm({ session }: { session: Session }) {
   const [key, setKey] = useState('');
+  const queries = useQueryClient();
+  const isRefused = session.apiKey !== undefined;
+  const signIn = (apiKey: string) => {
+    // Also one that was refused before is asked about anew.
+    queries.clear();
+    setSession({ ...session, apiKey });
+  };
   return (
     <Card title="Sign in">
       <form
         className={styles.tenants}
         onSubmit={(event) => {
           event.preventDefault();
-          if (key.trim() !== '') setSession({ apiKey: key.trim() });
+          if (key.trim() !== '') signIn(key.trim());
         }}
       >
         <TextField
@@ -102,7 +119,13 @@ function KeyForm({ isRefused }: { isRefused: boolean }) {
 
 const TENANTS_A_PAGE = 100;
 
-function TenantForm({ client, session }: { client: Client; session: Session }) {
+function TenantForm(props: {
+  readonly client: Client;
+  readonly session: Session;
+  /** The engine takes requests that name none. */
+  readonly mayBeAll: boolean;
+}) {
+  const { client, session, mayBeAll } = props;
   const [name, setName] = useState('');
   const tenants = useInfiniteQuery({
     queryKey: ['tenants', session.apiKey],
@@ -113,7 +136,7 @@ function TenantForm({ client, session }: { client: Client; session: Session }) {
   });
   const names = tenants.data?.pages.flatMap((page) => page.items.map((item) => item.tenant_id));
   const matching = names?.filter((tenant) => tenant.includes(name.trim())) ?? [];
-  const choose = (tenant: string) => setSession({ ...session, tenant });
+  const choose = (tenant: string | null) => setSession({ ...session, tenant });
   return (
     <Card title="Which tenant?">
       <form
@@ -136,6 +159,7 @@ function TenantForm({ client, session }: { client: Client; session: Session }) {
           Open
         </Button>
       </form>
+      {mayBeAll && <Button onClick={() => choose(null)}>All tenants</Button>}
       {tenants.error && <ErrorBox error={tenants.error} />}
       <ul className={styles.tenants} aria-label="Tenants">
         {matching.map((tenant) => (

@@ -1,7 +1,8 @@
 /** Something that a person does on the server: runs it, tells of it, and has the page read again. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
+import { messageOf } from './error-box.tsx';
 import { useToast } from './toasts.tsx';
 
 export interface Action<Input> {
@@ -13,6 +14,8 @@ export interface Action<Input> {
 }
 
 /**
+ * Who looks at `error` shows it; where nobody does, a failure is told as a toast.
+ *
  * @param act what is sent
  * @param options.done what is told when it is done
  * @param options.onDone what the page does then, such as closing a dialog
@@ -26,6 +29,7 @@ export function useAction<Input, Result>(
 ): Action<Input> {
   const tell = useToast();
   const queries = useQueryClient();
+  const isErrorShown = useRef(false);
   const mutation = useMutation({
     mutationFn: async (input: Input) => act(input),
     onSuccess: async (result, input) => {
@@ -33,7 +37,19 @@ export function useAction<Input, Result>(
       options.onDone?.(result, input);
       await queries.invalidateQueries();
     },
+    onError: (error) => {
+      if (!isErrorShown.current) tell(messageOf(error), { isFailure: true });
+    },
   });
   const { mutate, isPending, error, reset } = mutation;
-  return { run: mutate, isBusy: isPending, error, reset };
+  isErrorShown.current = false;
+  return {
+    run: mutate,
+    isBusy: isPending,
+    get error() {
+      isErrorShown.current = true;
+      return error;
+    },
+    reset,
+  };
 }

@@ -1,30 +1,61 @@
 /** Puts a text into the clipboard, and says so. */
 
 import { Check, Copy } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useEffect, useId, useState } from 'react';
 import { IconButton } from './button.tsx';
+import styles from './copy.module.css';
 
 const SHOWN_MS = 1500;
 
 export function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
-  const [isCopied, setCopied] = useState(false);
+  const [state, setState] = useState<'copied' | 'by-hand'>();
   useEffect(() => {
-    if (!isCopied) return undefined;
-    const timer = setTimeout(() => setCopied(false), SHOWN_MS);
+    if (state !== 'copied') return undefined;
+    const timer = setTimeout(() => setState(undefined), SHOWN_MS);
     return () => clearTimeout(timer);
-  }, [isCopied]);
-  const Icon = isCopied ? Check : Copy;
+  }, [state]);
+  if (state === 'by-hand') return <ByHand text={text} onEnd={() => setState(undefined)} />;
+  const Icon = state === 'copied' ? Check : Copy;
   return (
     <IconButton
-      label={isCopied ? 'Copied' : label}
+      label={state === 'copied' ? 'Copied' : label}
       icon={<Icon size={15} aria-hidden />}
       onClick={async () => {
-        await navigator.clipboard.writeText(text);
-        setCopied(true);
+        try {
+          await navigator.clipboard.writeText(text);
+          setState('copied');
+        } catch {
+          // On plain HTTP browsers give no page their clipboard; elsewhere a person may have refused it.
+          setState('by-hand');
+        }
       }}
     />
   );
 }
+
+/** The whole text, selected, for as long as it has the focus. */
+function ByHand({ text, onEnd }: { readonly text: string; readonly onEnd: () => void }) {
+  const id = useId();
+  return (
+    <span className={styles.byHand}>
+      <textarea
+        ref={select}
+        id={id}
+        className={styles.text}
+        readOnly
+        rows={1}
+        value={text}
+        onBlur={onEnd}
+        onCopy={onEnd}
+      />
+      <label htmlFor={id} className="small">
+        Press Ctrl+C to copy
+      </label>
+    </span>
+  );
+}
+
+const select = (element: HTMLTextAreaElement | null) => element?.select();
 
 /**
  * An id, short, with the whole of it on hover and for copying. Ids of one time begin alike: it is their end that

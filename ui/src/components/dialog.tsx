@@ -1,10 +1,11 @@
 /** A dialog over the page, by the browser's own element: it keeps the focus, and Escape closes it. */
 
 import { X } from 'lucide-react';
-import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 import { Button, type ButtonKind, IconButton } from './button.tsx';
 import styles from './dialog.module.css';
 import { ErrorBox } from './error-box.tsx';
+import { Toasts } from './toasts.tsx';
 
 interface DialogProps {
   readonly title: string;
@@ -17,7 +18,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // It gives the focus back while it is still in the document: effects are undone later than that.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
     return () => dialog?.close();
@@ -37,6 +39,7 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
         <IconButton label="Close" icon={<X size={18} aria-hidden />} onClick={onClose} />
       </div>
       <div className={styles.body}>{children}</div>
+      <Toasts />
     </dialog>
   );
 }

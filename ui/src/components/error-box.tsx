@@ -20,7 +20,8 @@ export function ErrorBox(props: { readonly error: unknown; readonly onRetry?: ()
 }
 
 export function messageOf(error: unknown): string {
-  if (error instanceof EngineError && error.code === 'CLIENT_UNREACHABLE') {
+  // Browsers do not say why there was no answer; that one took too long, the client does.
+  if (error instanceof EngineError && error.status === 0 && error.code !== 'CLIENT_TIMEOUT') {
     return 'The engine cannot be reached. This page goes on by itself when it is back.';
   }
   return error instanceof Error ? error.message : String(error);

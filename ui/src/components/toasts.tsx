@@ -6,6 +6,9 @@ import {
   useCallback,
   useContext,
   useEffect,
+  useId,
+  useLayoutEffect,
+  useMemo,
   useRef,
   useState,
 } from 'react';
@@ -19,9 +22,19 @@ interface Toast {
 
 type Tell = (text: ReactNode, options?: { isFailure?: boolean }) => void;
 
+/** Where toasts are shown: on the page, or in the dialog that is open above all others. */
+interface Shown {
+  readonly toasts: readonly Toast[];
+  readonly top: string | undefined;
+  readonly remove: (id: number) => void;
+  /** @returns the way to leave it */
+  readonly enter: (place: string) => () => void;
+}
+
 const SHOWN_MS = 6000;
 
 const ToastContext = createContext<Tell>(() => undefined);
+const ShownContext = createContext<Shown | undefined>(undefined);
 
 export function useToast(): Tell {
   return useContext(ToastContext);
@@ -29,6 +42,7 @@ export function useToast(): Tell {
 
 export function ToastProvider({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<readonly Toast[]>([]);
+  const [places, setPlaces] = useState<readonly string[]>([]);
   const lastId = useRef(0);
   const tell = useCallback<Tell>((text, options = {}) => {
     lastId.current += 1;
@@ -38,15 +52,37 @@ export function ToastProvider({ children }: { children: ReactNode }) {
   const remove = useCallback((id: number) => {
     setToasts((before) => before.filter((toast) => toast.id !== id));
   }, []);
+  const enter = useCallback((place: string) => {
+    setPlaces((before) => [...before, place]);
+    return () => setPlaces((before) => before.filter((one) => one !== place));
+  }, []);
+  const top = places.at(-1);
+  const shown = useMemo(() => ({ toasts, top, remove, enter }), [toasts, top, remove, enter]);
   return (
     <ToastContext value={tell}>
-      {children}
-      <div className={styles.toasts} role="status" aria-live="polite">
-        {toasts.map((toast) => (
-          <ToastView key={toast.id} toast={toast} onEnd={remove} />
-        ))}
-      </div>
+      <ShownContext value={shown}>
+        {children}
+        <Toasts />
+      </ShownContext>
     </ToastContext>
+  );
+}
+
+/**
+ * Once on the page, and once in each dialog: what is behind an open dialog can neither be clicked nor is it read out.
+ */
+export function Toasts() {
+  const shown = useContext(ShownContext);
+  const place = useId();
+  const enter = shown?.enter;
+  useLayoutEffect(() => enter?.(place), [enter, place]);
+  return (
+    <div className={styles.toasts} role="status" aria-live="polite">
+      {shown?.top === place &&
+        shown.toasts.map((toast) => (
+          <ToastView key={toast.id} toast={toast} onEnd={shown.remove} />
+        ))}
+    </div>
   );
 }
 

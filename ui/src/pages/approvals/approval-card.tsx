@@ -1,7 +1,7 @@
 /** One question to a person, with a button for each choice. */
 
 import type { Approval } from 'durable-workflow-engine-client';
-import { Link } from 'wouter';
+import { PageLink } from '../../components/page-link.tsx';
 import { Time } from '../../components/time.tsx';
 import { AnswerForm } from './answer-form.tsx';
 import styles from './approvals.module.css';
@@ -13,7 +13,7 @@ export function ApprovalCard({ approval }: { readonly approval: Approval }) {
       <p className={styles.prompt}>{approval.prompt}</p>
       <p className={styles.about}>
         <span>
-          <Link href={`/instances/${instance_id}`}>{sequence_name ?? instance_id}</Link> at{' '}
+          <PageLink href={`/instances/${instance_id}`}>{sequence_name ?? instance_id}</PageLink> at{' '}
           <code>{path}</code>
         </span>
         <span>

@@ -1,7 +1,7 @@
 /** What ends a wait, beside what the engine does by itself. */
 
 import type { Wait } from 'durable-workflow-engine-client';
-import { useEngine } from '../../api/engine.tsx';
+import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button, LinkButton } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
@@ -11,6 +11,7 @@ import type { Run } from './run.ts';
 
 export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
   const { allowed } = useEngine();
+  const maySee = useMaySee();
   const instant = useInstantAction(run);
   const start = useStartNow(run);
   const buttons = [];
@@ -62,18 +63,22 @@ export function WaitActions({ run, wait }: { readonly run: Run; readonly wait: W
       }
       break;
     case 'rate_limit':
-      buttons.push(
-        <LinkButton key="limits" href="/limits">
-          Rate limits
-        </LinkButton>,
-      );
+      if (maySee('/limits')) {
+        buttons.push(
+          <LinkButton key="limits" href="/limits">
+            Rate limits
+          </LinkButton>,
+        );
+      }
       break;
     case 'task':
-      buttons.push(
-        <LinkButton key="workers" href="/workers">
-          Workers and queues
-        </LinkButton>,
-      );
+      if (maySee('/workers')) {
+        buttons.push(
+          <LinkButton key="workers" href="/workers">
+            Workers and queues
+          </LinkButton>,
+        );
+      }
       break;
     default:
   }

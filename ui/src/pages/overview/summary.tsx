@@ -1,17 +1,21 @@
 /** Four numbers that say at a glance whether anybody has to act, and whether the engine is well. */
 
-import { CircleCheck, TriangleAlert } from 'lucide-react';
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { EngineError } from 'durable-workflow-engine-client';
+import { CircleCheck, CircleDashed, type LucideIcon, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { useLiveState } from '../../api/live.tsx';
+import { useEngine } from '../../api/engine.tsx';
+import { type LiveState, useLiveState } from '../../api/live.tsx';
 import { formatCompact } from '../../lib/format.ts';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
 import { useFailureGroups } from '../failures/failures.tsx';
 import { useQueues } from '../workers/queues.tsx';
 import styles from './overview.module.css';
 
+const READ_EVERY_MS = 10_000;
+
 export function Summary() {
-  const live = useLiveState();
   const failures = useFailureGroups().data;
   const queues = useQueues().data;
   const approvals = useOpenApprovals().data;
@@ -44,22 +48,42 @@ export function Summary() {
         value={approvals?.items.length}
         isMore={approvals?.hasMore}
       />
-      <Link href="/server" className={styles.fact}>
-        <span className={styles.value}>
-          {live === 'lost' ? (
-            <>
-              <TriangleAlert size={22} className={styles.danger} aria-hidden /> Away
-            </>
-          ) : (
-            <>
-              <CircleCheck size={22} aria-hidden /> Well
-            </>
-          )}
-        </span>
-        <span className="dim small">Engine</span>
-      </Link>
+      <Health />
     </div>
   );
+}
+
+function Health() {
+  const { client } = useEngine();
+  const live = useLiveState();
+  const ready = useQuery({
+    queryKey: ['health.ready'],
+    queryFn: ({ signal }) => client.health.ready({ signal, retries: 0 }),
+    retry: false,
+    refetchInterval: READ_EVERY_MS,
+  });
+  const [Icon, word, tone, why] = healthOf(live, ready);
+  return (
+    <Link href="/server" className={styles.fact}>
+      <span className={styles.value}>
+        <Icon size={22} className={tone && styles[tone]} aria-hidden /> {word}
+      </span>
+      <span className="dim small">{why ?? 'Engine'}</span>
+    </Link>
+  );
+}
+
+type Healthy = readonly [icon: LucideIcon, word: string, tone?: 'danger' | 'warn', why?: string];
+
+/** What the engine says of itself, or what its silence says. */
+function healthOf(live: LiveState, ready: UseQueryResult<unknown>): Healthy {
+  const { error } = ready;
+  if (error instanceof EngineError && error.code.startsWith('ENG_')) {
+    return [TriangleAlert, 'Not ready', 'warn', error.message];
+  }
+  if (error !== null || live === 'lost') return [TriangleAlert, 'Away', 'danger'];
+  if (ready.data === undefined || live === 'connecting') return [CircleDashed, 'Connecting'];
+  return [CircleCheck, 'Healthy'];
 }
 
 function Figure(props: {

@@ -5,7 +5,7 @@ import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { Play, Plus } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link, useParams } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { Loaded } from '../../components/loaded.tsx';
@@ -57,6 +57,7 @@ function Version({
   readonly tab: string;
 }) {
   const { allowed } = useEngine();
+  const maySee = useMaySee();
   const { id, name, version } = sequence;
   const address = `/sequences/${id}`;
   const hrefOfTab = (one: string) => (one === '' ? address : `${address}/${one}`);
@@ -86,10 +87,12 @@ function Version({
               New version
             </LinkButton>
           )}
-          <LinkButton href={hrefOf('/instances', { sequence: name, version: String(version) })}>
-            Instances
-          </LinkButton>
-          {(allowed.publish || allowed.readAll) && (
+          {maySee('/instances') && (
+            <LinkButton href={hrefOf('/instances', { sequence: name, version: String(version) })}>
+              Instances
+            </LinkButton>
+          )}
+          {maySee('/releases') && (
             <LinkButton href={hrefOf('/releases', { sequence: name })}>Releases</LinkButton>
           )}
         </>

@@ -3,7 +3,7 @@
 import type { SequenceListed } from 'durable-workflow-engine-client';
 import { GitBranch, Plus } from 'lucide-react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { FilterField } from '../../components/field.tsx';
@@ -32,14 +32,16 @@ const COLUMNS: readonly Column<SequenceListed>[] = [
   },
   { name: 'Status', cell: (sequence) => <SequenceStatus sequence={sequence} /> },
   { name: 'Stored', cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    name: 'Instances',
-    cell: ({ name }) => <Link href={hrefOf('/instances', { sequence: name })}>Show</Link>,
-  },
 ];
+
+const INSTANCES: Column<SequenceListed> = {
+  name: 'Instances',
+  cell: ({ name }) => <Link href={hrefOf('/instances', { sequence: name })}>Show</Link>,
+};
 
 export default function Sequences() {
   const { client, allowed } = useEngine();
+  const maySee = useMaySee();
   const [filters, change] = useFilters();
   const { name, namespace } = filters;
   const list = useList<SequenceListed>(
@@ -82,7 +84,7 @@ export default function Sequences() {
         <ListTable
           list={list}
           label="Sequences"
-          columns={COLUMNS}
+          columns={maySee('/instances') ? [...COLUMNS, INSTANCES] : COLUMNS}
           idOf={({ id }) => id}
           empty={isFiltered ? <NothingFound /> : <NoSequences mayPublish={allowed.publish} />}
         />

@@ -3,7 +3,7 @@
 import type { Client, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { useEngine } from '../../api/engine.tsx';
+import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
@@ -34,6 +34,7 @@ type Asked = { readonly kind: 'deprecate' | 'delete'; readonly version: Sequence
 
 export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { client, allowed } = useEngine();
+  const maySee = useMaySee();
   const [asked, ask] = useState<Asked>();
   const { namespace, name } = sequence;
   const list = useList<SequenceListed>(
@@ -42,14 +43,14 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
       client.sequences.list({ ...page, namespace, name, include_definition: false }, options),
   );
   const close = () => ask(undefined);
-  const columns = columnsOf(sequence);
+  const shown = maySee('/instances') ? [...columnsOf(sequence), INSTANCES] : columnsOf(sequence);
   return (
     <div className={styles.stack}>
       <Panel title="Versions, newest first" isFlush>
         <ListTable
           list={list}
           label={`Versions of ${name}`}
-          columns={allowed.publish ? [...columns, RELEASE, actions(ask)] : columns}
+          columns={allowed.publish ? [...shown, RELEASE, actions(ask)] : shown}
           idOf={({ id }) => id}
           empty={
             <Empty title="No versions are left">
@@ -85,13 +86,14 @@ const columnsOf = (shown: SequenceDefinition): readonly Column<SequenceListed>[]
   },
   { name: 'Status', cell: (version) => <SequenceStatus sequence={version} /> },
   { name: 'Stored', cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    name: 'Instances',
-    cell: ({ name, version }) => (
-      <Link href={hrefOf('/instances', { sequence: name, version: String(version) })}>Show</Link>
-    ),
-  },
 ];
+
+const INSTANCES: Column<SequenceListed> = {
+  name: 'Instances',
+  cell: ({ name, version }) => (
+    <Link href={hrefOf('/instances', { sequence: name, version: String(version) })}>Show</Link>
+  ),
+};
 
 const RELEASE: Column<SequenceListed> = {
   name: 'Release',

@@ -29,6 +29,7 @@ import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { countOf } from '../../lib/format.ts';
+import { randomId } from '../../lib/random-id.ts';
 
 const TONES: Record<EventStatus, Tone> = { pending: 'wait', consumed: 'ok', expired: 'idle' };
 
@@ -154,7 +155,7 @@ function SendForm({ onClose }: { onClose: () => void }) {
   const [key, setKey] = useState('');
   const [payload, setPayload] = useState('{}');
   // Sent again after a failure, it is the same event.
-  const [producerId] = useState(() => crypto.randomUUID());
+  const [producerId] = useState(() => randomId());
   const send = useAction(
     async () =>
       client.events.send({

@@ -1,0 +1,29 @@
+/** Whether anybody looks at the page. */
+
+import { useEffect, useState } from 'react';
+
+/** Whoever comes back soon finds everything as it was. */
+const HIDDEN_MS = 30_000;
+
+/**
+ * Until it has been hidden for a while. Over HTTP/1.1 a browser opens six connections to one server, for all of its
+ * tabs: those that nobody looks at hold none.
+ */
+export function useIsWatched(): boolean {
+  const [isWatched, setWatched] = useState(true);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = () => {
+      clearTimeout(timer);
+      if (document.hidden) timer = setTimeout(() => setWatched(false), HIDDEN_MS);
+      else setWatched(true);
+    };
+    look();
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, []);
+  return isWatched;
+}
