@@ -76,8 +76,9 @@ async function write(editor: Locator, value: unknown): Promise<void> {
   await editor.page().keyboard.insertText(JSON.stringify(value));
 }
 
-async function list<T = Json>(tenant: Tenant, path: string): Promise<T[]> {
-  return expectStatus(await tenant.get<T[]>(path), 200);
+/** While the page reads, others of its tenant may be asked to wait. */
+function list<T = Json>(tenant: Tenant, path: string): Promise<T[]> {
+  return eventually(async () => expectStatus(await tenant.get<T[]>(path), 200));
 }
 
 /** An instance that a worker would have to go on with. */
@@ -93,6 +94,9 @@ async function onWaiting(visited: Visit, data: Json = {}) {
 }
 
 const COPYING = [transform('first', { n: '{{data.n}}' }), transform('second', { n: '{{data.n}}' })];
+
+const gave = (tenant: Tenant, id: string, outputs: Json) =>
+  eventually(async () => assert.deepEqual(await tenant.outputsOf(id), outputs));
 
 /** One that gave 1 twice. */
 async function onCompleted(visited: Visit) {
@@ -156,8 +160,8 @@ describe('an instance', { concurrency: 2 }, () => {
     const copy = new URL(page.url()).pathname.split('/').at(-1) ?? '';
     assert.notEqual(copy, id);
     await tenant.until(copy, 'completed');
-    assert.deepEqual(await tenant.outputsOf(copy), { first: { n: 1 }, second: { n: 2 } });
-    assert.deepEqual(await tenant.outputsOf(id), { first: { n: 1 }, second: { n: 1 } });
+    await gave(tenant, copy, { first: { n: 1 }, second: { n: 2 } });
+    await gave(tenant, id, { first: { n: 1 }, second: { n: 1 } });
   });
 
   test('runs again from a block, with other data', at, async (visited) => {
@@ -168,10 +172,7 @@ describe('an instance', { concurrency: 2 }, () => {
     await write(dialog.getByRole('textbox', { name: 'Data' }), { n: 2 });
     await press(dialog, 'Run again');
     await told(page, 'It runs again.');
-    await eventually(async () => {
-      const outputs = await tenant.outputsOf(id);
-      assert.deepEqual(outputs, { first: { n: 1 }, second: { n: 2 } });
-    });
+    await gave(tenant, id, { first: { n: 1 }, second: { n: 2 } });
   });
 
   test('is given other data', at, async (visited) => {
@@ -294,8 +295,10 @@ describe('what starts instances', { concurrency: 2 }, () => {
 
     await press(rowWith(page, 'nightly'), 'Run now');
     await told(page, /^Started/);
-    const [started] = await list<{ context: { data: Json } }>(tenant, '/instances');
-    assert.deepEqual(started?.context.data, { by: 'the clock' });
+    await eventually(async () => {
+      const [started] = await list<{ context: { data: Json } }>(tenant, '/instances');
+      assert.deepEqual(started?.context.data, { by: 'the clock' });
+    });
 
     await rowWith(page, 'nightly').getByRole('link').first().click();
     const dialog = page.getByRole('dialog', { name: 'Schedule', exact: true });
