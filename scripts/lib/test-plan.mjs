@@ -18,6 +18,8 @@ const SLOW = [
   'integration/webhooks-faults',
   'ui/stories',
   'ui/access',
+  'ui/actions',
+  'ui/live',
   'integration/two-engines-crash',
   'integration/waiting-story',
   'fuzz/fuzz',

@@ -1,7 +1,7 @@
 /**
  * `npm run screenshots [-- name …]`: pictures of every page of the dashboard, light and dark, in `docs/images/dashboard`.
  * They show the shop of the tests. Ids and times of day differ from run to run, so that a picture is replaced only
- * where more of it changed than that.
+ * where more of it changed than that. `docs/dashboard-tour.md`, which shows them all, is written anew.
  *
  * WebP, since it takes a third of the bytes of PNG and the pictures come with the package.
  */
@@ -11,35 +11,38 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Page } from 'playwright-core';
-import { Directory, makeDirectory } from '../../src/cluster/directory.js';
 import { bucketOf } from '../../src/core/durations.js';
 import { launchChromium } from '../helpers/chromium.js';
-import { addressOf, open, PAGES, signIn } from '../helpers/dashboard.js';
+import {
+  addressOf,
+  type DashboardPage,
+  open,
+  PAGES,
+  SIGN_IN,
+  signIn,
+} from '../helpers/dashboard.js';
+import { TOUR, tourText } from '../helpers/dashboard-tour.js';
 import { createTestDatabase, stopSharedServer } from '../helpers/database.js';
 import { startEngine } from '../helpers/engine.js';
+import { CELL, openCells } from '../helpers/shop/cells.js';
 import { openShop, SHOP_ENV, TENANT } from '../helpers/shop/shop.js';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/dashboard/', import.meta.url));
 
-const CELL = 'europe_1';
 const VIEWPORT = { width: 1280, height: 800 };
 const QUALITY = 82;
 /** Of all pixels: what ids and times of day make up on a page that is full of them. */
 const CHANGED_SHARE_MIN = 0.03;
 
 const names = process.argv.slice(2);
-const pages = PAGES.filter(({ name }) => names.length === 0 || names.includes(name));
+const isWanted = ({ name }: DashboardPage) => names.length === 0 || names.includes(name);
+const pages = PAGES.filter(isWanted);
 mkdirSync(FOLDER, { recursive: true });
 
 const browser = await launchChromium();
 if (browser === undefined) process.exit(1);
 const database = await createTestDatabase({ isMigrated: false });
-await addNeighbours(database.connectionString);
-const env = {
-  ...SHOP_ENV,
-  ENGINE_DB_SCHEMA: CELL,
-  ENGINE_CLUSTER_URL: database.connectionString,
-};
+const env = { ...SHOP_ENV, ...(await openCells(database.connectionString)) };
 const engine = await startEngine({ databaseUrl: database.connectionString, env });
 await addHour(database.connectionString);
 const shop = await openShop({ url: engine.url, apiKey: engine.apiKey });
@@ -53,9 +56,8 @@ try {
       timezoneId: 'UTC',
       reducedMotion: 'reduce',
     });
-    await signIn(context, { apiKey: engine.apiKey });
     const page = await context.newPage();
-    for (const wanted of pages) {
+    const take = async (wanted: DashboardPage) => {
       await open(page, engine.url, addressOf(wanted, shop), wanted.title);
       const file = path.join(FOLDER, `${wanted.name}-${colorScheme}.webp`);
       const picture = await pictureOf(page);
@@ -63,42 +65,19 @@ try {
       if (share >= CHANGED_SHARE_MIN) writeFileSync(file, picture);
       const verdict = share >= CHANGED_SHARE_MIN ? 'written' : 'as it was';
       process.stdout.write(`${path.basename(file)}: ${picture.length} bytes, ${verdict}\n`);
-    }
+    };
+    if (isWanted(SIGN_IN)) await take(SIGN_IN);
+    await signIn(context, { apiKey: engine.apiKey });
+    for (const wanted of pages) await take(wanted);
     await context.close();
   }
+  writeFileSync(TOUR, tourText());
 } finally {
   await browser.close();
   await shop.stop();
   await engine.stop();
   await database.drop();
   await stopSharedServer();
-}
-
-/** The cell of the shop has two others beside it, one of which is being emptied: their engines are rows only. */
-async function addNeighbours(database_url: string): Promise<void> {
-  await makeDirectory(database_url);
-  const directory = new Directory(database_url, 'screenshots');
-  const cell = { database_url, engines: [] };
-  await directory.createCell({ ...cell, name: CELL, state: 'open' });
-  await directory.createCell({ ...cell, name: 'europe_2', state: 'closed' });
-  await directory.createCell({ ...cell, name: 'america_1', state: 'draining' });
-  await directory.close();
-  const db = new pg.Client(database_url);
-  await db.connect();
-  await db.query(`
-    insert into cluster.placements (tenant_id, cell, placed_by, revision)
-    select 'shop-' || n, case when n % 3 = 0 then 'america_1' else 'europe_2' end, 'hash', 0
-    from generate_series(1, 1260) n;
-    insert into cluster.engines (id, cell, address, role, version, lag_ms, seen_at)
-    select cell || role || n, cell, '10.0.' || n || '.7:8080', role, '0.8.0', lag, now() + interval '1 hour'
-    from (values ('europe_2', 'owner', 4, 2), ('europe_2', 'standby', 5, null), ('america_1', 'owner', 8, 9))
-      engines (cell, role, n, lag);
-    insert into cluster.moves (id, tenant_id, from_cell, to_cell, state, started_at, updated_at, ended_at)
-    select ('01a20ade-0000-7000-8000-00000000000' || n)::uuid, 'shop-' || n * 3, 'america_1', 'europe_2',
-      case n when 3 then 'copying' else 'done' end, now() - interval '1 minute' * (10 - n * 3), now(),
-      case n when 3 then null else now() - interval '1 minute' * (9 - n * 3) end
-    from generate_series(1, 3) n`);
-  await db.end();
 }
 
 /** The shop has just been opened: lines over time begin with the minutes before, of which one has an incident. */

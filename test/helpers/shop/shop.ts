@@ -192,6 +192,11 @@ async function keepSettings(client: Client, sequences: ReadonlyMap<string, strin
     value: 'shop:secret',
     expires_at: '2099-01-01T00:00:00Z',
   });
+  await client.events.send({
+    event_name: 'newsletter.wanted',
+    producer_event_id: 'form-17',
+    payload: { by: 'zoe@shop.example' },
+  });
   await client.rateLimits.put('bank', { max_count: 2, window_seconds: 3_600 });
   await client.rateLimits.put('newsletter', { max_count: 100, window_seconds: 60 });
 }
