@@ -8,6 +8,7 @@
 import { isAscii } from 'node:buffer';
 import type { Request } from '../../actors/runtime/protocol.js';
 import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
+import { NAME_LENGTH_MAX } from '../../schema/common.js';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
@@ -124,10 +125,14 @@ function replyError(
   exchange: HttpExchange,
   error: unknown,
 ): void {
-  try {
-    exchange.reply(errorReply(log, request, error));
-  } catch (err) {
-    log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
+  // What makes the first one unsendable is not in the second.
+  for (const make of [() => errorReply(log, request, error), () => refusalReply(DEFECT)]) {
+    try {
+      exchange.reply(make());
+      return;
+    } catch (err) {
+      log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
+    }
   }
 }
 
@@ -215,16 +220,29 @@ function serve(
  * @throws EngineError 421 or 503, as the promise rejects with
  */
 function admitNamed(
-  { residence }: RouterDeps,
+  deps: RouterDeps,
   request: HttpRequest,
   route: Route,
 ): Promise<void> | undefined {
+  const { residence } = deps;
   if (residence === undefined || route.capability === 'public') return undefined;
   const tenant = route.tenant === 'none' ? '' : tenantIn(request);
-  if (tenant !== '') return residence.admit(tenant, false);
+  // One that is too long is refused with its key, or without one: nobody is asked about it.
+  if (tenant.length > NAME_LENGTH_MAX) return undefined;
+  if (tenant !== '') return residence.admitNamed(tenant, () => isKnown(deps, request, route));
   const cell = request.header('x-cell');
   if (cell !== undefined) residence.admitCell(cell);
   return undefined;
+}
+
+/** Whether this cell knows the key, and may use it for the tenant that the request names. */
+function isKnown({ authorise }: RouterDeps, request: HttpRequest, route: Route): boolean {
+  try {
+    authorise(request, route);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Goes on when the promise has resolved; what it rejects with is the answer. */
@@ -317,15 +335,17 @@ function serveAdmitted(
   );
 }
 
-/** The room that the request was given is given back with its answer. */
+/** The room that the request was given is given back with its answer, once: one that cannot be sent has another. */
 function leaving(exchange: HttpExchange, leave: () => void): HttpExchange {
+  let hasLeft = false;
   return {
     get aborted() {
       return exchange.aborted;
     },
     onAbort: (listener) => exchange.onAbort(listener),
     reply: (reply) => {
-      leave();
+      if (!hasLeft) leave();
+      hasLeft = true;
       exchange.reply(reply);
     },
     stream: (head) => exchange.stream(head),
