@@ -22,7 +22,7 @@ export async function cellsOf(directory: Directory): Promise<Cell[]> {
 }
 
 function cellOf(
-  { engines: addresses, ...row }: CellRow,
+  { engines: addresses, joined_at, found_at, ...row }: CellRow,
   engines: readonly EngineRow[],
   tenants: number,
   moves_under_way: number,

@@ -36,6 +36,10 @@ export function residencyOf(
   return { is: settled === undefined ? 'new' : 'here' };
 }
 
+/** What is to be known of a cell. */
+export type CellTold = Pick<CellRow, 'name' | 'state'> &
+  Partial<Pick<CellRow, 'joined_at' | 'found_at'>>;
+
 export interface ResidenceOptions {
   /** The cell of this engine. */
   readonly cell: string;
@@ -72,6 +76,16 @@ const HELD_REFUSAL = unavailable(
 
 const HOMELESS = unavailable('ENG_NO_CELL', 'no cell of the cluster takes new tenants');
 
+/** One of its tenants could be settled in another cell. */
+const isUnsearched = ({ joined_at = null, found_at = null }: CellTold) =>
+  joined_at !== null && found_at === null;
+
+const unsearched = (cell: string) =>
+  unavailable(
+    'ENG_NO_CELL',
+    `the cell ${cell} was not looked through yet for tenants that it has: new ones wait`,
+  );
+
 const TOO_MANY = unavailable('ENG_OVERLOADED', 'too many tenants wait for the directory');
 
 /** What lasts only as long as its tenant is served here. */
@@ -96,6 +110,8 @@ export class Residence {
   readonly #settlings: Gathered<string>;
   readonly #bound = new Map<string, Set<Bound>>();
   #open: readonly string[] = [];
+  /** A cell that was not looked through yet: until it is, nobody is settled by a hash. */
+  #unsearched: string | undefined;
   /** Requests that were refused because their tenant, or the cell they named, is another one. */
   refused = 0;
 
@@ -133,6 +149,11 @@ export class Residence {
   get heldMs(): number {
     const [since] = this.#held.values();
     return since === undefined ? 0 : this.#clock.monotonic() - since;
+  }
+
+  /** Those that are known to live here. */
+  tenants(): string[] {
+    return [...this.#here, ...this.#held.keys()];
   }
 
   // ---------------------------------------------------------------- requests
@@ -208,8 +229,9 @@ export class Residence {
   }
 
   async #settle(tenant: string): Promise<void> {
+    if (this.#unsearched !== undefined) throw unsearched(this.#unsearched);
     const settled = await this.#learn(tenant, this.#settlings.about(tenant));
-    // The cell has been closed meanwhile, which is about to be told here, too.
+    // A cell has been closed or has come meanwhile, which is about to be told here, too.
     if (settled === undefined) throw HOMELESS;
     await this.admit(tenant, true);
   }
@@ -293,8 +315,9 @@ export class Residence {
   // ---------------------------------------------------------------- what the directory tells
 
   /** The cells as they are now. */
-  tellCells(cells: readonly Pick<CellRow, 'name' | 'state'>[]): void {
+  tellCells(cells: readonly CellTold[]): void {
     this.#open = cells.filter(({ state }) => state === 'open').map(({ name }) => name);
+    this.#unsearched = cells.find(isUnsearched)?.name;
   }
 
   /** Where tenants are settled now. One that is held here stays so until the move says what has become of it. */

@@ -268,3 +268,29 @@ test('a standby that takes its cell over knows who lives there', async () => {
   }
   await west.restart();
 });
+
+test('a take-over does not wait for a directory that is silent', async () => {
+  const name = ledTo('west');
+  await west.tenant(name).sequence([step('a', 'noop')]);
+  const standby = await west.engine.beside({ waitFor: 'listening' });
+  try {
+    await eventually(async () => {
+      const roles = (await cluster.directory.engines()).filter(({ cell }) => cell === 'west');
+      assert.ok(column(roles, 'role').includes('standby'));
+    });
+    cluster.way.stall();
+    await west.engine.kill();
+    await standby.waitReady();
+    const client = createClient({ url: standby.url, apiKey: DEFAULT_API_KEY, tenant: name });
+    expectStatus(await client.get('/sequences'), 200);
+    await client.close();
+    const at = (said: string) =>
+      Date.parse(String(standby.logs().find(({ msg }) => msg === said)?.time));
+    // One question to a directory that does not answer takes five seconds.
+    assert.ok(at('ready') - at('took the database over') < 4_000);
+  } finally {
+    cluster.way.resume();
+    await standby.stop();
+  }
+  await west.restart();
+});
