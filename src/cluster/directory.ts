@@ -279,6 +279,19 @@ export class Directory {
     return rows[0];
   }
 
+  /** @returns undefined when there is no such cell. @param changed what is absent stays */
+  async changeCell(
+    name: string,
+    changed: Partial<Pick<CellRow, 'database_url' | 'engines'>>,
+  ): Promise<CellRow | undefined> {
+    const rows = await this.#rows<CellRow>(
+      `with ${RAISED} update cluster.cells set database_url = coalesce($2, database_url),
+         engines = coalesce($3::text[], engines) from raised where name = $1 returning ${CELL_COLUMNS}`,
+      [name, changed.database_url ?? null, changed.engines ?? null],
+    );
+    return rows[0];
+  }
+
   /** @returns undefined when there is no such cell */
   async setState(name: string, state: CellState): Promise<CellRow | undefined> {
     const rows = await this.#rows<CellRow>(
