@@ -8,7 +8,6 @@
 import { isAscii } from 'node:buffer';
 import type { Request } from '../../actors/runtime/protocol.js';
 import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
-import { NAME_LENGTH_MAX } from '../../schema/common.js';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
@@ -26,7 +25,6 @@ import {
   approverRefusal,
   type Caller,
   seesSecrets,
-  tenantIn,
   UNAUTHENTICATED,
 } from './auth.js';
 import type { Pages } from './dashboard.js';
@@ -34,7 +32,7 @@ import type { EngineState, Gate } from './gate.js';
 import type { InsecureGuard } from './insecure-guard.js';
 import type { KeyRegistry } from './key-registry.js';
 import { endWith } from './lasting-exchange.js';
-import { tenantsNamed, tenantsQueried } from './named-tenants.js';
+import { tenantsQueried } from './named-tenants.js';
 import {
   checkCall,
   type FrontBodies,
@@ -42,6 +40,7 @@ import {
   type FrontOperations,
 } from './operations/operation.js';
 import type { RequestWatch, WatchedExchange } from './request-watch.js';
+import { admitCaller, admitNamed } from './resident-requests.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 import { DEFECT, refusalReply } from './transport.js';
 
@@ -214,37 +213,6 @@ function serve(
   else then(deps, request, given, asked, go);
 }
 
-/**
- * What the request says of itself by its headers: a tenant, or with none the cell.
- *
- * @throws EngineError 421 or 503, as the promise rejects with
- */
-function admitNamed(
-  deps: RouterDeps,
-  request: HttpRequest,
-  route: Route,
-): Promise<void> | undefined {
-  const { residence } = deps;
-  if (residence === undefined || route.capability === 'public') return undefined;
-  const tenant = route.tenant === 'none' ? '' : tenantIn(request);
-  // One that is too long is refused with its key, or without one: nobody is asked about it.
-  if (tenant.length > NAME_LENGTH_MAX) return undefined;
-  if (tenant !== '') return residence.admitNamed(tenant, () => isKnown(deps, request, route));
-  const cell = request.header('x-cell');
-  if (cell !== undefined) residence.admitCell(cell);
-  return undefined;
-}
-
-/** Whether this cell knows the key, and may use it for the tenant that the request names. */
-function isKnown({ authorise }: RouterDeps, request: HttpRequest, route: Route): boolean {
-  try {
-    authorise(request, route);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Goes on when the promise has resolved; what it rejects with is the answer. */
 function then(
   deps: RouterDeps,
@@ -281,31 +249,12 @@ function serveHome(
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
   const go = () => serveAdmitted(deps, request, given, matched, caller, traceparent);
-  const settled = isPublic ? undefined : admitCaller(deps, request, matched, caller);
+  const checked = () => paramsOf(deps.validators, route, request.path, matched.params);
+  const settled = isPublic
+    ? undefined
+    : admitCaller(deps, request, matched, caller.tenant, checked);
   if (settled === undefined) go();
   else then(deps, request, given, settled, go);
-}
-
-/**
- * Now that the caller is known: the tenant of its key, or those that the request names elsewhere than in a
- * header. A new one is settled here before anything is written for it.
- *
- * @throws EngineError 400, 421 or 503, as the promise rejects with
- */
-function admitCaller(
-  deps: RouterDeps,
-  request: HttpRequest,
-  { route, params }: Matched,
-  { tenant }: Caller,
-): Promise<unknown> | undefined {
-  const { residence } = deps;
-  if (residence === undefined) return undefined;
-  const mustSettle = route.method !== 'GET';
-  if (tenant !== '') return residence.admit(tenant, mustSettle);
-  const admitAll = (tenants: readonly string[]) =>
-    Promise.all(tenants.map((named) => residence.admit(named, mustSettle)));
-  const named = tenantsNamed(deps, route, request, params);
-  return named instanceof Promise ? named.then(admitAll) : admitAll(named);
 }
 
 function serveAdmitted(
