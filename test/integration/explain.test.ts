@@ -9,7 +9,6 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import { FAILURES_LOOKED_AT_MAX } from '../../schema/statistics.js';
-import { tenantsAfter } from '../../src/cluster/tenants-there.js';
 import { FEED_START } from '../../src/core/change-cursor.js';
 import {
   approvalById,
@@ -863,7 +862,6 @@ describe('what the front thread reads', () => {
     ['the history of a task', { text: taskHistory.text, values: [uuid(9)] }],
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
     ['the tenants', { text: TENANTS_TEXT, values: ['', 100] }],
-    ['the tenants with any rows', { text: tenantsAfter.text, values: ['', 100] }],
     ['limits of tenants', { text: tenantLimitRows.text, values: ['t', 5_000] }],
     ['schedules of a tenant', { text: scheduleCount.text, values: ['t', 10_000] }],
     ['instances by their ids', { text: instancesThere.text, values: [[A_SEQUENCE], 't'] }],
