@@ -2,8 +2,16 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cell, CellEngine } from '../schema/cell.js';
-import type { CellRow, CellState, Directory, PlacementRow } from '../src/cluster/directory.js';
-import { cellsOf, ownerOf } from '../src/cluster/overview.js';
+import { NAME_LENGTH_MAX } from '../schema/common.js';
+import type {
+  CellRow,
+  CellState,
+  Directory,
+  MoveRow,
+  PlacementRow,
+} from '../src/cluster/directory.js';
+import { cellNamed, cellsOf, ownerOf } from '../src/cluster/overview.js';
+import { addressOf } from '../src/cluster/proxy/topology.js';
 import { bucketOf, cellOfBucket } from '../src/cluster/routing.js';
 import { schemaName } from '../src/config-values.js';
 import { plainUrl, withDirectory } from './cluster.js';
@@ -31,13 +39,12 @@ export async function createCell(session: Session, given: Given): Promise<undefi
   } catch (error) {
     throw usageError((error as Error).message);
   }
-  const engines = given.texts('engine');
-  const odd = engines.find((address) => !/^[^\s/@]+:\d{1,5}$/.test(address));
-  if (odd !== undefined) throw usageError(`--engine takes host:port, not ${odd}`);
+  const engines = enginesOf(given);
   const database_url = plainUrl(given.required('database'), '--database');
   const state = given.flag('closed') ? 'closed' : 'open';
-  const create = (directory: Directory) =>
-    directory.createCell({ name, database_url, engines, state });
+  const create = async (directory: Directory) =>
+    (await directory.createCell({ name, database_url, engines, state })) &&
+    cellNamed(directory, name);
   const made = await withDirectory(session, create, given, true);
   if (made === undefined) {
     throw new CommandError(
@@ -53,6 +60,41 @@ export async function createCell(session: Session, given: Given): Promise<undefi
     if (state === 'closed') out.note(`Then let tenants in: ${PROGRAM} cells open ${name}`);
     else out.note('New tenants are led to it from now on: until an engine serves it, they wait.');
   }
+  return undefined;
+}
+
+/** As the configurations of proxies take them: a bad one would stop all of these. @throws CommandError */
+function enginesOf(given: Given): readonly string[] {
+  const engines = given.texts('engine');
+  for (const address of engines) {
+    try {
+      addressOf(address, 'an engine');
+    } catch {
+      throw usageError(`--engine takes host:port, not ${address}`);
+    }
+  }
+  return engines;
+}
+
+/** @throws CommandError when nothing is given, and when there is no such cell */
+export async function changeCell(session: Session, given: Given): Promise<undefined> {
+  const { out } = session;
+  const name = given.arg();
+  const engines = enginesOf(given);
+  const database = given.text('database');
+  if (engines.length === 0 && database === undefined) {
+    throw usageError('nothing is to be changed', 'Give --engine or --database.');
+  }
+  const changed = {
+    ...(engines.length > 0 && { engines }),
+    ...(database !== undefined && { database_url: plainUrl(database, '--database') }),
+  };
+  const change = async (directory: Directory) =>
+    (await directory.changeCell(name, changed)) && cellNamed(directory, name);
+  const cell = await withDirectory(session, change, given);
+  if (cell === undefined) throw missing(name);
+  if (out.isJson) out.json(cell);
+  else out.line(`The cell ${name} is changed.`);
   return undefined;
 }
 
@@ -97,7 +139,9 @@ export async function setState(
 ): Promise<undefined> {
   const { out } = session;
   const name = given.arg();
-  const cell = await withDirectory(session, (directory) => directory.setState(name, state), given);
+  const change = async (directory: Directory) =>
+    (await directory.setState(name, state)) && cellNamed(directory, name);
+  const cell = await withDirectory(session, change, given);
   if (cell === undefined) throw missing(name);
   if (out.isJson) out.json(cell);
   else out.line(`The cell ${name} is ${state}.`);
@@ -222,6 +266,9 @@ export async function removeCell(session: Session, given: Given): Promise<ExitCo
 export async function placeTenant(session: Session, given: Given): Promise<undefined> {
   const { out } = session;
   const tenant = given.arg().trim();
+  if (tenant === '' || tenant.length > NAME_LENGTH_MAX) {
+    throw usageError(`the name of a tenant has 1 to ${NAME_LENGTH_MAX} characters`);
+  }
   const cell = given.required('cell');
   const placed = await withDirectory(
     session,
@@ -255,13 +302,35 @@ async function placementsIn(
   cell: string | undefined,
   limit = Number.POSITIVE_INFINITY,
 ): Promise<PlacementRow[]> {
-  const rows: PlacementRow[] = [];
-  for (let after = ''; rows.length < limit; ) {
-    const page = await directory.placements({ after, limit: PAGE_ROWS, cell });
-    rows.push(...page);
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE_ROWS) break;
-    after = last.tenant_id;
+  return inPages(limit, (last: PlacementRow | undefined, rows) =>
+    directory.placements({ after: last?.tenant_id ?? '', limit: rows, cell }),
+  );
+}
+
+/** Newest first. @param limit how many at most */
+export function moves(session: Session, given: Given, limit: number): Promise<MoveRow[]> {
+  const isUnderWay = given.flag('under-way');
+  return withDirectory(
+    session,
+    (directory) =>
+      inPages(limit, (last: MoveRow | undefined, rows) =>
+        directory.moves({ before: last?.id, limit: rows, isUnderWay }),
+      ),
+    given,
+  );
+}
+
+/** @param page after the last one of the page before */
+async function inPages<Row>(
+  limit: number,
+  page: (last: Row | undefined, rows: number) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  while (rows.length < limit) {
+    const asked = Math.min(PAGE_ROWS, limit - rows.length);
+    const found = await page(rows.at(-1), asked);
+    rows.push(...found);
+    if (found.length < asked) break;
   }
   return rows;
 }

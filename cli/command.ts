@@ -124,11 +124,12 @@ const LIMIT_OPTIONS: readonly Option[] = [
 export function listing<T>(
   row: Words & {
     readonly columns: readonly Column<T>[];
-    /** @param limit how many a page asks for */
+    /** @param limit how many a page asks for; @param most how many of all are wanted, where there are no pages */
     readonly ask: (
       session: Session,
       given: Given,
       limit: number,
+      most: number,
     ) => List<T> | Promise<readonly T[]>;
     /** What people are shown beside what the server lists. */
     readonly completed?: (session: Session, items: readonly T[]) => Promise<readonly T[]>;
@@ -144,7 +145,7 @@ export function listing<T>(
         ? Number.POSITIVE_INFINITY
         : (given.count('limit') ?? LIMIT_DEFAULT);
       // One more tells whether there are more.
-      const asked = ask(session, given, Math.min(most + 1, PAGE_MAX));
+      const asked = ask(session, given, Math.min(most + 1, PAGE_MAX), most + 1);
       const found = await firstOf(asked, most + 1);
       const items = found.slice(0, most);
       const hint =

@@ -85,10 +85,13 @@ const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 const NAME_OF_POSTGRES = /^(pg_|information_schema$)/;
 
 /** A schema of the database. */
+export const isSchemaName = (value: string): boolean =>
+  PLAIN_NAME.test(value) && !NAME_OF_POSTGRES.test(value);
+
 export const schemaName = described(
   (value: string | undefined, name: string): string | undefined => {
     if (value === undefined) return undefined;
-    if (PLAIN_NAME.test(value) && !NAME_OF_POSTGRES.test(value)) return value;
+    if (isSchemaName(value)) return value;
     throw new ConfigError(
       `${name} must be 1 to 63 of a-z, 0-9 and _, begin with no digit and not with pg_, ` +
         `and not be information_schema; it is "${value}"`,

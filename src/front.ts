@@ -164,7 +164,10 @@ export function createFront(options: FrontOptions): Front {
       ...createMetrics(options),
       ...instanceOperations,
       'instances.explain': instanceExplanation(client),
-      ...approvalOperations(client, config.publicUrl),
+      ...approvalOperations(client, {
+        publicUrl: config.publicUrl,
+        isInCluster: options.membership !== undefined,
+      }),
       ...effectOperations,
       ...bulkOperations({ clock: realClock, begin: options.beginBulkJob }),
       'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),

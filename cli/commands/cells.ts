@@ -1,9 +1,9 @@
 /** Commands for the cells of a cluster; they ask its directory, and no engine. */
 
-import type { Cell } from '../../schema/cell.js';
+import type { Cell, TenantMove } from '../../schema/cell.js';
 import { CLUSTER_OPTION } from '../cluster-option.js';
 import { type Argument, type Command, listing, type Option } from '../command.js';
-import { type Column, durationText } from '../table.js';
+import { ago, type Column, durationText } from '../table.js';
 
 const NAME: Argument = {
   name: 'name',
@@ -11,6 +11,17 @@ const NAME: Argument = {
 };
 
 export const YES_OPTION: Option = { flags: '--yes', about: 'Do not ask.' };
+
+const DATABASE_OPTION: Option = {
+  flags: '--database <url>',
+  about: 'Of its Postgres, without a password.',
+};
+
+const ENGINE_OPTION: Option = {
+  flags: '--engine <address>',
+  about: 'Where proxies find an engine of it, as host:port; may be repeated.',
+  isMany: true,
+};
 
 const ownerOf = ({ engines }: Cell) =>
   engines.find(({ role, is_silent }) => role === 'owner' && !is_silent);
@@ -43,6 +54,21 @@ const COLUMNS: readonly Column<Cell>[] = [
   { head: 'VERSION', text: (cell) => ownerOf(cell)?.version ?? '-' },
 ];
 
+const MOVE_COLUMNS: readonly Column<TenantMove>[] = [
+  { head: 'TENANT', text: ({ tenant_id }) => tenant_id, isWhole: true },
+  { head: 'FROM', text: ({ from_cell }) => from_cell },
+  { head: 'TO', text: ({ to_cell }) => to_cell },
+  {
+    head: 'STATE',
+    text: ({ state }) => state,
+    tone: ({ state }) =>
+      (({ copying: 'busy', switched: 'busy', done: 'good', given_up: 'quiet' }) as const)[state],
+  },
+  { head: 'STARTED', text: ({ started_at }, now) => ago(started_at, now) },
+  { head: 'ENDED', text: ({ ended_at }, now) => (ended_at === null ? '-' : ago(ended_at, now)) },
+  { head: 'ERROR', text: ({ error }) => error ?? '' },
+];
+
 /** What takes long to load is loaded by the command that is run. */
 const work = () => import('../cells.js');
 
@@ -52,15 +78,8 @@ export const CELL_COMMANDS: readonly Command[] = [
     summary: 'Write a cell into the directory of the cluster, which is made if there is none.',
     args: [NAME],
     options: [
-      {
-        flags: '--database <url>',
-        about: 'Of its Postgres, without a password.',
-      },
-      {
-        flags: '--engine <address>',
-        about: 'Where proxies find an engine of it, as host:port; may be repeated.',
-        isMany: true,
-      },
+      DATABASE_OPTION,
+      ENGINE_OPTION,
       {
         flags: '--closed',
         about: 'It takes no new tenants until cells open: give it while no engine of it runs.',
@@ -83,6 +102,28 @@ export const CELL_COMMANDS: readonly Command[] = [
     options: [CLUSTER_OPTION],
     run: async (session, given) => (await work()).showCells(session, given),
   },
+  {
+    name: 'cells set',
+    summary: 'Change where the database of a cell is, or where proxies find its engines.',
+    args: [NAME],
+    options: [
+      DATABASE_OPTION,
+      {
+        ...ENGINE_OPTION,
+        about:
+          'Where proxies find an engine of it, as host:port, in the place of all; may be repeated.',
+      },
+      CLUSTER_OPTION,
+    ],
+    run: async (session, given) => (await work()).changeCell(session, given),
+  },
+  listing<TenantMove>({
+    name: 'cells moves',
+    summary: 'List the moves of tenants between cells, newest first.',
+    options: [{ flags: '--under-way', about: 'Only those that have not ended.' }, CLUSTER_OPTION],
+    columns: MOVE_COLUMNS,
+    ask: async (session, given, _page, most) => (await work()).moves(session, given, most),
+  }),
   {
     name: 'cells open',
     summary: 'Let new tenants come into a cell.',

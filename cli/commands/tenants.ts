@@ -34,12 +34,8 @@ const OF_A_CLUSTER = listing<PlacementRow>({
     { head: 'HOW', text: ({ placed_by }) => HOW[placed_by] },
     { head: 'SINCE', text: ({ placed_at }, now) => ago(placed_at, now) },
   ],
-  ask: async (session, given, limit) =>
-    (await import('../cells.js')).placements(
-      session,
-      given,
-      given.flag('all') ? Number.POSITIVE_INFINITY : limit,
-    ),
+  ask: async (session, given, _page, most) =>
+    (await import('../cells.js')).placements(session, given, most),
 });
 
 export const TENANT_COMMANDS: readonly Command[] = [

@@ -102,7 +102,8 @@ async function readyCheck(url: string): Promise<Check> {
 
 async function versionCheck(url: string): Promise<Check> {
   const about = 'version';
-  const reply = await probe(`${url}/api/v1/info`);
+  // The path that proxies in front of cells answer for any of them.
+  const reply = await probe(`${url}/info`);
   const { version } = (await reply.json()) as { readonly version: string };
   const own = packageVersion();
   if (version === own) return ok(about, `${version}, as this command line`);

@@ -22,6 +22,10 @@ export interface CellRow {
   readonly engines: readonly string[];
   readonly state: CellState;
   readonly created_at: string;
+  /** Of its first engine. Null: none was ever heard of. */
+  readonly joined_at: string | null;
+  /** Since then all tenants that it has rows of are settled. Null: it was not looked through yet. */
+  readonly found_at: string | null;
 }
 
 /** hand: an operator placed it. hash: its bucket led there. move: it was moved. found: it was there before. */
@@ -86,7 +90,7 @@ export class DirectoryError extends Error {
 }
 
 /** Of the tables in `schema.sql`. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
 /** What is told on it is the revision. */
 const CHANNEL = 'engine_cluster';
@@ -181,7 +185,11 @@ export class Directory {
 
   // ---------------------------------------------------------------- the directory itself
 
-  /** @throws DirectoryError when it is missing or of another version */
+  /**
+   * Brings a directory of an earlier program up to date, if the role may.
+   *
+   * @throws DirectoryError when it is missing or of another version
+   */
   async check(): Promise<void> {
     const [there] = await this.#rows<{ readonly is: boolean }>(
       "select to_regclass('cluster.revision') is not null as is",
@@ -189,15 +197,27 @@ export class Directory {
     if (there?.is !== true) {
       throw new DirectoryError('the database has no directory of a cluster: cells create makes it');
     }
+    let version = await this.#version();
+    if (version < SCHEMA_VERSION) {
+      // Who may not is told what to do below.
+      await makeDirectory(this.#url).catch(() => undefined);
+      version = await this.#version();
+    }
+    if (version !== SCHEMA_VERSION) {
+      throw new DirectoryError(
+        `the directory of the cluster has version ${version} and this program knows ${SCHEMA_VERSION}: ` +
+          (version > SCHEMA_VERSION
+            ? 'use the newer program'
+            : 'cells list brings it up to date, as the role that made it'),
+      );
+    }
+  }
+
+  async #version(): Promise<number> {
     const [row] = await this.#rows<{ readonly version: number }>(
       'select schema_version as version from cluster.revision',
     );
-    if (row?.version !== SCHEMA_VERSION) {
-      throw new DirectoryError(
-        `the directory of the cluster has version ${row?.version} and this program knows ${SCHEMA_VERSION}: ` +
-          'use the newer program, whose cells create brings it up to date',
-      );
-    }
+    return row?.version ?? 0;
   }
 
   async revision(): Promise<number> {
@@ -259,6 +279,19 @@ export class Directory {
     return rows[0];
   }
 
+  /** @returns undefined when there is no such cell. @param changed what is absent stays */
+  async changeCell(
+    name: string,
+    changed: Partial<Pick<CellRow, 'database_url' | 'engines'>>,
+  ): Promise<CellRow | undefined> {
+    const rows = await this.#rows<CellRow>(
+      `with ${RAISED} update cluster.cells set database_url = coalesce($2, database_url),
+         engines = coalesce($3::text[], engines) from raised where name = $1 returning ${CELL_COLUMNS}`,
+      [name, changed.database_url ?? null, changed.engines ?? null],
+    );
+    return rows[0];
+  }
+
   /** @returns undefined when there is no such cell */
   async setState(name: string, state: CellState): Promise<CellRow | undefined> {
     const rows = await this.#rows<CellRow>(
@@ -267,6 +300,33 @@ export class Directory {
       [name, state],
     );
     return rows[0];
+  }
+
+  /** The first engine of the cell is heard of. */
+  async noteJoined(name: string): Promise<void> {
+    await this.#rows(
+      `with ${RAISED} update cluster.cells set joined_at = now() from raised
+       where name = $1 and joined_at is null`,
+      [name],
+    );
+  }
+
+  /** It is to be looked through again. */
+  async noteUnfound(name: string): Promise<void> {
+    await this.#rows(
+      `with ${RAISED} update cluster.cells set joined_at = coalesce(joined_at, now()), found_at = null
+       from raised where name = $1`,
+      [name],
+    );
+  }
+
+  /** All tenants that the cell has rows of are settled. */
+  async noteFound(name: string): Promise<void> {
+    await this.#rows(
+      `with ${RAISED} update cluster.cells set found_at = now() from raised
+       where name = $1 and found_at is null`,
+      [name],
+    );
   }
 
   /**
@@ -359,7 +419,8 @@ export class Directory {
 
   /**
    * Settles those of the tenants that are settled nowhere, and says where each of them is: two cells that meet
-   * one at the same time are told the same. A tenant is settled by its hash only while the cell is open.
+   * one at the same time are told the same. A tenant is settled by its hash only while the cell is open, and while
+   * no cell has engines and was not looked through for the tenants that it has.
    *
    * @returns by tenant; who is missing is still settled nowhere, because the cell takes nobody or is gone
    */
@@ -368,7 +429,11 @@ export class Directory {
     cell: string,
     by: PlacedBy,
   ): Promise<ReadonlyMap<string, string>> {
-    const placed = await this.#rows<Settled>(SETTLE, [tenants, cell, by]);
+    const placed = await this.transaction(async (client) => {
+      // A statement of its own: the next one sees what was committed before this one had the lock.
+      await client.query(`with ${RAISED} select from raised`);
+      return (await client.query<Settled>(SETTLE, [tenants, cell, by])).rows;
+    });
     const found = new Map(placed.map((row) => [row.tenant_id, row.cell]));
     const others = tenants.filter((tenant) => !found.has(tenant));
     // In a statement of its own, which sees what stood in the way.
@@ -434,16 +499,17 @@ export class Directory {
   }
 }
 
-const CELL_COLUMNS = 'name, database_url, engines, state, created_at';
+const CELL_COLUMNS = 'name, database_url, engines, state, created_at, joined_at, found_at';
 const PLACEMENT_COLUMNS = 'tenant_id, cell, placed_by, placed_at, revision';
 export const MOVE_COLUMNS =
   'id, tenant_id, from_cell, to_cell, state, rows, error, started_at, updated_at, ended_at';
 
-const SETTLE = `with ${RAISED}
-insert into cluster.placements (tenant_id, cell, placed_by, revision)
-select asked.tenant_id, $2::text, $3::text, raised.number
-from unnest($1::text[]) as asked (tenant_id), raised
+const SETTLE = `insert into cluster.placements (tenant_id, cell, placed_by, revision)
+select asked.tenant_id, $2::text, $3::text, revision.number
+from unnest($1::text[]) as asked (tenant_id), cluster.revision
 where exists (select from cluster.cells where name = $2 and ($3 <> 'hash' or state = 'open'))
+  and ($3 <> 'hash' or not exists (
+    select from cluster.cells where joined_at is not null and found_at is null))
 order by 1
 on conflict (tenant_id) do nothing
 returning tenant_id, cell`;

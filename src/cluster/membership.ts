@@ -5,6 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { BackgroundJob } from '../background-job.js';
+import { within } from '../clock.js';
 import type { Config } from '../config.js';
 import { ConfigError } from '../config-values.js';
 import type { Clock, TimerHandle } from '../core/clock.js';
@@ -15,7 +16,7 @@ import { newestMigration } from '../db/migrate.js';
 import { DIRECTORY_AWAY } from '../errors.js';
 import { continuityKeysOf } from '../keys.js';
 import type { Logger } from '../log.js';
-import { Directory, DirectoryError } from './directory.js';
+import { type CellRow, Directory, DirectoryError } from './directory.js';
 import { Residence } from './residence.js';
 import { WriterLag, type WriterReading } from './writer-lag.js';
 
@@ -60,6 +61,8 @@ const RETRY_MS = 500;
 const PAGE_ROWS = 1_000;
 /** Tenants of the cell that are known from the start on; others are asked for with their first request. */
 const KNOWN_MAX = 100_000;
+/** How long an engine that takes its cell over waits for the directory. */
+const PATIENCE_MS = 500;
 /** Lines about tenants in two cells: the metric has them all. */
 const SPLIT_LINES_MAX = 20;
 
@@ -80,6 +83,8 @@ export class Membership {
   readonly #migration = newestMigration();
   #lag: WriterLag | undefined;
   #isOwner = false;
+  /** The directory knows of all tenants that the cell has rows of. */
+  #isFound = false;
   /** Once all that was to be said is said. */
   #said = Promise.resolve();
   readonly #found: BackgroundJob;
@@ -102,7 +107,7 @@ export class Membership {
       log: options.log,
       name: 'tenants of the cell',
       everyMs: FOUND_MS,
-      run: () => this.#settleFound(),
+      run: () => this.#settleFound((work) => this.#found.step(work)),
     });
   }
 
@@ -165,13 +170,15 @@ export class Membership {
     await directory.check();
     const revision = await directory.revision();
     const cells = await directory.cells();
-    if (!cells.some(({ name }) => name === cell)) {
+    const own = cells.find(({ name }) => name === cell);
+    if (own === undefined) {
       throw new ConfigError(
         `the cluster of ENGINE_CLUSTER_URL has no cell ${cell}: make it with ` +
           `durable-workflow-engine cells create ${cell} --database URL, or set ENGINE_DB_SCHEMA to the cell of this engine`,
       );
     }
-    residence.tellCells(cells);
+    if (own.joined_at === null) await directory.noteJoined(cell);
+    this.#tellCells(cells);
     for (let after = ''; residence.size < KNOWN_MAX; ) {
       const page = await directory.placements({ after, limit: PAGE_ROWS, cell });
       residence.tellPlacements(page);
@@ -183,43 +190,75 @@ export class Membership {
   }
 
   /**
-   * This engine owns its cell now: it learns what has changed up to this moment; while the directory is away it
-   * goes on with what it knew. Which tenants are being moved the cell's own rows say (`moves-of-cell.ts`). Tenants that
-   * have rows here are settled: before it serves if nobody is yet, since the cell may be older than its cluster,
-   * else beside the requests.
+   * This engine owns its cell now: it learns what has changed up to this moment; while the directory is away or
+   * silent it goes on with what it knew. Which tenants are being moved the cell's own rows say (`moves-of-cell.ts`).
+   * Tenants that have rows here are settled: before it serves if the cell was never looked through, since it may be
+   * older than its cluster, else beside the requests.
    */
   async own(page: TenantPage): Promise<void> {
     this.#page = page;
-    // One that is under way may have begun before the last owner's end.
-    await this.#looking;
-    await this.#look();
-    const isFirst = this.residence.size === 0;
-    if (isFirst) await this.#settleFound();
-    this.#found.start(isFirst ? FOUND_MS : 0);
+    const isFirst = (await this.#isCaughtUp()) && !this.#isFound;
+    if (isFirst) {
+      await this.#settleFound((work) => work()).catch((error: unknown) =>
+        this.#options.log.warn(
+          { err: error },
+          'tenants of the cell are settled beside the requests',
+        ),
+      );
+    }
+    this.#found.start(isFirst && this.#isFound ? FOUND_MS : 0);
     this.#isOwner = true;
-    await this.#say();
+    void this.#say();
+  }
+
+  /** Whether all that has changed up to now is known. */
+  async #isCaughtUp(): Promise<boolean> {
+    if (this.#isAway) return false;
+    let isLooked = false;
+    const look = async () => {
+      // One that is under way may have begun before the last owner's end.
+      await this.#looking;
+      await this.#look();
+      isLooked = true;
+    };
+    const { clock } = this.#options;
+    await within(clock.monotonic() + PATIENCE_MS, look(), clock);
+    return isLooked && !this.#isAway;
   }
 
   // ---------------------------------------------------------------- tenants that are there
 
-  /** One that is settled elsewhere without a move would be in two cells: it is told of, and refused here. */
-  async #settleFound(): Promise<void> {
+  /**
+   * One that is settled elsewhere without a move would be in two cells: it is told of, and refused here.
+   *
+   * @param step does a part of it
+   */
+  async #settleFound(
+    step: <Result>(work: () => Promise<Result>) => Promise<Result>,
+  ): Promise<void> {
     for (let after = ''; !this.#isStopped; ) {
       const from = after;
-      const tenants = await this.#found.step(() => this.#page(from, PAGE_ROWS));
-      await this.#found.step(() => this.#settle(tenants.map(({ tenant_id }) => tenant_id)));
+      const tenants = await step(() => this.#page(from, PAGE_ROWS));
+      await step(() => this.#settle(tenants.map(({ tenant_id }) => tenant_id)));
       const last = tenants.at(-1);
-      if (last === undefined || tenants.length < PAGE_ROWS) return;
+      if (last === undefined || tenants.length < PAGE_ROWS) break;
       after = last.tenant_id;
     }
+    if (this.#isFound || this.#isStopped) return;
+    await step(() => this.directory.noteFound(this.residence.cell));
+    await this.#look();
   }
 
   async #settle(tenants: readonly string[]): Promise<void> {
-    const { residence, directory } = this;
+    const { residence } = this;
     const unknown = tenants.filter(
       (tenant) => !['here', 'held'].includes(residence.of(tenant)?.is ?? ''),
     );
-    if (unknown.length === 0) return;
+    if (unknown.length > 0) await this.#settleHere(unknown);
+  }
+
+  async #settleHere(unknown: readonly string[]): Promise<void> {
+    const { residence, directory } = this;
     const settled = await directory.settle(unknown, residence.cell, 'found');
     const placed = [...settled].map(([tenant_id, cell]) => ({ tenant_id, cell }));
     residence.tellPlacements(placed);
@@ -258,7 +297,8 @@ export class Membership {
     try {
       const revision = await directory.revision();
       if (revision !== this.#revision) {
-        residence.tellCells(await directory.cells());
+        if (revision < this.#revision) await this.#refill();
+        this.#tellCells(await directory.cells());
         for (let after = { revision: this.#revision, tenant_id: '' }; ; ) {
           const page = await directory.placedSince(after, PAGE_ROWS);
           residence.tellPlacements(page);
@@ -274,6 +314,31 @@ export class Membership {
     } catch (error) {
       if (!this.#isStopped) this.#away(error);
     }
+  }
+
+  #tellCells(cells: readonly CellRow[]): void {
+    this.residence.tellCells(cells);
+    const own = cells.find(({ name }) => name === this.residence.cell);
+    this.#isFound = own?.found_at != null;
+  }
+
+  /**
+   * The directory is an earlier one, that was restored: it is read anew. Who was settled here since then is settled
+   * again by the owner, of those without rows that this engine knows as well; until that is done nobody new is.
+   */
+  async #refill(): Promise<void> {
+    const { directory, residence } = this;
+    this.#options.log.warn('the directory of the cluster is an earlier one: it is filled again');
+    if (this.#isOwner) {
+      await directory.noteUnfound(residence.cell);
+      const tenants = residence.tenants();
+      for (let at = 0; at < tenants.length; at += PAGE_ROWS) {
+        await this.#settleHere(tenants.slice(at, at + PAGE_ROWS));
+      }
+      this.#isFound = false;
+      this.#found.wake();
+    }
+    this.#revision = 0;
   }
 
   async #listen(): Promise<void> {

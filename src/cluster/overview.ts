@@ -21,8 +21,13 @@ export async function cellsOf(directory: Directory): Promise<Cell[]> {
   );
 }
 
+/** Undefined when there is no such cell. Rejects with the errors of `pg`. */
+export async function cellNamed(directory: Directory, name: string): Promise<Cell | undefined> {
+  return (await cellsOf(directory)).find((cell) => cell.name === name);
+}
+
 function cellOf(
-  { engines: addresses, ...row }: CellRow,
+  { engines: addresses, joined_at, found_at, ...row }: CellRow,
   engines: readonly EngineRow[],
   tenants: number,
   moves_under_way: number,

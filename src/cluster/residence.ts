@@ -5,8 +5,9 @@
  * for all requests that wait for it; while that is away, those that are known go on.
  */
 
+import { isSchemaName } from '../config-values.js';
 import type { Clock } from '../core/clock.js';
-import { DIRECTORY_AWAY, type EngineError, unavailable, wrongCell } from '../errors.js';
+import { DIRECTORY_AWAY, type EngineError, invalid, unavailable, wrongCell } from '../errors.js';
 import { lastUsed } from '../last-used.js';
 import type { CellRow, Directory, Settled } from './directory.js';
 import { Gathered } from './gathered.js';
@@ -35,6 +36,10 @@ export function residencyOf(
   return { is: settled === undefined ? 'new' : 'here' };
 }
 
+/** What is to be known of a cell. */
+export type CellTold = Pick<CellRow, 'name' | 'state'> &
+  Partial<Pick<CellRow, 'joined_at' | 'found_at'>>;
+
 export interface ResidenceOptions {
   /** The cell of this engine. */
   readonly cell: string;
@@ -53,6 +58,9 @@ const OTHERS_MAX = 50_000;
 /** Of one question to the directory, and waiting for the next ones. */
 const TOGETHER_MAX = 500;
 const WAITING_MAX = 10_000;
+/** The same, where nobody knows who asks. */
+const STRANGERS_TOGETHER_MAX = 100;
+const STRANGERS_WAITING_MAX = 1_000;
 
 /** How soon a tenant that is being moved may be served again. */
 const HELD_RETRY_MS = 1_000;
@@ -67,6 +75,16 @@ const HELD_REFUSAL = unavailable(
 );
 
 const HOMELESS = unavailable('ENG_NO_CELL', 'no cell of the cluster takes new tenants');
+
+/** One of its tenants could be settled in another cell. */
+const isUnsearched = ({ joined_at = null, found_at = null }: CellTold) =>
+  joined_at !== null && found_at === null;
+
+const unsearched = (cell: string) =>
+  unavailable(
+    'ENG_NO_CELL',
+    `the cell ${cell} was not looked through yet for tenants that it has: new ones wait`,
+  );
 
 const TOO_MANY = unavailable('ENG_OVERLOADED', 'too many tenants wait for the directory');
 
@@ -87,9 +105,13 @@ export class Residence {
   /** Where others are settled; without a cell: nowhere. */
   readonly #others = lastUsed<string, { readonly cell: string | undefined }>(OTHERS_MAX);
   readonly #questions: Gathered<string>;
+  /** Of callers whose key is not known here: they do not stand in the way of those whose is. */
+  readonly #strangers: Gathered<string>;
   readonly #settlings: Gathered<string>;
   readonly #bound = new Map<string, Set<Bound>>();
   #open: readonly string[] = [];
+  /** A cell that was not looked through yet: until it is, nobody is settled by a hash. */
+  #unsearched: string | undefined;
   /** Requests that were refused because their tenant, or the cell they named, is another one. */
   refused = 0;
 
@@ -98,9 +120,14 @@ export class Residence {
     this.#clock = clock;
     this.#onAway = onAway;
     const bounds = { togetherMax: TOGETHER_MAX, waitingMax: WAITING_MAX, tooMany: () => TOO_MANY };
-    this.#questions = new Gathered({
+    const ask = async (tenants: readonly string[]) =>
+      byTenant(await directory.placementsOf(tenants));
+    this.#questions = new Gathered({ ...bounds, ask });
+    this.#strangers = new Gathered({
       ...bounds,
-      ask: async (tenants) => byTenant(await directory.placementsOf(tenants)),
+      ask,
+      togetherMax: STRANGERS_TOGETHER_MAX,
+      waitingMax: STRANGERS_WAITING_MAX,
     });
     this.#settlings = new Gathered({
       ...bounds,
@@ -122,6 +149,11 @@ export class Residence {
   get heldMs(): number {
     const [since] = this.#held.values();
     return since === undefined ? 0 : this.#clock.monotonic() - since;
+  }
+
+  /** Those that are known to live here. */
+  tenants(): string[] {
+    return [...this.#here, ...this.#held.keys()];
   }
 
   // ---------------------------------------------------------------- requests
@@ -148,9 +180,25 @@ export class Residence {
     return known.is === 'new' && mustSettle ? this.#settle(tenant) : undefined;
   }
 
-  /** A request that names no tenant may name the cell. @throws EngineError 421 */
+  /**
+   * The same for a name that a request came with, before its key was looked at. Of a caller whose key is not known
+   * here only names that are settled somewhere are noted: others could be made up without end.
+   *
+   * @param isKnown whether it is; asked only when the directory has to be
+   * @throws EngineError 421 or 503, as the promise rejects with
+   */
+  admitNamed(tenant: string, isKnown: () => boolean): Promise<void> | undefined {
+    if (this.#here.has(tenant)) return undefined;
+    if (this.of(tenant) !== undefined || isKnown()) return this.admit(tenant, false);
+    return this.#askForStranger(tenant);
+  }
+
+  /** A request that names no tenant may name the cell. @throws EngineError 421; 400 for what none can be called */
   admitCell(named: string): void {
-    if (named !== this.cell) this.#expectHere({ is: 'elsewhere', cell: named });
+    if (named === this.cell) return;
+    // It is anybody's text, and the refusal has the cell in a header.
+    if (!isSchemaName(named)) throw invalid('x-cell is no name of a cell');
+    this.#expectHere({ is: 'elsewhere', cell: named });
   }
 
   /** @throws EngineError */
@@ -174,9 +222,16 @@ export class Residence {
     await this.admit(tenant, mustSettle);
   }
 
+  async #askForStranger(tenant: string): Promise<void> {
+    const settled = await this.#answer(this.#strangers.about(tenant));
+    if (settled !== undefined && this.of(tenant) === undefined) this.#note(tenant, settled);
+    this.#expectHere(this.of(tenant) ?? residencyOf(this.cell, tenant, settled, this.#open));
+  }
+
   async #settle(tenant: string): Promise<void> {
+    if (this.#unsearched !== undefined) throw unsearched(this.#unsearched);
     const settled = await this.#learn(tenant, this.#settlings.about(tenant));
-    // The cell has been closed meanwhile, which is about to be told here, too.
+    // A cell has been closed or has come meanwhile, which is about to be told here, too.
     if (settled === undefined) throw HOMELESS;
     await this.admit(tenant, true);
   }
@@ -184,11 +239,15 @@ export class Residence {
   /** The answer, which is noted unless something was told while it came: that is newer. */
   async #learn(tenant: string, question: Promise<string | undefined>): Promise<string | undefined> {
     const before = this.#others.get(tenant);
+    const settled = await this.#answer(question);
+    const isServed = this.#here.has(tenant) || this.#held.has(tenant);
+    if (!isServed && this.#others.get(tenant) === before) this.#note(tenant, settled);
+    return settled;
+  }
+
+  async #answer(question: Promise<string | undefined>): Promise<string | undefined> {
     try {
-      const settled = await question;
-      const isServed = this.#here.has(tenant) || this.#held.has(tenant);
-      if (!isServed && this.#others.get(tenant) === before) this.#note(tenant, settled);
-      return settled;
+      return await question;
     } catch (error) {
       this.#onAway(error);
       throw DIRECTORY_AWAY;
@@ -256,8 +315,9 @@ export class Residence {
   // ---------------------------------------------------------------- what the directory tells
 
   /** The cells as they are now. */
-  tellCells(cells: readonly Pick<CellRow, 'name' | 'state'>[]): void {
+  tellCells(cells: readonly CellTold[]): void {
     this.#open = cells.filter(({ state }) => state === 'open').map(({ name }) => name);
+    this.#unsearched = cells.find(isUnsearched)?.name;
   }
 
   /** Where tenants are settled now. One that is held here stays so until the move says what has become of it. */

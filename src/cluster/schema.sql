@@ -16,6 +16,11 @@ create table if not exists cluster.cells (
   created_at timestamptz not null default now()
 );
 
+-- When the first engine of the cell was heard of, and when all tenants that the cell has rows of were settled. In
+-- between nobody is settled by a hash anywhere: a tenant of this cell could be settled in another one.
+alter table cluster.cells add column if not exists joined_at timestamptz;
+alter table cluster.cells add column if not exists found_at timestamptz;
+
 -- A tenant's cell is settled with the first thing that is written for it. Who has no row follows its bucket.
 create table if not exists cluster.placements (
   tenant_id text primary key,
@@ -72,4 +77,6 @@ create table if not exists cluster.revision (
   -- Of these tables.
   schema_version integer not null
 );
-insert into cluster.revision (number, schema_version) values (0, 1) on conflict do nothing;
+insert into cluster.revision (number, schema_version) values (0, 2)
+  on conflict (one) do update set schema_version = excluded.schema_version
+  where revision.schema_version < excluded.schema_version;

@@ -62,6 +62,29 @@ function conditionOn(name: TableName): string {
   return `${instance} in (select id from instances where tenant_id = $T)`;
 }
 
+/** Whose rows there are none of without others of the same tenant in the tables below. */
+export const FOLLOWING: Readonly<Partial<Record<TableName, string>>> = {
+  activity: 'what its instances did',
+  approvals: 'asked by its instances',
+  audit_log: 'of its instances',
+  dead_letters: 'its instances',
+  worker_tasks: 'of its instances',
+  open_tasks: 'of its instances',
+  webhook_outbox: 'of its instances and subscriptions',
+  effect_receipts: 'of its executions',
+  continuity_locations: 'of its executions',
+  provenance_entries: 'of its executions',
+  placement_decisions: 'of its executions',
+  handoffs: 'of its executions',
+  artifacts: 'of its executions',
+  migrations: 'of its executions',
+};
+
+/** Whoever has anything at all has something in one of these; each has an index that begins with the tenant. */
+export const FINDING_TABLES: readonly TableName[] = TENANT_TABLES.filter(
+  ({ name, where }) => where === 'tenant_id = $T' && FOLLOWING[name] === undefined,
+).map(({ name }) => name);
+
 /** The condition for one tenant. @param literal the tenant as a literal of SQL */
 export function rowsOf({ where }: TenantTable, literal: string): string {
   // A function: a tenant's name may have what stands for something in a replacement.

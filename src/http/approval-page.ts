@@ -40,7 +40,7 @@ const HEADERS = [
   ['content-security-policy', POLICY],
 ] as const;
 
-/** The form posts to the page's own address. */
+/** The form posts to the page's own address, with its query. */
 export function formPage({ prompt, choices, allowComment, deadline }: Question): HttpReply {
   const comment = allowComment
     ? `<label>Comment<textarea name="comment" rows="3" maxlength="${COMMENT_LENGTH_MAX}"></textarea></label>\n`

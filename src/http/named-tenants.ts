@@ -3,6 +3,7 @@
  * or its body. What is read is checked by whoever serves the request; here it only tells whose it is.
  */
 
+import { NAME_LENGTH_MAX } from '../../schema/common.js';
 import type { BodyRouteId, Route } from '../../schema/routes.js';
 import { isJsonObject, type JsonValue } from '../core/json.js';
 import { decodeUtf8 } from '../core/json-guard.js';
@@ -41,8 +42,12 @@ export function tenantsIn(body: JsonValue): readonly string[] {
   return known([typeof own === 'string' ? own.trim() : undefined, ...theirs]);
 }
 
-/** Each one once. No row has one with U+0000, and no database takes it. */
+/**
+ * Each one once. No row has one with U+0000, and no database takes it. One that is longer than names may be is
+ * refused by whoever serves the request; nobody is asked about it.
+ */
 function known(tenants: readonly unknown[]): readonly string[] {
-  const isName = (one: unknown) => typeof one === 'string' && one !== '' && !one.includes('\0');
+  const isName = (one: unknown) =>
+    typeof one === 'string' && one !== '' && one.length <= NAME_LENGTH_MAX && !one.includes('\0');
   return [...new Set(tenants.filter(isName) as string[])];
 }

@@ -25,7 +25,6 @@ import {
   approverRefusal,
   type Caller,
   seesSecrets,
-  tenantIn,
   UNAUTHENTICATED,
 } from './auth.js';
 import type { Pages } from './dashboard.js';
@@ -33,7 +32,7 @@ import type { EngineState, Gate } from './gate.js';
 import type { InsecureGuard } from './insecure-guard.js';
 import type { KeyRegistry } from './key-registry.js';
 import { endWith } from './lasting-exchange.js';
-import { tenantsNamed, tenantsQueried } from './named-tenants.js';
+import { tenantsQueried } from './named-tenants.js';
 import {
   checkCall,
   type FrontBodies,
@@ -41,6 +40,7 @@ import {
   type FrontOperations,
 } from './operations/operation.js';
 import type { RequestWatch, WatchedExchange } from './request-watch.js';
+import { admitCaller, admitNamed } from './resident-requests.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 import { DEFECT, refusalReply } from './transport.js';
 
@@ -124,10 +124,14 @@ function replyError(
   exchange: HttpExchange,
   error: unknown,
 ): void {
-  try {
-    exchange.reply(errorReply(log, request, error));
-  } catch (err) {
-    log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
+  // What makes the first one unsendable is not in the second.
+  for (const make of [() => errorReply(log, request, error), () => refusalReply(DEFECT)]) {
+    try {
+      exchange.reply(make());
+      return;
+    } catch (err) {
+      log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
+    }
   }
 }
 
@@ -209,24 +213,6 @@ function serve(
   else then(deps, request, given, asked, go);
 }
 
-/**
- * What the request says of itself by its headers: a tenant, or with none the cell.
- *
- * @throws EngineError 421 or 503, as the promise rejects with
- */
-function admitNamed(
-  { residence }: RouterDeps,
-  request: HttpRequest,
-  route: Route,
-): Promise<void> | undefined {
-  if (residence === undefined || route.capability === 'public') return undefined;
-  const tenant = route.tenant === 'none' ? '' : tenantIn(request);
-  if (tenant !== '') return residence.admit(tenant, false);
-  const cell = request.header('x-cell');
-  if (cell !== undefined) residence.admitCell(cell);
-  return undefined;
-}
-
 /** Goes on when the promise has resolved; what it rejects with is the answer. */
 function then(
   deps: RouterDeps,
@@ -263,31 +249,12 @@ function serveHome(
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
   const go = () => serveAdmitted(deps, request, given, matched, caller, traceparent);
-  const settled = isPublic ? undefined : admitCaller(deps, request, matched, caller);
+  const checked = () => paramsOf(deps.validators, route, request.path, matched.params);
+  const settled = isPublic
+    ? undefined
+    : admitCaller(deps, request, matched, caller.tenant, checked);
   if (settled === undefined) go();
   else then(deps, request, given, settled, go);
-}
-
-/**
- * Now that the caller is known: the tenant of its key, or those that the request names elsewhere than in a
- * header. A new one is settled here before anything is written for it.
- *
- * @throws EngineError 400, 421 or 503, as the promise rejects with
- */
-function admitCaller(
-  deps: RouterDeps,
-  request: HttpRequest,
-  { route, params }: Matched,
-  { tenant }: Caller,
-): Promise<unknown> | undefined {
-  const { residence } = deps;
-  if (residence === undefined) return undefined;
-  const mustSettle = route.method !== 'GET';
-  if (tenant !== '') return residence.admit(tenant, mustSettle);
-  const admitAll = (tenants: readonly string[]) =>
-    Promise.all(tenants.map((named) => residence.admit(named, mustSettle)));
-  const named = tenantsNamed(deps, route, request, params);
-  return named instanceof Promise ? named.then(admitAll) : admitAll(named);
 }
 
 function serveAdmitted(
@@ -317,15 +284,17 @@ function serveAdmitted(
   );
 }
 
-/** The room that the request was given is given back with its answer. */
+/** The room that the request was given is given back with its answer, once: one that cannot be sent has another. */
 function leaving(exchange: HttpExchange, leave: () => void): HttpExchange {
+  let hasLeft = false;
   return {
     get aborted() {
       return exchange.aborted;
     },
     onAbort: (listener) => exchange.onAbort(listener),
     reply: (reply) => {
-      leave();
+      if (!hasLeft) leave();
+      hasLeft = true;
       exchange.reply(reply);
     },
     stream: (head) => exchange.stream(head),

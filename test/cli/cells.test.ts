@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Cell } from '../../schema/cell.js';
+import type { Cell, TenantMove } from '../../schema/cell.js';
 import { Directory } from '../../src/cluster/directory.js';
 import { cliWorld } from '../helpers/cli.js';
 import { column } from '../helpers/columns.js';
@@ -57,6 +57,9 @@ test('a cell is created with the directory, and says what comes next', async () 
   const addresses = ['--engine', '10.0.0.1:8080', '--engine', '10.0.0.2:8080'];
   const west = await json<Cell>('cells', 'create', 'west', '--database', DATABASE, ...addresses);
   assert.deepEqual([west.name, west.state], ['west', 'open']);
+  // The same shape as of the list.
+  assert.deepEqual([west.engines, west.addresses], [[], ['10.0.0.1:8080', '10.0.0.2:8080']]);
+  assert.deepEqual(west, await json('cells', 'status', 'west'));
   assert.deepEqual((await directory.cell('west'))?.engines, ['10.0.0.1:8080', '10.0.0.2:8080']);
   const again = await run('cells', 'create', 'west', '--database', DATABASE);
   assert.equal(again.code, 6);
@@ -70,6 +73,8 @@ test('names, addresses and URLs that are none are refused, and so are passwords'
     [['north', '--database', 'mysql://x'], /--database begins with mysql/],
     [['north', '--database', 'postgresql://a:b@c/d'], /shows a password[\s\S]*PGPASSFILE/],
     [['north', '--database', DATABASE, '--engine', 'nowhere'], /host:port, not nowhere/],
+    [['north', '--database', DATABASE, '--engine', '10.0.0.1:0'], /host:port, not 10/],
+    [['north', '--database', DATABASE, '--engine', 'a;b:80'], /host:port, not a;b/],
   ] as const) {
     const { code, err } = await run('cells', 'create', ...args);
     assert.equal(code, 2, err);
@@ -80,10 +85,30 @@ test('names, addresses and URLs that are none are refused, and so are passwords'
   assert.match(err, /--cluster shows a password/);
 });
 
+test('where a cell is found can be changed, and what is not given stays', async () => {
+  const moved = await json<Cell>('cells', 'set', 'west', '--engine', '10.0.0.3:8080');
+  assert.deepEqual([moved.addresses, moved.database_url], [['10.0.0.3:8080'], DATABASE]);
+  const url = 'postgresql://engine@other:5432/app';
+  assert.equal(await ok('cells', 'set', 'west', '--database', url), 'The cell west is changed.\n');
+  const { database_url, engines } = (await directory.cell('west')) ?? {};
+  assert.deepEqual([database_url, engines], [url, ['10.0.0.3:8080']]);
+  for (const [args, code, said] of [
+    [['west'], 2, /nothing is to be changed/],
+    [['west', '--engine', 'a b:1'], 2, /host:port, not a b:1/],
+    [['west', '--database', 'postgresql://a:b@c/d'], 2, /shows a password/],
+    [['nowhere', '--database', DATABASE], 3, /no cell nowhere/],
+  ] as const) {
+    const refused = await run('cells', 'set', ...args);
+    assert.equal(refused.code, code, refused.err);
+    assert.match(refused.err, said);
+  }
+});
+
 test('cells open and close, and the list says who serves them', async () => {
   assert.equal(await ok('cells', 'open', 'east'), 'The cell east is open.\n');
   assert.equal(await ok('cells', 'close', 'east'), 'The cell east is closed.\n');
-  assert.equal((await json<Cell>('cells', 'open', 'east')).state, 'open');
+  const { state, engines } = await json<Cell>('cells', 'open', 'east');
+  assert.deepEqual([state, engines], ['open', []]);
   assert.equal((await run('cells', 'open', 'nowhere')).code, 3);
   await sayEngines();
   const list = await ok('cells', 'list');
@@ -109,6 +134,9 @@ test('a tenant is placed by hand, and not where another cell has it', async () =
   assert.equal(elsewhere.code, 6);
   assert.match(elsewhere.err, /settled in west[\s\S]*tenants move acme --to east/);
   assert.equal((await run('tenants', 'place', 'other', '--cell', 'nowhere')).code, 3);
+  for (const name of ['', '  ', 'n'.repeat(256)]) {
+    assert.equal((await run('tenants', 'place', name, '--cell', 'west')).code, 2);
+  }
   const placed = await json<{ placed_by: string }>('tenants', 'place', 'b & c', '--cell', 'west');
   assert.equal(placed.placed_by, 'hand');
 });
@@ -123,9 +151,31 @@ test('tenants of a cluster are listed with their cells, or those of one', async 
   await directory.settle(many, 'east', 'found');
   assert.equal((await json<unknown[]>('tenants', 'list', '--all')).length, 2_102);
   assert.equal((await json<unknown[]>('tenants', 'list', '--cell', 'east')).length, 50);
+  const cut = await cli.run(['tenants', 'list', '--limit', '2050', '--json'], withUrl());
+  assert.equal((JSON.parse(cut.out) as unknown[]).length, 2_050);
+  assert.match(cut.err, /There are more: --limit 4100, or --all/);
   await directory.transaction(async (client) => {
     await client.query("delete from cluster.placements where cell = 'east'");
   });
+});
+
+test('moves are listed, newest first, or those that have not ended', async () => {
+  await directory.transaction((client) =>
+    client.query(
+      `insert into cluster.moves (id, tenant_id, from_cell, to_cell, state, error, ended_at) values
+       ('0190b5c0-0000-7000-8000-000000000001', 'gone', 'east', 'west', 'given_up', 'away', now()),
+       ('0190b5c0-0000-7000-8000-000000000002', 'going', 'west', 'east', 'copying', null, null)`,
+    ),
+  );
+  const list = await ok('cells', 'moves');
+  assert.match(
+    list,
+    /^TENANT +FROM +TO +STATE +STARTED +ENDED +ERROR\ngoing +west +east +copying .* -/,
+  );
+  assert.match(list, /^gone +east +west +given_up .* away$/m);
+  const underWay = await json<TenantMove[]>('cells', 'moves', '--under-way');
+  assert.deepEqual(column(underWay, 'tenant_id'), ['going']);
+  await directory.transaction((client) => client.query('delete from cluster.moves'));
 });
 
 test('draining prints the commands that move the tenants, as a shell takes them', async () => {

@@ -55,6 +55,7 @@ import {
   deliveryList,
   outboxList,
   webhookById,
+  webhookTenant,
 } from '../../src/db/reads/webhook-reads.js';
 import { taskHistory, taskList } from '../../src/db/reads/worker-reads.js';
 import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
@@ -854,6 +855,7 @@ describe('what the front thread reads', () => {
   const LOOKUPS: readonly (readonly [what: string, query: Query])[] = [
     ['the tenant of an instance', { text: instanceTenant.text, values: [BUSY] }],
     ['a webhook', { text: webhookById.text, values: [uuid(9)] }],
+    ['the tenant of a webhook', { text: webhookTenant.text, values: [uuid(9)] }],
     ['the attempts of a delivery', { text: deliveryAttempts.text, values: [uuid(9)] }],
     ['an instance', { text: instanceById.text, values: [BUSY] }],
     ['the blocks of an instance', { text: instanceBlocks.text, values: [BUSY] }],

@@ -16,4 +16,6 @@ test('each tenant of a body or of its items is named once', () => {
 test('what no tenant can be called names none', () => {
   assert.deepEqual(tenantsQueried('limit=5&tenant_id=a%20b&tenant_id=c'), ['a b', 'c']);
   assert.deepEqual(tenantsQueried('tenant_id=%00&tenant_id='), []);
+  const longest = 'n'.repeat(255);
+  assert.deepEqual(tenantsQueried(`tenant_id=${longest}&tenant_id=${longest}n`), [longest]);
 });

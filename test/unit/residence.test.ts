@@ -137,6 +137,43 @@ test('tenants that come while one is asked about are asked about together', asyn
   );
 });
 
+const never = () => false;
+
+test('of a caller whom nobody knows only names that are settled somewhere are kept', async () => {
+  const { residence, asked, settled, placed } = newWorld();
+  placed.set('theirs', 'west');
+  await residence.admitNamed(EASTERN, never);
+  assert.equal(residence.of(EASTERN), undefined);
+  assert.equal((await refusal(() => residence.admitNamed(WESTERN, never)))?.lists?.cell, 'west');
+  assert.equal((await refusal(() => residence.admitNamed('theirs', never)))?.lists?.cell, 'west');
+  assert.equal((await refusal(() => residence.admitNamed('theirs', never)))?.lists?.cell, 'west');
+  assert.deepEqual(asked, [[EASTERN], [WESTERN], ['theirs']]);
+  assert.deepEqual(settled, []);
+  await residence.admitNamed(EASTERN, () => true);
+  assert.equal(residence.of(EASTERN)?.is, 'new');
+});
+
+test('many names of callers whom nobody knows leave room for those of others', async () => {
+  const world = newWorld();
+  const { residence, asked } = world;
+  let open: () => void = () => undefined;
+  world.gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  const flood = Array.from({ length: 2_000 }, (_, at) =>
+    refusal(() => residence.admitNamed(leadingTo('east', `flood-${at}`), never)),
+  );
+  const known = refusal(() => residence.admitNamed(EASTERN, () => true));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(asked.at(-1), [EASTERN]);
+  open();
+  assert.equal(await known, undefined);
+  const codes = (await Promise.all(flood)).map((refused) => refused?.code);
+  assert.equal(codes.filter((code) => code === undefined).length, 1_000);
+  assert.equal(codes.filter((code) => code === 'ENG_OVERLOADED').length, 1_000);
+  assert.ok(asked.every((tenants) => tenants.length <= 100));
+});
+
 test('a new tenant is settled with the first write, and with no read', async () => {
   const { residence, settled, placed } = newWorld();
   await residence.admit(EASTERN, false);
@@ -246,6 +283,9 @@ test('a cell that is named without a tenant is refused unless it is this one', (
   const { residence } = newWorld();
   residence.admitCell('east');
   assert.throws(() => residence.admitCell('west'), { code: 'ENG_WRONG_CELL' });
+  for (const odd of ['wést', 'west\u0001', '', 'a'.repeat(64), 'West', 'west\n']) {
+    assert.throws(() => residence.admitCell(odd), { code: 'ENG_VALIDATION' }, odd);
+  }
 });
 
 test('cells that open and close lead new tenants elsewhere, and settled ones nowhere', async () => {

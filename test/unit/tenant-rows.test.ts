@@ -2,7 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rowsOf, STAYING, TENANT_TABLES } from '../../src/cluster/tenant-rows.js';
+import {
+  FINDING_TABLES,
+  FOLLOWING,
+  rowsOf,
+  STAYING,
+  TENANT_TABLES,
+} from '../../src/cluster/tenant-rows.js';
 import { TABLES, type TableName } from '../../src/db/tables.js';
 
 const names = TENANT_TABLES.map(({ name }) => name);
@@ -23,4 +29,10 @@ test('rows by which those of other tables are found are deleted after these', ()
 test('a tenant is named as it is, whatever its name has in it', () => {
   const [table] = TENANT_TABLES.filter(({ name }) => name === 'api_keys');
   assert.equal(rowsOf(table!, "'$& $T'"), "tenant_id = '$& $T'");
+});
+
+test('whose rows are found by the tenant finds it, or follows what does', () => {
+  const named = TENANT_TABLES.filter(({ where }) => where === 'tenant_id = $T');
+  const said = [...FINDING_TABLES, ...Object.keys(FOLLOWING)].sort();
+  assert.deepEqual(said, named.map(({ name }) => name).sort());
 });

@@ -7,37 +7,39 @@
 import { pageCursor, placeIn } from '../../core/page-cursor.js';
 import { invalid } from '../../errors.js';
 import type { TableName } from '../tables.js';
-import { lookup } from './lookup.js';
 import type { PageRequest } from './reader.js';
 
-/** Whoever has anything at all has something in one of these. */
-const TABLES = [
+/** Who has anything to speak of has something in one of these. */
+const LISTED = [
   'sequences',
   'instances',
   'api_keys',
   'tenant_limits',
 ] as const satisfies readonly TableName[];
 
-/** `least` passes over the tables that have no further one. */
-const after = (place: string) =>
-  `least(${TABLES.map(
-    (table) =>
-      `(select tenant_id from ${table} where tenant_id > ${place} order by tenant_id limit 1)`,
-  ).join(', ')})`;
+/**
+ * As many as `$2`, in the order of their names, from the one after `$1` on.
+ *
+ * @param tables each has an index that begins with the tenant
+ */
+export function tenantsText(tables: readonly TableName[]): string {
+  const step = (place: string) => (table: TableName) =>
+    `(select tenant_id from ${table} where tenant_id > ${place} order by tenant_id limit 1)`;
+  /** `least` passes over the tables that have no further one. */
+  const after = (place: string) => `least(${tables.map(step(place)).join(', ')})`;
+  return (
+    `with recursive found(tenant_id, number) as (select ${after('$1::text')}, 1::bigint union all ` +
+    `select ${after('found.tenant_id')}, number + 1 from found ` +
+    'where tenant_id is not null and number < $2::bigint) ' +
+    'select tenant_id from found where tenant_id is not null limit $2::bigint'
+  );
+}
 
-/** As many as `$2`, in the order of their names, from the one after `$1` on. */
-export const TENANTS_TEXT =
-  `with recursive found(tenant_id, number) as (select ${after('$1::text')}, 1::bigint union all ` +
-  `select ${after('found.tenant_id')}, number + 1 from found ` +
-  'where tenant_id is not null and number < $2::bigint) ' +
-  'select tenant_id from found where tenant_id is not null limit $2::bigint';
-
-/** The same for who needs no page of it: how many is `$2`. */
-export const tenantsAfter = lookup<TenantRow>('reads_tenants_after', TENANTS_TEXT);
+export const TENANTS_TEXT = tenantsText(LISTED);
 
 const ORDER = 'tenants.tenant_id';
 
-interface TenantRow {
+export interface TenantRow {
   readonly tenant_id: string;
 }
 

@@ -25,6 +25,12 @@ export const outboxList = list({
   cheaper: CHEAPER,
 });
 
+/** Whose it is. */
+export const webhookTenant = lookup<{ readonly tenant_id: string }>(
+  'read_webhook_tenant',
+  'select tenant_id from webhook_outbox where id = $1::uuid',
+);
+
 export const webhookById = lookup<OutboxRow>(
   'read_webhook',
   `select ${selected(OUTBOX_COLUMNS)} from webhook_outbox where id = $1::uuid`,

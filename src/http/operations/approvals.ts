@@ -123,8 +123,14 @@ function keysOf({ keyring }: FrontDeps): Keyring['links'] {
   return keyring.links;
 }
 
-/** @param publicUrl where people reach the server; undefined: where the caller has reached it */
-function link(publicUrl: string | undefined): Operation<'approvals.link'> {
+export interface LinkPlace {
+  /** Where people reach the server; undefined: where the caller has reached it. */
+  readonly publicUrl: string | undefined;
+  /** Proxies in front of cells have to be told whose a link is; the engine knows by the link. */
+  readonly isInCluster: boolean;
+}
+
+function link({ publicUrl, isInCluster }: LinkPlace): Operation<'approvals.link'> {
   return async (deps, call) => {
     const keys = keysOf(deps);
     const { id } = call.params;
@@ -138,7 +144,8 @@ function link(publicUrl: string | undefined): Operation<'approvals.link'> {
     const expiresAt = deps.now() + (seconds ?? LINK_SECONDS_DEFAULT) * 1_000;
     const token = approvalToken({ approval: id, expiresAt, value, recipient }, keys);
     const origin = publicUrl ?? (call.host === undefined ? '' : `http://${call.host}`);
-    const url = `${origin.replace(/\/$/, '')}/api/v1/approvals/by-link/${token}`;
+    const whose = isInCluster ? `?tenant_id=${encodeURIComponent(row.tenant_id)}` : '';
+    const url = `${origin.replace(/\/$/, '')}/api/v1/approvals/by-link/${token}${whose}`;
     return { status: 201, body: JSON.stringify({ url, expires_at: isoTime(expiresAt) }) };
   };
 }
@@ -210,12 +217,12 @@ function sentence(message: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-export function approvalOperations(client: Client, publicUrl: string | undefined) {
+export function approvalOperations(client: Client, place: LinkPlace) {
   return {
     'approvals.list': list,
     'approvals.answer': async (deps, { params, tenant, body, by }) =>
       jsonReply(await answer(client, deps, params.id, tenant, { ...body, by })),
-    'approvals.link': link(publicUrl),
+    'approvals.link': link(place),
     'approvals.page': page,
     'approvals.answerByLink': answerByLink(client),
   } satisfies Partial<FrontOperations>;

@@ -39,10 +39,19 @@ test('a directory of another version is refused', async () => {
   await directory.transaction((client) =>
     client.query('update cluster.revision set schema_version = schema_version + 1'),
   );
-  await assert.rejects(directory.check(), /has version 2 and this program knows 1/);
+  await assert.rejects(directory.check(), /has version 3 and this program knows 2/);
   await directory.transaction((client) =>
     client.query('update cluster.revision set schema_version = schema_version - 1'),
   );
+});
+
+test('a directory of an earlier program is brought up to date', async () => {
+  await directory.transaction(async (client) => {
+    await client.query('update cluster.revision set schema_version = 1');
+    await client.query('alter table cluster.cells drop column joined_at, drop column found_at');
+  });
+  await directory.check();
+  assert.equal((await directory.cell('east'))?.found_at, null);
 });
 
 test('a cell has one row, however often it is created', async () => {
@@ -74,6 +83,36 @@ test('a closed cell takes those that are placed there, and nobody by a hash', as
   const placed = await directory.placement('late');
   assert.equal(placed?.placed_by, 'hand');
   await directory.setState('west', 'open');
+});
+
+test('whoever waits for a cell to be closed is not settled there', async () => {
+  let settling: ReturnType<Directory['settle']> | undefined;
+  await directory.transaction(async (client) => {
+    await client.query('update cluster.revision set number = number + 1');
+    settling = directory.settle(['waits'], 'west', 'hash');
+    await eventually(async () => {
+      const { rows } = await client.query<{ waiting: number }>(
+        "select count(*)::int as waiting from pg_stat_activity where wait_event_type = 'Lock'",
+      );
+      assert.equal(rows[0]?.waiting, 1);
+    });
+    await client.query("update cluster.cells set state = 'closed' where name = 'west'");
+  });
+  assert.equal((await settling)?.get('waits'), undefined);
+  await directory.setState('west', 'open');
+});
+
+test('while a cell with engines was not looked through nobody is settled by a hash', async () => {
+  const settledIn = async (tenant: string, by: 'hash' | 'hand') =>
+    (await directory.settle([tenant], 'west', by)).get(tenant);
+  await directory.noteJoined('east');
+  assert.equal(await settledIn('early', 'hash'), undefined);
+  assert.equal(await settledIn('by-hand', 'hand'), 'west');
+  await directory.noteFound('east');
+  assert.equal(await settledIn('early', 'hash'), 'west');
+  await directory.noteUnfound('east');
+  assert.equal(await settledIn('later', 'hash'), undefined);
+  await directory.noteFound('east');
 });
 
 test('what was placed is read from a revision on, in pages that end anywhere', async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { eventually, startApi, step } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
-import { type Cluster, startCluster } from '../../helpers/cluster.js';
+import { type Cluster, startCluster, tenantLedTo } from '../../helpers/cluster.js';
 import { column } from '../../helpers/columns.js';
 import { startEngine } from '../../helpers/engine.js';
 
@@ -64,6 +64,48 @@ test('tenants that a cell had before its cluster are settled there before it ser
   assert.deepEqual(column(placed, 'tenant_id'), names);
   assert.deepEqual(new Set(column(placed, 'placed_by')), new Set(['found']));
   expectStatus(await older.tenant('old-1').get('/sequences'), 200);
+});
+
+test('an older cell is looked through before it serves although one of its tenants is settled', async () => {
+  const alone = await startApi({ database: cluster.database, env: { ENGINE_DB_SCHEMA: 'begun' } });
+  const names = ['begun-1', 'begun-2'];
+  for (const name of names) await alone.tenant(name).sequence([step('a', 'noop')]);
+  // Nothing of it is an instance, a sequence, a key or a limit.
+  await alone.sql.query(
+    "insert into begun.rate_limits values (gen_random_uuid(), 'begun-3', 'k', 1, 1, now())",
+  );
+  await alone.stop();
+  const { directory, database } = cluster;
+  const { connectionString: database_url } = database;
+  await directory.createCell({ name: 'begun', database_url, engines: [], state: 'open' });
+  await directory.settle(['begun-1'], 'begun', 'hand');
+  await cluster.start('begun');
+  const placed = await directory.placements({ after: '', limit: 10, cell: 'begun' });
+  assert.deepEqual(column(placed, 'tenant_id'), [...names, 'begun-3']);
+  assert.notEqual((await directory.cell('begun'))?.found_at, null);
+});
+
+test('while a cell with engines was not looked through nobody new is settled', async () => {
+  const { directory, database } = cluster;
+  const { connectionString: database_url } = database;
+  const settles = await cluster.start('settles');
+  await directory.createCell({ name: 'late', database_url, engines: [], state: 'closed' });
+  const cells = (await directory.cells()).filter(({ state }) => state === 'open');
+  const name = tenantLedTo('settles', column(cells, 'name'), 'newcomer');
+  const write = () =>
+    settles.tenant(name).post('/sequences', settles.tenant(name).definition([step('a', 'noop')]));
+  // As its first engine does when it joins.
+  await directory.noteJoined('late');
+  const waits = await eventually(async () => {
+    const reply = await write();
+    expectStatus(reply, 503);
+    return reply;
+  });
+  assert.equal(waits.headers['x-error-code'], 'ENG_NO_CELL');
+  assert.equal(waits.headers['retry-after'], '1');
+  assert.equal((await directory.placement(name))?.cell, undefined);
+  await cluster.start('late');
+  await eventually(async () => expectStatus(await write(), 201));
 });
 
 test('a tenant with rows here that is settled elsewhere is refused, and told of loudly', async () => {

@@ -24,8 +24,9 @@ let west: Api;
 
 before(async () => {
   cluster = await startCluster();
-  east = await cluster.start('east');
-  west = await cluster.start('west');
+  const env = { ENGINE_ENCRYPTION_KEY: 'a7'.repeat(32) };
+  east = await cluster.start('east', { env });
+  west = await cluster.start('west', { env });
   // Each has seen both.
   const west1 = tenantLedTo('west', CELLS, 'first');
   await eventually(async () => expectWrong(await east.tenant(west1).get('/sequences'), 'west'));
@@ -165,6 +166,44 @@ test('every way in which a request may name a tenant is refused in the wrong cel
   expectStatus(await root.request('GET', '/tenants', { headers: { 'x-cell': 'west' } }), 200);
 });
 
+test('a webhook that waits is refused where its tenant does not live', async () => {
+  const name = ledTo('east');
+  await east.tenant(name).sequence([step('a', 'noop')]);
+  const id = randomUUID();
+  // As of a tenant that has left.
+  await west.sql.query(
+    `insert into west.webhook_outbox
+       (id, url, event_type, instance_id, tenant_id, body, attempts, status, created_at)
+     values ($1, 'http://127.0.0.1:1/', 'instance.completed', $1, $2, '{}', 1, 'parked', now())`,
+    [id, name],
+  );
+  const { root } = west;
+  expectWrong(await root.get(`/webhooks/outbox/${id}/redeliver-preview`), 'east');
+  expectWrong(await root.post(`/webhooks/outbox/${id}/redeliver`, {}), 'east');
+  expectWrong(await root.delete(`/webhooks/outbox/${id}`), 'east');
+  expectStatus(await root.delete(`/webhooks/outbox/${randomUUID()}`), 404);
+  expectStatus(await root.delete('/webhooks/outbox/none'), 400);
+});
+
+test('a link to an approval names its tenant for proxies, and is answered with that', async () => {
+  const tenant = east.tenant(`${ledTo('east')} & co`);
+  await cluster.directory.settle([tenant.name], 'east', 'hand');
+  const id = await tenant.runUntil('waiting', [
+    step('a', 'noop', { wait_for_input: { prompt: 'Pay?' } }),
+  ]);
+  const { body } = await tenant.get<{ items: readonly { id: string }[] }>('/approvals');
+  const made = await tenant.post<{ url: string }>(`/approvals/${body.items[0]?.id}/link`, {});
+  const { url } = expectStatus(made, 201);
+  assert.ok(url.endsWith(`?tenant_id=${encodeURIComponent(tenant.name)}`), url);
+  const page = await fetch(url, { headers: { accept: 'text/html' } });
+  assert.equal(page.status, 200);
+  // The form has no address of its own: it posts to that of the page.
+  assert.match(await page.text(), /<form method="post">/);
+  const form = new URLSearchParams({ value: 'yes' });
+  assert.equal((await fetch(url, { method: 'POST', body: form })).status, 200);
+  await tenant.until(id, 'completed');
+});
+
 test('root settles tenants that only a body or a path names', async () => {
   const [byKey, byLimits] = [ledTo('west'), ledTo('west')];
   const minting = { tenant_id: byKey, name: 'k', capabilities: ['operator'] };
@@ -243,6 +282,36 @@ test('while the directory is away known tenants are served and refused as before
   cluster.way.resume();
   await eventually(async () => expectStatus(await east.tenant(unknown).get('/sequences'), 200));
   await eventually(async () => assert.equal(await metric(east, 'engine_cluster_directory_up'), 1));
+});
+
+test('a directory that was restored is filled again by engines that run', async () => {
+  const name = ledTo('east');
+  await east.tenant(name).sequence([step('a', 'noop')]);
+  // Nothing of it has rows.
+  const [empty, elsewhere] = [ledTo('east'), ledTo('west')];
+  expectStatus(await east.tenant(empty).delete(`/sequences/${randomUUID()}`), 404);
+  await west.tenant(elsewhere).sequence([step('a', 'noop')]);
+  assert.equal((await cluster.directory.placement(empty))?.cell, 'east');
+  await cluster.directory.transaction(async (client) => {
+    await client.query('delete from cluster.placements');
+    await client.query('update cluster.revision set number = 1');
+  });
+  for (const [tenant, cell] of [
+    [name, 'east'],
+    [empty, 'east'],
+    [elsewhere, 'west'],
+  ] as const) {
+    const placed = await eventually(async () => {
+      const found = await cluster.directory.placement(tenant);
+      assert.ok(found);
+      return found;
+    });
+    assert.deepEqual([placed.cell, placed.placed_by], [cell, 'found']);
+  }
+  const newcomer = ledTo('east');
+  const write = () => east.tenant(newcomer).delete(`/sequences/${randomUUID()}`);
+  await eventually(async () => expectStatus(await write(), 404));
+  assert.equal((await cluster.directory.placement(newcomer))?.cell, 'east');
 });
 
 test('a standby that takes its cell over knows who lives there', async () => {
