@@ -8,9 +8,10 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Directory } from '../src/cluster/directory.js';
-import { RuntimeError } from '../src/cluster/proxy/haproxy-runtime.js';
-import { ownersFirst, ProxyPublisher, readTopology } from '../src/cluster/proxy/publish.js';
+import { AbsentError, RuntimeError } from '../src/cluster/proxy/haproxy-runtime.js';
+import { ownersFirst, ProxyPublisher } from '../src/cluster/proxy/publish.js';
 import { type ProxyKind, type Topology, TopologyError } from '../src/cluster/proxy/topology.js';
+import { TopologyReader } from '../src/cluster/proxy/topology-reader.js';
 import { withDirectory } from './cluster.js';
 import type { Given } from './command.js';
 import { CommandError, EXIT, type ExitCode } from './exit.js';
@@ -19,6 +20,8 @@ import type { Session } from './session.js';
 const LISTEN_DEFAULT = ':8090';
 /** How often the number of the directory is asked for: one row that is in memory. */
 const LOOK_EVERY_MS = 250;
+/** The longest wait behind passes that failed. */
+const TRY_AGAIN_MS_MAX = 2_000;
 /** A proxy without health checks is told of a new owner about as soon as one with them would see it. */
 const OWNERS_EVERY_MS = 1_000;
 
@@ -26,6 +29,7 @@ interface Report {
   readonly changed: readonly string[];
   /** Of a HAProxy that runs. */
   readonly applied: boolean;
+  readonly reloaded: boolean;
   /** And no command was given for that. */
   readonly needs_reload: boolean;
 }
@@ -39,27 +43,44 @@ export async function proxyConfig(session: Session, given: Given): Promise<ExitC
     folder: path.resolve(given.required('out')),
   };
   const publisher = new ProxyPublisher(proxy, settings);
+  let leftOutBefore: readonly string[] = [];
   const publish = async (topology: Topology): Promise<Report> => {
     const ordered = proxy === 'nginx' ? await ownersFirst(topology) : topology;
-    const { changed, isFirst, needsReload } = publisher.write(ordered);
+    const { changed, isFirst, needsReload, leftOut } = publisher.write(ordered);
+    for (const text of leftOut) if (!leftOutBefore.includes(text)) session.out.note(text);
+    leftOutBefore = leftOut;
     const command = given.text('reload');
     const isReloaded = needsReload && command !== undefined;
     if (isReloaded) {
       await publisher.keepStates();
       await runShell(command);
     }
+    if (needsReload) publisher.reloaded();
     return {
       changed,
       // Whoever is started or reloaded has read the maps.
-      applied: !isFirst && !isReloaded && (await publisher.apply(ordered)),
+      applied: !isFirst && !isReloaded && (await apply(ordered)),
+      reloaded: isReloaded,
       needs_reload: needsReload && !isReloaded,
     };
   };
-  const work = async (directory: Directory): Promise<ExitCode | undefined> => {
-    if (given.flag('watch')) {
-      return follow({ session, directory, publisher, publish, looksForOwners: proxy === 'nginx' });
+  const isWatching = given.flag('watch');
+  const apply = async (topology: Topology): Promise<boolean> => {
+    try {
+      return await publisher.apply(topology);
+    } catch (error) {
+      if (isWatching || !(error instanceof AbsentError)) throw error;
+      session.out.note(`${error.message}. It reads the files when it starts.`);
+      return false;
     }
-    tell(session, await published(publish, await readTopology(directory)));
+  };
+  const work = async (directory: Directory): Promise<ExitCode | undefined> => {
+    const reader = new TopologyReader(proxy, directory);
+    if (isWatching) {
+      const looksForOwners = proxy === 'nginx';
+      return follow({ session, directory, reader, publisher, publish, looksForOwners });
+    }
+    tell(session, await published(publish, await reader.read()));
     return undefined;
   };
   return withDirectory(session, work, given);
@@ -82,16 +103,18 @@ async function published(
 interface Following {
   readonly session: Session;
   readonly directory: Directory;
+  readonly reader: TopologyReader;
   readonly publisher: ProxyPublisher;
   readonly publish: (topology: Topology) => Promise<Report>;
   readonly looksForOwners: boolean;
 }
 
 async function follow(following: Following): Promise<ExitCode> {
-  const { session, directory, publisher, publish, looksForOwners } = following;
+  const { session, directory, reader, publisher, publish, looksForOwners } = following;
   let seen = -1;
   let publishedAt = 0;
   let trouble: string | undefined;
+  let waitMs = LOOK_EVERY_MS;
   while (!session.signal.aborted) {
     try {
       const revision = await directory.revision();
@@ -99,17 +122,20 @@ async function follow(following: Following): Promise<ExitCode> {
       const isDue = looksForOwners && performance.now() - publishedAt > OWNERS_EVERY_MS;
       if (isNew || isDue || !(await publisher.isSame())) {
         publishedAt = performance.now();
-        const report = await publish(await readTopology(directory));
-        if (isNew || report.applied || report.changed.length > 0) tell(session, report);
+        const report = await publish(await reader.read());
+        const isOther = report.changed.length > 0 || report.reloaded || report.needs_reload;
+        if (seen < 0 || isOther || (report.applied && !isNew)) tell(session, report);
         seen = revision;
       }
       trouble = undefined;
+      waitMs = LOOK_EVERY_MS;
     } catch (error) {
       const { message } = error as Error;
       if (message !== trouble) session.out.note(message);
       trouble = message;
+      waitMs = Math.min(2 * waitMs, TRY_AGAIN_MS_MAX);
     }
-    await pause(LOOK_EVERY_MS, undefined, { signal: session.signal }).catch(() => undefined);
+    await pause(waitMs, undefined, { signal: session.signal }).catch(() => undefined);
   }
   return EXIT.interrupted;
 }
@@ -119,8 +145,9 @@ function tell({ out }: Session, report: Report): void {
     out.jsonLine(report);
     return;
   }
-  const { changed, applied, needs_reload } = report;
+  const { changed, applied, reloaded, needs_reload } = report;
   out.line(changed.length === 0 ? 'Nothing has changed.' : `Written: ${changed.join(', ')}.`);
+  if (reloaded) out.line('The proxy was told to read them.');
   if (applied) out.line('HAProxy has the maps.');
   if (needs_reload) out.note('Reload the proxy: it reads these files at its start alone.');
 }

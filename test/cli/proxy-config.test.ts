@@ -1,14 +1,21 @@
 /** The command that writes what proxies read, on a directory without engines: files, what it says, how it ends. */
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { Directory, makeDirectory } from '../../src/cluster/directory.js';
-import { cliWorld } from '../helpers/cli.js';
+import { CLI, cliWorld } from '../helpers/cli.js';
+import { tenantLedTo } from '../helpers/cluster.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
 const cli = cliWorld(() => ({ url: 'http://127.0.0.1:9', tenant: 'none' }));
+/** Whose bucket leads elsewhere than where it is. */
+const STRAY = tenantLedTo('east', ['east', 'west'], 'acme');
 let database: TestDatabase;
 let directory: Directory;
 
@@ -28,7 +35,7 @@ before(async () => {
       state: 'open',
     });
   }
-  await directory.settle(['acme'], 'west', 'hand');
+  await directory.settle([STRAY], 'west', 'hand');
 });
 
 after(async () => {
@@ -52,13 +59,14 @@ test('files are written once, and again only when they change', async () => {
     first.err,
   );
   assert.deepEqual(readdirSync(out).sort(), ['buckets.map', 'haproxy.cfg', 'tenants.map']);
-  assert.equal(readFileSync(path.join(out, 'tenants.map'), 'utf8'), 'acme west\n');
+  assert.equal(readFileSync(path.join(out, 'tenants.map'), 'utf8'), `${STRAY} west\n`);
   assert.equal((await run('--for', 'haproxy', '--out', out)).out, 'Nothing has changed.\n');
-  await directory.settle(['globex'], 'east', 'hand');
+  await directory.settle([tenantLedTo('west', ['east', 'west'], 'globex')], 'east', 'hand');
   const { out: said } = await run('--for', 'haproxy', '--out', out, '--json');
   assert.deepEqual(JSON.parse(said), {
     changed: ['tenants.map'],
     applied: false,
+    reloaded: false,
     needs_reload: false,
   });
 });
@@ -80,14 +88,86 @@ test('what is read at a start alone takes a reload: by the command that is given
   assert.deepEqual([failed.code, failed.err], [1, 'error: exit 3 ended with 3\n']);
 });
 
-test('a HAProxy that is not there yet is started with the files, and one that is missed is told of', async () => {
+test('a reload that failed is tried again until one succeeds, and not after that', async () => {
+  const out = folder('owed');
+  const counted = folder('counted');
+  const args = ['--for', 'nginx', '--out', out];
+  await run(...args);
+  writeFileSync(path.join(out, 'nginx.conf'), 'older');
+  const reload = `echo >>${counted}; test $(wc -l <${counted}) -ge 3`;
+  const codes = [];
+  for (let at = 0; at < 4; at++) codes.push((await run(...args, '--reload', reload)).code);
+  assert.deepEqual(codes, [1, 1, 0, 0]);
+  assert.equal(readFileSync(counted, 'utf8').length, 3);
+});
+
+test('who follows the directory tries a reload again that failed, also one that another run was to do', async () => {
+  const out = folder('followed');
+  const counted = folder('times');
+  const args = ['--for', 'nginx', '--out', out];
+  await run(...args);
+  writeFileSync(path.join(out, 'nginx.conf'), 'older');
+  assert.equal((await run(...args, '--reload', 'exit 3')).code, 1);
+  const reload = `echo >>${counted}; test $(wc -l <${counted}) -ge 2`;
+  const words = ['cells', 'proxy-config', ...args, '--watch', '--reload', reload];
+  const child = spawn(process.execPath, [CLI, ...words], {
+    env: { ...cli.env, ENGINE_CLUSTER_URL: database.connectionString },
+  });
+  const ended = once(child, 'exit');
+  let said = '';
+  child.stderr.on('data', (text) => {
+    said += text;
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line === 'The proxy was told to read them.') break;
+  }
+  child.kill('SIGINT');
+  await ended;
+  assert.match(said, /ended with 1\n/);
+  assert.equal((await run(...args, '--reload', 'exit 3')).code, 0);
+});
+
+test('an address that is none is told of once, and nobody waits for it', async () => {
+  const { connectionString: database_url } = database;
+  const engines = ['nowhere', '127.0.0.1:4'];
+  await directory.createCell({ name: 'odd', database_url, engines, state: 'closed' });
+  const out = folder('odd');
+  for (const proxy of ['nginx', 'haproxy', 'envoy']) {
+    const { code, err } = await run('--for', proxy, '--out', out);
+    assert.deepEqual(
+      [code, err],
+      [0, 'Left out: an engine of the cell odd is no host:port: "nowhere".\n'],
+    );
+  }
+  assert.match(
+    readFileSync(path.join(out, 'haproxy.cfg'), 'utf8'),
+    /server odd_1 127\.0\.0\.1:4\n/,
+  );
+  await directory.removeCell('odd');
+});
+
+test('a HAProxy that does not run is left to read the files when it starts', async () => {
   const out = folder('missed');
   const args = ['--for', 'haproxy', '--out', out, '--apply', folder('nobody.sock')];
   const first = await run(...args);
   assert.equal(first.code, 0, first.err);
+  writeFileSync(path.join(out, 'servers.state'), 'of another process');
   const { code, err } = await run(...args);
+  assert.equal(code, 0);
+  assert.match(err, /HAProxy is not reached at .*nobody\.sock.* It reads the files when it starts/);
+  assert.equal(readFileSync(path.join(out, 'servers.state'), 'utf8'), '1\n');
+});
+
+test('a HAProxy that does not say what it runs is missed', async () => {
+  const socket = folder('silent.sock');
+  const server = createServer((connection) => connection.end('\n'));
+  await once(server.listen(socket), 'listening');
+  const args = ['--for', 'haproxy', '--out', folder('silent'), '--apply', socket];
+  await run(...args);
+  const { code, err } = await run(...args);
+  server.close();
   assert.equal(code, 5);
-  assert.match(err, /HAProxy is not reached at .*nobody\.sock/);
+  assert.match(err, /HAProxy does not know the cell east yet: reload it/);
 });
 
 test('what would not be a configuration is refused, and nothing is written', async () => {

@@ -185,7 +185,10 @@ describe('deploy/kubernetes', () => {
   interface Variable {
     readonly name: string;
     readonly value?: string;
-    readonly valueFrom?: { readonly fieldRef: { readonly fieldPath: string } };
+    readonly valueFrom?: {
+      readonly fieldRef?: { readonly fieldPath: string };
+      readonly secretKeyRef?: { readonly name: string; readonly key: string };
+    };
   }
   interface Probe {
     readonly httpGet: { readonly path: string; readonly port: string };
@@ -251,7 +254,7 @@ describe('deploy/kubernetes', () => {
   function environmentOf({ env }: Container, cell: string): Record<string, string> {
     const found: Record<string, string> = {};
     for (const { name, value, valueFrom } of env) {
-      const field = valueFrom?.fieldRef.fieldPath;
+      const field = valueFrom?.fieldRef?.fieldPath;
       const text = field === undefined ? (value ?? '') : FIELDS[field]!(cell);
       found[name] = text.replace(/\$\((\w+)\)/g, (_, other: string) => found[other] ?? '');
     }
@@ -348,6 +351,18 @@ describe('deploy/kubernetes', () => {
     for (const { args = [] } of writers) checkCommand(args.slice(1));
     const haproxy = containers.find(({ name }) => name === 'haproxy');
     assert.deepEqual(haproxy?.ports, [{ name: 'http', containerPort: PROXY_PORT }]);
+  });
+
+  test('the pod that clients reach has the address of the directory, and no key of an engine', () => {
+    const { containers, initContainers = [] } = podOf(Deployment);
+    const text = read('kubernetes/proxy/proxy.yaml');
+    assert.doesNotMatch(text, /envFrom/);
+    for (const { image, env = [] } of [...initContainers, ...containers]) {
+      const secrets = env.map(({ name, valueFrom }) => [name, valueFrom?.secretKeyRef]);
+      const directory = { name: 'engine', key: 'ENGINE_CLUSTER_URL' };
+      const wanted = image === 'durable-workflow-engine' ? [['ENGINE_CLUSTER_URL', directory]] : [];
+      assert.deepEqual(secrets, wanted);
+    }
   });
 
   interface Kustomization {

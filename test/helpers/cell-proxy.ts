@@ -147,7 +147,7 @@ const RUNS: Record<ProxyKind, (home: string, folder: string) => Run> = {
     const run = path.join(home, 'run');
     mkdirSync(run);
     const script = `sed 's|^http {$|http { ${nginxFolders(run)}|' ${folder}/nginx.conf >${run}/nginx.conf &&
-      cp ${folder}/tenants.map ${run}/`;
+      cp ${folder}/*.map ${run}/`;
     writeFileSync(path.join(home, 'take.sh'), script);
     return {
       args: [

@@ -338,10 +338,7 @@ const REPEATING = {
   nginx: ({ port }: FaultProxy) =>
     [
       ['keepalive 64;', `server 127.0.0.1:${port};\nkeepalive 64;`],
-      [
-        'proxy_read_timeout 75s;',
-        'proxy_read_timeout 75s; proxy_next_upstream error timeout non_idempotent;',
-      ],
+      ['proxy_next_upstream off;', 'proxy_next_upstream error timeout non_idempotent;'],
     ] as const,
   haproxy: () =>
     [['option redispatch', 'option redispatch\n  retry-on all-retryable-errors']] as const,

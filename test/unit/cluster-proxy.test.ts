@@ -59,19 +59,21 @@ test('equal directories give equal files, whatever the order of their rows', () 
   }
 });
 
-test('a name or an address that would be more than a word of a configuration is refused', () => {
-  const refused = (given: Topology, words: RegExp, more: Partial<ProxySettings> = {}) => {
-    assert.throws(
-      () => checked(given, more),
-      (error) => {
-        assert.ok(error instanceof TopologyError);
-        assert.match(error.message, words);
-        return true;
-      },
-    );
-  };
+test('a name or an address of the directory that would be more than a word is left out, and the rest is served', () => {
+  const rest = cell('rest');
   for (const name of ['East', 'a b', 'a\nserver x', 'a{', 'a;', '', 'pg_x', 'a'.repeat(64)]) {
-    refused({ cells: [cell(name)], placements: new Map() }, /no name of a cell/);
+    const given = checked({
+      cells: [cell(name), rest],
+      placements: new Map([
+        ['acme', name],
+        ['globex', 'rest'],
+      ]),
+    });
+    assert.deepEqual([given.cells, [...given.placements]], [[rest], [['globex', 'rest']]]);
+    assert.deepEqual(given.leftOut, [
+      `Left out, as no name of a cell: ${JSON.stringify(name)}.`,
+      `Left out: tenants of the cell ${JSON.stringify(name)}, which is not there.`,
+    ]);
   }
   const addresses = [
     ...['host', 'host:', ':80', 'host:0', 'host:65536', 'host:80 check', 'host:80\n  server b b:1'],
@@ -87,9 +89,37 @@ test('a name or an address that would be more than a word of a configuration is 
     ],
   ];
   for (const engine of addresses) {
-    const cells = [cell('east', { engines: [engine] })];
-    refused({ cells, placements: new Map() }, /an engine of the cell east is no host:port/);
+    const cells = [cell('east', { engines: [engine, 'good:1'] }), rest];
+    const given = checked({ cells, placements: new Map([['acme', 'east']]) });
+    assert.deepEqual(given.cells, [cell('east', { engines: ['good:1'] }), rest]);
+    assert.equal(given.placements.get('acme'), 'east');
+    assert.deepEqual(given.leftOut, [
+      `Left out: an engine of the cell east is no host:port: ${JSON.stringify(engine)}.`,
+    ]);
   }
+});
+
+test('a tenant whose name no engine takes stands in no map', () => {
+  const longest = '😀'.repeat(255);
+  const given = withTenants('', 'x'.repeat(256), longest, 'acme');
+  assert.deepEqual([...given.placements.keys()].sort(), ['acme', longest]);
+  assert.equal(given.leftOut.length, 2);
+  assert.match(given.leftOut.join(), /a tenant without a name.*whose name is over 255 characters/);
+  const { text } = nginxFiles(given, SETTINGS).find(({ name }) => name === 'tenants.map') ?? {};
+  assert.doesNotMatch(text ?? '', /^"\\*" /m);
+});
+
+test('a setting that would be more than a word of a configuration is refused', () => {
+  const refused = (given: Topology, words: RegExp, more: Partial<ProxySettings> = {}) => {
+    assert.throws(
+      () => checked(given, more),
+      (error) => {
+        assert.ok(error instanceof TopologyError);
+        assert.match(error.message, words);
+        return true;
+      },
+    );
+  };
   for (const listen of ['8090', 'any', ':0', '*:x', ':80 ssl crt /x']) {
     refused(topology(), /the address to listen at is no host:port/, { listen });
   }
@@ -99,7 +129,7 @@ test('a name or an address that would be more than a word of a configuration is 
   }
   refused(topology({ cells: [] }), /there is no cell/);
   refused(topology({ cells: [cell('east'), cell('east')] }), /two cells are named east/);
-  refused(topology({ cells: [cell('east')] }), /the tenant "globex" has the cell "west"/);
+  refused(topology({ cells: [cell('East')] }), /there is no cell/);
   refused(topology(), /there is no cell "north"/, { defaultCell: 'north' });
 });
 
@@ -158,10 +188,34 @@ test('a map of nginx holds tenants as texts in quotes, and those that differ in 
   ]);
 });
 
+test('nginx finds tenants of a query as programs encode them, and reads nothing else that is encoded', () => {
+  const placements = new Map([
+    ['acme-1.x_~', 'east'],
+    ["a b'+", 'west'],
+    ['é', 'east'],
+  ]);
+  const files = nginxFiles(checked(topology({ placements })), SETTINGS);
+  assert.deepEqual(textOf(files, 'queries.map').trimEnd().split('\n'), [
+    String.raw`"\\a%20b'%2B" west;`,
+    String.raw`"\\a+b%27%2B" west;`,
+    String.raw`"\\acme-1.x_%7E" east;`,
+    String.raw`"\\%C3%A9" east;`,
+  ]);
+  // An expression comes behind those of the file: what is encoded in another way is nobody's that is known.
+  assert.match(textOf(files, 'nginx.conf'), /include queries\.map;\n {4}"~\[%\+\]" "";\n/);
+});
+
+test('a worker of nginx that was replaced ends, and a failure of an engine leads nobody to its standby', () => {
+  const text = textOf(nginxFiles(checked(topology()), SETTINGS), 'nginx.conf');
+  assert.match(text, /^worker_shutdown_timeout 5m;\n/m);
+  assert.match(text, / {4}server 10\.0\.0\.1:8080 max_fails=0;\n/);
+  assert.match(text, / {4}server 10\.0\.0\.2:8080 max_fails=0 backup;\n/);
+});
+
 test('tables of nginx are large enough for the longest tenant and for all of them', () => {
   const tenants = Array.from({ length: 5_000 }, (_, at) => `tenant-${at}`);
   const text = textOf(nginxFiles(withTenants(...tenants, 'é'.repeat(255)), SETTINGS), 'nginx.conf');
-  assert.match(text, /map_hash_max_size 16384;\n {2}map_hash_bucket_size 1024;/);
+  assert.match(text, /map_hash_max_size 16384;\n {2}map_hash_bucket_size 2048;/);
 });
 
 test('every bucket leads to a cell that takes new tenants, and nowhere when none does', () => {
@@ -240,6 +294,18 @@ test('the routes of Envoy ask for the tenant first, then for its bucket, then fo
   }
   assert.deepEqual(inputs, ['x-route-tenant', 'x-route-bucket', 'x-cell']);
   assert.deepEqual(sizes, [2, BUCKETS, 2]);
+});
+
+test('Envoy answers a page whose address has a query', () => {
+  const [, , routes] = envoyFiles(checked(topology()), SETTINGS);
+  const [, wholePaths = ''] = /"regex":"(\([^"]*\?)"/.exec(routes?.text ?? '') ?? [];
+  const expression = new RegExp(`^(?:${JSON.parse(`"${wholePaths}"`)})$`);
+  for (const path of ['/', '/?a=b', '/whoami', '/api/v1/cells/moves?limit=5']) {
+    assert.match(path, expression);
+  }
+  for (const path of ['/whoami/x', '/api/v1/', '/metrics', '/cells-of']) {
+    assert.doesNotMatch(path, expression);
+  }
 });
 
 interface Tree {

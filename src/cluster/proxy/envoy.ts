@@ -6,6 +6,7 @@
 
 import { BUCKET_SCRIPT } from './envoy-script.js';
 import {
+  ALIKE_BEGINNINGS,
   ALIKE_PATHS,
   addressOf,
   anyCell,
@@ -140,7 +141,9 @@ function routes(topology: Topology, { defaultCell }: ProxySettings): Json {
   const toCells = (pairs: Iterable<readonly [string, string]>) =>
     Object.fromEntries([...pairs].map(([key, cell]) => [key, toCell(cell)]));
   const buckets = bucketCells(topology);
-  const alike = [...ALIKE_PATHS.map((prefix) => ({ prefix })), { exact: '/' }].map((value) =>
+  // The path of Envoy has the query in it.
+  const wholePaths = { safe_regex: { regex: `(${ALIKE_PATHS.join('|')})(\\?.*)?` } };
+  const alike = [wholePaths, ...ALIKE_BEGINNINGS.map((prefix) => ({ prefix }))].map((value) =>
     predicate(':path', value),
   );
   const unnamed = defaultCell === undefined ? refusal('unnamed') : toCell(defaultCell);

@@ -12,6 +12,9 @@ export class RuntimeError extends Error {
   override readonly name = 'RuntimeError';
 }
 
+/** Nobody listens at the socket: no process has maps that could be wrong. */
+export class AbsentError extends RuntimeError {}
+
 type Entries = ReadonlyMap<string, string>;
 
 /** Many times what a process that is busy takes for a command. */
@@ -20,6 +23,8 @@ const ANSWER_TIMEOUT_MS = 30_000;
 const COMMAND_BYTES_MAX = 8_192;
 /** Each is a connection of its own: some tens of milliseconds for all of them. */
 const SINGLE_CHANGES_MAX = 500;
+/** Of a socket that is not there, and of one that a process left behind. */
+const NOBODY = ['ENOENT', 'ECONNREFUSED'];
 const PID = /^Pid: (\d+)$/m;
 const PREPARED = /New version created: (\d+)/;
 
@@ -48,8 +53,12 @@ export class HaproxyMaps {
       if (missing !== undefined) {
         throw new RuntimeError(`HAProxy does not know the cell ${missing.name} yet: reload it`);
       }
-      await this.#bring(BUCKETS_MAP, new Map(bucketCells(topology)));
-      await this.#bring(TENANTS_MAP, new Map(tenantEntries(topology)));
+      const [tenants, buckets] = [new Map(tenantEntries(topology)), new Map(bucketCells(topology))];
+      // Who does not follow a bucket any more is in the map before that, and who follows it now is until after it.
+      const before = this.#applied.get(TENANTS_MAP);
+      await this.#bring(TENANTS_MAP, new Map([...(before ?? []), ...tenants]));
+      await this.#bring(BUCKETS_MAP, buckets);
+      await this.#bring(TENANTS_MAP, tenants);
       this.#pid = pid;
     } catch (error) {
       this.#pid = undefined;
@@ -121,9 +130,10 @@ export class HaproxyMaps {
       });
       socket.once('end', () => resolve(answer));
       socket.once('timeout', () => socket.destroy(new Error('it does not answer')));
-      socket.once('error', ({ message }) =>
-        reject(new RuntimeError(`HAProxy is not reached at ${path}: ${message}`)),
-      );
+      socket.once('error', ({ message, code = '' }: NodeJS.ErrnoException) => {
+        const Failure = NOBODY.includes(code) ? AbsentError : RuntimeError;
+        reject(new Failure(`HAProxy is not reached at ${path}: ${message}`));
+      });
       socket.write(`${command}\n`);
     });
   }

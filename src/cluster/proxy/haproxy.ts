@@ -5,6 +5,7 @@
  */
 
 import {
+  ALIKE_BEGINNINGS,
   ALIKE_PATHS,
   addressOf,
   anyCell,
@@ -37,7 +38,7 @@ export function haproxyFiles(topology: Topology, settings: ProxySettings): reado
   ];
 }
 
-/** Keys and cells of the map of settled tenants. */
+/** Keys and cells of the map of tenants. */
 export const tenantEntries = ({ placements }: Topology): readonly (readonly [string, string])[] =>
   [...placements].map(([tenant, cell]) => [percentEncoded(tenant), cell] as const);
 
@@ -98,7 +99,7 @@ frontend api
   acl has_tenant var(txn.tenant) -m len gt 0
   acl has_cell var(txn.cell) -m found
 
-  # Its cell: the one in which it is settled, else the one of its bucket.
+  # Its cell: the one that the map has for it, else the one of its bucket.
   http-request set-var(txn.cell) var(txn.tenant),url_enc,map_str(${TENANTS_MAP}) if has_tenant
   http-request set-var(txn.cell) var(txn.tenant),sha2(256),hex,lower,bytes(0,3),map_str(${BUCKETS_MAP}) if has_tenant !has_cell
   ${refuse('nowhere')} if has_tenant !has_cell
@@ -106,8 +107,8 @@ frontend api
   # Without a tenant: the cell that is named, or any where all answer alike.
   acl names_cell req.fhdr(x-cell) -m len gt 0
   acl is_cell req.fhdr(x-cell) -m str ${cells.map(({ name }) => name).join(' ')}
-  acl is_alike path_beg ${ALIKE_PATHS.join(' ')}
-  acl is_alike path /
+  acl is_alike path ${ALIKE_PATHS.join(' ')}
+  acl is_alike path_beg ${ALIKE_BEGINNINGS.join(' ')}
   acl is_alike method OPTIONS
   ${refuse('unknown')} if !has_cell names_cell !is_cell
   http-request set-var(txn.cell) req.fhdr(x-cell) if !has_cell names_cell

@@ -3,16 +3,15 @@
  * change, and what a proxy that runs can take without a reload it is given.
  */
 
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
-import type { Directory } from '../directory.js';
 import { envoyFiles } from './envoy.js';
 import { haproxyFiles, NO_STATES, STATES_FILE } from './haproxy.js';
-import { HaproxyMaps, RuntimeError } from './haproxy-runtime.js';
+import { AbsentError, HaproxyMaps, RuntimeError } from './haproxy-runtime.js';
 import { nginxFiles } from './nginx.js';
 import {
-  addressOf,
+  addressIn,
   checkedTopology,
   type ProxyCell,
   type ProxyFile,
@@ -31,28 +30,15 @@ export interface Published {
   readonly changed: readonly string[];
   /** There was no configuration, and so nobody who runs by it. */
   readonly isFirst: boolean;
-  /** The proxy has to read files anew that it reads at its start alone. */
+  /** The proxy has to read files anew that it reads at its start alone, and was not told since they were written. */
   readonly needsReload: boolean;
+  /** What stands in none of them, in sentences. */
+  readonly leftOut: readonly string[];
 }
 
-const PAGE = 10_000;
 const READY_TIMEOUT_MS = 2_000;
-
-export async function readTopology(
-  directory: Pick<Directory, 'cells' | 'placements'>,
-): Promise<Topology> {
-  const placements = new Map<string, string>();
-  for (let after = ''; ; ) {
-    const page = await directory.placements({ after, limit: PAGE });
-    for (const { tenant_id, cell } of page) placements.set(tenant_id, cell);
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    after = last.tenant_id;
-  }
-  // Behind the placements: a cell that one of them names is there until it has none.
-  const cells = await directory.cells();
-  return { cells: cells.map(({ name, engines, state }) => ({ name, engines, state })), placements };
-}
+/** There while files that were written wait for a reload: it is remembered when this command ends in between. */
+const OWED_FILE = 'reload.owed';
 
 /** The same with the engine first that answers to be ready, for a proxy that does not ask for that itself. */
 export async function ownersFirst(topology: Topology): Promise<Topology> {
@@ -67,8 +53,10 @@ export async function ownersFirst(topology: Topology): Promise<Topology> {
 }
 
 function isReady(engine: string): Promise<boolean> {
-  const { host, port } = addressOf(engine, 'an engine');
-  const hostname = host.replace(/^\[|\]$/g, '');
+  const address = addressIn(engine);
+  if (address === undefined) return Promise.resolve(false);
+  const hostname = address.host.replace(/^\[|\]$/g, '');
+  const { port } = address;
   return new Promise((resolve) => {
     const options = { hostname, port, path: '/health/ready', agent: false } as const;
     const asked = request({ ...options, timeout: READY_TIMEOUT_MS }, (reply) => {
@@ -104,21 +92,30 @@ export class ProxyPublisher {
     mkdirSync(folder, { recursive: true });
     if (this.#maps !== undefined && textOf(this.#states) === undefined) this.#forgetStates();
     const changes = FILES[this.#proxy](topology, this.#settings).flatMap((file) => {
-      const place = path.join(folder, file.name);
-      const before = textOf(place);
-      if (before === file.text) return [];
-      // Readers meet the old file or the new one, and those who watch see it come.
-      writeFileSync(`${place}.new`, file.text);
-      renameSync(`${place}.new`, place);
-      return [{ ...file, isNew: before === undefined }];
+      const before = textOf(path.join(folder, file.name));
+      return before === file.text ? [] : [{ ...file, isNew: before === undefined }];
     });
     // nginx reads its map at its start.
     const isRead = ({ isMap }: ProxyFile) => !isMap || this.#proxy === 'nginx';
+    const isFirst = changes.some((file) => file.isNew && !file.isMap);
+    if (!isFirst && changes.some(isRead)) writeFileSync(this.#owed, '');
+    for (const { name, text } of changes) {
+      const place = path.join(folder, name);
+      // Readers meet the old file or the new one, and those who watch see it come.
+      writeFileSync(`${place}.new`, text);
+      renameSync(`${place}.new`, place);
+    }
     return {
       changed: changes.map(({ name }) => name),
-      isFirst: changes.some((file) => file.isNew && !file.isMap),
-      needsReload: changes.some((file) => !file.isNew && isRead(file)),
+      isFirst,
+      needsReload: textOf(this.#owed) !== undefined,
+      leftOut: topology.leftOut,
     };
+  }
+
+  /** The reload that was needed is done, or left to somebody else. */
+  reloaded(): void {
+    rmSync(this.#owed, { force: true });
   }
 
   /**
@@ -128,7 +125,12 @@ export class ProxyPublisher {
    */
   async apply(given: Topology): Promise<boolean> {
     if (this.#maps === undefined) return false;
-    await this.#maps.apply(checkedTopology(given, this.#settings));
+    try {
+      await this.#maps.apply(checkedTopology(given, this.#settings));
+    } catch (error) {
+      if (error instanceof AbsentError) this.#forgetStates();
+      throw error;
+    }
     this.#forgetStates();
     return true;
   }
@@ -147,6 +149,10 @@ export class ProxyPublisher {
   /** A process that is started later would take them for those of now. */
   #forgetStates(): void {
     if (textOf(this.#states) !== NO_STATES) writeFileSync(this.#states, NO_STATES);
+  }
+
+  get #owed(): string {
+    return path.join(this.#settings.folder, OWED_FILE);
   }
 
   get #states(): string {

@@ -1,9 +1,9 @@
 /**
  * What a proxy in front of cells has to know, and the checks that every word of it passes before it stands in a
- * configuration: a name or an address that a proxy would read as something else is refused, never escaped. Only
- * the ids of tenants may hold any character; each generator writes them in a form that its proxy cannot mistake. Pure.
+ * configuration: a name or an address that a proxy would read as something else is left out, never escaped. Only the ids of tenants may hold any character; each generator writes them in a form that its proxy cannot mistake. Pure.
  */
 
+import { NAME_LENGTH_MAX } from '../../../schema/common.js';
 import { allBuckets, cellOfBucket } from '../routing.js';
 
 export const PROXIES = ['haproxy', 'nginx', 'envoy'] as const;
@@ -18,8 +18,13 @@ export interface ProxyCell {
 
 export interface Topology {
   readonly cells: readonly ProxyCell[];
-  /** The cell of each tenant that is settled. */
+  /** The cell of each tenant that a proxy has to be told. */
   readonly placements: ReadonlyMap<string, string>;
+}
+
+export interface CheckedTopology extends Topology {
+  /** What a proxy could not be told, in sentences: the rest goes on without it. */
+  readonly leftOut: readonly string[];
 }
 
 export interface ProxySettings {
@@ -57,16 +62,24 @@ export interface Address {
   readonly port: number;
 }
 
-/** @throws TopologyError when it is no `host:port` */
-export function addressOf(text: string, what: string): Address {
+/** @returns undefined when it is no `host:port` */
+export function addressIn(text: string): Address | undefined {
   const at = text.lastIndexOf(':');
   const [host, port] = [text.slice(0, at), text.slice(at + 1)];
   const isHost = host.length <= HOST_LENGTH_MAX && HOST.test(host);
-  if (at < 0 || !isHost || !/^\d{1,5}$/.test(port) || +port < 1 || +port > PORT_MAX) {
-    throw new TopologyError(`${what} is no host:port: ${JSON.stringify(text)}`);
-  }
-  return { host, port: Number(port) };
+  const isPort = /^\d{1,5}$/.test(port) && +port >= 1 && +port <= PORT_MAX;
+  return at >= 0 && isHost && isPort ? { host, port: Number(port) } : undefined;
 }
+
+/** @throws TopologyError when it is no `host:port` */
+export function addressOf(text: string, what: string): Address {
+  const address = addressIn(text);
+  if (address === undefined) throw new TopologyError(noAddress(text, what));
+  return address;
+}
+
+const noAddress = (text: string, what: string) =>
+  `${what} is no host:port: ${JSON.stringify(text)}`;
 
 /** @throws TopologyError */
 export function listenAddress({ listen }: ProxySettings): Address {
@@ -82,11 +95,12 @@ export function listenAddress({ listen }: ProxySettings): Address {
 export const isName = ({ host }: Address) => !host.startsWith('[') && !/^[\d.]+$/.test(host);
 
 /**
- * The same cells by their names and the same tenants by their ids, so that equal directories give equal files.
+ * The same cells by their names and the same tenants by their ids, so that equal directories give equal files. A name or
+ * an address of the directory that could not stand in a configuration is left out: the other cells are served.
  *
- * @throws TopologyError when a name or an address could not stand in a configuration, or a cell is missing
+ * @throws TopologyError when a setting could not stand in a configuration, or there is no cell to lead to
  */
-export function checkedTopology(given: Topology, settings: ProxySettings): Topology {
+export function checkedTopology(given: Topology, settings: ProxySettings): CheckedTopology {
   const { defaultCell, socket, folder } = settings;
   listenAddress(settings);
   for (const path of [folder, ...(socket === undefined ? [] : [socket])]) {
@@ -96,39 +110,71 @@ export function checkedTopology(given: Topology, settings: ProxySettings): Topol
       );
     }
   }
-  const names = new Set<string>();
-  for (const { name, engines } of given.cells) {
-    if (!CELL.test(name)) throw new TopologyError(`no name of a cell: ${JSON.stringify(name)}`);
-    if (names.has(name)) throw new TopologyError(`two cells are named ${name}`);
-    names.add(name);
-    for (const engine of engines) addressOf(engine, `an engine of the cell ${name}`);
+  const leftOut = new Set<string>();
+  const cells = new Map<string, ProxyCell>();
+  for (const cell of given.cells) {
+    if (!CELL.test(cell.name)) {
+      leftOut.add(`Left out, as no name of a cell: ${JSON.stringify(cell.name)}.`);
+    } else if (cells.has(cell.name)) {
+      throw new TopologyError(`two cells are named ${cell.name}`);
+    } else cells.set(cell.name, withAddresses(cell, leftOut));
   }
-  if (names.size === 0) throw new TopologyError('there is no cell');
-  if (defaultCell !== undefined && !names.has(defaultCell)) {
+  if (cells.size === 0) throw new TopologyError('there is no cell');
+  if (defaultCell !== undefined && !cells.has(defaultCell)) {
     throw new TopologyError(`there is no cell ${JSON.stringify(defaultCell)}`);
   }
-  for (const [tenant, cell] of given.placements) {
-    if (names.has(cell)) continue;
-    throw new TopologyError(
-      `the tenant ${JSON.stringify(tenant)} has the cell ${JSON.stringify(cell)}, which is not there`,
-    );
-  }
+  const placed = [...given.placements].filter(([tenant, cell]) => {
+    const trouble = troubleOf(tenant) ?? (cells.has(cell) ? undefined : troubleOfCell(cell));
+    if (trouble !== undefined) leftOut.add(trouble);
+    return trouble === undefined;
+  });
   return {
-    cells: [...given.cells].sort((a, b) => ordered(a.name, b.name)),
-    placements: new Map([...given.placements].sort(([a], [b]) => ordered(a, b))),
+    cells: [...cells.values()].sort((a, b) => ordered(a.name, b.name)),
+    placements: new Map(placed.sort(([a], [b]) => ordered(a, b))),
+    leftOut: [...leftOut],
   };
 }
 
 const ordered = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
+function withAddresses(cell: ProxyCell, leftOut: Set<string>): ProxyCell {
+  const engines = cell.engines.filter((engine) => {
+    const isOne = addressIn(engine) !== undefined;
+    if (!isOne)
+      leftOut.add(`Left out: ${noAddress(engine, `an engine of the cell ${cell.name}`)}.`);
+    return isOne;
+  });
+  return { ...cell, engines };
+}
+
+/** No tenant is named by an empty text, and none that an engine takes has a longer name. */
+function troubleOf(tenant: string): string | undefined {
+  if (tenant === '') return 'Left out: a tenant without a name.';
+  if (tenant.length <= NAME_LENGTH_MAX || [...tenant].length <= NAME_LENGTH_MAX) return undefined;
+  return `Left out: the tenant ${JSON.stringify(tenant.slice(0, 40))}…, whose name is over ${NAME_LENGTH_MAX} characters.`;
+}
+
+const troubleOfCell = (cell: string) =>
+  `Left out: tenants of the cell ${JSON.stringify(cell)}, which is not there.`;
+
 /** Each bucket with the cell that new tenants in it get; empty when no cell takes any. */
-export function bucketCells({ cells }: Topology): readonly (readonly [string, string])[] {
+export function bucketCells({ cells }: Pick<Topology, 'cells'>): readonly BucketCell[] {
   const open = cells.filter(({ state }) => state === 'open').map(({ name }) => name);
-  return allBuckets().flatMap((bucket) => {
+  const key = open.sort(ordered).join(' ');
+  if (lastBuckets?.key !== key) lastBuckets = { key, cells: cellsOfBuckets(open) };
+  return lastBuckets.cells;
+}
+
+type BucketCell = readonly [bucket: string, cell: string];
+
+/** Hundreds of thousands of hashes for a hundred cells, which seldom change. */
+let lastBuckets: { readonly key: string; readonly cells: readonly BucketCell[] } | undefined;
+
+const cellsOfBuckets = (open: readonly string[]) =>
+  allBuckets().flatMap((bucket) => {
     const cell = cellOfBucket(bucket, open);
     return cell === undefined ? [] : [[bucket, cell] as const];
   });
-}
 
 /** Which cell is asked for what all answer alike. */
 export function anyCell({ cells }: Topology): string {
@@ -137,10 +183,20 @@ export function anyCell({ cells }: Topology): string {
 }
 
 /**
- * Beginnings of the paths that every cell answers alike: pages and documents, and the checks of load balancers.
- * A preflight of a browser, whose method is OPTIONS, is answered alike as well, and has no header that names a tenant.
+ * What every cell answers alike: pages and documents, the checks of load balancers, what a key may do, and what the
+ * directory says. A preflight of a browser, whose method is OPTIONS, is answered alike as well, and has no header that
+ * names a tenant.
  */
-export const ALIKE_PATHS = ['/health/', '/info', '/ui', '/swagger-ui', '/api-docs/'] as const;
+const ALIKE = {
+  paths: ['/info', '/ui', '/swagger-ui', '/whoami', '/cells', '/cells/moves'],
+  beginnings: ['/health/', '/ui/', '/swagger-ui/', '/api-docs/'],
+};
+const bareAndPrefixed = (paths: readonly string[]) => [
+  ...paths,
+  ...paths.map((path) => `/api/v1${path}`),
+];
+export const ALIKE_PATHS = ['/', ...bareAndPrefixed(ALIKE.paths)];
+export const ALIKE_BEGINNINGS = bareAndPrefixed(ALIKE.beginnings);
 
 /** What is answered in the place of a cell. */
 export const REFUSALS = {

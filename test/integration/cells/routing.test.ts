@@ -6,7 +6,10 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Client as EngineClient } from '../../../client/src/index.js';
 import { RAISED } from '../../../src/cluster/directory.js';
@@ -89,7 +92,8 @@ const changeDirectory = (text: string, values: readonly unknown[]) =>
 
 const bucketCell = (tenant: string) => cellOfBucket(bucketOf(tenant), CELLS) as Cell;
 
-const otherThan = (cell: string) => CELLS.find((name) => name !== cell) as Cell;
+const otherThan = (...cells: readonly string[]) =>
+  CELLS.find((name) => !cells.includes(name)) as Cell;
 
 /** The cells in which there is something of the tenant. */
 async function cellsWith(tenant: string): Promise<string[]> {
@@ -162,11 +166,17 @@ for (const kind of PROXY_KINDS) {
       }
     });
 
-    test('new tenants settle in the cell of their bucket, and the map gets them', async () => {
+    test('new tenants settle in the cell of their bucket, and only a map that has no buckets gets them', async () => {
       const tenants = Array.from({ length: 20 }, () => `new-${randomUUID()}`);
       await Promise.all(tenants.map((name) => through(name).sequence([step('a', 'noop')])));
       for (const name of tenants) assert.deepEqual(await cellsWith(name), [bucketCell(name)]);
-      await untilMapped(tenants[19] as string, bucketCell(tenants[19] as string));
+      const stray = `stray-${randomUUID()}`;
+      await place(stray, otherThan(bucketCell(stray)));
+      await untilMapped(stray, otherThan(bucketCell(stray)));
+      if (kind === 'haproxy') {
+        const map = await runtime(proxy, 'show map tenants.map');
+        for (const name of tenants) assert.ok(!map.includes(name), name);
+      } else for (const name of tenants) await untilMapped(name, bucketCell(name));
     });
 
     test('who names no tenant names the cell, is answered where all answer alike, or refused', async () => {
@@ -179,8 +189,15 @@ for (const kind of PROXY_KINDS) {
         const other = await ask('/api/v1/tenants?limit=1000', { 'x-cell': otherThan(cell) });
         assert.doesNotMatch(await other.text(), new RegExp(mine));
       }
-      for (const path of ['/info', '/health/live', '/ui/', '/api-docs/openapi.json']) {
-        assert.equal((await ask(path)).status, 200, path);
+      const pages = ['/info', '/health/live', '/ui/', '/api-docs/openapi.json', '/swagger-ui'];
+      const answers = ['/whoami', '/cells', '/cells/moves', '/cells/moves?limit=1'];
+      for (const path of [...pages, ...answers]) {
+        for (const prefix of ['', '/api/v1']) {
+          assert.equal((await ask(`${prefix}${path}`)).status, 200, `${prefix}${path}`);
+        }
+      }
+      for (const path of ['/metrics', '/api/v1/cells-of', '/api/v1/instances']) {
+        assert.equal((await ask(path)).status, 400, path);
       }
       assert.equal((await ask('/api/v1/instances', {}, 'OPTIONS')).status, 405);
       const unnamed = await ask('/api/v1/tenants');
@@ -197,10 +214,53 @@ for (const kind of PROXY_KINDS) {
       const cell = 'north';
       const name = tenantLedTo(cell, CELLS, `query-${randomUUID()}`);
       await through(name).sequence([step('a', 'noop')]);
-      await untilMapped(name, cell);
       const changes = await ask(`/api/v1/changes?tenant_id=${encodeURIComponent(name)}`);
       assert.equal(changes.status, 200);
       assert.deepEqual(await cellsWith(name), [cell]);
+    });
+
+    test('a webhook reaches the cell of the tenant in its address, however that is encoded there', async () => {
+      for (const cell of ['west', 'north'] as const) {
+        const name = tenantLedTo(otherThan(cell), CELLS, `Größe (+1) b@corp ${randomUUID()}`);
+        await place(name, cell);
+        await untilMapped(name, cell);
+        const slug = `hook-${randomUUID()}`;
+        const asTenant = { ...key, 'x-tenant-id': Buffer.from(name).toString('latin1') };
+        const send = (path: string, body: object) =>
+          fetch(`${proxy.url}${path}`, {
+            method: 'POST',
+            headers: { ...asTenant, 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          });
+        const definition = through(name).definition([step('a', 'noop')]) as {
+          readonly name: string;
+        };
+        await eventually(async () =>
+          assert.equal((await send('/api/v1/sequences', definition)).status, 201),
+        );
+        const trigger = { slug, sequence_name: definition.name, namespace: 'test' };
+        const made = await send('/api/v1/triggers', { ...trigger, tenant_id: name });
+        assert.equal(made.status, 201, await made.text());
+        for (const query of [
+          `tenant_id=${encodeURIComponent(name)}`,
+          `a=b&${new URLSearchParams({ tenant_id: name })}`,
+        ]) {
+          await eventually(async () => {
+            const url = `${proxy.url}/api/v1/webhooks/${slug}?${query}`;
+            const reply = await fetch(url, { method: 'POST', body: '{}' });
+            assert.match(await reply.text(), /the trigger has no secret/, query);
+          });
+        }
+      }
+    });
+
+    test('a change of a tenant that the map does not have arrives once, with its body', async () => {
+      const name = tenantLedTo('north', CELLS, `change-${randomUUID()}`);
+      await through(name).sequence([step('a', 'noop')]);
+      const limit = { max_count: 5, window_seconds: 60 };
+      const put = await through(name).put('/rate-limits/k', limit);
+      assert.equal(put.status, 200, JSON.stringify(put.body));
+      assert.equal((await through(name).delete('/rate-limits/k')).status, 204);
     });
 
     test('a map that changes is followed while a poll waits, which is answered', async () => {
@@ -209,12 +269,14 @@ for (const kind of PROXY_KINDS) {
       const sequence = await waiting.sequence([step('a', handler)]);
       const polled = waiting.poll(handler, { wait_ms: 30_000 });
       const name = `moved-${randomUUID()}`;
-      const [from, to] = [bucketCell(name), otherThan(bucketCell(name))];
+      const from = otherThan(bucketCell(name));
+      const to = otherThan(bucketCell(name), from);
       const before = kind === 'haproxy' ? await pidOf(proxy) : undefined;
       await place(name, from);
       await untilMapped(name, from);
       await changeDirectory(
-        'update cluster.placements set cell = $2, revision = number from raised where tenant_id = $1',
+        `update cluster.placements set cell = $2, placed_by = 'move', revision = number
+         from raised where tenant_id = $1`,
         [name, to],
       );
       await untilMapped(name, to);
@@ -258,8 +320,9 @@ for (const kind of PROXY_KINDS) {
         : [standby, apis.east.engine];
       await eventually(() => assert.ok(made.length > 10));
       await owner.kill();
+      const calm = { 'x-tenant-id': elsewhere.name, connection: 'close' };
       for (let at = 0; at < 20; at += 1)
-        assert.equal((await elsewhere.get('/sequences')).status, 200);
+        assert.equal((await ask('/api/v1/sequences', calm)).status, 200);
       await Promise.all(creating);
       assert.equal(new Set(made).size, KEYS);
       assert.ok(await isReady(heir));
@@ -279,9 +342,8 @@ for (const kind of PROXY_KINDS) {
         const name = `wrong-${randomUUID()}`;
         const cell = bucketCell(name);
         await through(name).sequence([step('a', 'noop')]);
-        await untilMapped(name, cell);
         proxy.freeze();
-        await runtime(proxy, `set map tenants.map ${name} ${otherThan(cell)}`);
+        await runtime(proxy, `add map tenants.map ${name} ${otherThan(cell)}`);
         const reply = await through(name).post(
           '/sequences',
           through(name).definition([step('a', 'noop')]),
@@ -315,12 +377,84 @@ for (const kind of PROXY_KINDS) {
         await cluster.directory.removeCell('added');
       });
     }
+
+    test('what an engine may have seen is not sent to another one, except to read', async () => {
+      const owner = await breakingServer(true);
+      const other = await breakingServer(false);
+      const name = `broken-${randomUUID()}`;
+      const { connectionString: database_url } = cluster.database;
+      const engines = [owner.address, other.address];
+      await cluster.directory.createCell({
+        name: 'broken',
+        database_url,
+        engines,
+        state: 'closed',
+      });
+      await cluster.directory.settle([name], 'broken', 'hand');
+      try {
+        await untilMapped(name, 'broken');
+        // A reload closes connections that are kept.
+        const asTenant = { 'x-tenant-id': name, connection: 'close' };
+        await eventually(async () => {
+          await ask('/api/v1/instances', asTenant, 'POST');
+          assert.ok(owner.asked.includes('POST'));
+          if (kind === 'nginx') return;
+          // Until it has looked, it takes both for ready.
+          assert.match(await runtime(proxy, 'show stat'), /^cell_broken,broken_2,.*,DOWN,/m);
+        });
+        const before = other.asked.length;
+        for (const method of ['PUT', 'DELETE', 'PATCH', 'POST', 'PUT']) {
+          const at = owner.asked.length;
+          // A process that is replaced may still answer by what it knew.
+          await eventually(async () => {
+            await ask('/api/v1/instances', asTenant, method).catch(() => undefined);
+            assert.deepEqual(owner.asked.slice(at), [method]);
+          });
+        }
+        assert.deepEqual(other.asked.slice(before), []);
+      } finally {
+        await changeDirectory('delete from cluster.placements using raised where tenant_id = $1', [
+          name,
+        ]);
+        await cluster.directory.removeCell('broken');
+        await Promise.all([owner.stop(), other.stop()]);
+      }
+    });
   });
 }
 
 /** The first engine of east in the table of the test, which stops what it finds there. */
 async function swapEast(engine: Engine): Promise<void> {
   apis = { ...apis, east: { ...apis.east, engine } };
+}
+
+interface BreakingServer {
+  readonly address: string;
+  /** The methods of the requests that it did not answer. */
+  readonly asked: readonly string[];
+  stop(): Promise<unknown>;
+}
+
+/** Stands for an engine that is lost in the middle of each request. */
+async function breakingServer(isReady: boolean): Promise<BreakingServer> {
+  const asked: string[] = [];
+  const server = createServer((request, reply) => {
+    if (request.url === '/health/ready') {
+      reply.writeHead(isReady ? 200 : 503).end();
+      return;
+    }
+    asked.push(request.method ?? '');
+    request.resume().once('end', () => request.socket.destroy());
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    stop: () => {
+      server.closeAllConnections();
+      return once(server.close(), 'close');
+    },
+  };
 }
 
 const isReady = async ({ url }: Engine) =>
