@@ -87,12 +87,17 @@ export class Moves {
     if (source !== undefined && target !== undefined)
       expectAlike(source, target, newestMigration());
     const [row] = await this.#rows<MoveRow>(
-      `insert into cluster.moves (id, tenant_id, from_cell, to_cell, state)
-       select $1::uuid, tenant_id, cell, $3, 'copying' from cluster.placements
+      // Locked: whoever removes the cell meanwhile has had it, or finds the move.
+      `with target as materialized (
+         select name from cluster.cells where name = $3 and state <> 'draining' for share)
+       insert into cluster.moves (id, tenant_id, from_cell, to_cell, state)
+       select $1::uuid, tenant_id, cell, target.name, 'copying' from cluster.placements, target
        where tenant_id = $2 and cell = $4 returning ${MOVE_COLUMNS}`,
       [ids.next(randomInt(2 ** 16)), tenant, to, home],
     );
-    if (row === undefined) throw new MoveError(`tenant ${tenant} has just been placed elsewhere`);
+    if (row === undefined) {
+      throw new MoveError(`tenant ${tenant} or cell ${to} has just been changed: run this again`);
+    }
     return row;
   }
 
