@@ -203,8 +203,6 @@ class Engine {
       this.#log.info('the tables are up to date: ending, as --migrate-only says');
       return this.#end(0);
     }
-    const mark = await this.#unlessStopped(readChangeMark(connectionString));
-    this.#changes.watermark.raise(mark);
     const lanes =
       this.#config.writerLanes ||
       (await this.#unlessStopped(measuredLanes(connectionString, this.#log)));
@@ -213,6 +211,9 @@ class Engine {
       for (const job of [removal, bulkJobs, this.#firing]) job?.wake();
     });
     await this.#unlessStopped(moves.begin(epoch));
+    // Behind it: a move that is under way may raise the mark until this engine has a say.
+    const mark = await this.#unlessStopped(readChangeMark(connectionString));
+    this.#changes.watermark.raise(mark);
     await this.#unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
     const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
     await this.#unlessStopped(load);

@@ -83,6 +83,8 @@ export class Activity {
   leave(tenant: string): void {
     this.#write();
     this.#minutes.delete(tenant);
+    // Whoever is counted next sets another one.
+    if (this.#minutes.size === 0) this.#deps.clock.clearTimeout(this.#timer);
   }
 
   stop(): void {

@@ -42,13 +42,22 @@ export class ApiKeys {
     });
   }
 
+  /** Of its tenant's: while that is held the key must not seem to be revoked. */
+  revoke(request: number, tenant: string, use: KeyUse): void {
+    this.#self.serve(request, (turn) => {
+      turn.tenant = tenant;
+      turn.put('apiKey.update', use.id, { ...use, revoked: true });
+      turn.reply(request, 204, '');
+    });
+  }
+
   /**
    * Units commit in order, so a use that was noted before a revocation cannot undo it: the front
    * notes none afterwards.
    */
-  update(request: number, uses: readonly (KeyUse & { readonly revoked: boolean })[]): void {
+  used(request: number, uses: readonly KeyUse[]): void {
     this.#self.serve(request, (turn) => {
-      for (const use of uses) turn.put('apiKey.update', use.id, use);
+      for (const use of uses) turn.put('apiKey.update', use.id, { ...use, revoked: false });
       turn.reply(request, 204, '');
     });
   }

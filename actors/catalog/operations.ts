@@ -52,15 +52,12 @@ export const KEY_ENGINE_OPERATIONS = {
       ofFirstShard(apiKeys).insert(request, body),
   },
   'keys.revoke': {
-    serve: ({ apiKeys }, { request, body }: Call<KeyUse>) =>
-      ofFirstShard(apiKeys).update(request, [{ ...body, revoked: true }]),
+    serve: ({ apiKeys }, { request, tenant, body }: Call<KeyUse>) =>
+      ofFirstShard(apiKeys).revoke(request, tenant, body),
   },
   'keys.used': {
     serve: ({ apiKeys }, { request, body }: Call<readonly KeyUse[]>) =>
-      ofFirstShard(apiKeys).update(
-        request,
-        body.map((use) => ({ ...use, revoked: false })),
-      ),
+      ofFirstShard(apiKeys).used(request, body),
   },
 } satisfies EngineOperations<CatalogParts>;
 

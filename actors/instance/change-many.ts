@@ -6,6 +6,7 @@
 
 import type { JsonValue } from '../../src/core/json.js';
 import { type InstanceState, isTerminal } from '../../src/core/states.js';
+import { TENANT_HELD } from '../runtime/held-tenants.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
 
 /** As it is given, to one instance or to many. */
@@ -50,9 +51,14 @@ interface Group {
   readonly request: number;
   readonly counts: Record<ChangeResult, number>;
   open: number;
+  /** Of some it was not even looked whether they are to be changed. */
+  isHeld: boolean;
 }
 
-/** Counts what became of each instance of a group, and answers when all of them are settled. */
+/**
+ * Counts what became of each instance of a group, and answers when all of them are settled. Where the tenant is held
+ * there is nothing to count: whoever asked has to ask again, in the cell where it lives then.
+ */
 export class ChangeGroups {
   readonly #release: (effects: readonly Effect[]) => void;
   readonly #groups = new Map<number, Group>();
@@ -72,18 +78,22 @@ export class ChangeGroups {
       request,
       counts: { applied: 0, skipped: 0, failed: 0 },
       open: size,
+      isHeld: false,
     });
     return this.#opened;
   }
 
-  count(number: number, result: ChangeResult): void {
+  count(number: number, result: ChangeResult | 'held'): void {
     const group = this.#groups.get(number);
     if (group === undefined) return;
-    group.counts[result] += 1;
+    if (result === 'held') group.isHeld = true;
+    else group.counts[result] += 1;
     group.open -= 1;
     if (group.open > 0) return;
     this.#groups.delete(number);
-    const body = JSON.stringify(group.counts);
-    this.#release([{ kind: 'reply', request: group.request, status: 200, body }]);
+    const { request, counts, isHeld } = group;
+    const body = JSON.stringify(counts);
+    if (isHeld) this.#release([{ kind: 'error', request, error: TENANT_HELD }]);
+    else this.#release([{ kind: 'reply', request, status: 200, body }]);
   }
 }

@@ -295,7 +295,8 @@ export class Instances {
   #turnAway(message: Message, error: EngineError, change: ChangeResult, claim: 0 | -1 = 0): void {
     const { release } = this.#deps;
     if (message.kind === 'change') {
-      release([{ kind: 'changed', group: message.group, result: change }]);
+      const result = error === TENANT_HELD ? 'held' : change;
+      release([{ kind: 'changed', group: message.group, result }]);
     } else if (message.kind === 'claim') release([claimAnswer(message, claim)]);
     else if ('request' in message) this.#fail(message.request, error);
   }

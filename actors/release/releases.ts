@@ -314,9 +314,14 @@ export class Releases {
   async #sweep(): Promise<void> {
     for (const open of await this.#store.read((rows) => rows.openReleases())) {
       const { id, state, is_deprecated } = open;
-      if (state !== 'canary') await this.#inTurn('', id, (row) => this.#recover(row));
-      else if (is_deprecated) await this.#pauseDeprecated(id);
-      else this.#watch.hint(id);
+      try {
+        if (state !== 'canary') await this.#inTurn('', id, (row) => this.#recover(row));
+        else if (is_deprecated) await this.#pauseDeprecated(id);
+        else this.#watch.hint(id);
+      } catch (error) {
+        // Its tenant may be held, which is nothing to the others.
+        this.#note(error);
+      }
     }
   }
 

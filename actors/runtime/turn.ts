@@ -66,7 +66,7 @@ export type Effect =
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string; readonly at: UnixMs }
   | { readonly kind: 'continue'; readonly instance: string; readonly rank: number }
   /** One of a change of many is settled. */
-  | { readonly kind: 'changed'; readonly group: number; readonly result: ChangeResult }
+  | { readonly kind: 'changed'; readonly group: number; readonly result: ChangeResult | 'held' }
   /** The unit has audit entries of the tenant. */
   | { readonly kind: 'audited'; readonly tenant: string }
   | { readonly kind: 'task.opened'; readonly instance: string; readonly task: string }

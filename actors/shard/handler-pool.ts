@@ -115,7 +115,6 @@ export class HandlerPool {
     run.controller.abort();
   }
 
-  /** The shard stops: what runs will run again after the next start. */
   /** Their instances are not in this cell any more: what becomes of them nobody here is told. */
   abortOf(isTheirs: (tenant: string) => boolean): void {
     for (const { instance, step } of [...this.#runs.values()]) {
@@ -123,6 +122,7 @@ export class HandlerPool {
     }
   }
 
+  /** The shard stops: what runs will run again after the next start. */
   abortAll(): void {
     for (const { instance, step } of this.#runs.values()) this.abort(instance, step);
   }

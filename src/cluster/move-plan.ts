@@ -4,11 +4,11 @@
  * was. Pure.
  *
  *   copying ──► hold target ──► hold source ──► copy ──► switch ═► switched ──► admit ──► depart ──► clear ──► done
- *      ╚═ give up ═► given_up ──► clear target ──► readmit source ──► ended
+ *      ╚═ give up ═► given_up ──► readmit source ──► clear target ──► ended
  *
  * The double lines are single commits in the directory: before the first the tenant lives in the source, behind it
  * in the target, and of the two only one can happen. The target is held first: from the hold of the source on the
- * tenant waits.
+ * tenant waits. What one cell alone decides does not ask the other, which may be lost.
  */
 
 import type { MoveState } from './directory.js';
@@ -28,11 +28,14 @@ export interface MoveFacts {
   readonly state: MoveState;
   readonly isEnded: boolean;
   /** Undefined: there is no row. */
-  readonly source: CellSays | undefined;
-  readonly target: CellSays | undefined;
+  readonly source: CellSays | undefined | 'unasked';
+  readonly target: CellSays | undefined | 'unasked';
 }
 
 export type Step =
+  /** What that cell says has to be known. */
+  | 'ask-source'
+  | 'ask-target'
   /** Writes that the tenant is leaving, or arriving. */
   | 'hold-source'
   | 'hold-target'
@@ -68,21 +71,33 @@ export interface CellTraits {
   readonly key_ids: readonly string[];
 }
 
-/** Both sides must have the same tables and columns. @throws MoveError */
+/**
+ * Both sides must have the same tables and columns, and those that this program knows: others would not be copied.
+ *
+ * @param own the newest migration of this program
+ * @throws MoveError
+ */
 export function expectSameMigration(
   source: Pick<CellTraits, 'cell' | 'migration'>,
   target: Pick<CellTraits, 'cell' | 'migration'>,
+  own: number,
 ): void {
-  if (source.migration === target.migration) return;
+  if (source.migration !== target.migration) {
+    throw new MoveError(
+      `cell ${source.cell} has migration ${source.migration}, cell ${target.cell} has ` +
+        `${target.migration}: upgrade the older one first`,
+    );
+  }
+  if (source.migration === own) return;
   throw new MoveError(
-    `cell ${source.cell} has migration ${source.migration}, cell ${target.cell} has ` +
-      `${target.migration}: upgrade the older one first`,
+    `the cells have migration ${source.migration}, this program ${own}: ` +
+      'use the program of the version that they run',
   );
 }
 
 /** Whatever is sealed in the source must be of use in the target. @throws MoveError */
-export function expectAlike(source: CellTraits, target: CellTraits): void {
-  expectSameMigration(source, target);
+export function expectAlike(source: CellTraits, target: CellTraits, own: number): void {
+  expectSameMigration(source, target, own);
   if (source.key_ids.every((id) => target.key_ids.includes(id))) return;
   throw new MoveError(
     `cell ${target.cell} does not have the encryption key of cell ${source.cell}, so that secrets would be ` +
@@ -106,6 +121,8 @@ export function nextStep(facts: MoveFacts): Step {
 }
 
 function toTheSwitch({ moveId, source, target }: MoveFacts): Step {
+  if (target === 'unasked') return 'ask-target';
+  if (source === 'unasked') return 'ask-source';
   // A tenant is moved once at a time: rows of other moves are what these left behind.
   if (target?.moveId !== moveId) return 'hold-target';
   expectOwn(target, moveId, 'target', 'arriving');
@@ -117,10 +134,12 @@ function toTheSwitch({ moveId, source, target }: MoveFacts): Step {
 }
 
 function behindTheSwitch({ moveId, source, target }: MoveFacts): Step {
+  if (target === 'unasked') return 'ask-target';
   if (target?.moveId === moveId) {
     if (target.state === 'arriving') return 'admit-target';
     if (target.state === 'admitted') return 'await-admission';
   }
+  if (source === 'unasked') return 'ask-source';
   if (source?.moveId !== moveId) {
     throw new MoveError('the source has forgotten that the tenant has left');
   }
@@ -128,12 +147,14 @@ function behindTheSwitch({ moveId, source, target }: MoveFacts): Step {
 }
 
 function backAgain({ moveId, source, target }: MoveFacts): Step {
-  if (target !== undefined && target.moveId === moveId && target.state === 'arriving') {
-    return 'clear-target';
+  if (source === 'unasked') return 'ask-source';
+  // First: the tenant waits for nothing else.
+  if (source?.moveId === moveId) {
+    if (source.state === 'leaving') return 'readmit-source';
+    if (source.state === 'admitted') return 'await-readmission';
   }
-  if (source === undefined || source.moveId !== moveId) return 'end';
-  if (source.state === 'leaving') return 'readmit-source';
-  return source.state === 'admitted' ? 'await-readmission' : 'end';
+  if (target === 'unasked') return 'ask-target';
+  return target?.moveId === moveId && target.state === 'arriving' ? 'clear-target' : 'end';
 }
 
 function expectOwn(

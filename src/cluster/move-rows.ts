@@ -6,6 +6,7 @@
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { MoveError } from './move-plan.js';
 import { rowsOf, TENANT_TABLES, type TenantTable } from './tenant-rows.js';
 
 /** Rows of one table, and the sum of their hashes, whatever their order. */
@@ -88,23 +89,52 @@ export function differences(source: Tallies, target: Tallies): string[] {
 /** Of one statement: other sessions need the disk, too. */
 const DELETED_AT_ONCE = 20_000;
 
+/** What the cell's row must say for its rows of the tenant to be what a move may delete. */
+export interface Deletion {
+  readonly tenant: string;
+  readonly move: string;
+  /** Of the source, or of the target. */
+  readonly state: 'left' | 'arriving';
+}
+
 /**
- * Deletes all rows of the tenant, some at a time, each in a commit of its own unless there is a transaction.
+ * Deletes all rows of the tenant, some at a time, each in a commit of its own unless there is a transaction. Each
+ * statement locks the row of the move: a command that was left behind must not delete what a later move has brought.
  *
- * @returns how many
+ * @throws MoveError when the cell says something else of the tenant by now
  */
-export async function deleteRows(client: pg.Client, tenant: string): Promise<number> {
-  const literal = pg.escapeLiteral(tenant);
-  let deleted = 0;
+export async function deleteRows(
+  client: pg.Client,
+  deletion: Deletion,
+  atOnce = DELETED_AT_ONCE,
+): Promise<void> {
   for (const table of TENANT_TABLES) {
-    for (;;) {
-      const { rowCount } = await client.query(
-        `delete from ${table.name} where ctid = any(array(
-           select ctid from ${table.name} where ${rowsOf(table, literal)} limit ${DELETED_AT_ONCE}))`,
-      );
-      deleted += rowCount ?? 0;
-      if ((rowCount ?? 0) < DELETED_AT_ONCE) break;
-    }
+    // What is found counts, not what is deleted: others delete, too, and may have been before this one.
+    while ((await deleteSome(client, table, deletion, atOnce)) > 0);
   }
-  return deleted;
+}
+
+/** @returns how many were found */
+async function deleteSome(
+  client: pg.Client,
+  table: TenantTable,
+  { tenant, move, state }: Deletion,
+  atOnce: number,
+): Promise<number> {
+  const { name } = table;
+  const { rows } = await client.query<{ is_mine: boolean; found: number }>(
+    `with mine as materialized (
+       select 1 from tenant_moves
+       where tenant_id = $1 and move_id = $2::uuid and state = $3 for share),
+     doomed as materialized (
+       select ctid as place from ${name}
+       where (${rowsOf(table, pg.escapeLiteral(tenant))}) and exists (select from mine)
+       limit ${atOnce}),
+     gone as (delete from ${name} where ctid = any(array(select place from doomed)))
+     select exists (select from mine) as is_mine, (select count(*)::int from doomed) as found`,
+    [tenant, move, state],
+  );
+  const { is_mine = false, found = 0 } = rows[0] ?? {};
+  if (!is_mine) throw new MoveError(`tenant ${tenant} is not ${state} any more by this move`);
+  return found;
 }

@@ -7,7 +7,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { inSchema } from '../db/database-url.js';
-import { createClient } from '../db/pool.js';
+import { newestMigration } from '../db/migrate.js';
+import { connectCommand } from './command-sessions.js';
 import type { MoveRow } from './directory.js';
 import {
   type CellSays,
@@ -48,6 +49,11 @@ const LOOK_EVERY_MS = 100;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
+type Side = 'source' | 'target';
+
+/** Of SQLSTATE: what constraints refuse. */
+const CLASS_CONSTRAINT = '23';
+
 interface StoredSays {
   readonly move_id: string;
   readonly state: CellSays['state'];
@@ -58,15 +64,12 @@ interface StoredSays {
 export class TenantMover {
   readonly #options: MoverOptions;
   #move: MoveRow;
-  readonly #source: pg.Client;
-  readonly #target: pg.Client;
+  readonly #clients: Partial<Record<Side, pg.Client>> = {};
   #waitsSince: number | undefined;
 
   constructor(move: MoveRow, options: MoverOptions) {
     this.#move = move;
     this.#options = options;
-    this.#source = clientOf(options.sourceUrl, move.from_cell);
-    this.#target = clientOf(options.targetUrl, move.to_cell);
   }
 
   /** Resolves with the move as it is when it has ended. @throws MoveError, and the errors of `pg` */
@@ -74,10 +77,9 @@ export class TenantMover {
     const { moves } = this.#options;
     await moves.lock(this.#move);
     try {
-      await Promise.all([this.#source.connect(), this.#target.connect()]);
-      await this.#expectSameSchema();
+      if (this.#move.state === 'copying') await this.#expectSameSchema();
       for (let last: Step | undefined; ; ) {
-        const step = nextStep(await this.#facts());
+        const step = await this.#next();
         if (step === 'nothing') return this.#move;
         if (step !== last) this.#options.onStep(step);
         if (step.startsWith('await')) await this.#wait(step === last, step);
@@ -89,19 +91,43 @@ export class TenantMover {
         last = step;
       }
     } finally {
-      await Promise.allSettled([this.#source.end(), this.#target.end()]);
+      await Promise.allSettled(Object.values(this.#clients).map((client) => client.end()));
     }
   }
 
-  async #facts(): Promise<MoveFacts> {
+  /** Connected when it is needed: what concerns one cell is done while the other is lost. */
+  async #client(side: Side): Promise<pg.Client> {
+    const { sourceUrl, targetUrl } = this.#options;
+    const { from_cell, to_cell } = this.#move;
+    const [url, cell] = side === 'source' ? [sourceUrl, from_cell] : [targetUrl, to_cell];
+    this.#clients[side] ??= await connectCommand({
+      connectionString: inSchema(url, cell),
+      // Of large tables. What hangs is ended by whoever runs the command.
+      statementTimeoutMs: 0,
+      idleInTransactionTimeoutMs: 0,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    });
+    return this.#clients[side];
+  }
+
+  async #next(): Promise<Step> {
     const { moves } = this.#options;
     this.#move = await moves.read(this.#move.id);
     const { id: moveId, state, ended_at, tenant_id } = this.#move;
-    const [source, target] = await Promise.all([
-      says(this.#source, tenant_id),
-      says(this.#target, tenant_id),
-    ]);
-    return { moveId, state, isEnded: ended_at !== null, source, target };
+    const asked = async (side: Side) => says(await this.#client(side), tenant_id);
+    let facts: MoveFacts = {
+      moveId,
+      state,
+      isEnded: ended_at !== null,
+      source: 'unasked',
+      target: 'unasked',
+    };
+    for (;;) {
+      const step = nextStep(facts);
+      if (step === 'ask-source') facts = { ...facts, source: await asked('source') };
+      else if (step === 'ask-target') facts = { ...facts, target: await asked('target') };
+      else return step;
+    }
   }
 
   async #wait(isAgain: boolean, step: Step): Promise<void> {
@@ -123,21 +149,22 @@ export class TenantMover {
     const { id, tenant_id: tenant, from_cell, to_cell } = this.#move;
     switch (step) {
       case 'hold-source':
-        return put(this.#source, tenant, id, 'leaving', to_cell);
+        await this.#expectFreeSlugs();
+        return put(await this.#client('source'), tenant, id, 'leaving', to_cell);
       case 'hold-target':
-        return put(this.#target, tenant, id, 'arriving', from_cell);
+        return put(await this.#client('target'), tenant, id, 'arriving', from_cell);
       case 'copy':
         return this.#copy();
       case 'switch':
         return moves.switchOver(id);
       case 'admit-target':
-        return become(this.#target, tenant, id, 'arriving', 'admitted');
+        return become(await this.#client('target'), tenant, id, 'arriving', 'admitted');
       case 'depart-source':
-        return become(this.#source, tenant, id, 'leaving', 'left');
+        return become(await this.#client('source'), tenant, id, 'leaving', 'left');
       case 'readmit-source':
-        return become(this.#source, tenant, id, 'leaving', 'admitted');
+        return become(await this.#client('source'), tenant, id, 'leaving', 'admitted');
       case 'clear-source':
-        await deleteRows(this.#source, tenant);
+        await deleteRows(await this.#client('source'), { tenant, move: id, state: 'left' });
         return moves.end(id);
       case 'clear-target':
         return this.#clearTarget();
@@ -151,10 +178,31 @@ export class TenantMover {
   /** By the tables themselves, which may be newer than what their owners last said. */
   async #expectSameSchema(): Promise<void> {
     const { from_cell, to_cell } = this.#move;
-    const [source, target] = await Promise.all([levelOf(this.#source), levelOf(this.#target)]);
+    const [source, target] = [await this.#client('source'), await this.#client('target')];
     expectSameMigration(
-      { cell: from_cell, migration: source },
-      { cell: to_cell, migration: target },
+      { cell: from_cell, migration: await levelOf(source) },
+      { cell: to_cell, migration: await levelOf(target) },
+      newestMigration(),
+    );
+  }
+
+  /** Slugs of triggers are names of their cell: another tenant may have taken one there. */
+  async #expectFreeSlugs(): Promise<void> {
+    const { tenant_id, to_cell } = this.#move;
+    const [source, target] = [await this.#client('source'), await this.#client('target')];
+    const own = await source.query<{ slug: string }>(
+      'select slug from triggers where tenant_id = $1',
+      [tenant_id],
+    );
+    const slugs = own.rows.map(({ slug }) => slug);
+    const taken = await target.query<{ slug: string }>(
+      'select slug from triggers where slug = any($1) and tenant_id <> $2 order by slug',
+      [slugs, tenant_id],
+    );
+    if (taken.rows.length === 0) return;
+    throw new MoveError(
+      `cell ${to_cell} has triggers of others with these slugs: ` +
+        `${taken.rows.map(({ slug }) => slug).join(', ')}; give the move up, or remove those of the tenant`,
     );
   }
 
@@ -163,7 +211,8 @@ export class TenantMover {
    * is stamped there any more.
    */
   async #stampsFrom(): Promise<string> {
-    const { rows } = await this.#source.query<{ at: string }>(
+    const source = await this.#client('source');
+    const { rows } = await source.query<{ at: string }>(
       `select greatest(clock_timestamp(), (select max(stamps_from) from change_mark)) as at`,
     );
     return rows[0]?.at as string;
@@ -172,10 +221,18 @@ export class TenantMover {
   async #copy(): Promise<void> {
     const { moves, at } = this.#options;
     const { id, tenant_id: tenant } = this.#move;
-    const [source, target] = [this.#source, this.#target];
+    const [source, target] = [await this.#client('source'), await this.#client('target')];
+    const stampsFrom = await this.#stampsFrom();
+    // Not in the transaction of the copy: units of all tenants wait for this row.
+    await target.query(
+      `insert into change_mark (id, stamps_from) values (1, $1::timestamptz)
+       on conflict (id) do update set stamps_from = greatest(change_mark.stamps_from, excluded.stamps_from)`,
+      [stampsFrom],
+    );
     await beginSnapshot(source);
     await beginCopy(target);
     try {
+      await this.#expectSameSchema();
       await this.#expectHeld(source, 'leaving', '');
       // Nobody else copies meanwhile, nor clears what was.
       await this.#expectHeld(target, 'arriving', ' for update');
@@ -188,7 +245,9 @@ export class TenantMover {
       }
       const tables = await tablesWithRows(source, tenant);
       for (const table of tables) {
-        await copyTable(source, target, table, tenant);
+        await copyTable(source, target, table, tenant).catch((error: unknown) => {
+          throw this.#told(error, table.name);
+        });
         at?.('between tables');
       }
       const tally = async (client: pg.Client): Promise<Tallies> => {
@@ -201,12 +260,6 @@ export class TenantMover {
       if (different.length > 0) {
         throw new MoveError(`what has come is not what was sent, in ${different.join(', ')}`);
       }
-      const stampsFrom = await this.#stampsFrom();
-      await target.query(
-        `insert into change_mark (id, stamps_from) values (1, $1::timestamptz)
-         on conflict (id) do update set stamps_from = greatest(change_mark.stamps_from, excluded.stamps_from)`,
-        [stampsFrom],
-      );
       await target.query(
         `update tenant_moves set copied = $2::json, stamps_from = $3::timestamptz, changed_at = now()
          where tenant_id = $1`,
@@ -230,34 +283,34 @@ export class TenantMover {
     if (rows.length === 0) throw new MoveError(`the tenant is not ${state} any more`);
   }
 
+  /** What fails each time, because of what others have there, is no matter of trying again. */
+  #told(error: unknown, table: string): unknown {
+    const { code = '', message } = error as { readonly code?: string; readonly message: string };
+    if (!code.startsWith(CLASS_CONSTRAINT)) return error;
+    return new MoveError(
+      `cell ${this.#move.to_cell} does not take the rows of ${table}: ${message}; give the move up`,
+    );
+  }
+
   /** What had come goes again; nobody has seen it. */
   async #clearTarget(): Promise<void> {
     const { id, tenant_id: tenant } = this.#move;
-    const target = this.#target;
+    const target = await this.#client('target');
     await target.query('begin');
     try {
-      await target.query('select from tenant_moves where tenant_id = $1 for update', [tenant]);
-      await deleteRows(target, tenant);
+      const { rowCount } = await target.query(
+        `select from tenant_moves where tenant_id = $1 and move_id = $2::uuid and state = 'arriving'
+         for update`,
+        [tenant, id],
+      );
+      if (rowCount === 0) return;
+      await deleteRows(target, { tenant, move: id, state: 'arriving' });
       await become(target, tenant, id, 'arriving', 'left');
       await target.query('commit');
     } finally {
       await target.query('rollback').catch(() => undefined);
     }
   }
-}
-
-function clientOf(url: string, cell: string): pg.Client {
-  const client = createClient({
-    connectionString: inSchema(url, cell),
-    applicationName: 'tenants move',
-    // Of large tables. What hangs is ended by whoever runs the command.
-    statementTimeoutMs: 0,
-    idleInTransactionTimeoutMs: 0,
-    connectTimeoutMs: CONNECT_TIMEOUT_MS,
-  });
-  // The next query rejects.
-  client.on('error', () => undefined);
-  return client;
 }
 
 async function says(client: pg.Client, tenant: string): Promise<CellSays | undefined> {

@@ -21,7 +21,8 @@ export interface MoveRowHere {
 
 /** What requests of tenants are told; see `Residence`. */
 export interface TenantGate {
-  hold(tenant: string): void;
+  hold(tenant: string, isArriving: boolean): void;
+  endPolls(tenant: string): void;
   release(tenant: string): void;
   depart(tenant: string, cell: string): void;
 }
@@ -49,22 +50,27 @@ const EVERY_MS = 250;
 /** Without a cluster there is nobody who would write one, unless there was one before. */
 const ALONE_EVERY_MS = 5_000;
 
+/** So many failures in a row are told of, once. */
+const FAILURES_TOLD = 20;
+
 const READ =
   'select tenant_id, move_id, state, other_cell, held_epoch, stamps_from from tenant_moves order by tenant_id';
 
 /**
  * The locks wait for every flush under way, and nobody else gets one at this epoch: what an engine commits that
- * has lost the cell fails as a whole, and so does this.
+ * has lost the cell fails as a whole, and so does what is said with them.
  */
-const ACKNOWLEDGE = `with fence as (
-  select lane from lanes where epoch = $1::bigint order by lane for no key update)
+const FENCE = `with fence as (
+  select lane from lanes where epoch = $1::bigint order by lane for no key update)`;
+const IS_OWNER = '(select count(*) from fence) = (select count(*) from lanes)';
+
+const ACKNOWLEDGE = `${FENCE}
 update tenant_moves set held_epoch = $1::bigint, changed_at = now()
 where tenant_id = $2 and move_id = $3::uuid and state in ('leaving', 'arriving') and held_epoch is null
-  and (select count(*) from fence) = (select count(*) from lanes)
-returning tenant_id`;
+  and ${IS_OWNER}`;
 
-const REMOVE =
-  "delete from tenant_moves where tenant_id = $1 and move_id = $2::uuid and state = 'admitted'";
+const REMOVE = `${FENCE}
+delete from tenant_moves where tenant_id = $2 and move_id = $3::uuid and state = 'admitted' and ${IS_OWNER}`;
 
 export class CellMoves {
   readonly #deps: CellMovesDeps;
@@ -72,14 +78,24 @@ export class CellMoves {
   readonly #held = new Map<string, MoveRowHere['state']>();
   readonly #job: BackgroundJob;
   #epoch = 0;
+  /** Looks that failed since the last one that did not. */
+  #failures = 0;
 
   constructor(deps: CellMovesDeps) {
     this.#deps = deps;
     const { clock, log } = deps;
-    const run = () =>
-      this.look().catch((error: unknown) =>
-        log.debug({ err: error }, 'moves of tenants were not read'),
-      );
+    const run = async () => {
+      try {
+        await this.look();
+        this.#failures = 0;
+      } catch (error) {
+        this.#failures += 1;
+        // One may be a database that is away, of which others say enough.
+        if (this.#failures === FAILURES_TOLD) {
+          log.warn({ err: error }, 'moves of tenants cannot be followed; trying again');
+        } else log.debug({ err: error }, 'moves of tenants were not read');
+      }
+    };
     const everyMs = deps.gate === undefined ? ALONE_EVERY_MS : EVERY_MS;
     this.#job = new BackgroundJob({ clock, log, name: 'moves of tenants', everyMs, run });
   }
@@ -104,7 +120,7 @@ export class CellMoves {
       if (state === 'admitted') continue;
       this.#held.set(tenant, state);
       // Where one that has left is now the directory knows better: it may have been moved on.
-      if (state !== 'left') gate?.hold(tenant);
+      if (state !== 'left') gate?.hold(tenant, state === 'arriving');
     }
     shards.beginHeld([...this.#held.keys()]);
   }
@@ -136,19 +152,23 @@ export class CellMoves {
     const before = this.#held.get(tenant);
     if (state === 'admitted') {
       await this.#admit(tenant, row.stamps_from === null ? 0 : Date.parse(row.stamps_from));
-      await pool.query(REMOVE, [tenant, moveId]);
+      await pool.query(REMOVE, [this.#epoch, tenant, moveId]);
       return;
     }
-    if (before === undefined) {
-      gate?.hold(tenant);
-      await shards.hold(tenant);
-    } else if (before === 'left' && state !== 'left') gate?.hold(tenant);
+    const isHeld = state !== 'left';
+    // One that has left is held for the moment that shards need to hear of it.
+    if (before === undefined || (before !== state && isHeld)) {
+      gate?.hold(tenant, state === 'arriving');
+    }
+    if (before === undefined) await shards.hold(tenant);
+    // Not at once: shards answer polls with the tasks that these have claimed.
+    if (before === state && isHeld) gate?.endPolls(tenant);
     if (before !== state) {
       this.#held.set(tenant, state);
       if (state === 'left' && before !== undefined) gate?.depart(tenant, otherCell);
       log.info({ tenantId: tenant, moveId, state, otherCell }, 'a tenant is on its way');
     }
-    if (state === 'left' || row.held_epoch !== null) return;
+    if (!isHeld || row.held_epoch !== null) return;
     await pool.query(ACKNOWLEDGE, [this.#epoch, tenant, moveId]);
   }
 

@@ -7,7 +7,8 @@
 import { randomInt } from 'node:crypto';
 import type pg from 'pg';
 import { createIdGenerator } from '../core/ids.js';
-import { createClient } from '../db/pool.js';
+import { newestMigration } from '../db/migrate.js';
+import { connectCommand } from './command-sessions.js';
 import { MOVE_COLUMNS, type MoveRow, RAISED } from './directory.js';
 import { type CellTraits, expectAlike, MoveError } from './move-plan.js';
 import type { Tallies } from './move-rows.js';
@@ -23,22 +24,19 @@ export class Moves {
 
   private constructor(client: pg.Client) {
     this.#client = client;
-    client.on('error', (error) => {
-      this.#failure = error;
-    });
   }
 
   /** @param url of the database with the directory */
   static async open(url: string): Promise<Moves> {
-    const moves = new Moves(
-      createClient({
-        connectionString: url,
-        applicationName: 'tenants move',
-        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-        queryTimeoutMs: STATEMENT_TIMEOUT_MS,
-      }),
-    );
-    await moves.#client.connect();
+    const timeouts = {
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      queryTimeoutMs: STATEMENT_TIMEOUT_MS,
+    };
+    let moves: Moves | undefined;
+    const client = await connectCommand({ connectionString: url, ...timeouts }, (error) => {
+      if (moves !== undefined) moves.#failure = error;
+    });
+    moves = new Moves(client);
     return moves;
   }
 
@@ -71,7 +69,8 @@ export class Moves {
    * Writes down that the tenant is to be moved. That changes nothing for it yet.
    *
    * @throws MoveError when it lives nowhere, when there is no such cell or one that takes nobody, and when the two
-   *   cells differ in what they must have in common, as far as their owners were ever heard of
+   *   cells differ in what they must have in common with each other and with this program, as far as their owners
+   *   were ever heard of
    */
   async begin(tenant: string, to: string): Promise<MoveRow> {
     const [found] = await this.#rows<{ home: string | null; state: string | null }>(
@@ -85,14 +84,20 @@ export class Moves {
     if (state === null) throw new MoveError(`there is no cell ${to}`);
     if (state === 'draining') throw new MoveError(`cell ${to} is being drained`);
     const [source, target] = await Promise.all([this.#traitsOf(home), this.#traitsOf(to)]);
-    if (source !== undefined && target !== undefined) expectAlike(source, target);
+    if (source !== undefined && target !== undefined)
+      expectAlike(source, target, newestMigration());
     const [row] = await this.#rows<MoveRow>(
-      `insert into cluster.moves (id, tenant_id, from_cell, to_cell, state)
-       select $1::uuid, tenant_id, cell, $3, 'copying' from cluster.placements
+      // Locked: whoever removes the cell meanwhile has had it, or finds the move.
+      `with target as materialized (
+         select name from cluster.cells where name = $3 and state <> 'draining' for share)
+       insert into cluster.moves (id, tenant_id, from_cell, to_cell, state)
+       select $1::uuid, tenant_id, cell, target.name, 'copying' from cluster.placements, target
        where tenant_id = $2 and cell = $4 returning ${MOVE_COLUMNS}`,
       [ids.next(randomInt(2 ** 16)), tenant, to, home],
     );
-    if (row === undefined) throw new MoveError(`tenant ${tenant} has just been placed elsewhere`);
+    if (row === undefined) {
+      throw new MoveError(`tenant ${tenant} or cell ${to} has just been changed: run this again`);
+    }
     return row;
   }
 

@@ -101,6 +101,8 @@ export class Residence {
   readonly #here = new Set<string>();
   /** With the time since which each is, by the monotonic clock; the oldest first. */
   readonly #held = new Map<string, number>();
+  /** Those of them that come from another cell. */
+  readonly #arriving = new Set<string>();
   readonly #clock: ResidenceOptions['clock'];
   /** Where others are settled; without a cell: nowhere. */
   readonly #others = lastUsed<string, { readonly cell: string | undefined }>(OTHERS_MAX);
@@ -294,20 +296,32 @@ export class Residence {
 
   // ---------------------------------------------------------------- moves
 
-  /** From now on requests of the tenant are refused with 503, and its polls end; until one of the next two. */
-  hold(tenant: string): void {
+  /**
+   * From now on requests of the tenant are refused with 503, until it is released or departs.
+   *
+   * @param isArriving what the directory tells does not end it: the switch comes before the tenant is let in
+   */
+  hold(tenant: string, isArriving: boolean): void {
     this.#here.delete(tenant);
     if (!this.#held.has(tenant)) this.#held.set(tenant, this.#clock.monotonic());
+    if (isArriving) this.#arriving.add(tenant);
+    else this.#arriving.delete(tenant);
+  }
+
+  /** Ends polls of one that is held: those that the shards have not answered with what they had. */
+  endPolls(tenant: string): void {
     this.#endBound(tenant);
   }
 
   /** It stays, and is served again. */
   release(tenant: string): void {
+    this.#arriving.delete(tenant);
     if (this.#held.delete(tenant)) this.#here.add(tenant);
   }
 
   /** It lives in the other cell: its requests are refused with 421, and its streams end. */
   depart(tenant: string, cell: string): void {
+    this.#arriving.delete(tenant);
     this.#held.delete(tenant);
     this.#note(tenant, cell);
   }
@@ -323,6 +337,7 @@ export class Residence {
   /** Where tenants are settled now. One that is held here stays so until the move says what has become of it. */
   tellPlacements(placements: readonly Settled[]): void {
     for (const { tenant_id: tenant, cell } of placements) {
+      if (this.#arriving.has(tenant)) continue;
       if (cell !== this.cell || !this.#held.has(tenant)) this.depart(tenant, cell);
     }
   }

@@ -9,9 +9,14 @@ export const DEFAULT_SCHEMA = 'public';
 
 /** The URL of the same database, whose sessions find the tables of one schema and no others. */
 export function inSchema(connectionString: string, schema: string): string {
+  return withSettings(connectionString, `-c search_path=${schema}`);
+}
+
+/** The URL of the same database, whose sessions have more settings. @param more as in the option of that name */
+export function withSettings(connectionString: string, more: string): string {
   const { base, query } = partsOf(connectionString);
   const given = query.get('options') ?? '';
-  query.set('options', `${given} -c search_path=${schema}`.trimStart());
+  query.set('options', `${given} ${more}`.trimStart());
   // Not every reader of such URLs takes + for a space.
   return `${base}?${query.toString().replaceAll('+', '%20')}`;
 }

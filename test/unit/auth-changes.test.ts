@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import type { KeyRow, KeyUse } from '../../actors/catalog/api-keys.js';
 import type { KeyMinted } from '../../schema/api-key.js';
 import type { KeyState } from '../../src/db/reads/key-reads.js';
-import { type EngineError, UNKNOWN_OUTCOME } from '../../src/errors.js';
+import { type EngineError, UNKNOWN_OUTCOME, unavailable, wrongCell } from '../../src/errors.js';
 import { KeyRegistry } from '../../src/http/key-registry.js';
 import { KeyOperations } from '../../src/http/operations/keys.js';
 import type { FrontDeps } from '../../src/http/operations/operation.js';
@@ -53,10 +53,15 @@ async function newWorld(keysMax = 10) {
       return state === undefined ? [] : [state];
     },
   };
-  const front = { now, reads, admitTenant: () => undefined } as unknown as FrontDeps;
+  const admission: { refusal?: EngineError } = {};
+  const admitTenant = () => {
+    if (admission.refusal !== undefined) throw admission.refusal;
+  };
+  const front = { now, reads, admitTenant } as unknown as FrontDeps;
   return {
     registry,
     asked,
+    admission,
     failures,
     states,
     keys,
@@ -140,6 +145,27 @@ test('a revocation whose outcome is unknown is told so, stays in force and is ca
   await world.pass(10_000);
   assert.equal(tries(), 3, 'it went through, and is not asked for again');
   assert.equal(world.use(key), undefined);
+});
+
+test('a revocation is not tried again where its tenant has left, which would leave the key in force', async () => {
+  const key = await world.mint();
+  world.failures.push(UNKNOWN_OUTCOME);
+  await assert.rejects(world.revoke(key.id), { code: 'ENG_DATABASE_DOWN' });
+  const tries = () => world.asked.filter(({ operation }) => operation === 'keys.revoke').length;
+  world.admission.refusal = unavailable('ENG_TENANT_MOVING', 'is being moved');
+  await world.pass(1_000);
+  assert.equal(tries(), 1);
+  delete world.admission.refusal;
+  await world.pass(1_000);
+  assert.equal(tries(), 2, 'it stays');
+  const other = await world.mint();
+  world.failures.push(UNKNOWN_OUTCOME);
+  await assert.rejects(world.revoke(other.id), { code: 'ENG_DATABASE_DOWN' });
+  world.admission.refusal = wrongCell('west', 'east');
+  await world.pass(10_000);
+  delete world.admission.refusal;
+  await world.pass(10_000);
+  assert.equal(tries(), 3);
 });
 
 test('revoking again what was revoked, or never known, does as the table says', async () => {

@@ -29,6 +29,8 @@ const EFFECTS: Readonly<Record<Step, (facts: MoveFacts) => MoveFacts>> = {
   'clear-source': (facts) => ({ ...facts, state: 'done', isEnded: true }),
   'clear-target': (facts) => ({ ...facts, target: says('left') }),
   'readmit-source': (facts) => ({ ...facts, source: says('admitted') }),
+  'ask-source': (facts) => facts,
+  'ask-target': (facts) => facts,
   end: (facts) => ({ ...facts, isEnded: true }),
   nothing: (facts) => facts,
 };
@@ -36,6 +38,10 @@ const EFFECTS: Readonly<Record<Step, (facts: MoveFacts) => MoveFacts>> = {
 function says(state: CellSays['state'], moveId = ID): CellSays {
   return { moveId, state, isHeld: false, isCopied: false };
 }
+
+const stateOf = (said: MoveFacts['source']) => (said === 'unasked' ? said : said?.state);
+
+const isCopied = (said: MoveFacts['source']) => said !== 'unasked' && said?.isCopied === true;
 
 const BEGUN: MoveFacts = {
   moveId: ID,
@@ -78,16 +84,32 @@ test('given up at any point before the switch, it lets the tenant stay and leave
     const { facts: back, steps } = walk({ ...facts, state: 'given_up' });
     const last = back.at(-1)!;
     assert.equal(last.source, undefined, steps.join(', '));
-    assert.equal(last.target?.state ?? 'left', 'left');
+    assert.equal(stateOf(last.target) ?? 'left', 'left');
     assert.equal(last.isEnded, true);
     assert.equal(steps.includes('clear-target'), facts.target !== undefined);
+    if (facts.source !== undefined) assert.equal(steps[0], 'readmit-source', 'nothing before it');
   }
 });
 
+test('what one cell decides does not ask the other, which may be lost', () => {
+  const lost = { ...BEGUN, source: 'unasked', target: 'unasked' } as const;
+  const givenUp = { ...lost, state: 'given_up' } as const;
+  assert.equal(nextStep(givenUp), 'ask-source');
+  assert.equal(nextStep({ ...givenUp, source: says('leaving') }), 'readmit-source');
+  assert.equal(nextStep({ ...givenUp, source: says('admitted') }), 'await-readmission');
+  assert.equal(nextStep({ ...givenUp, source: undefined }), 'ask-target');
+  const switched = { ...lost, state: 'switched' } as const;
+  assert.equal(nextStep(switched), 'ask-target');
+  assert.equal(nextStep({ ...switched, target: says('arriving') }), 'admit-target');
+  assert.equal(nextStep({ ...switched, target: says('admitted') }), 'await-admission');
+  assert.equal(nextStep({ ...switched, target: undefined }), 'ask-source');
+  assert.equal(nextStep({ ...lost, isEnded: true }), 'nothing');
+});
+
 test('at no point do both cells let the tenant in, nor does the one where it does not live', () => {
-  const isIn = (cell: CellSays | undefined) => cell === undefined || cell.state === 'admitted';
+  const isIn = (cell: MoveFacts['source']) => cell === undefined || stateOf(cell) === 'admitted';
   for (const { state, source, target } of walk(BEGUN).facts) {
-    if (state === 'copying' && target?.isCopied) assert.ok(!isIn(source) && !isIn(target));
+    if (state === 'copying' && isCopied(target)) assert.ok(!isIn(source) && !isIn(target));
     if (state === 'switched') assert.ok(!isIn(source));
   }
 });
@@ -113,13 +135,20 @@ test('cells agree when they have the same tables, and the target reads whatever 
   });
   const target = cell('west', 7, 'new', 'old');
   for (const ids of [[], ['new'], ['old'], ['old', 'new']]) {
-    expectAlike(cell('east', 7, ...ids), target);
+    expectAlike(cell('east', 7, ...ids), target, 7);
   }
   const keys = /cell west does not have the encryption key of cell east/;
-  assert.throws(() => expectAlike(cell('east', 7, 'other'), target), keys);
-  assert.throws(() => expectAlike(cell('east', 7, 'new'), cell('west', 7)), keys);
+  assert.throws(() => expectAlike(cell('east', 7, 'other'), target, 7), keys);
+  assert.throws(() => expectAlike(cell('east', 7, 'new'), cell('west', 7), 7), keys);
   assert.throws(
-    () => expectAlike(cell('east', 6, 'new'), target),
+    () => expectAlike(cell('east', 6, 'new'), target, 7),
     /cell east has migration 6, cell west has 7: upgrade the older one first/,
   );
+  // Of an older program the cells agree with each other: it would leave behind what it does not know.
+  for (const own of [6, 8]) {
+    assert.throws(
+      () => expectAlike(cell('east', 7, 'new'), target, own),
+      /the cells have migration 7, this program \d: use the program of the version/,
+    );
+  }
 });

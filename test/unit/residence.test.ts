@@ -217,14 +217,14 @@ test('while the directory is away those that are known go on, and others wait', 
 test('a tenant that is held is refused until it is released, or lives elsewhere', async () => {
   const { residence } = newWorld();
   residence.tellPlacements([{ tenant_id: 'acme', cell: 'east' }]);
-  residence.hold('acme');
+  residence.hold('acme', false);
   assert.equal((await refusal(() => residence.admit('acme', false)))?.code, 'ENG_TENANT_MOVING');
   // Told of by others while it is held: the move has not said so.
   residence.tellPlacements([{ tenant_id: 'acme', cell: 'east' }]);
   assert.equal(residence.of('acme')?.is, 'held');
   residence.release('acme');
   assert.equal(residence.admit('acme', true), undefined);
-  residence.hold('acme');
+  residence.hold('acme', false);
   residence.depart('acme', 'west');
   assert.equal((await refusal(() => residence.admit('acme', true)))?.lists?.cell, 'west');
   residence.release('acme');
@@ -235,10 +235,10 @@ test('tenants that are held are counted, and the time of the first of them', () 
   const world = newWorld();
   const { residence } = world;
   assert.deepEqual([residence.heldCount, residence.heldMs], [0, 0]);
-  residence.hold('acme');
+  residence.hold('acme', false);
   world.nowMs = 40;
-  residence.hold('other');
-  residence.hold('acme');
+  residence.hold('other', false);
+  residence.hold('acme', false);
   world.nowMs = 100;
   assert.deepEqual([residence.heldCount, residence.heldMs], [2, 100]);
   residence.depart('acme', 'west');
@@ -263,7 +263,22 @@ test('an answer that comes after a tenant was held or has left changes nothing',
   assert.equal(residence.of('acme')?.is, 'elsewhere');
 });
 
-test('polls end when their tenant is held, streams when it has left', () => {
+test('one that arrives stays held whatever the directory tells, until the move lets it in', () => {
+  const { residence } = newWorld();
+  residence.hold('acme', true);
+  // Told late of where it was placed, then of the switch.
+  residence.tellPlacements([{ tenant_id: 'acme', cell: 'west' }]);
+  residence.tellPlacements([{ tenant_id: 'acme', cell: 'east' }]);
+  assert.equal(residence.of('acme')?.is, 'held');
+  residence.release('acme');
+  assert.equal(residence.of('acme')?.is, 'here');
+  residence.hold('acme', true);
+  residence.hold('acme', false);
+  residence.tellPlacements([{ tenant_id: 'acme', cell: 'west' }]);
+  assert.equal(residence.of('acme')?.is, 'elsewhere', 'one that leaves has left by then');
+});
+
+test('polls of a held tenant can be ended, streams end when it has left', () => {
   const { residence } = newWorld();
   residence.tellPlacements([{ tenant_id: 'acme', cell: 'east' }]);
   const ended: string[] = [];
@@ -271,7 +286,9 @@ test('polls end when their tenant is held, streams when it has left', () => {
   residence.whenGone('acme', false, ({ code }) => ended.push(`stream ${code}`));
   const forget = residence.whenGone('acme', false, () => ended.push('forgotten'));
   forget();
-  residence.hold('acme');
+  residence.hold('acme', false);
+  assert.equal(ended.length, 0, 'shards answer polls with what these have');
+  residence.endPolls('acme');
   assert.deepEqual(ended, ['poll ENG_TENANT_MOVING']);
   residence.depart('acme', 'west');
   assert.deepEqual(ended, ['poll ENG_TENANT_MOVING', 'stream ENG_WRONG_CELL']);

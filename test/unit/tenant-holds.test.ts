@@ -2,6 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ChangeGroups } from '../../actors/instance/change-many.js';
+import { failed } from '../../actors/runtime/commit.js';
+import { TENANT_HELD } from '../../actors/runtime/held-tenants.js';
+import type { Effect } from '../../actors/runtime/turn.js';
 import { HandShard, SEQUENCE, sequenceOf, TENANT } from '../helpers/hand-shard.js';
 
 async function started(): Promise<HandShard> {
@@ -48,6 +52,28 @@ test('what a held tenant asks for is turned away, and nothing of it leaves the s
   await shard.run();
   assert.equal(shard.units.length, before);
   for (const request of asked) assert.equal(shard.answer(request), 'ENG_TENANT_MOVING');
+});
+
+test('a key of a held tenant is not revoked: where that lives it would still be taken', async () => {
+  const shard = await started();
+  const hold = shard.shard.tenants.hold(TENANT);
+  assert.equal(await hasResolved(shard, hold), true);
+  const before = shard.units.length;
+  const revoked = shard.ask('keys.revoke', '', { id: 'k', last_used_at: null });
+  await shard.run();
+  assert.equal(shard.units.length, before);
+  assert.equal(shard.answer(revoked), 'ENG_TENANT_MOVING');
+});
+
+test('a change of many is refused as a whole where one of them was turned away with its tenant', () => {
+  const told: Effect[] = [];
+  const groups = new ChangeGroups((effects) => told.push(...effects));
+  const group = groups.open(7, 2);
+  groups.count(group, 'applied');
+  const turnedAway = failed([{ kind: 'changed', group, result: 'applied' }], TENANT_HELD);
+  assert.deepEqual(turnedAway, [{ kind: 'changed', group, result: 'held' }]);
+  groups.count(group, 'held');
+  assert.deepEqual(told, [{ kind: 'error', request: 7, error: TENANT_HELD }]);
 });
 
 test('a tenant that was admitted is served as before', async () => {

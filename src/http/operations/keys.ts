@@ -14,11 +14,11 @@ import { toUnixMs } from '../../../schema/common.js';
 import type { Clock, TimerHandle } from '../../core/clock.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
 import { keyList, keyState } from '../../db/reads/key-reads.js';
-import { notFound } from '../../errors.js';
+import { EngineError, notFound } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import type { KeyRegistry, ResidentKey } from '../key-registry.js';
 import type { HttpReply } from '../server.js';
-import { type FrontOperations, type Operation, pageReply } from './operation.js';
+import { type FrontDeps, type FrontOperations, type Operation, pageReply } from './operation.js';
 
 export interface KeyOperationsDeps {
   readonly registry: KeyRegistry;
@@ -38,6 +38,9 @@ const USED_BATCH = 1_000;
 
 /** How soon a revocation is tried again whose outcome is unknown. */
 const REVOKE_AGAIN_MS = 1_000;
+
+/** The status of what another cell has to be asked for. */
+const WRONG_CELL = 421;
 
 const NO_CONTENT: HttpReply = { status: 204, body: undefined };
 
@@ -94,9 +97,9 @@ export class KeyOperations {
     const admitted = front.admitTenant(tenant);
     if (admitted !== undefined) await admitted;
     const key = registry.remove(id);
-    if (key !== undefined) return this.#commitRevocation(useOf(key));
+    if (key !== undefined) return this.#commitRevocation(front, tenant, useOf(key));
     if (stored === undefined || stored.revoked) return NO_CONTENT;
-    return this.#commitRevocation({ id, last_used_at: stored.last_used_at });
+    return this.#commitRevocation(front, tenant, { id, last_used_at: stored.last_used_at });
   };
 
   readonly operations = {
@@ -109,15 +112,25 @@ export class KeyOperations {
    * The key is refused already, and never taken again by this process: when the outcome is unknown,
    * the caller is told so, and the revocation is carried through nevertheless.
    */
-  async #commitRevocation(use: KeyUse): Promise<HttpReply> {
+  async #commitRevocation(
+    front: Pick<FrontDeps, 'admitTenant'>,
+    tenant: string,
+    use: KeyUse,
+  ): Promise<HttpReply> {
     try {
-      await this.#deps.client.ask(SHARD, 'keys.revoke', '', '', use);
+      // Its tenant may have moved since the last try, and the key with it.
+      await front.admitTenant(tenant);
+      await this.#deps.client.ask(SHARD, 'keys.revoke', tenant, '', use);
       return NO_CONTENT;
     } catch (error) {
+      if (error instanceof EngineError && error.status === WRONG_CELL) {
+        this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked: its tenant has left');
+        throw error;
+      }
       this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked yet; trying again');
       this.#later(REVOKE_AGAIN_MS, () => {
         // Whoever asked has been answered; a failure has been logged and is tried again.
-        this.#commitRevocation(use).catch(() => undefined);
+        this.#commitRevocation(front, tenant, use).catch(() => undefined);
       });
       throw error;
     }
