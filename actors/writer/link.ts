@@ -7,6 +7,7 @@
 import type pg from 'pg';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import type { DbLog } from '../../src/db/pool.js';
+import { doubtPrimary } from '../../src/db/primary.js';
 import {
   type Answer,
   type BackendId,
@@ -204,6 +205,7 @@ export class LaneLink {
       this.#session = session;
       return session;
     } catch (error) {
+      if (session !== undefined) doubtPrimary(client);
       destroyClient(client);
       throw error;
     } finally {
@@ -254,6 +256,8 @@ export class LaneLink {
         return;
       }
       this.#host.troubled(this.#lane, TROUBLE_OF[verdict]);
+      // The replicas may follow another primary by now: the next look finds it, and no such backend there.
+      if (verdict === 'waits for a replica') session.doubt();
       const isReached = verdict !== 'unreachable';
       timer = clock.setTimeout(() => void look(isReached ? 0 : tries + 1), SILENCE_MS);
     };

@@ -121,6 +121,24 @@ for (const [what, end] of [
   });
 }
 
+test('a role that is told of errors alone takes no cancelled wait for a confirmation', async () => {
+  await admin.query('alter role current_user set client_min_messages = error');
+  try {
+    const applicationName = 'writer that is told little';
+    const url = `${database.connectionString}?options=-c%20client_min_messages%3Derror`;
+    const h = await harness({ connectionString: url, applicationName });
+    await confirmNone();
+    const settled = h.put('a', [auditPut(1, 1)]);
+    const first = await waiting(applicationName);
+    await admin.query('select pg_cancel_backend($1::int)', [first]);
+    assert.equal(typeof (await Promise.race([waiting(applicationName, first), settled])), 'number');
+    await confirmAll();
+    assert.equal((await settled).outcome, 'committed');
+  } finally {
+    await admin.query('alter role current_user reset client_min_messages');
+  }
+});
+
 test('a writer whose commit waits for a replica says so, and goes on when it is confirmed', async () => {
   const h = await harness({ connectionString: database.connectionString });
   await h.put('a', [auditPut(1, 1)]);
