@@ -13,6 +13,7 @@ import { firstContact } from '../../src/db/first-contact.js';
 import { acquireLease, type LeaseOptions } from '../../src/db/lease.js';
 import { withClient } from '../../src/db/pool.js';
 import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
+import * as replicas from '../helpers/replicas.js';
 import { auditPut, harness, prepareLanes, stopHarnesses } from '../helpers/writer.js';
 
 let postgres: TestPostgres;
@@ -41,42 +42,12 @@ afterEach(async () => {
   await stopHarnesses();
 });
 
-/** Commits wait from now on: when one does, since the server takes its time after it has read the setting. */
-async function confirmNone(): Promise<void> {
-  await admin.query(`alter system set synchronous_standby_names = 'nobody'`);
-  await admin.query('select pg_reload_conf()');
-  const options = { ...database, applicationName: 'probe' };
-  const probing = withClient(options, async (client) => {
-    await client.query('set synchronous_commit = on');
-    for (;;) await client.query(`select pg_logical_emit_message(true, 'probe', '')`);
-  });
-  await Promise.all([
-    waiting('probe').then((pid) => admin.query('select pg_terminate_backend($1::int)', [pid])),
-    assert.rejects(probing),
-  ]);
-}
-
-/** Those that wait go on. */
-async function confirmAll(): Promise<void> {
-  await admin.query('alter system reset synchronous_standby_names');
-  await admin.query('select pg_reload_conf()');
-}
+const confirmNone = () => replicas.confirmNone(admin, database.connectionString);
+const confirmAll = () => replicas.confirmAll(admin);
+const waiting = (name: string, before?: number) => replicas.waiting(admin, name, before);
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await wait(10);
-}
-
-/** The process of the writer that waits for a replica, once there is another one than `before`. */
-async function waiting(applicationName: string, before?: number): Promise<number> {
-  for (;;) {
-    const { rows } = await admin.query<{ pid: number }>(
-      `select pid from pg_stat_activity where application_name = $1 and wait_event = 'SyncRep'`,
-      [applicationName],
-    );
-    const found = rows.find(({ pid }) => pid !== before);
-    if (found !== undefined) return found.pid;
-    await wait(10);
-  }
 }
 
 function leaseOptions(owner: string): LeaseOptions {

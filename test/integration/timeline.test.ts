@@ -7,40 +7,49 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import pg from 'pg';
 import { realClock } from '../../src/clock.js';
 import { acquireLease } from '../../src/db/lease.js';
 import { createPool, withClient, withCursor } from '../../src/db/pool.js';
 import { troubleOf } from '../../src/errors.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import { FaultProxy } from '../helpers/proxy.js';
-import { createHarness, harness, prepareLanes, stopHarnesses } from '../helpers/writer.js';
+import { confirmNone } from '../helpers/replicas.js';
+import {
+  auditPut,
+  createHarness,
+  harness,
+  prepareLanes,
+  stopHarnesses,
+} from '../helpers/writer.js';
 
 const ROLE = 'plain';
 
 /** By the number of its timeline, each the standby of the one before until it was promoted. */
-let servers: readonly [TestPostgres, TestPostgres, TestPostgres];
-let urls: readonly [string, string, string];
+let servers: readonly TestPostgres[];
+let urls: readonly [string, string, string, string];
 
 before(async () => {
   const first = await startPostgres();
   const database = await first.createDatabase();
-  // As an engine has it: it owns its tables, and has no special rights.
+  // As the owner of the tables it sees their rows, and it has no other right that not everybody has.
   await withClient(options(database.connectionString), async (client) => {
-    await client.query(`create role ${ROLE} login password '${ROLE}'`);
+    await client.query(`create role ${ROLE} login bypassrls password '${ROLE}'`);
     await client.query(`grant all on all tables in schema public to ${ROLE}`);
   });
   const second = await first.fork();
-  servers = [first, second, await second.fork()];
+  const third = await second.fork();
+  servers = [first, second, third, await third.fork()];
   urls = servers.map(({ connectionString }) => {
     const url = new URL(connectionString);
     Object.assign(url, { username: ROLE, password: ROLE, pathname: `/${database.name}` });
     return url.href;
-  }) as [string, string, string];
+  }) as [string, string, string, string];
 });
 
 after(async () => {
   await stopHarnesses();
-  await Promise.all(servers.map((server) => server.stop()));
+  await Promise.all((servers ?? []).map((server) => server.stop()));
 });
 
 function options(connectionString: string) {
@@ -68,10 +77,10 @@ function assertOlder(error: Error): true {
 }
 
 /** A URL of the older and the newer one, of which the first session finds the older one alone. */
-async function hostsAtOlder() {
-  const { proxy, url } = await FaultProxy.before(urls[1]);
+async function hostsAtOlder(older: string, newer: string) {
+  const { proxy, url } = await FaultProxy.before(newer);
   proxy.refuse();
-  return { proxy, hosts: hostsOf(urls[0], url) };
+  return { proxy, hosts: hostsOf(older, url) };
 }
 
 test('of two hosts that both say to be the primary the one with the highest timeline is taken', async () => {
@@ -82,9 +91,31 @@ test('of two hosts that both say to be the primary the one with the highest time
   assert.deepEqual(await Promise.all(urls.map(portOf)), ports);
 });
 
+test('a writer whose primary gets no commit confirmed goes to the one that was promoted', async () => {
+  for (const url of urls.slice(0, 2)) await withClient(options(url), prepareLanes);
+  const { proxy, hosts } = await hostsAtOlder(urls[0], urls[1]);
+  const lost = new pg.Client(servers[0]!.connectionString);
+  await lost.connect();
+  try {
+    const h = await harness({ connectionString: hosts });
+    proxy.resume();
+    await confirmNone(lost, servers[0]!.connectionString);
+    assert.equal((await h.put('a', [auditPut(1, 1)])).outcome, 'committed');
+    const written = await withClient(options(urls[1]), (client) =>
+      client.query('select from audit_log'),
+    );
+    assert.equal(written.rowCount, 1);
+    await assert.rejects(portOf(urls[0]), assertOlder);
+  } finally {
+    await stopHarnesses();
+    await lost.end();
+    await proxy.stop();
+  }
+});
+
 test('once a take-over has proven a timeline, no session of any thread stays on an older one', async () => {
-  const { proxy, hosts } = await hostsAtOlder();
-  const [olderPort, newerPort] = urls.map(portIn);
+  const { proxy, hosts } = await hostsAtOlder(urls[1], urls[2]);
+  const [, olderPort, newerPort] = urls.map(portIn);
   const pool = createPool({ ...options(hosts), connectionsMax: 3, onError: () => undefined });
   const thread = new Worker(new URL('./timeline.thread.js', import.meta.url), {
     workerData: hosts,
@@ -103,7 +134,7 @@ test('once a take-over has proven a timeline, no session of any thread stays on 
         proxy.resume();
         const silent = () => undefined;
         const lease = await acquireLease({
-          ...options(urls[1]),
+          ...options(urls[2]),
           owner: 'newer',
           laneCount: 1,
           clock: realClock,
@@ -120,7 +151,7 @@ test('once a take-over has proven a timeline, no session of any thread stays on 
     // The idle ones are closed before anybody is given one, and the next ones begin at the newer.
     assert.equal((await pool.query(PORT)).rows[0].port, newerPort);
     assert.equal(await answer(), newerPort);
-    await assert.rejects(portOf(urls[0]), assertOlder);
+    await assert.rejects(portOf(urls[1]), assertOlder);
     assert.equal(await portOf(hosts), newerPort);
   } finally {
     await thread.terminate();
@@ -131,7 +162,7 @@ test('once a take-over has proven a timeline, no session of any thread stays on 
 
 test('a lane that has settled what was committed proves the timeline, and one on an older server writes nothing', async () => {
   const pool = createPool({
-    ...options(urls[1]),
+    ...options(urls[2]),
     connectionsMax: 2,
     onError: () => undefined,
   });
@@ -139,19 +170,19 @@ test('a lane that has settled what was committed proves the timeline, and one on
     const held = await pool.connect();
     await pool.query(PORT);
     assert.equal(pool.idleCount, 1);
-    await withClient(options(urls[2]), prepareLanes);
+    await withClient(options(urls[3]), prepareLanes);
     // A thread that does not doubt the primary stays with it, wherever the writer may go.
-    assert.equal(await portOf(hostsOf(urls[1], urls[2])), portIn(urls[1]));
-    await harness({ connectionString: urls[2] });
+    assert.equal(await portOf(hostsOf(urls[2], urls[3])), portIn(urls[2]));
+    await harness({ connectionString: urls[3] });
     // One that is in use fails with its next answer, whatever it says.
     await assert.rejects(held.query(PORT), assertOlder);
     assert.equal(pool.idleCount, 0);
     held.release(true);
     await assert.rejects(pool.query(PORT), assertOlder);
-    const late = createHarness({ connectionString: urls[1] });
+    const late = createHarness({ connectionString: urls[2] });
     late.writer.start().catch(() => undefined);
     await late.event('down');
-    assert.match(late.troubles[0]!.message, /is on an older timeline, 2/);
+    assert.match(late.troubles[0]!.message, /is on an older timeline, 3/);
   } finally {
     await pool.end();
   }
