@@ -214,14 +214,19 @@ export class LaneLink {
   }
 
   #adoptRow(row: { readonly epoch: number; readonly batch: number } | undefined): void {
-    const { epoch } = this.#host;
+    const { epoch, ledger } = this.#host;
+    // The writer before this one may have known of more.
     const isOurs =
       row?.epoch === epoch &&
+      !ledger.isBehind(this.#lane, row.batch) &&
       (this.committed === undefined || row.batch === this.committed || row.batch === this.sent);
     if (!isOurs) {
       const facts = { lane: this.#lane, epoch, committed: this.committed, sent: this.sent, row };
       const { log } = this.#host;
-      const isOlder = row !== undefined && row.epoch <= epoch && row.batch <= (this.committed ?? 0);
+      const isOlder =
+        row !== undefined &&
+        row.epoch <= epoch &&
+        (row.batch <= (this.committed ?? 0) || ledger.isBehind(this.#lane, row.batch));
       if (isOlder) log.error(facts, 'the database has lost commits that it had acknowledged');
       else log.error(facts, 'the lane belongs to another owner');
       this.#host.fenced();
