@@ -28,11 +28,13 @@ export function serveControl(surface: object, port: MessagePort): void {
 }
 
 /**
- * @param deadlineMs after which a call is given up; longer ones name their own by racing
+ * @param deadlineMs after which a call is given up
+ * @param patient calls that wait for as long as it takes, such as for a database that is away
  */
 export function linkControl<Surface extends object>(
   port: MessagePort,
   deadlineMs: number,
+  patient: readonly (keyof Surface & string)[] = [],
 ): ControlLink<Surface> {
   const proxy = Comlink.wrap(nodeEndpoint(port)) as Record<
     string,
@@ -42,7 +44,9 @@ export function linkControl<Surface extends object>(
   let isOpen = true;
   const call = (name: string, args: unknown[]) =>
     new Promise<unknown>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${name}: no answer in time`)), deadlineMs);
+      const giveUp = () => reject(new Error(`${name}: no answer in time`));
+      const isPatient = (patient as readonly string[]).includes(name);
+      const timer = isPatient ? undefined : setTimeout(giveUp, deadlineMs);
       const settle = () => {
         clearTimeout(timer);
         pending.delete(fail);

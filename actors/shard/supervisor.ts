@@ -73,6 +73,9 @@ interface ThreadControl {
 /** Loading a large backlog of timers at the start takes a while; everything else is quick. */
 const CONTROL_DEADLINE_MS = 120_000;
 
+/** They end when the database answers, or the thread ends. */
+const WAIT_FOR_DATABASE = ['start', 'discard'] as const;
+
 /** Deaths of one thread within this time, beyond which the process gives up. */
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
@@ -258,7 +261,7 @@ export class Supervisor {
       if (event.kind === 'fenced') this.#deps.onFenced();
       else this.#deps.onDatabase(event.trouble);
     });
-    const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS);
+    const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS, WAIT_FOR_DATABASE);
     this.#writer = { link, incarnation };
     const transferList = [control.port2, events.port2];
     this.#pool.run(task, { filename: WRITER_THREAD, transferList }).catch((error: unknown) => {

@@ -7,6 +7,7 @@
 import type pg from 'pg';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import type { DbLog } from '../../src/db/pool.js';
+import { doubtPrimary } from '../../src/db/primary.js';
 import {
   type Answer,
   type BackendId,
@@ -204,6 +205,7 @@ export class LaneLink {
       this.#session = session;
       return session;
     } catch (error) {
+      if (session !== undefined) doubtPrimary(client);
       destroyClient(client);
       throw error;
     } finally {
@@ -212,14 +214,19 @@ export class LaneLink {
   }
 
   #adoptRow(row: { readonly epoch: number; readonly batch: number } | undefined): void {
-    const { epoch } = this.#host;
+    const { epoch, ledger } = this.#host;
+    // The writer before this one may have known of more.
     const isOurs =
       row?.epoch === epoch &&
+      !ledger.isBehind(this.#lane, row.batch) &&
       (this.committed === undefined || row.batch === this.committed || row.batch === this.sent);
     if (!isOurs) {
       const facts = { lane: this.#lane, epoch, committed: this.committed, sent: this.sent, row };
       const { log } = this.#host;
-      const isOlder = row !== undefined && row.epoch <= epoch && row.batch <= (this.committed ?? 0);
+      const isOlder =
+        row !== undefined &&
+        row.epoch <= epoch &&
+        (row.batch <= (this.committed ?? 0) || ledger.isBehind(this.#lane, row.batch));
       if (isOlder) log.error(facts, 'the database has lost commits that it had acknowledged');
       else log.error(facts, 'the lane belongs to another owner');
       this.#host.fenced();
@@ -254,6 +261,8 @@ export class LaneLink {
         return;
       }
       this.#host.troubled(this.#lane, TROUBLE_OF[verdict]);
+      // The replicas may follow another primary by now: the next look finds it, and no such backend there.
+      if (verdict === 'waits for a replica') session.doubt();
       const isReached = verdict !== 'unreachable';
       timer = clock.setTimeout(() => void look(isReached ? 0 : tries + 1), SILENCE_MS);
     };

@@ -5,6 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../config-values.js';
+import { isAway } from './away.js';
 import { type CellSchema, ensureSchema } from './cell-schema.js';
 import { databaseRefusal } from './database-refusal.js';
 import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
@@ -68,14 +69,6 @@ export async function firstContact(options: FirstContact): Promise<void> {
       await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
-}
-
-/** Refused, timed out or cut connections, and a server that starts, stops or has no room. */
-export function isAway(error: unknown): boolean {
-  const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string') return /^(E[A-Z]+|08...|53...|57P0[123])$/.test(code);
-  // A server without TLS says so with the same word, and stays so.
-  return error instanceof Error && /^(?!.*SSL).*(?:connection|timeout)/i.test(error.message);
 }
 
 interface Server extends Replication {

@@ -9,6 +9,7 @@ import type { ClockReading } from '../core/clock.js';
 import type { LeaseOptions, LeaseTiming } from './lease.js';
 import { SchemaError } from './migrate.js';
 import { createClient } from './pool.js';
+import { doubtPrimary, provePrimary } from './primary.js';
 
 /** What a standby sees, at one instant of the database. */
 export interface LeaseRow {
@@ -153,9 +154,7 @@ export class LeaseConnection {
     const epoch = seen.epoch + 1;
     await client.query(BEGIN_REPLICATED);
     const reading = await this.#takeOver(client, seen, epoch);
-    this.#warning = undefined;
-    await client.query(reading === undefined ? 'rollback' : 'commit');
-    if (this.#warning !== undefined) throw new Error(this.#warning);
+    await this.#end(client, reading === undefined ? 'rollback' : 'commit');
     // What is not needed must be free, or the next one to look would take us for the owner.
     await this.#keepOnly(client, reading === undefined ? undefined : epoch);
     return reading;
@@ -202,6 +201,19 @@ export class LeaseConnection {
     await client.query(ADD_LANES, [epoch, laneCount]);
     const values = [epoch, owner, applicationName, this.#timing.ttlMs];
     return this.#read(client, { text: TAKE, values });
+  }
+
+  /** A commit that the replicas confirm tells where the primary is, and one that they do not makes it doubtful. */
+  async #end(client: pg.Client, how: 'commit' | 'rollback'): Promise<void> {
+    this.#warning = undefined;
+    try {
+      await client.query(how);
+      if (this.#warning !== undefined) throw new Error(this.#warning);
+    } catch (error) {
+      doubtPrimary(client);
+      throw error;
+    }
+    if (how === 'commit') provePrimary(client);
   }
 
   /** Runs a statement that gives the time of the database in its one row, or none. */

@@ -20,6 +20,7 @@ import { type Clock, type ClockReading, offsetFrom, type TimerHandle } from '../
 import { LeaseConnection, type LeaseRow } from './lease-connection.js';
 import { restoreLease, SchemaError } from './migrate.js';
 import type { DbLog } from './pool.js';
+import { lookMsMax } from './primary.js';
 
 export interface LeaseOptions {
   readonly connectionString: string;
@@ -96,6 +97,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   const connection = new LeaseConnection(options, timing);
   const { clock, log, signal, connectionString } = options;
   const silence = new Silence();
+  const graceMs = graceOf(timing, connectionString);
   let isToldStandby = false;
   let isInTrouble = false;
   try {
@@ -103,7 +105,7 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       signal.throwIfAborted();
       try {
         const sentAt = clock.monotonic();
-        const seen = await connection.poll(isToldStandby ? graceOf(timing) : 0);
+        const seen = await connection.poll(isToldStandby ? graceMs : 0);
         if (seen === undefined) {
           log.warn({}, 'the row of the lease is lost: putting it back');
           await restoreLease(connectionString, timing.ttlMs);
@@ -137,10 +139,11 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
 
 /**
  * A lock is free on a server that has just become the primary, or has started again, whoever held it: the owner
- * has lost its session with that of the standby, and has the time of one more attempt to take the lock again.
+ * has lost its session with that of the standby, and has the time of one more attempt to take the lock again. Of
+ * several hosts, one that is silent may keep it at a look that began before there was a primary.
  */
-function graceOf({ statementMs, standbyPollMs }: LeaseTiming): number {
-  return statementMs + standbyPollMs;
+function graceOf({ statementMs, standbyPollMs }: LeaseTiming, connectionString: string): number {
+  return statementMs + standbyPollMs + lookMsMax(connectionString);
 }
 
 /**

@@ -7,7 +7,7 @@
 import pg from 'pg';
 import Cursor from 'pg-cursor';
 import { hostUrlsOf, splitSettings } from './database-url.js';
-import { PrimaryClient, type PrimaryConfig } from './primary.js';
+import { leaveOlder, PrimaryClient, type PrimaryConfig } from './primary.js';
 
 /** The part of the logger that the database modules use; a pino logger fits. */
 export interface DbLog {
@@ -63,12 +63,30 @@ const POOL_IDLE_TIMEOUT_MS = 30_000;
 /** Type numbers from the server's catalogue, which never change. */
 const OID = { int8: 20, json: 114, timestamptz: 1184 } as const;
 
+/** Gives no session away that is on an older timeline than the primary. */
+class PrimaryPool extends pg.Pool {
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: PoolCallback): void;
+  override connect(callback?: PoolCallback): Promise<pg.PoolClient> | undefined {
+    leaveOlder();
+    if (callback === undefined) return super.connect();
+    super.connect(callback);
+    return undefined;
+  }
+}
+
+type PoolCallback = (
+  error: Error | undefined,
+  client: pg.PoolClient | undefined,
+  done: (release?: unknown) => void,
+) => void;
+
 /**
  * A pool whose connections have the engine's settings. Connects on first use.
  * Counts (`int8`) arrive as numbers, `timestamptz` as `2025-01-31T12:00:00.123Z`, `json` as its text.
  */
 export function createPool(options: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({
+  const pool = new PrimaryPool({
     ...clientConfig(options),
     Client: PrimaryClient as unknown as new () => pg.Client,
     max: options.connectionsMax,
@@ -227,9 +245,9 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     // The form of timestamps below depends on it, whatever the URL, role or database has set. Compiling
     // a plan takes longer than any of our statements runs. `pg` would not send a limit of 0, and leave
-    // that of the role.
+    // that of the role. That a commit's wait for a replica was cancelled is told by a warning alone.
     options:
-      `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off ` +
+      `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off -c client_min_messages=warning ` +
       `-c statement_timeout=${options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS}` +
       (options.isPlannedOnce ? PLANNED_ONCE : ''),
     types: columnTypes,

@@ -4,10 +4,23 @@
  * what was committed. Where a URL names several hosts, the primary is found among them
  * (docs/operate/availability.md).
  *
- * A server tells by itself whether it is a standby while a session begins, so that to look costs nothing.
+ * A server tells by itself whether it is a standby while a session begins. On which timeline it is has to be asked
+ * for, once in each session: of two servers that both say to be the primary, all threads have to be with the same one.
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { isAway } from './away.js';
+import { hostUrlsOf } from './database-url.js';
+import {
+  isOlder,
+  numberOf,
+  provenTimeline,
+  proveTimeline,
+  type Timeline,
+  timelineOf,
+  UNTOLD,
+} from './timeline.js';
 
 export interface PrimaryConfig extends pg.ClientConfig {
   /** A URL for each host of the database, one of which is the primary. */
@@ -22,22 +35,86 @@ const CANNOT_CONNECT_NOW = '57P03';
 /** How long a host may take to say what it is, when the primary is looked for. */
 const LOOK_MS = 2_000;
 
-/** Refusals that another host would answer alike: of the user, and of the database. */
-const REFUSED = /^(28|3D)/;
+/** How long the others may take once one says that it is the primary: another one may be on a higher timeline. */
+const GATHER_MS = 200;
+
+/**
+ * What is acknowledged must be on disk, whatever the database or the role has set for its sessions. Any setting
+ * but `off` waits for the disk.
+ */
+const DURABLE = `set_config('synchronous_commit', coalesce(
+  nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
+
+/** Any role may ask for that. The name of the file begins with the timeline. */
+const BEGIN = `select system_identifier::text as system,
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline, ${DURABLE}
+from pg_control_system()`;
+
+/** What serves as Postgres need not have these functions, or gives them to nobody. */
+const CANNOT_TELL: ReadonlySet<unknown> = new Set(['42501', '42883', '0A000']);
 
 /** By the hosts of a URL, the one that was the primary when a session last began. */
 const lastPrimaries = new Map<string, Place>();
 
+/** Hosts whose primary gets no commit confirmed. */
+const doubted = new Set<string>();
+
+/** Those of this thread that serve. */
+const sessions = new Set<PrimaryClient>();
+
+/** By what they were last looked at. */
+let seen = UNTOLD;
+
+/** Ends the sessions of this thread that are on an older timeline than was proven; what they were asked fails. */
+export function leaveOlder(): void {
+  const proven = provenTimeline();
+  if (proven === seen) return;
+  seen = proven;
+  for (const session of sessions) session.leaveIfOlder();
+}
+
+/** The session has made a commit that the replicas confirmed, if there are any. */
+export function provePrimary(session: pg.Client): void {
+  if (session instanceof PrimaryClient) session.prove();
+}
+
+/** The session gets no commit confirmed: the next one looks at all hosts, whether another one was promoted. */
+export function doubtPrimary(session: pg.Client): void {
+  if (session instanceof PrimaryClient) session.doubt();
+}
+
+/** How much longer a session may take to begin because the primary is looked for, with one look in vain before. */
+export function lookMsMax(connectionString: string): number {
+  return hostUrlsOf(connectionString).length > 1 ? LOOK_MS + GATHER_MS : 0;
+}
+
 export class PrimaryClient extends pg.Client {
   readonly #config: PrimaryConfig;
+  /** Undefined where there is one. */
+  readonly #hosts: string | undefined;
   #isStandby = false;
+  #timeline = UNTOLD;
 
   constructor(config: PrimaryConfig) {
     super({ ...config, connectionString: config.hostUrls[0] });
     this.#config = config;
-    this.connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
+    this.#hosts = config.hostUrls.length > 1 ? config.hostUrls.join(' ') : undefined;
+    // Whoever opens a session listens some microtasks after it began. One that the server ends at once would
+    // end the process.
+    this.on('error', () => undefined);
+    const { connection } = this;
+    connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       if (parameterName === 'in_hot_standby') this.#isStandby = parameterValue === 'on';
     });
+    // Before the query hears of it: its answer may be older than what another thread has committed elsewhere.
+    connection.on('readyForQuery', leaveOlder);
+    connection.on('portalSuspended', leaveOlder);
+    connection.on('end', () => sessions.delete(this));
+  }
+
+  /** Where it is. */
+  get timeline(): Timeline {
+    return this.#timeline;
   }
 
   override connect(): Promise<pg.Client>;
@@ -54,17 +131,36 @@ export class PrimaryClient extends pg.Client {
     return undefined;
   }
 
+  prove(): void {
+    proveTimeline(this.#timeline);
+    if (this.#hosts !== undefined) doubted.delete(this.#hosts);
+  }
+
+  doubt(): void {
+    if (this.#hosts === undefined) return;
+    doubted.add(this.#hosts);
+    lastPrimaries.delete(this.#hosts);
+  }
+
+  leaveIfOlder(): void {
+    if (!isOlder(this.#timeline)) return;
+    sessions.delete(this);
+    if (this.#hosts !== undefined) lastPrimaries.delete(this.#hosts);
+    this.connection.emit('error', this.#refusal());
+    this.connection.stream.destroy();
+  }
+
   async #open(): Promise<pg.Client> {
-    const { hostUrls } = this.#config;
-    const hosts = hostUrls.length > 1 ? hostUrls.join(' ') : undefined;
+    const hosts = this.#hosts;
     try {
       if (hosts !== undefined) {
-        Object.assign(this, lastPrimaries.get(hosts) ?? (await findPrimary(this.#config)));
+        const last = lastPrimaries.get(hosts);
+        Object.assign(this, last ?? (await findPrimary(this.#config, doubted.has(hosts))));
         // Whoever gave it up meanwhile must not be left with a session.
         if (this.connection.stream.destroyed) throw new Error('Connection terminated');
       }
       await super.connect();
-      if (this.#isStandby) throw this.#refusal();
+      await this.#begin();
     } catch (error) {
       // Whoever tries again looks at all of them.
       if (hosts !== undefined) lastPrimaries.delete(hosts);
@@ -74,22 +170,58 @@ export class PrimaryClient extends pg.Client {
     return this;
   }
 
+  async #begin(): Promise<void> {
+    try {
+      if (this.#isStandby) throw cannotConnect(`${this.#place} is a standby, not the primary`);
+      this.#timeline = await this.#askTimeline();
+      if (isOlder(this.#timeline)) throw this.#refusal();
+    } catch (error) {
+      void this.end();
+      throw error;
+    }
+    sessions.add(this);
+  }
+
+  async #askTimeline(): Promise<Timeline> {
+    const limit = { query_timeout: this.#config.connectionTimeoutMillis };
+    try {
+      const query = { text: BEGIN, ...limit };
+      const { rows } = await this.query<{ system: string; timeline: string }>(query);
+      return timelineOf(rows[0]!.system, rows[0]!.timeline);
+    } catch (error) {
+      if (!CANNOT_TELL.has((error as { code?: unknown }).code)) throw error;
+      await this.query({ text: `select ${DURABLE}`, ...limit });
+      return UNTOLD;
+    }
+  }
+
+  get #place(): string {
+    return `${this.host}:${this.port}`;
+  }
+
   #refusal(): Error {
-    void this.end();
-    return cannotConnect(`${this.host}:${this.port} is a standby, not the primary`);
+    const [own, proven] = [this.#timeline, provenTimeline()].map(numberOf);
+    return cannotConnect(
+      `${this.#place} is on an older timeline, ${own}, than the primary that has replicas, ${proven}`,
+    );
   }
 }
 
-/** Asks all hosts at once, so that one that is silent keeps nobody waiting. @throws Error when none is the primary */
-async function findPrimary(config: PrimaryConfig): Promise<Place> {
+/**
+ * Asks all hosts at once, so that one that is silent keeps nobody waiting long. Of several that say to be the primary
+ * it is the one on the proven timeline, where the writer is; without any, or where that one is doubted, it is the one
+ * with the highest, which was promoted in the place of the others.
+ * @throws Error when none is the primary
+ */
+async function findPrimary(config: PrimaryConfig, isDoubted: boolean): Promise<Place> {
+  const found: { readonly place: Place; readonly timeline: Timeline }[] = [];
   const failures: Error[] = [];
-  const asked = config.hostUrls.map(async (url): Promise<Place> => {
+  const asked = config.hostUrls.map(async (url): Promise<void> => {
     const client = new PrimaryClient({
       ...config,
       hostUrls: [url],
       connectionTimeoutMillis: LOOK_MS,
     });
-    client.on('error', () => undefined);
     try {
       await client.connect();
     } catch (error) {
@@ -97,15 +229,29 @@ async function findPrimary(config: PrimaryConfig): Promise<Place> {
       throw error;
     }
     void client.end();
-    return { host: client.host, port: client.port };
+    const { host, port, timeline } = client;
+    found.push({ place: { host, port }, timeline });
   });
   try {
-    return await Promise.any(asked);
+    await Promise.any(asked);
   } catch {
-    const refused = failures.find((error) => REFUSED.test((error as { code?: string }).code ?? ''));
-    const reasons = failures.map(({ message }) => message).join('; ');
-    throw refused ?? cannotConnect(`no host is the primary: ${reasons}`);
+    throw foldFailures(failures);
   }
+  await Promise.race([Promise.allSettled(asked), pause(GATHER_MS, undefined, { ref: false })]);
+  const proven = provenTimeline();
+  const kept = isDoubted ? undefined : found.find(({ timeline }) => timeline === proven);
+  const byTimeline = found.sort((a, b) => numberOf(b.timeline) - numberOf(a.timeline));
+  return (kept ?? byTimeline[0]!).place;
+}
+
+/**
+ * A refusal of all hosts, such as that of a password, is told as that of one is. One that refuses among others that
+ * are standbys, or away, says nothing about the one that will be the primary.
+ */
+function foldFailures(failures: readonly Error[]): Error {
+  if (!failures.some(isAway)) return failures[0]!;
+  const reasons = failures.map(({ message }) => message).join('; ');
+  return cannotConnect(`no host is the primary: ${reasons}`);
 }
 
 function cannotConnect(message: string): Error {

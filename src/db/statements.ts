@@ -35,15 +35,10 @@ export interface Statement {
  * nested loop from the handed-in rows. A plan that was cached while a table was small would join by
  * reading the whole of it, and would be kept until the table is analysed: so such plans are ruled
  * out. No plan depends on the rows, so the first executions need none of their own.
- *
- * What is acknowledged must be on disk, whatever the database or the role has set for its sessions.
- * Any setting but `off` waits for the disk; it is set again, so that no reload changes it.
  */
 export const WRITER_SETTINGS = `
 set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off; set jit = off;
-set plan_cache_mode = force_generic_plan;
-select set_config('synchronous_commit', coalesce(
-  nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
+set plan_cache_mode = force_generic_plan`;
 
 /** A flush whose gates are asked first spans two exchanges; every other one is a single exchange without these. */
 export const BEGIN: Statement = { name: 'writer_begin', text: 'begin' };

@@ -11,6 +11,7 @@
 import pg from 'pg';
 import type { RowsCommand } from './batch.js';
 import { cellsOf } from './lines.js';
+import { doubtPrimary, provePrimary } from './primary.js';
 import { RowsBuffer } from './rows-buffer.js';
 import { ALL_STATEMENTS, type Statement, WRITER_SETTINGS } from './statements.js';
 
@@ -126,6 +127,7 @@ export class WriterSession {
     this.#warning = undefined;
     const row = await this.#readLane(lane, 'for no key update');
     if (this.#warning !== undefined) throw new Error(this.#warning);
+    if (row !== undefined) provePrimary(this.#client);
     return row;
   }
 
@@ -163,6 +165,11 @@ export class WriterSession {
       [...values],
     );
     return rows.length === 0;
+  }
+
+  /** Its server gets no commit confirmed. */
+  doubt(): void {
+    doubtPrimary(this.#client);
   }
 
   /** Closes the socket at once; an exchange in flight is answered `lost`. */

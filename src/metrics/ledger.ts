@@ -67,6 +67,12 @@ export class CommitLedger {
     Atomics.store(this.#settled[lane]!, 0, flush | 0);
   }
 
+  /** A flush of the lane is known to be committed that comes behind this one. */
+  isBehind(lane: number, flush: number): boolean {
+    const last = this.#lastOf(lane);
+    return last !== 0 && ((flush - last) | 0) < 0;
+  }
+
   /** What was committed on all lanes, by the index of the counter. */
   totals(): Float64Array {
     const sums = new Float64Array(PAGE_NUMBERS);

@@ -5,6 +5,7 @@
  * Postgres from 15 on, is used instead when it is set.
  */
 
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -56,6 +57,11 @@ export interface TestPostgres {
   createDatabase(options?: TestDatabaseOptions): Promise<TestDatabase>;
   /** Starts it again as the standby of nobody, which has what it had and takes no writes. */
   demote(): Promise<void>;
+  /**
+   * Another server, which was its standby until now, and was promoted though this one goes on: both say that they are
+   * the primary, and the other one is on the next timeline. Sessions of this one end.
+   */
+  fork(): Promise<TestPostgres>;
   /** SIGKILL to all of its processes. */
   kill(): void;
   /** Starts it again after that, on the same port. */
@@ -103,18 +109,27 @@ export async function startPostgres(
     readonly settings?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<TestPostgres> {
-  const dataDir = mkdtempSync(path.join(tmpdir(), 'engine-test-pg-'));
+  return servedFrom(newFolder(), options.major ?? 18, { ...FAST_SETTINGS, ...options.settings });
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'engine-test-pg-'));
   // Under root Postgres runs as another user, who must be able to enter.
-  chmodSync(dataDir, 0o755);
-  const serverOptions = {
-    ...fastOptions(dataDir),
-    major: options.major ?? 18,
-    settings: { ...FAST_SETTINGS, ...options.settings },
-  };
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+async function servedFrom(
+  dataDir: string,
+  major: PostgresMajor,
+  settings: ServerOptions['settings'],
+): Promise<TestPostgres> {
+  const serverOptions = { ...fastOptions(dataDir), major, settings };
   let server = await ensureServer(serverOptions);
   const again = async () => {
     server = await ensureServer({ ...serverOptions, port: server.port });
   };
+  const stayStandby = (cluster: string) => writeFileSync(path.join(cluster, 'standby.signal'), '');
   return {
     get pid() {
       return server.pid;
@@ -123,8 +138,19 @@ export async function startPostgres(
     createDatabase: (databaseOptions) => cloneDatabase(server.connectionString, databaseOptions),
     demote: async () => {
       await stopServer(server.pid);
-      writeFileSync(path.join(server.cluster, 'standby.signal'), '');
+      stayStandby(server.cluster);
       await again();
+    },
+    fork: async () => {
+      const folder = newFolder();
+      await stopServer(server.pid);
+      // With the owners of its files.
+      execFileSync('cp', ['-a', `${dataDir}/.`, folder]);
+      await again();
+      stayStandby(path.join(folder, path.relative(dataDir, server.cluster)));
+      const forked = await servedFrom(folder, major, settings);
+      await withAdmin(forked.connectionString, (admin) => admin.query('select pg_promote()'));
+      return forked;
     },
     kill: () => signalTree(server.pid, 'SIGKILL'),
     restart: again,

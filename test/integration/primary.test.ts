@@ -4,8 +4,11 @@
  */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { databaseChecks } from '../../cli/doctor/database-checks.js';
+import { isAway } from '../../src/db/away.js';
 import { createPool, withClient } from '../../src/db/pool.js';
 import { troubleOf } from '../../src/errors.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
@@ -103,8 +106,62 @@ test('of several hosts the primary is found, and again when another one has beco
   }
 });
 
-test('a refusal that all hosts would give is told as it is', async () => {
+const coded = (code: string) => (error: Error & { code?: string }) => error.code === code;
+
+test('a refusal that all hosts give is told as it is', async () => {
   const url = primaryUrl.replace(/:[^:@]*@/, ':wrong@');
-  const hosts = hostsOf(url, url.replace(/:\d+\//, ':9/'));
-  await assert.rejects(portOf(hosts), (error: Error & { code?: string }) => error.code === '28P01');
+  await assert.rejects(portOf(hostsOf(url, standbyUrl)), coded('28P01'));
+  const tls = hostsOf(primaryUrl, standbyUrl).concat('?sslmode=require');
+  await assert.rejects(portOf(tls), (error: Error) => {
+    assert.match(error.message, /does not support SSL/);
+    assert.ok(!isAway(error));
+    return true;
+  });
 });
+
+test('a host that refuses among others that are not the primary is waited for', async () => {
+  const stranger = await startPostgres();
+  try {
+    const hosts = hostsOf(standbyUrl, stranger.connectionString);
+    await assert.rejects(portOf(hosts), (error: Error) => {
+      assert.match(error.message, /no host is the primary: .*password authentication failed/);
+      assert.ok(isAway(error));
+      return true;
+    });
+  } finally {
+    await stranger.stop();
+  }
+});
+
+test('a session that the server ends as it begins fails, and nothing else', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      const failure = 'SFATAL\0C57P01\0Mended\0\0';
+      const messages = [message('R', '\0\0\0\0'), message('Z', 'I'), message('E', failure)];
+      socket.end(messages.join(''), 'latin1');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const connectionString = `postgres://engine@127.0.0.1:${port}/engine`;
+  const pool = createPool({
+    ...options(connectionString),
+    connectionsMax: 1,
+    onError: () => undefined,
+  });
+  try {
+    await assert.rejects(pool.query('select 1'));
+  } finally {
+    await pool.end();
+    server.close();
+  }
+});
+
+/** As the server writes one. */
+function message(type: string, body: string): string {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(body.length + 4);
+  return type + length.toString('latin1') + body;
+}

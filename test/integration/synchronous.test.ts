@@ -13,6 +13,7 @@ import { firstContact } from '../../src/db/first-contact.js';
 import { acquireLease, type LeaseOptions } from '../../src/db/lease.js';
 import { withClient } from '../../src/db/pool.js';
 import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
+import * as replicas from '../helpers/replicas.js';
 import { auditPut, harness, prepareLanes, stopHarnesses } from '../helpers/writer.js';
 
 let postgres: TestPostgres;
@@ -41,42 +42,12 @@ afterEach(async () => {
   await stopHarnesses();
 });
 
-/** Commits wait from now on: when one does, since the server takes its time after it has read the setting. */
-async function confirmNone(): Promise<void> {
-  await admin.query(`alter system set synchronous_standby_names = 'nobody'`);
-  await admin.query('select pg_reload_conf()');
-  const options = { ...database, applicationName: 'probe' };
-  const probing = withClient(options, async (client) => {
-    await client.query('set synchronous_commit = on');
-    for (;;) await client.query(`select pg_logical_emit_message(true, 'probe', '')`);
-  });
-  await Promise.all([
-    waiting('probe').then((pid) => admin.query('select pg_terminate_backend($1::int)', [pid])),
-    assert.rejects(probing),
-  ]);
-}
-
-/** Those that wait go on. */
-async function confirmAll(): Promise<void> {
-  await admin.query('alter system reset synchronous_standby_names');
-  await admin.query('select pg_reload_conf()');
-}
+const confirmNone = () => replicas.confirmNone(admin, database.connectionString);
+const confirmAll = () => replicas.confirmAll(admin);
+const waiting = (name: string, before?: number) => replicas.waiting(admin, name, before);
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await wait(10);
-}
-
-/** The process of the writer that waits for a replica, once there is another one than `before`. */
-async function waiting(applicationName: string, before?: number): Promise<number> {
-  for (;;) {
-    const { rows } = await admin.query<{ pid: number }>(
-      `select pid from pg_stat_activity where application_name = $1 and wait_event = 'SyncRep'`,
-      [applicationName],
-    );
-    const found = rows.find(({ pid }) => pid !== before);
-    if (found !== undefined) return found.pid;
-    await wait(10);
-  }
 }
 
 function leaseOptions(owner: string): LeaseOptions {
@@ -120,6 +91,24 @@ for (const [what, end] of [
     assert.equal(await audited(), 2);
   });
 }
+
+test('a role that is told of errors alone takes no cancelled wait for a confirmation', async () => {
+  await admin.query('alter role current_user set client_min_messages = error');
+  try {
+    const applicationName = 'writer that is told little';
+    const url = `${database.connectionString}?options=-c%20client_min_messages%3Derror`;
+    const h = await harness({ connectionString: url, applicationName });
+    await confirmNone();
+    const settled = h.put('a', [auditPut(1, 1)]);
+    const first = await waiting(applicationName);
+    await admin.query('select pg_cancel_backend($1::int)', [first]);
+    assert.equal(typeof (await Promise.race([waiting(applicationName, first), settled])), 'number');
+    await confirmAll();
+    assert.equal((await settled).outcome, 'committed');
+  } finally {
+    await admin.query('alter role current_user reset client_min_messages');
+  }
+});
 
 test('a writer whose commit waits for a replica says so, and goes on when it is confirmed', async () => {
   const h = await harness({ connectionString: database.connectionString });
