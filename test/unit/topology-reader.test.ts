@@ -9,7 +9,8 @@ import { tenantLedTo } from '../helpers/cluster.js';
 
 const TWO = ['east', 'west'];
 const cellRow = (name: string, state: CellRow['state'] = 'open'): CellRow => {
-  return { name, state, engines: ['10.0.0.1:80'], database_url: '', created_at: '' };
+  const joined = { created_at: '', joined_at: '', found_at: '' };
+  return { name, state, engines: ['10.0.0.1:80'], database_url: '', ...joined };
 };
 
 let cells: CellRow[];
