@@ -36,7 +36,7 @@ export interface InstanceEnv {
   /** Whom to tell of an event of the tenant. */
   readonly webhookTargets: (tenant: string, event: WebhookEvent) => readonly WebhookTarget[];
   /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
-  readonly readySince: () => UnixMs;
+  readonly readySince: (tenant: string) => UnixMs;
   /**
    * Where a child goes, as decided for the unit that makes it.
    *

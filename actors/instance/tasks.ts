@@ -154,7 +154,7 @@ function giveBack(
 /** After downtime silence counts from readiness, or every live worker would be reclaimed. */
 function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
   const heardAt = task.heartbeat_at === null ? 0 : msOfTime(task.heartbeat_at);
-  const since = Math.max(heardAt, actor.env.readySince());
+  const since = Math.max(heardAt, actor.env.readySince(actor.record.tenant_id));
   return since + actor.env.workerStaleMs;
 }
 

@@ -367,7 +367,7 @@ export const LOAD_SQL = {
   oldestActivity: 'select at from activity order by at limit 1',
   oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
   claimedTasks:
-    'select task_id, instance_id, heartbeat_at from open_tasks ' +
+    'select task_id, instance_id, tenant_id, heartbeat_at from open_tasks ' +
     `where claimed_at is not null and ${isOwn('instance_id', '$1', '$2')}`,
   // One statement for each kind of poll: each has an index with exactly its conditions and order.
   readyTasks: readyTasks(''),

@@ -103,6 +103,13 @@ interface OutputRow {
   readonly output: string | null;
 }
 
+interface ClaimRow {
+  readonly task_id: string;
+  readonly instance_id: string;
+  readonly tenant_id: string;
+  readonly heartbeat_at: string | null;
+}
+
 interface OutputTotals {
   readonly rows: number;
   readonly bytes: number;
@@ -477,13 +484,13 @@ export class Loader {
     return this.#each<DueTimer>('recover', [], each);
   }
 
-  claimedTasks(each: (task: string, instance: string, heartbeatAt: UnixMs) => void): Promise<void> {
-    return this.#each<{ task_id: string; instance_id: string; heartbeat_at: string | null }>(
-      'claimedTasks',
-      [],
-      ({ task_id, instance_id, heartbeat_at }) =>
-        each(task_id, instance_id, heartbeat_at === null ? 0 : Date.parse(heartbeat_at)),
-    );
+  claimedTasks(
+    each: (task: string, instance: string, heartbeatAt: UnixMs, tenant: string) => void,
+  ): Promise<void> {
+    return this.#each<ClaimRow>('claimedTasks', [], (row) => {
+      const { task_id, instance_id, tenant_id, heartbeat_at } = row;
+      each(task_id, instance_id, heartbeat_at === null ? 0 : Date.parse(heartbeat_at), tenant_id);
+    });
   }
 
   /** The next waiting tasks in the order in which they are offered, after the place. */

@@ -120,8 +120,8 @@ export interface TurnHooks {
   readonly runSoon: (timer: DueTimer) => void;
   /** More instances wait for that than a scan for overdue timers reads. */
   readonly isRunBehind: () => boolean;
-  /** Engine time at which the shard took up its rows. */
-  readonly readySince: () => UnixMs;
+  /** Engine time at which the shard took up the rows of the tenant. */
+  readonly readySince: (tenant: string) => UnixMs;
   /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
   /** More waits for the database than the shard may hold. */

@@ -43,6 +43,8 @@ export class Shard {
   readonly #spare = new Fifo<() => void>();
   #scheduled = false;
   #readySince: UnixMs = 0;
+  /** When tenants came from another cell: before that nobody could be heard of whom they gave a task. */
+  readonly #admittedAt = new Map<string, UnixMs>();
   readonly #onWriterKnown: (() => void)[] = [];
   #draining = false;
   #stopped = false;
@@ -59,7 +61,7 @@ export class Shard {
       wakeShard: () => this.#scheduleTurn(),
       runSoon: (timer) => this.#runSoon(timer),
       isRunBehind: () => this.#run.size > OVERDUE_ROWS_MAX,
-      readySince: () => this.#readySince,
+      readySince: (tenant) => this.#readySinceOf(tenant),
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       isBehind: () => this.#isBehind(),
       takeHints: () => this.#takeHints(),
@@ -80,10 +82,9 @@ export class Shard {
       enqueue: (work) => this.#enqueue(work),
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       runSoon: (timer) => this.#runSoon(timer),
-      watchClaims: () => {
-        // Nobody could be heard of while the tenant was on its way.
-        this.#readySince = this.#deps.clock.now();
-        this.#watchClaims();
+      watchClaims: (tenant) => {
+        this.#noteAdmission(tenant);
+        this.#watchClaims(tenant);
       },
     });
     this.#peerParts = {
@@ -128,19 +129,36 @@ export class Shard {
     this.#watchClaims();
   }
 
-  /** Heartbeats of claims from before the start are watched from readiness on. */
-  #watchClaims(): void {
+  #readySinceOf(tenant: string): UnixMs {
+    return Math.max(this.#readySince, this.#admittedAt.get(tenant) ?? 0);
+  }
+
+  #noteAdmission(tenant: string): void {
+    const now = this.#deps.clock.now();
+    for (const [other, at] of this.#admittedAt) {
+      if (at + this.#deps.settings.workerStaleMs <= now) this.#admittedAt.delete(other);
+    }
+    this.#admittedAt.set(tenant, now);
+  }
+
+  /**
+   * Heartbeats of claims from before the start are watched from readiness on.
+   *
+   * @param only the tenant whose claims are not watched yet; absent: none are
+   */
+  #watchClaims(only?: string): void {
     const { loader, settings, log } = this.#deps;
     loader
-      .claimedTasks((task, instance, heartbeatAt) => {
-        const since = Math.max(heartbeatAt, this.#readySince);
+      .claimedTasks((task, instance, heartbeatAt, tenant) => {
+        if (only !== undefined && only !== tenant) return;
+        const since = Math.max(heartbeatAt, this.#readySinceOf(tenant));
         const at = since + settings.workerStaleMs;
         this.#enqueue(() => this.#parts.timers.push(at, { kind: 'reap', instance, task }));
       })
       .catch((error: unknown) => {
         log.warn({ err: error }, 'claims could not be read; trying again');
         this.#deps.clock.setTimeout(() => {
-          if (!this.#stopped) this.#watchClaims();
+          if (!this.#stopped) this.#watchClaims(only);
         }, settings.workerReaperTickMs);
       });
   }
@@ -229,6 +247,7 @@ export class Shard {
       if (jumpMs === 0) return;
       // Nobody was silent, and nobody has waited, for as long as the clock now says.
       this.#readySince = this.#deps.clock.now();
+      this.#admittedAt.clear();
       this.#parts.queues.answerParked();
     });
   }

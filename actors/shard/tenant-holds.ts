@@ -17,7 +17,7 @@ export interface TenantHoldHooks {
   /** The instance has something to do now. */
   readonly runSoon: (timer: DueTimer) => void;
   /** Heartbeats of claims are watched from now on, and so are those that were not known. */
-  readonly watchClaims: () => void;
+  readonly watchClaims: (tenant: string) => void;
 }
 
 /** When its rows cannot be read. */
@@ -114,7 +114,7 @@ export class TenantHolds {
       }
     }
     enqueue(() => {
-      watchClaims();
+      watchClaims(tenant);
       parts.queues.forgetTasks();
       for (const actors of [parts.keys, parts.rates, parts.events, parts.kin]) actors.rescan();
       parts.schedules.rescan();

@@ -83,7 +83,11 @@ test('instances to recover', async () => {
 
 test('claims to watch', async () => {
   const found: string[] = [];
-  await loader.claimedTasks((_task, instance) => found.push(instance));
+  await loader.claimedTasks((_task, instance, heartbeatAt, tenant) => {
+    assert.ok(heartbeatAt > AT);
+    assert.equal(tenant, 't');
+    found.push(instance);
+  });
   assert.deepEqual(found.sort(), OWN);
 });
 

@@ -70,6 +70,28 @@ test('a key that was refused may be typed again', at, async (visit) => {
   await expectPage(page, 'Overview');
 });
 
+test(
+  'where one address serves several cells, the key of a tenant signs in with its tenant',
+  at,
+  async (visit) => {
+    visit.complaints.allow(/401/);
+    const { page } = visit;
+    // As a proxy does it: nobody knows the key in the cell to which a request without a tenant is led.
+    await page.route('**/api/v1/whoami', (route) =>
+      route.request().headers()['x-tenant-id'] === TENANT
+        ? route.continue()
+        : route.fulfill(UNKNOWN),
+    );
+    await signInByHand(visit, { ...at(), apiKey: server.shop.keys.operator, tenant: null });
+    await page.getByText('This key is not valid').waitFor();
+    await page.getByLabel('API key').fill(server.shop.keys.operator);
+    await page.getByRole('textbox', { name: 'Tenant' }).fill(TENANT);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expectPage(page, 'Overview');
+    await page.getByRole('banner').getByText(TENANT, { exact: true }).waitFor();
+  },
+);
+
 const UNKNOWN = {
   status: 401,
   headers: { 'x-request-id': 'sample', 'x-error-code': 'ENG_UNAUTHORIZED' },

@@ -414,6 +414,10 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     const [limit] = await list(tenant, '/rate-limits');
     assert.deepEqual([limit?.key, limit?.max_count, limit?.window_seconds], ['mail', 5, 30]);
     await press(rowWith(page, 'mail'), 'Remove');
+    await press(
+      page.getByRole('dialog', { name: 'Remove the limit of mail?' }),
+      'Remove the limit',
+    );
     await told(page, 'Steps with the key mail are not limited any more.');
     assert.deepEqual(await list(tenant, '/rate-limits'), []);
   });
@@ -432,7 +436,8 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     await told(page, `The limits of ${tenant.name} are set.`);
     assert.equal(await depthMax(), 77);
     await page.getByText('77', { exact: true }).waitFor();
-    await press(page, 'Use the defaults');
+    const title = `Use the default limits for ${tenant.name}?`;
+    await press(await dialogOf(page, 'Use the defaults', title), 'Use the defaults');
     await told(page, `${tenant.name} has the default limits.`);
     assert.equal(await depthMax(), null);
   });
@@ -492,6 +497,7 @@ describe('webhooks', { concurrency: 2 }, () => {
     await rowWith(page, again).waitFor({ state: 'detached' });
     assert.deepEqual(await parked(), [never]);
     await press(rowWith(page, never), 'Give up');
+    await press(page.getByRole('dialog', { name: 'Give up this delivery?' }), 'Give it up');
     await told(page, 'Given up.');
     assert.deepEqual(await parked(), []);
     assert.equal(receiver.of(id).length, 3);

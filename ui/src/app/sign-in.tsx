@@ -4,7 +4,7 @@
  */
 
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Client, type WhoAmI } from 'durable-workflow-engine-client';
+import { Client, EngineError, type WhoAmI } from 'durable-workflow-engine-client';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ENGINE_URL, EngineProvider } from '../api/engine.tsx';
 import { isUnknown } from '../api/engine-error.ts';
@@ -21,7 +21,9 @@ const TIMEOUT_MS = 30_000;
 export function SignIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { apiKey } = session;
-  const asking = useMemo(() => clientOf({ apiKey }), [apiKey]);
+  // Where one address serves several cells, the tenant leads to the one that knows the key.
+  const named = session.tenant ?? undefined;
+  const asking = useMemo(() => clientOf({ apiKey, tenant: named }), [apiKey, named]);
   const who = useQuery({
     queryKey: ['whoami', apiKey],
     queryFn: ({ signal }) => asking.whoami({ signal }),
@@ -82,12 +84,13 @@ function Card({ title, children }: { title: string; children: ReactNode }) {
 
 function KeyForm({ session }: { session: Session }) {
   const [key, setKey] = useState('');
+  const [name, setName] = useState(session.tenant ?? '');
   const queries = useQueryClient();
   const isRefused = session.apiKey !== undefined;
-  const signIn = (apiKey: string) => {
+  const signIn = (apiKey: string, tenant: string) => {
     // Also one that was refused before is asked about anew.
     queries.clear();
-    setSession({ ...session, apiKey });
+    setSession({ apiKey, ...(tenant !== '' && { tenant }) });
   };
   return (
     <Card title="Sign in">
@@ -95,7 +98,7 @@ function KeyForm({ session }: { session: Session }) {
         className={styles.tenants}
         onSubmit={(event) => {
           event.preventDefault();
-          if (key.trim() !== '') signIn(key.trim());
+          if (key.trim() !== '') signIn(key.trim(), name.trim());
         }}
       >
         <TextField
@@ -108,6 +111,13 @@ function KeyForm({ session }: { session: Session }) {
           onChange={setKey}
           hint="The root key, or one of your tenant. It is kept until this tab is closed."
           wrong={isRefused ? 'This key is not valid: wrong, revoked or expired.' : undefined}
+        />
+        <TextField
+          label="Tenant"
+          autoComplete="off"
+          value={name}
+          onChange={setName}
+          hint="May be left out, but for the key of a tenant where one address serves several cells."
         />
         <Button submits kind="primary">
           Sign in
@@ -160,7 +170,7 @@ function TenantForm(props: {
         </Button>
       </form>
       {mayBeAll && <Button onClick={() => choose(null)}>All tenants</Button>}
-      {tenants.error && <ErrorBox error={tenants.error} />}
+      {tenants.error && <NoTenants error={tenants.error} />}
       <ul className={styles.tenants} aria-label="Tenants">
         {matching.map((tenant) => (
           <li key={tenant}>
@@ -175,4 +185,10 @@ function TenantForm(props: {
       )}
     </Card>
   );
+}
+
+/** A proxy of several cells does not know whose tenants are meant. */
+function NoTenants({ error }: { readonly error: Error }) {
+  if (!(error instanceof EngineError) || error.status !== 400) return <ErrorBox error={error} />;
+  return <p>One address serves several cells here, whose tenants it cannot list: type the name.</p>;
 }

@@ -2,6 +2,7 @@
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
+import { flushSync } from 'react-dom';
 import { messageOf } from './error-box.tsx';
 import { useToast } from './toasts.tsx';
 
@@ -34,7 +35,8 @@ export function useAction<Input, Result>(
     mutationFn: async (input: Input) => act(input),
     onSuccess: async (result, input) => {
       if (options.done) tell(options.done(result, input));
-      options.onDone?.(result, input);
+      // What is closed by it, as of something that is gone now, is not read again.
+      flushSync(() => options.onDone?.(result, input));
       await queries.invalidateQueries();
     },
     onError: (error) => {

@@ -11,6 +11,7 @@ import { StateBadge } from '../../components/badge.tsx';
 import { LinkButton } from '../../components/button.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Place } from '../../components/later.tsx';
+import { NotReadAgain } from '../../components/loaded.tsx';
 import { Page, Tabs } from '../../components/page.tsx';
 import { outlineOf } from '../../flow/outline.ts';
 import { hrefOf } from '../../lib/address.ts';
@@ -88,6 +89,7 @@ function Instance({ id }: { readonly id: string }) {
       about={<AboutLine run={run} />}
       actions={<ActionBar run={run} />}
     >
+      <NotReadAgain query={query} />
       <Now run={run} />
       <InstanceFacts run={run} />
       <Tabs

@@ -17,6 +17,7 @@ import type {
 } from 'durable-workflow-engine-client';
 import { useMemo } from 'react';
 import { useEngine } from '../../api/engine.tsx';
+import { isFinal } from '../../api/engine-error.ts';
 import type { SequenceSummary } from '../../api/sequences.ts';
 import { type Definition, type Outline, outlineOf } from '../../flow/outline.ts';
 import type { RunFacts } from '../../flow/run-states.ts';
@@ -77,7 +78,8 @@ export function useInstance(id: string) {
     queryFn: ({ signal }) => client.instances.get(id, { signal }),
     placeholderData: () => rowOf(queries, id),
     meta: { live: id },
-    refetchInterval: ({ state }) => paceOf(state.data),
+    // One that was removed stays so.
+    refetchInterval: ({ state }) => (isFinal(state.error) ? false : paceOf(state.data)),
   });
 }
 
