@@ -156,8 +156,14 @@ export class TwoCells {
     return signal === 'SIGKILL';
   }
 
-  /** The move under way is given up. */
+  /** The move under way is given up, and what it has left is cleared. */
   async giveUp(tenant: string): Promise<MoveRow> {
+    await this.noteGivenUp(tenant);
+    return (await this.move(tenant, 'west')).move;
+  }
+
+  /** The directory says so, and nothing more is done. */
+  async noteGivenUp(tenant: string): Promise<void> {
     const moves = await Moves.open(this.directoryUrl);
     try {
       const move = await moves.underWay(tenant);
@@ -166,7 +172,6 @@ export class TwoCells {
     } finally {
       await moves.close();
     }
-    return (await this.move(tenant, 'west')).move;
   }
 
   /** By table: how many rows of the tenant are in that cell. */

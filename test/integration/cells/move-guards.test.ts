@@ -6,7 +6,6 @@ import type pg from 'pg';
 import { connectCommand } from '../../../src/cluster/command-sessions.js';
 import { MoveError } from '../../../src/cluster/move-plan.js';
 import { deleteRows } from '../../../src/cluster/move-rows.js';
-import { Moves } from '../../../src/cluster/moves.js';
 import { inSchema } from '../../../src/db/database-url.js';
 import { eventually, step, type Tenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
@@ -34,17 +33,6 @@ async function withSession<T>(cell: CellName, work: (client: pg.Client) => Promi
     return await work(client);
   } finally {
     await client.end();
-  }
-}
-
-async function giveUp(tenant: string): Promise<void> {
-  const moves = await Moves.open(cells.directoryUrl);
-  try {
-    const move = await moves.underWay(tenant);
-    assert.ok(move !== undefined);
-    await moves.giveUp(move.id);
-  } finally {
-    await moves.close();
   }
 }
 
@@ -100,7 +88,7 @@ test('a move that is given up lets the tenant in again although the other databa
   const name = 'target-lost';
   const east = await placed(name);
   assert.ok(await cells.moveUntil(name, 'west', 'behind hold-source'));
-  await giveUp(name);
+  await cells.noteGivenUp(name);
   await assert.rejects(cells.move(name, 'west', { targetUrl: LOST }), { code: 'ECONNREFUSED' });
   await isServed(east);
   assert.equal((await cells.move(name, 'west')).move.state, 'given_up');
@@ -129,7 +117,7 @@ test('a slug that a trigger of another tenant has there makes it refuse before t
   }
   await assert.rejects(cells.move(name, 'west'), /triggers of others with these slugs: in/);
   assert.equal((await east.get('/instances')).status, 200);
-  await giveUp(name);
+  await cells.noteGivenUp(name);
   assert.equal((await cells.move(name, 'west')).move.state, 'given_up');
 
   // One that was made in the last moment is named, and the move can be given up.
@@ -140,7 +128,7 @@ test('a slug that a trigger of another tenant has there makes it refuse before t
     name: 'MoveError',
     message: /cell west does not take the rows of triggers: .*; give the move up/,
   });
-  await giveUp(name);
+  await cells.noteGivenUp(name);
   assert.equal((await cells.move(name, 'west')).move.state, 'given_up');
   await isServed(east);
 });
@@ -161,7 +149,7 @@ test('a program that does not know the tables of the cells moves nothing, and ca
     /migration 9999, this program \d+: use the program/,
   );
   assert.equal((await east.get('/instances')).status, 200);
-  await giveUp(name);
+  await cells.noteGivenUp(name);
   assert.equal((await cells.move(name, 'west')).move.state, 'given_up');
   for (const cell of ['east', 'west'] as const) {
     await cells.query(cell, `delete from ${cell}.schema_migrations where version = 9999`);
