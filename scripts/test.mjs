@@ -16,7 +16,7 @@ import { planTests } from './lib/test-plan.mjs';
 import { runUnits } from './lib/test-pool.mjs';
 import { Progress } from './lib/test-progress.mjs';
 
-const FOLDERS = ['unit', 'contract', 'integration', 'client', 'cli', 'ui', 'sim', 'fuzz', 'chaos'];
+const FOLDERS = ['unit', 'contract', 'database', 'http', 'api', 'survival', 'client', 'cli', 'sim', 'system'];
 
 const COVERAGE = path.join(root, 'coverage');
 const RAW_COVERAGE = path.join(COVERAGE, 'tmp');

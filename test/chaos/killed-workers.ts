@@ -14,7 +14,7 @@ import type { WorkerAttempt } from '../../schema/worker.js';
 import { type Api, eventually, newHandler, step, type Tenant } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
-import type { LedgerLine, WorkerPlan } from './library-worker.child.js';
+import type { LedgerLine, WorkerPlan } from '../system/library-worker.child.js';
 import { createRandom } from './random.js';
 
 const WORKERS = 3;

@@ -1,6 +1,6 @@
 /**
  * What is written for proxies: which words stand in it, and which are refused. Whether the proxies understand
- * it, and lead requests by it, is tried with real ones in test/integration/cells/routing.test.ts.
+ * it, and lead requests by it, is tried with real ones in test/system/cells/routing.test.ts.
  */
 
 import assert from 'node:assert/strict';

@@ -1,7 +1,7 @@
 /**
  * Lists of instances. Reads only.
  *
- * Shapes at 100,000 rows (test/integration/explain.test.ts): the lists of a tenant and of a sequence
+ * Shapes at 100,000 rows (test/database/explain.test.ts): the lists of a tenant and of a sequence
  * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit, and so does the list of a
  * name, over the stretches of its versions;
  * children walk `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each

@@ -1,0 +1,458 @@
+/** What people are asked and what they answer, over HTTP: gates, the list, answers, links. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, test } from 'node:test';
+import type { KeyMinted } from '../../schema/api-key.js';
+import type { Approval, ApprovalAnswered, ApprovalPage } from '../../schema/approval.js';
+import type { AuditEntry } from '../../schema/instance.js';
+import {
+  eventually,
+  forEach,
+  type Json,
+  newHandler,
+  parallel,
+  race,
+  sleep,
+  step,
+  type Tenant,
+  tryCatch,
+  useSharedApi,
+} from '../helpers/api.js';
+import { type Client, expectStatus } from '../helpers/client.js';
+
+const api = useSharedApi();
+
+const gated = (id: string, wait_for_input: Json = {}, handler = 'noop', more: Json = {}): Json =>
+  step(id, handler, { wait_for_input, ...more });
+
+async function listed(client: Client, query = ''): Promise<ApprovalPage> {
+  return expectStatus(await client.get<ApprovalPage>(`/approvals${query}`), 200);
+}
+
+/** The only thing that somebody of the tenant is asked. */
+async function asked(tenant: Tenant): Promise<Approval> {
+  const { items, total } = await listed(tenant);
+  assert.deepEqual([items.length, total], [1, 1]);
+  return items[0]!;
+}
+
+const answer = (client: Client, id: string, body: Json) =>
+  client.post<ApprovalAnswered & { error: string }>(`/approvals/${id}`, body);
+
+const auditOf = async (tenant: Tenant, id: string, type: string): Promise<AuditEntry[]> => {
+  const reply = await tenant.get<AuditEntry[]>(`/instances/${id}/audit`);
+  return expectStatus(reply, 200).filter(({ event_type }) => event_type === type);
+};
+
+const answersOf = async (tenant: Tenant, id: string) =>
+  (await tenant.outputs(id)).filter(({ output_ref }) => output_ref === 'human_input');
+
+async function keyOf(tenant: Tenant, name: string, ...capabilities: string[]): Promise<Client> {
+  const body = { tenant_id: tenant.name, name, capabilities };
+  const { secret } = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
+  return api.root.with({ apiKey: secret, tenant: tenant.name });
+}
+
+describe('A human gate parks its step until somebody answers', () => {
+  test('Human gate: waiting state, listed in approvals with prompt, choices, timeout; valid value resumes and lands in context.data; gone from the list after completion', async () => {
+    const tenant = api.tenant();
+    const choices = [
+      { label: 'Pay it', value: 'pay' },
+      { label: 'Leave it', value: 'leave' },
+    ];
+    const gate = { prompt: 'Pay {{ data.amount }} EUR?', choices, store_as: 'decision' };
+    const timed = { ...gate, timeout: 600_000, escalation_handler: 'boss', allow_comment: true };
+    const sequence = await tenant.sequence([gated('review', timed)], { name: 'payment' });
+    const metadata = { order: 7 };
+    const context = { data: { amount: 42 } };
+    const id = await tenant.create(sequence, { context, metadata });
+    await tenant.until(id, 'waiting');
+    const { id: approval, waiting_since, deadline, ...rest } = await asked(tenant);
+    assert.deepEqual(rest, {
+      instance_id: id,
+      tenant_id: tenant.name,
+      namespace: 'test',
+      sequence_id: sequence,
+      sequence_name: 'payment',
+      block_id: 'review',
+      path: 'review',
+      prompt: 'Pay 42 EUR?',
+      choices,
+      store_as: 'decision',
+      timeout_seconds: 600,
+      escalation_handler: 'boss',
+      allow_comment: true,
+      metadata,
+    });
+    assert.equal(Date.parse(deadline ?? '') - Date.parse(waiting_since), 600_000);
+    assert.deepEqual(await tenant.nodeStates(id), { review: 'waiting' });
+    const reply = await answer(tenant, approval, { value: 'pay', comment: 'go' });
+    const { answered_at, ...taken } = expectStatus(reply, 200);
+    assert.deepEqual(taken, {
+      id: approval,
+      instance_id: id,
+      block_id: 'review',
+      value: 'pay',
+      comment: 'go',
+      answered_by: 'root',
+      repeated: false,
+    });
+    const { context: after } = await tenant.until(id, 'completed');
+    assert.deepEqual(after.data, { amount: 42, decision: 'pay' });
+    assert.deepEqual(await listed(tenant), { items: [], total: 0 });
+    const [row] = await answersOf(tenant, id);
+    assert.deepEqual(
+      [row?.block_id, row?.output.value, row?.output.comment, row?.output.answered_by],
+      ['review', 'pay', 'go', 'root'],
+    );
+    assert.ok(Date.parse(answered_at) >= Date.parse(waiting_since));
+  });
+
+  test('Human gate: a signal answers it, and one whose value is no choice is used up', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const id = await tenant.run([gated('a', {}, handler)]);
+    await tenant.signal(id, 'custom:human_input:a', { value: 'maybe' });
+    await tenant.signal(id, 'custom:human_input:a', 'yes');
+    await asked(tenant);
+    const refused = await auditOf(tenant, id, 'gate_refused');
+    assert.deepEqual(
+      refused.map(({ block_id, details }) => [block_id, details]),
+      [
+        ['a', { value: 'yes' }],
+        ['a', { value: 'maybe' }],
+      ],
+    );
+    assert.deepEqual(await tenant.poll(handler), []);
+    await tenant.signal(id, 'custom:human_input:a', { value: 'no' });
+    await tenant.complete(await tenant.task(handler), { shipped: true });
+    const { context } = await tenant.until(id, 'completed');
+    assert.deepEqual(context.data, { a: 'no', shipped: true });
+    assert.deepEqual((await tenant.outputsOf(id)).a, { shipped: true });
+  });
+
+  test('Human gate: an answer that comes before it is kept for it', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const id = await tenant.run([step('first', handler), gated('a'), gated('b')]);
+    await tenant.signal(id, 'custom:human_input:b', { value: 'no' });
+    await tenant.complete(await tenant.task(handler));
+    assert.equal((await asked(tenant)).block_id, 'a');
+    await tenant.signal(id, 'custom:human_input:a', { value: 'yes' });
+    const { context } = await tenant.until(id, 'completed');
+    assert.deepEqual(context.data, { a: 'yes', b: 'no' });
+  });
+
+  test('Human gate: several in a row, and at once, are answered one by one', async () => {
+    const tenant = api.tenant();
+    const body = [gated('item', { prompt: '{{ data.item }}?' })];
+    const blocks = [parallel('p', [gated('x')], [gated('y')]), forEach('f', 'list', body)];
+    const id = await tenant.runUntil('waiting', blocks, { list: ['one', 'two'] });
+    const both = (await listed(tenant)).items;
+    assert.deepEqual(both.map(({ block_id }) => block_id).sort(), ['x', 'y']);
+    for (const { id: one } of both) expectStatus(await answer(tenant, one, { value: 'yes' }), 200);
+    for (const [at, prompt] of ['one?', 'two?'].entries()) {
+      const item = await asked(tenant);
+      assert.deepEqual([item.prompt, item.path], [prompt, `f[${at}]/item`]);
+      expectStatus(await answer(tenant, item.id, { value: 'no' }), 200);
+    }
+    await tenant.until(id, 'completed');
+    assert.equal((await answersOf(tenant, id)).length, 4);
+  });
+
+  test('without an answer in time the step fails, which can be caught, or goes on where it escalates', async () => {
+    const tenant = api.tenant();
+    const failed = await tenant.runUntil('failed', [gated('a', { timeout: 20 })]);
+    const { failure } = await tenant.instance(failed);
+    assert.deepEqual([failure?.code, failure?.block_id], ['timeout', 'a']);
+    const caught = [tryCatch('t', [gated('a', { timeout: 20 })], [step('c', 'noop')])];
+    await tenant.runUntil('completed', caught);
+    const gate = { timeout: 20, escalation_handler: 'boss' };
+    const blocks = [gated('a', gate, newHandler()), step('b', 'noop')];
+    const escalated = await tenant.runUntil('completed', blocks);
+    const output = { _escalated: true, _escalation_handler: 'boss', _timeout_seconds: 0.02 };
+    assert.deepEqual((await tenant.outputsOf(escalated)).a, output);
+    assert.equal((await auditOf(tenant, escalated, 'gate_escalated')).length, 1);
+    assert.deepEqual(await listed(tenant), { items: [], total: 0 });
+  });
+
+  test('a paused instance takes the answer, and goes on with it when it is resumed', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const id = await tenant.runUntil('waiting', [gated('a', {}, handler)]);
+    await tenant.signal(id, 'pause');
+    expectStatus(await answer(tenant, (await asked(tenant)).id, { value: 'yes' }), 200);
+    await tenant.until(id, 'paused');
+    assert.deepEqual(await tenant.poll(handler), []);
+    await tenant.signal(id, 'resume');
+    await tenant.complete(await tenant.task(handler));
+    await tenant.until(id, 'completed');
+  });
+
+  test('Human gate: a cancel, a race and a rewind withdraw it; the question that is put anew is another one', async () => {
+    const tenant = api.tenant();
+    const late = async (id: string) => (await answer(tenant, id, { value: 'yes' })).body.error;
+    const cancelled = await tenant.runUntil('waiting', [gated('a')]);
+    const first = await asked(tenant);
+    await tenant.signal(cancelled, 'cancel');
+    assert.match(await late(first.id), /^conflict: approval .* was withdrawn \(20/);
+    const raced = await tenant.run([race('r', [[gated('a')], [sleep('s', 300)]])]);
+    const second = await asked(tenant);
+    await tenant.until(raced, 'completed');
+    assert.match(await late(second.id), /was withdrawn/);
+    const rewound = await tenant.runUntil('waiting', [gated('a')]);
+    const third = await asked(tenant);
+    await tenant.signal(rewound, 'pause');
+    expectStatus(await tenant.post(`/instances/${rewound}/resume-from/a`, {}), 200);
+    const fourth = await eventually(async () => {
+      const again = await asked(tenant);
+      assert.notEqual(again.id, third.id);
+      return again;
+    });
+    assert.match(await late(third.id), /was withdrawn/);
+    expectStatus(await answer(tenant, fourth.id, { value: 'yes' }), 200);
+    await tenant.until(rewound, 'completed');
+  });
+
+  test('a dry run that says so takes the first choice, any other one waits', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence([gated('a', {}, newHandler())]);
+    const auto = { dry_run: true, dry_run_auto_approve: true };
+    const done = await tenant.until(await tenant.create(sequence, auto), 'completed');
+    assert.deepEqual(done.context.data, { a: 'yes' });
+    assert.equal(done.context.runtime.dry_run_auto_approve, true);
+    await tenant.until(await tenant.create(sequence, { dry_run: true }), 'waiting');
+    const creation = tenant.creation(sequence, { dry_run_auto_approve: true });
+    const reply = await tenant.post<{ error: string }>('/instances', creation);
+    assert.match(reply.body.error, /dry_run_auto_approve must not be true without dry_run/);
+  });
+
+  test('a version that the instance goes over to asks in its own words', async () => {
+    const tenant = api.tenant();
+    const name = { name: `s-${randomUUID()}` };
+    const old = await tenant.sequence([gated('a', { prompt: 'Old?' })], name);
+    const choices = [{ label: 'Go', value: 'go' }];
+    const gate = { prompt: 'New?', choices, timeout: 600_000 };
+    const next = await tenant.sequence([gated('a', gate)], { ...name, version: 2 });
+    const id = await tenant.create(old);
+    await tenant.until(id, 'waiting');
+    const before = await asked(tenant);
+    const body = { instance_id: id, target_sequence_id: next };
+    expectStatus(await tenant.post('/sequences/migrate-instance', body), 200);
+    const after = await asked(tenant);
+    assert.deepEqual(
+      [after.id, after.sequence_id, after.prompt, after.choices],
+      [before.id, next, 'New?', choices],
+    );
+    assert.equal(Date.parse(after.deadline ?? '') - Date.parse(before.waiting_since), 600_000);
+    expectStatus(await answer(tenant, after.id, { value: 'go' }), 200);
+    await tenant.until(id, 'completed');
+  });
+});
+
+describe('GET /approvals', () => {
+  test('lists the open ones of the tenant, oldest first, by pages, and narrowed', async () => {
+    const tenant = api.tenant();
+    const other = api.tenant();
+    await other.runUntil('waiting', [gated('a')]);
+    const sequence = await tenant.sequence([gated('a')], { name: 'narrow' });
+    const ids: string[] = [];
+    for (const namespace of ['n1', 'n2', 'n1']) {
+      const blocks = [gated('a')];
+      const wide = await tenant.sequence(blocks, { name: `s-${randomUUID()}`, namespace });
+      ids.push(await tenant.create(wide, { namespace }));
+    }
+    ids.push(await tenant.create(sequence));
+    for (const id of ids) await tenant.until(id, 'waiting');
+    const idsOf = ({ items }: ApprovalPage) => items.map(({ instance_id }) => instance_id);
+    const all = await listed(tenant);
+    assert.deepEqual([idsOf(all), all.total], [ids, 4]);
+    const queries: [string, string[]][] = [
+      ['?namespace=n1', [ids[0]!, ids[2]!]],
+      [`?sequence_id=${sequence}`, [ids[3]!]],
+      ['?sequence_name=narrow', [ids[3]!]],
+      ['?sequence=nothing', []],
+      [`?tenant_id=${other.name}&namespace=n2`, [ids[1]!]],
+    ];
+    for (const [query, expected] of queries) {
+      const found = await listed(tenant, query);
+      assert.deepEqual([idsOf(found), found.total], [expected, expected.length], query);
+    }
+    const first = await tenant.get<ApprovalPage>('/approvals?limit=3');
+    const cursor = String(first.headers['x-next-cursor']);
+    const rest = await listed(tenant, `?limit=3&cursor=${cursor}`);
+    assert.deepEqual([...idsOf(first.body), ...idsOf(rest), rest.total], [...ids, 4]);
+    assert.deepEqual(idsOf(await listed(tenant, '?offset=3')), [ids[3]]);
+    const misspelt = await tenant.get<{ error: string }>('/approvals?namespce=n1');
+    assert.match(misspelt.body.error, /namespace/);
+  });
+});
+
+describe('POST /approvals/{id}', () => {
+  test('refuses what is no choice and names the choices, and what is not there or not theirs', async () => {
+    const tenant = api.tenant();
+    await tenant.runUntil('waiting', [gated('a')]);
+    const { id } = await asked(tenant);
+    const cases: [Client, string, Json, number, RegExp][] = [
+      [tenant, id, { value: 'maybe' }, 400, /value must be one of yes, no/],
+      [tenant, id, {}, 400, /value is required/],
+      [tenant, id, { value: 'yes', comment: 'x' }, 400, /comment must not be there/],
+      [tenant, randomUUID(), { value: 'yes' }, 404, /not found: approval/],
+      [api.tenant(), id, { value: 'yes' }, 404, /not found: approval/],
+    ];
+    for (const [client, which, body, status, text] of cases) {
+      const reply = await answer(client, which, body);
+      assert.equal(reply.status, status, reply.text);
+      assert.match(reply.body.error, text);
+    }
+    await asked(tenant);
+  });
+
+  test('Approvals: exactly one of many answers is taken, and a repetition of it is told from the others', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.runUntil('waiting', [gated('a')]);
+    const approval = (await asked(tenant)).id;
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        answer(tenant, approval, { value: at % 2 === 0 ? 'yes' : 'no', answer_id: `a${at}` }),
+      ),
+    );
+    const won = replies.flatMap(({ status }, at) => (status === 200 ? [at] : []));
+    assert.equal(won.length, 1);
+    assert.ok(replies.every(({ status }) => status === 200 || status === 409));
+    const value = won[0]! % 2 === 0 ? 'yes' : 'no';
+    const again = await answer(tenant, approval, { value, answer_id: `a${won[0]}` });
+    assert.deepEqual([again.status, again.body.repeated, again.body.value], [200, true, value]);
+    const changed = { value: value === 'yes' ? 'no' : 'yes', answer_id: `a${won[0]}` };
+    assert.equal((await answer(tenant, approval, changed)).status, 409);
+    assert.match((await answer(tenant, approval, { value })).body.error, /was answered already/);
+    await tenant.until(id, 'completed');
+    assert.equal((await answersOf(tenant, id)).length, 1);
+  });
+
+  test('notes who answered by the name of the key, and never the key', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.runUntil('waiting', [gated('a')]);
+    const key = await keyOf(tenant, 'Ms. Weber', 'approver');
+    const { items } = await listed(key);
+    expectStatus(await answer(key, items[0]!.id, { value: 'no' }), 200);
+    await tenant.until(id, 'completed');
+    const [entry] = await auditOf(tenant, id, 'gate_answered');
+    assert.deepEqual(
+      [entry?.block_id, entry?.details],
+      ['a', { approval_id: items[0]!.id, path: 'a', value: 'no', answered_by: 'Ms. Weber' }],
+    );
+  });
+});
+
+describe('A link to an approval', () => {
+  const nobody = (): Client => api.root.with({ apiKey: null, tenant: null, prefix: '' });
+  const HTML = { accept: 'text/html' };
+
+  async function linkTo(tenant: Tenant, body: Json = {}): Promise<{ path: string; id: string }> {
+    const { id } = await asked(tenant);
+    const reply = await tenant.post<{ url: string; expires_at: string }>(
+      `/approvals/${id}/link`,
+      body,
+    );
+    const { url } = expectStatus(reply, 201);
+    assert.ok(url.startsWith(api.url), url);
+    return { path: new URL(url).pathname, id };
+  }
+
+  test('shows a page that answers nothing and escapes what it shows, and takes one answer by its form', async () => {
+    const tenant = api.tenant();
+    const choices = [
+      { label: 'Pay <now>', value: `"p'ay` },
+      { label: 'Leave', value: 'leave' },
+    ];
+    const prompt = '<script>alert("{{ data.x }}")</script> & more';
+    const gate = { prompt, choices, allow_comment: true };
+    const id = await tenant.runUntil('waiting', [gated('a', gate)], { x: '<b>' });
+    const { path } = await linkTo(tenant, { recipient: 'jane@example.com' });
+    for (let times = 0; times < 2; times += 1) {
+      const page = await nobody().request('GET', path, { headers: HTML });
+      assert.equal(page.status, 200);
+      assert.match(String(page.headers['content-type']), /^text\/html/);
+      assert.equal(page.headers['cache-control'], 'no-store');
+      assert.doesNotMatch(page.text, /<script|<b>|<now>/);
+      assert.match(page.text, /&lt;script&gt;alert\(&quot;&lt;b&gt;&quot;\)/);
+      assert.match(page.text, /value="&quot;p&#39;ay">Pay &lt;now&gt;<\/button>/);
+    }
+    await asked(tenant);
+    const form = new URLSearchParams({ value: `"p'ay`, comment: 'fine' }).toString();
+    const type = { 'content-type': 'application/x-www-form-urlencoded', ...HTML };
+    const done = await nobody().request('POST', path, { raw: form, headers: type });
+    assert.equal(done.status, 200, done.text);
+    await tenant.until(id, 'completed');
+    const [row] = await answersOf(tenant, id);
+    const { answered_at: _, ...output } = row!.output as Json;
+    const said = { value: `"p'ay`, comment: 'fine', answered_by: 'jane@example.com' };
+    assert.deepEqual(output, said);
+    for (const body of [undefined, form]) {
+      const method = body === undefined ? 'GET' : 'POST';
+      const page = await fetch(api.url + path, { method, headers: type, body: body ?? null });
+      assert.equal(page.status, 409);
+      assert.match(await page.text(), /<p[^>]*>.* was answered already/);
+    }
+  });
+
+  test('Approvals: a link answers only what it was made for, as long as its time is not over, and cannot be forged', async () => {
+    const tenant = api.tenant();
+    await tenant.runUntil('waiting', [gated('a')]);
+    const fixed = await linkTo(tenant, { value: 'no' });
+    const page = await nobody().get(fixed.path);
+    assert.deepEqual([/Yes/.test(page.text), /No/.test(page.text)], [false, true]);
+    assert.equal((await nobody().post(fixed.path, { value: 'yes' })).status, 400);
+    const short = await linkTo(tenant, { expires_in_seconds: 1 });
+    await eventually(async () => {
+      assert.equal((await nobody().get(short.path)).status, 410);
+    });
+    assert.equal((await nobody().post(short.path, { value: 'yes' })).status, 410);
+    const forged = `${fixed.path.slice(0, -2)}AA`;
+    assert.equal((await nobody().get(forged)).status, 404);
+    assert.equal((await nobody().post(forged, { value: 'yes' })).status, 404);
+    await asked(tenant);
+    assert.equal((await nobody().post(fixed.path)).status, 200);
+    assert.deepEqual(await listed(tenant), { items: [], total: 0 });
+  });
+
+  test('is made by an operator only, for a choice and a question that are there', async () => {
+    const tenant = api.tenant();
+    await tenant.runUntil('waiting', [gated('a')]);
+    const { id } = await asked(tenant);
+    const approver = await keyOf(tenant, 'x', 'approver');
+    const path = `/approvals/${id}/link`;
+    assert.equal((await approver.post(path, {})).status, 403);
+    assert.equal((await tenant.post(path, { value: 'maybe' })).status, 400);
+    assert.equal((await tenant.post(path, { expires_in_seconds: 0 })).status, 400);
+    assert.equal((await api.tenant().post(path, {})).status, 404);
+    expectStatus(await answer(tenant, id, { value: 'yes' }), 200);
+    assert.equal((await tenant.post(path, {})).status, 409);
+  });
+});
+
+test('Explain: what a person is asked, since when and until when, and the request that answers it', async () => {
+  const tenant = api.tenant();
+  const gate = { prompt: 'Pay?', timeout: 600_000 };
+  const id = await tenant.runUntil('waiting', [gated('a', gate)]);
+  const { id: approval, waiting_since, deadline } = await asked(tenant);
+  const reply = await tenant.get<{ waiting_for: Json[]; next: Json[]; summary: string }>(
+    `/instances/${id}/explain`,
+  );
+  const { waiting_for, next, summary } = expectStatus(reply, 200);
+  const [wait] = waiting_for;
+  const { kind, since, until, prompt, choices, approval_id } = wait!;
+  assert.deepEqual(
+    [kind, since, until, prompt, choices, approval_id],
+    ['approval', waiting_since, deadline, 'Pay?', ['yes', 'no'], approval],
+  );
+  assert.match(
+    summary,
+    /^Step a has waited for the answer of a person since .* \(Pay\?\): yes, no/,
+  );
+  const action = next.find((one) => one.action === 'answer')!;
+  expectStatus(await tenant.post(String(action.path), action.body), 200);
+  await tenant.until(id, 'completed');
+});

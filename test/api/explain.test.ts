@@ -1,0 +1,260 @@
+/** `GET /instances/{id}/explain`: each kind of wait, and what the requests that it names come to. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { InstanceExplanation, NextAction, Wait } from '../../schema/explanation.js';
+import {
+  eventually,
+  forEach,
+  type Json,
+  newHandler,
+  parallel,
+  sleep,
+  step,
+  type Tenant,
+  useSharedApi,
+} from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+
+/** Never over within a test. */
+const LONG_MS = 600_000;
+const FAR = '2099-01-01T00:00:00.000Z';
+
+const api = useSharedApi();
+
+async function explained(tenant: Tenant, id: string): Promise<InstanceExplanation> {
+  return expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
+}
+
+/** The only thing that it waits for, once that is of this kind. */
+async function waitOf(tenant: Tenant, id: string, kind: Wait['kind']): Promise<Wait> {
+  return eventually(async () => {
+    const { waiting_for: waits, waiting_count: count } = await explained(tenant, id);
+    assert.deepEqual([waits.map((wait) => wait.kind), count], [[kind], 1]);
+    return waits[0]!;
+  });
+}
+
+function actionOf({ next }: InstanceExplanation, name: string): NextAction {
+  const found = next.find(({ action }) => action === name);
+  assert.ok(found, `no ${name} among ${next.map(({ action }) => action)}`);
+  assert.ok(found.why.length > 0);
+  return found;
+}
+
+/** Does what an explanation says can be done. */
+async function follow(tenant: Tenant, id: string, name: string): Promise<unknown> {
+  const { method, path, body } = actionOf(await explained(tenant, id), name);
+  const reply = await tenant.request(method as 'GET', path, { body });
+  assert.ok(reply.status < 300, `${name}: ${reply.status} ${reply.text}`);
+  return reply.body;
+}
+
+const since = (wait: Wait) => assert.ok(Date.parse(wait.since ?? '') <= Date.now() + 60_000);
+
+describe('Explain: Each thing that an instance waits for is named, with the block, since when, and until when', () => {
+  test('a task that no worker polls for', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const id = await tenant.run([step('a', handler, { queue_name: 'eu' })]);
+    const wait = await waitOf(tenant, id, 'task');
+    assert.deepEqual(
+      [wait.block_id, wait.path, wait.handler, wait.queue],
+      ['a', 'a', handler, 'eu'],
+    );
+    assert.deepEqual(wait.workers, { polled_lately: 0, last_polled_at: null });
+    assert.match(wait.summary, new RegExp(`no worker polls for the handler ${handler}`));
+    since(wait);
+    const [task] = (await follow(tenant, id, 'poll')) as Json[];
+    assert.equal(task?.instance_id, id);
+  });
+
+  test('a task for which workers have polled lately', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    await tenant.poll(handler, { worker_id: 'one' });
+    await tenant.poll(handler, { worker_id: 'two' });
+    const id = await tenant.run([step('a', handler)]);
+    await eventually(async () => {
+      const { workers } = await waitOf(tenant, id, 'task');
+      assert.equal(workers?.polled_lately, 2);
+      assert.ok(workers?.last_polled_at !== null);
+    });
+  });
+
+  test('a worker that has claimed the task', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const id = await tenant.run([step('a', handler)]);
+    const task = await tenant.task(handler, { worker_id: 'busy' });
+    const wait = await waitOf(tenant, id, 'worker');
+    assert.deepEqual([wait.worker_id, wait.task_id], ['busy', task.id]);
+    assert.equal(wait.since, task.claimed_at);
+    await follow(tenant, id, 'look_at_task');
+  });
+
+  test('a sleep', async () => {
+    const tenant = api.tenant();
+    const wait = await waitOf(tenant, await tenant.run([sleep('a', LONG_MS)]), 'sleep');
+    assert.equal(Date.parse(wait.until!) - Date.parse(wait.since!), LONG_MS);
+  });
+
+  test('a delay, which can be ended', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.run([step('a', 'noop', { delay: { duration: LONG_MS } })]);
+    const wait = await waitOf(tenant, id, 'delay');
+    assert.equal(wait.until, (await tenant.instance(id)).next_fire_at);
+    await follow(tenant, id, 'start_now');
+    await tenant.until(id, 'completed');
+  });
+
+  test('the next try, with the number of tries and the last error', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const retry = { max_attempts: 3, initial_backoff: LONG_MS, max_backoff: LONG_MS };
+    const id = await tenant.run([forEach('f', 'items', [step('a', handler, { retry })])], {
+      context: { data: { items: ['x'] } },
+    });
+    await tenant.fail(await tenant.task(handler), 'busy', true);
+    const wait = await waitOf(tenant, id, 'retry');
+    assert.deepEqual(
+      [wait.path, wait.attempt, wait.max_attempts, wait.last_error],
+      ['f[0]/a', 1, 3, 'busy'],
+    );
+    assert.match(wait.summary, /try 2 of 3/);
+    await follow(tenant, id, 'start_now');
+    assert.equal((await waitOf(tenant, id, 'task')).last_error, 'busy');
+  });
+
+  test('a permit of a rate limit', async () => {
+    const tenant = api.tenant();
+    const limit = { max_count: 1, window_seconds: 3_600 };
+    expectStatus(await tenant.put('/rate-limits/mail', limit), 200);
+    const blocks = [step('a', 'noop', { rate_limit_key: 'mail' })];
+    await tenant.runUntil('completed', blocks);
+    const id = await tenant.run(blocks);
+    const wait = await eventually(async () => {
+      const found = await waitOf(tenant, id, 'rate_limit');
+      assert.ok(found.until !== null);
+      return found;
+    });
+    assert.deepEqual([wait.key, wait.limit], ['mail', limit]);
+    await follow(tenant, id, 'raise_limit');
+    await tenant.until(id, 'completed');
+  });
+
+  test('a slot of a concurrency key, who holds it, and how many come before', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const sequence = await tenant.sequence([step('a', handler)]);
+    const keyed = { concurrency_key: 'k', max_concurrency: 1 };
+    const holder = await tenant.create(sequence, keyed);
+    await tenant.until(holder, 'waiting');
+    await tenant.create(sequence, keyed);
+    const last = await tenant.create(sequence, keyed);
+    await eventually(async () => {
+      const wait = await waitOf(tenant, last, 'slot');
+      assert.deepEqual([wait.key, wait.max_concurrency, wait.ahead], ['k', 1, 1]);
+      assert.deepEqual(wait.holders, [{ instance_id: holder, state: 'waiting' }]);
+    });
+    const next = (await follow(tenant, last, 'look_at_holder')) as InstanceExplanation;
+    assert.equal(next.id, holder);
+  });
+
+  test('a scheduled start', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence([step('a', 'noop')]);
+    const id = await tenant.create(sequence, { next_fire_at: FAR });
+    const wait = await waitOf(tenant, id, 'start');
+    assert.equal(wait.until, FAR);
+    await follow(tenant, id, 'start_now');
+    await tenant.until(id, 'completed');
+  });
+
+  test('a pause, beside what goes on after it', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.run([step('a', newHandler())]);
+    await tenant.signal(id, 'pause');
+    const { waiting_for: waits, state, since: pausedAt, summary } = await explained(tenant, id);
+    assert.deepEqual([state, waits.map(({ kind }) => kind)], ['paused', ['pause', 'task']]);
+    assert.equal(waits[0]?.since, pausedAt);
+    assert.match(summary, /paused/);
+    await follow(tenant, id, 'resume');
+    await tenant.until(id, 'waiting');
+  });
+
+  test('a signal, after a move to waiting', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.run([sleep('a', LONG_MS)]);
+    await tenant.move(id, 'waiting');
+    const { waiting_for: waits } = await explained(tenant, id);
+    assert.deepEqual(
+      waits.map(({ kind }) => kind),
+      ['signal', 'sleep'],
+    );
+    await follow(tenant, id, 'custom:continue');
+    await waitOf(tenant, id, 'sleep');
+  });
+
+  test('all branches of a parallel, up to a bound', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const few = parallel('p', [sleep('a', LONG_MS)], [step('b', handler)]);
+    const { waiting_for: two, summary } = await explained(tenant, await tenant.run([few]));
+    assert.deepEqual(
+      two.map(({ kind, path }) => [kind, path]),
+      [
+        ['sleep', 'p/a'],
+        ['task', 'p/b'],
+      ],
+    );
+    assert.match(summary, /2 things at once/);
+    const branches = Array.from({ length: 130 }, (_, n) => [sleep(`s${n}`, LONG_MS)]);
+    const many = await tenant.run([parallel('p', ...branches)]);
+    await eventually(async () => {
+      const { waiting_for: waits, waiting_count: count } = await explained(tenant, many);
+      assert.deepEqual([waits.length, count], [100, 130]);
+    });
+  });
+});
+
+describe('Explain: Of an instance that ended it says how, and what can be done', () => {
+  test('completed', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
+    const { summary, waiting_for: waits, failure, since: at } = await explained(tenant, id);
+    assert.deepEqual([waits, failure], [[], null]);
+    assert.equal(summary, `It completed at ${at}.`);
+    await follow(tenant, id, 'fork');
+    await follow(tenant, id, 'resume_from');
+  });
+
+  test('failed', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const id = await tenant.run([step('x', 'noop'), parallel('p/1', [step('a', handler)])]);
+    await tenant.fail(await tenant.task(handler), 'no money');
+    await tenant.until(id, 'failed');
+    const answer = await explained(tenant, id);
+    assert.deepEqual(answer.failure, (await tenant.instance(id)).failure);
+    assert.equal(answer.since, answer.failure?.at);
+    assert.match(answer.summary, /p\/1\/a failed: no money \(worker_failed\)/);
+    assert.deepEqual(actionOf(answer, 'fork').body, { from_block_id: 'p/1', dry_run: true });
+    await follow(tenant, id, 'retry');
+    await tenant.fail(await tenant.task(handler), 'no money');
+    await tenant.until(id, 'failed');
+    await follow(tenant, id, 'resume_from');
+    await tenant.fail(await tenant.task(handler), 'no money');
+    await tenant.until(id, 'failed');
+    await follow(tenant, id, 'cancel');
+    assert.match((await explained(tenant, id)).summary, /^It was cancelled at /);
+  });
+});
+
+describe('Explain: Who may not read the instance is told that there is none', () => {
+  test('another tenant', async () => {
+    const id = await api.tenant().run([step('a', newHandler())]);
+    const reply = await api.tenant().get(`/instances/${id}/explain`);
+    assert.equal(reply.status, 404);
+  });
+});

@@ -1,0 +1,478 @@
+/**
+ * The mistakes of somebody who writes a first definition: none of them is silent. What is refused says
+ * everything at once; what is stored answers warnings, each with its path and, where there is one, the word
+ * that was probably meant.
+ */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Finding } from '../../schema/finding.js';
+import { type Json, step, useTenant } from '../helpers/api.js';
+
+const tenant = useTenant();
+
+interface Answer {
+  readonly id?: string;
+  readonly error?: string;
+  readonly errors?: readonly Finding[];
+  readonly warnings?: readonly Finding[];
+}
+
+const validate = (body: Json, query = '') =>
+  tenant.post<Answer>(`/sequences/validate${query}`, body);
+const definition = (blocks: readonly Json[], more: Json = {}) => tenant.definition(blocks, more);
+
+const work = (more: Json = {}): Json => step('s', 'charge_card', more);
+const params = (handler: string, given: Json): Json[] => [step('s', handler, { params: given })];
+const text = (value: string): Json[] => [
+  step('fetch', 'fetch_order'),
+  work({ params: { text: value } }),
+];
+const when = (condition: string): Json[] => [
+  step('fetch', 'fetch_order'),
+  work({ when: condition }),
+];
+const retry = (more: Json): Json[] => [work({ retry: { max_attempts: 3, ...more } })];
+const route = (condition: string, blocks: Json[] = []): Json => ({ condition, blocks });
+const router = (...routes: Json[]): Json => ({ type: 'router', id: 'r', routes });
+const forEach = (more: Json): Json => ({
+  type: 'for_each',
+  id: 'each',
+  collection: 'orders',
+  body: [work()],
+  ...more,
+});
+
+/** The blocks, the path, what the message must say, and what was meant. */
+const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
+  // Members.
+  [
+    'more time than a call gets',
+    params('http_request', { url: 'http://x', timeout_ms: 300_001 }),
+    'blocks[0].params.timeout_ms',
+    /is 300001, but the server cuts the call off after 300000 ms/,
+  ],
+  ['retries', [work({ retries: 3 })], 'blocks[0].retries', /no member of a step/, 'retry'],
+  ['timout', [work({ timout: 500 })], 'blocks[0].timout', /is ignored/, 'timeout'],
+  ['timeout_ms', [work({ timeout_ms: 5 })], 'blocks[0].timeout_ms', /is ignored/, 'timeout'],
+  ['parameters', [work({ parms: {} })], 'blocks[0].parms', /no member/, 'params'],
+  [
+    'initialBackoff',
+    retry({ initialBackoff: 10 }),
+    'blocks[0].retry.initialBackoff',
+    /no member of retry/,
+    'initial_backoff',
+  ],
+  ['maxBackoff', retry({ maxBackoff: 10 }), 'blocks[0].retry.maxBackoff', /retry/, 'max_backoff'],
+  [
+    'a member of retry beside it',
+    [work({ max_attempts: 3 })],
+    'blocks[0].max_attempts',
+    /no member of a step/,
+    'retry.max_attempts',
+  ],
+  ['a timeout in retry', retry({ timeout: 1 }), 'blocks[0].retry.timeout', /beside retry/],
+  [
+    'retry of a loop',
+    [{ type: 'loop', id: 'l', condition: 'more', body: [work()], retry: { max_attempts: 2 } }],
+    'blocks[0].retry',
+    /belongs to step/,
+  ],
+  [
+    'maxIterations, deep inside',
+    [{ type: 'parallel', id: 'p', branches: [[], [forEach({ maxIterations: 5 })]] }],
+    'blocks[0].branches[1][0].maxIterations',
+    /no member of a for_each/,
+    'max_iterations',
+  ],
+  [
+    'a condition in the wrong place',
+    [router({ ...route('a'), when: 'b' })],
+    'blocks[0].routes[0].when',
+    /no member of a route/,
+  ],
+  [
+    'a zone that nothing reads',
+    [work({ delay: { duration: 5, timezone: 'UTC' } })],
+    'blocks[0].delay.timezone',
+    /no effect without fire_at_local/,
+  ],
+  [
+    'a queue of a built-in handler',
+    [step('s', 'noop', { queue_name: 'q' })],
+    'blocks[0].queue_name',
+    /no effect/,
+  ],
+  [
+    'an escalation that no time leads to',
+    [step('s', 'noop', { wait_for_input: { escalation_handler: 'boss' } })],
+    'blocks[0].wait_for_input.escalation_handler',
+    /no effect without a timeout/,
+  ],
+  [
+    'a question that reads what does not exist',
+    [step('s', 'noop', { wait_for_input: { prompt: 'Pay {{ customer.id }}?' } })],
+    'blocks[0].wait_for_input.prompt',
+    /customer/,
+    'data.customer',
+  ],
+  // Handlers and their parameters.
+  ['htp_request', [step('s', 'htp_request')], 'blocks[0].handler', /workers/, 'http_request'],
+  ['http-request', [step('s', 'http-request')], 'blocks[0].handler', /workers/, 'http_request'],
+  ['Sleep', [step('s', 'Sleep')], 'blocks[0].handler', /workers/, 'sleep'],
+  [
+    'a duration without its unit',
+    params('sleep', { duration: 5 }),
+    'blocks[0].params.duration',
+    /no parameter of sleep/,
+    'duration_ms',
+  ],
+  [
+    'verb',
+    params('http_request', { url: 'http://x', metod: 'POST' }),
+    'blocks[0].params.metod',
+    /no parameter of http_request/,
+    'method',
+  ],
+  [
+    'an address without http',
+    params('http_request', { url: 'shop.example/pay' }),
+    'blocks[0].params.url',
+    /must begin with http/,
+  ],
+  [
+    'a header that is a number',
+    params('http_request', { url: 'http://x', headers: { retries: 3 } }),
+    'blocks[0].params.headers.retries',
+    /must be a string; anything else is not sent/,
+  ],
+  ['a level', params('log', { level: 'warning' }), 'blocks[0].params.level', /as info/, 'warn'],
+  ['params of noop', params('noop', { a: 1 }), 'blocks[0].params.a', /which has none/],
+  // Conditions.
+  ['length', when('length(items) > 1'), 'blocks[1].when', /no function length/, 'len'],
+  ['startsWith', when('startsWith(a, "b")'), 'blocks[1].when', /startsWith/, 'starts_with'],
+  ['a misspelt block', when('outputs.fecth.ok'), 'blocks[1].when', /no block fecth/, 'fetch'],
+  ['output', when('output.fetch.ok'), 'blocks[1].when', /in context.data/, 'outputs'],
+  ['three signs', when('a === b'), 'blocks[1].when', /does not parse/, 'a == b'],
+  ['one sign', when('plan = pro'), 'blocks[1].when', /does not parse/, 'plan == pro'],
+  ['and', when('a > 1 and b > 1'), 'blocks[1].when', /does not parse/, 'a > 1 && b > 1'],
+  ['True', when('paid == True'), 'blocks[1].when', /the text "True"/, 'true'],
+  ['arithmetic', when('n == m * 2'), 'blocks[1].when', /in parentheses/, '(m * 2)'],
+  ['braces', when('{{ data.n }} > 1'), 'blocks[1].when', /does not parse/, 'data.n  > 1'],
+  ['a later block', [work({ when: 'outputs.z' }), step('z', 'noop')], 'blocks[0].when', /later/],
+  ['the block itself', when('outputs.s.ok'), 'blocks[1].when', /this very block/],
+  [
+    'a block on another route',
+    [router(route('a', [step('x', 'noop')]), route('b', [work({ when: 'outputs.x' })]))],
+    'blocks[0].routes[1].blocks[0].when',
+    /another route/,
+  ],
+  [
+    'a block inside the router',
+    [router(route('outputs.x.ok', [step('x', 'noop')]))],
+    'blocks[0].routes[0].condition',
+    /inside it/,
+  ],
+  [
+    'an item without data',
+    [forEach({ item_var: 'order', body: [work({ when: 'wanted == order.id' })] })],
+    'blocks[0].body[0].when',
+    /the text "order.id"/,
+    'data.order.id',
+  ],
+  [
+    'a collection of the data',
+    [forEach({ collection: 'data.orders' })],
+    'blocks[0].collection',
+    /data\.data/,
+    'orders',
+  ],
+  [
+    'a collection of a block',
+    [step('fetch', 'fetch_orders'), forEach({ collection: 'outputs.fetch.orders' })],
+    'blocks[1].collection',
+    /in context\.data/,
+    '{{ outputs.fetch.orders }}',
+  ],
+  // Templates.
+  ['a misspelt root', text('{{ output.fetch.id }}'), 'blocks[1].params.text', /root/, 'outputs'],
+  ['a block as a root', text('{{ fetch.id }}'), 'blocks[1].params.text', /root/, 'outputs.fetch'],
+  ['a key as a root', text('{{ customer.id }}'), 'blocks[1].params.text', /root/, 'data.customer'],
+  [
+    'an item as a root',
+    [forEach({ body: [work({ params: { text: '{{ item.id }}' } })] })],
+    'blocks[0].body[0].params.text',
+    /root/,
+    'data.item',
+  ],
+  ['a filter', text('{{ data.a | uper }}'), 'blocks[1].params.text', /not a filter/, 'upper'],
+  ['a call', text('{{ data.a | truncat(5) }}'), 'blocks[1].params.text', /filter/, 'truncate'],
+  ['default', text('{{ data.a | default }}'), 'blocks[1].params.text', /needs its arguments/],
+  ['a function', text('{{ length(data.a) }}'), 'blocks[1].params.text', /function/, 'len'],
+  ['an index', text('{{ data.a[0] }}'), 'blocks[1].params.text', /no path/, 'data.a.0'],
+  ['an operator', text('{{ data.a + 1 }}'), 'blocks[1].params.text', /no operators/],
+  ['an open brace', text('{{ data.a'), 'blocks[1].params.text', /without }}/],
+  ['a block', text('{{ steps.fecth.id }}'), 'blocks[1].params.text', /no block fecth/, 'fetch'],
+  [
+    'a key of a limit',
+    [work({ rate_limit_key: 'k-{{ data.a }}' })],
+    'blocks[0].rate_limit_key',
+    /no place for a template/,
+  ],
+];
+
+describe('a mistake that does not refuse a definition is a warning', () => {
+  for (const [what, blocks, path, says, meant] of WARNED) {
+    test(`${what}: ${path}`, async () => {
+      const { status, body, text: answer } = await validate(definition(blocks));
+      assert.equal(status, 200, answer);
+      assert.equal(body.warnings?.length, 1, answer);
+      const [warning] = body.warnings;
+      assert.equal(warning?.path, path);
+      assert.match(warning.message, says);
+      assert.equal(warning.suggestion, meant);
+      if (meant !== undefined) assert.ok(warning.message.includes(`did you mean ${meant}?`));
+    });
+  }
+});
+
+/** What is refused, its path, and what the message of the answer must say. */
+const REFUSED: readonly [string, Json, string, RegExp, string?][] = [
+  [
+    'an unknown type',
+    definition([{ type: 'paralel', id: 'p' }]),
+    'blocks[0].type',
+    /unknown block type: paralel; did you mean parallel/,
+    'parallel',
+  ],
+  [
+    'a misspelt semantics',
+    definition([{ type: 'race', id: 'r', branches: [[]], semantics: 'first_to_suceed' }]),
+    'blocks[0].semantics',
+    /did you mean first_to_succeed/,
+    'first_to_succeed',
+  ],
+  ['no address', definition(params('http_request', {})), 'blocks[0].params.url', /is required/],
+  [
+    'a duration in quotes',
+    definition(params('sleep', { duration_ms: '100' })),
+    'blocks[0].params.duration_ms',
+    /must be an integer/,
+  ],
+  [
+    'a method that is none',
+    definition(params('http_request', { url: 'http://x', method: 'GETT' })),
+    'blocks[0].params.method',
+    /must be one of GET, POST.*did you mean GET/,
+    'GET',
+  ],
+  [
+    'nothing to assert',
+    definition(params('assert', { message: 'x' })),
+    'blocks[0].params.condition',
+    /is required/,
+  ],
+  ['an id that is taken', definition([work(), work()]), 'blocks[1].id', /s is not unique/],
+  [
+    'what is not built',
+    definition([work({ cache_key: 'k' })]),
+    'blocks[0].cache_key',
+    /not supported/,
+  ],
+  [
+    'two times',
+    definition([work({ delay: { duration: 5, fire_at_local: 'x' } })]),
+    'blocks[0].delay.fire_at_local',
+    /YYYY/,
+  ],
+];
+
+describe('a mistake that refuses a definition names its place', () => {
+  for (const [what, body, path, says, meant] of REFUSED) {
+    test(`${what}: ${path}`, async () => {
+      const reply = await validate(body);
+      assert.equal(reply.status, 400, reply.text);
+      const found = reply.body.errors?.find((error) => error.path === path);
+      assert.ok(found, reply.text);
+      assert.equal(found.suggestion, meant);
+      assert.ok(reply.body.error?.includes(path), reply.text);
+      assert.match(reply.body.error ?? '', says);
+    });
+  }
+});
+
+/** Odd, and right. */
+const FINE: readonly [string, Json[]][] = [
+  ['a handler of a worker', [step('s', 'transform_order'), step('m', 'mail')]],
+  ['members that are null', [work({ retries: null, timout: null })]],
+  ['any parameters of a worker', [work({ params: { url: 5, duration: 'x' } })]],
+  [
+    'templates for any parameter',
+    params('http_request', {
+      url: '{{ data.url }}',
+      method: '{{ data.method }}',
+      headers: '{{ data.headers }}',
+      timeout_ms: '{{ data.ms }}',
+    }),
+  ],
+  ['a method in lower case', params('http_request', { url: 'http://x', method: 'post' })],
+  ['a text with spaces', when('state == in progress')],
+  ['a fallback in words', text('{{ data.a | nobody }}')],
+  ['an earlier block', text('{{ outputs.fetch.id }}')],
+  [
+    'a block of another branch',
+    [{ type: 'parallel', id: 'p', branches: [[work({ when: 'outputs.y' })], [step('y', 'noop')]] }],
+  ],
+  [
+    'a block of an earlier pass',
+    [
+      {
+        type: 'loop',
+        id: 'l',
+        condition: 'outputs.z.more || outputs.l',
+        body: [work({ when: 'outputs.z' }), step('z', 'noop')],
+      },
+    ],
+  ],
+  [
+    'a failed try seen by its catch',
+    [
+      {
+        type: 'try_catch',
+        id: 't',
+        try_block: [step('x', 'noop')],
+        catch_block: [work({ when: 'outputs.x && data._error' })],
+        finally_block: [step('y', 'log', { params: { message: '{{ outputs.s }}' } })],
+      },
+    ],
+  ],
+];
+
+describe('what is no mistake is no warning', () => {
+  for (const [what, blocks] of FINE) {
+    test(what, async () => {
+      const { status, body, text: answer } = await validate(definition(blocks), '?strict=true');
+      assert.equal(status, 200, answer);
+      assert.deepEqual(body, { valid: true, warnings: [] });
+    });
+  }
+});
+
+const ODD = [work({ retries: 3, timout: 500 }), step('s2', 'htp_request')];
+const ODD_PATHS = ['blocks[0].retries', 'blocks[0].timout', 'blocks[1].handler'];
+
+test('storing a definition answers all warnings and stores it', async () => {
+  const reply = await tenant.post<Answer>('/sequences', definition(ODD));
+  assert.equal(reply.status, 201, reply.text);
+  assert.deepEqual(reply.body.warnings?.map(({ path }) => path).sort(), ODD_PATHS);
+  assert.equal((await tenant.get(`/sequences/${reply.body.id}`)).status, 200);
+});
+
+test('strict turns warnings into 400, lists them all and stores nothing', async () => {
+  const body = definition(ODD, { name: 'strict' });
+  for (const path of ['/sequences?strict=true', '/sequences/validate?strict=true']) {
+    const reply = await tenant.post<Answer>(path, body);
+    assert.equal(reply.status, 400, reply.text);
+    assert.deepEqual(reply.body.warnings?.map(({ path: at }) => at).sort(), ODD_PATHS);
+    assert.equal(reply.body.errors, undefined);
+    assert.match(reply.body.error ?? '', /blocks\[0\]\.retries.* did you mean retry\?/);
+  }
+  assert.equal((await tenant.post('/sequences?strict=maybe', body)).status, 400);
+  assert.equal((await tenant.post('/sequences?strict=false', body)).status, 201);
+  const clean = definition([work()], { name: 'clean' });
+  assert.equal((await tenant.post('/sequences?strict=true', clean)).status, 201);
+});
+
+test('strict refuses a definition that asks for more time than a call gets', async () => {
+  const given = (timeout_ms: number) => ({ url: 'http://x', timeout_ms });
+  const tooLong = definition(params('http_request', given(300_001)), { name: 'long-call' });
+  const { status, body } = await tenant.post<Answer>('/sequences?strict=true', tooLong);
+  assert.equal(status, 400);
+  assert.deepEqual(
+    body.warnings?.map(({ path }) => path),
+    ['blocks[0].params.timeout_ms'],
+  );
+  const longest = definition(params('http_request', given(300_000)), { name: 'long-call' });
+  assert.equal((await tenant.post('/sequences?strict=true', longest)).status, 201);
+});
+
+test('validating stores nothing, and does not ask what is stored already', async () => {
+  const body = definition([work()], { name: 'looked-at' });
+  const { namespace, name } = body;
+  const found = () => tenant.get<Json[]>(`/sequences/versions?namespace=${namespace}&name=${name}`);
+  assert.equal((await validate(body)).status, 200);
+  assert.deepEqual((await found()).body, []);
+  assert.equal((await tenant.post('/sequences', body)).status, 201);
+  assert.equal((await validate(body)).status, 200);
+  const theirs = { ...body, tenant_id: 'somebody-else' };
+  assert.equal((await validate(theirs)).status, 403);
+});
+
+test('all mistakes of a definition are told at once, those of shape and those of meaning', async () => {
+  const body = definition(
+    [
+      step('a', 'http_request', { params: { timeout_ms: 'x' }, when: 'length(x)' }),
+      step('a', '', { retry: { maxAttempts: 3 } }),
+      { type: 'loop', id: 'l', body: [step('b', 'noop', { cache_key: 'k' })] },
+      work({ params: { text: '{{ outputs.nothing }}' } }),
+    ],
+    { version: '1' },
+  );
+  const { status, body: answer, text: whole } = await validate(body);
+  assert.equal(status, 400);
+  const paths = (found: readonly Finding[] = []) => found.map(({ path }) => path).sort();
+  assert.deepEqual(
+    paths(answer.errors),
+    [
+      'blocks[0].params.timeout_ms',
+      'blocks[0].params.url',
+      'blocks[1].handler',
+      'blocks[1].id',
+      'blocks[1].retry.max_attempts',
+      'blocks[2].body[0].cache_key',
+      'blocks[2].condition',
+      'version',
+    ],
+    whole,
+  );
+  assert.deepEqual(paths(answer.warnings), [
+    'blocks[0].when',
+    'blocks[1].retry.maxAttempts',
+    'blocks[3].params.text',
+  ]);
+  const stored = await tenant.post<Answer>('/sequences', body);
+  assert.equal(stored.status, 400);
+  assert.deepEqual(Object.keys(stored.body), ['error']);
+  for (const { path } of answer.errors ?? []) assert.ok(stored.body.error?.includes(path), path);
+});
+
+test('of very many mistakes a hundred are told, and how many more there are', async () => {
+  const blocks = Array.from({ length: 150 }, (_, i) => step(`s${i}`, 'charge', { timout: 1 }));
+  const { body } = await validate(definition(blocks));
+  assert.equal(body.warnings?.length, 101);
+  assert.deepEqual(body.warnings.at(-1), { path: '', message: 'and 50 more' });
+  const wrong = Array.from({ length: 150 }, (_, i) => step(`s${i}`, 'charge', { timeout: -1 }));
+  const refused = await validate(definition(wrong));
+  assert.equal(refused.body.errors?.length, 101);
+  assert.match(refused.body.error ?? '', /timeout must be >= 0; and \d+ more$/);
+});
+
+test('blocks that are injected are looked at like a definition', async () => {
+  const id = await tenant.run([step('wait', 'charge_card'), step('later', 'noop')]);
+  const path = `/instances/${id}/inject-blocks`;
+  const known = step('x', 'noop', { when: 'outputs.wait && outputs.latr', timout: 5 });
+  const reply = await tenant.post<Answer>(path, { blocks: [known] });
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(
+    reply.body.warnings?.map(({ path: at, message }) => [at, /latr|timeout/.test(message)]),
+    [
+      ['blocks[0].timout', true],
+      ['blocks[0].when', true],
+    ],
+  );
+  const wrong = [step('y', 'http_request'), step('z', 'noop', { timeout: -1 })];
+  const refused = await tenant.post<Answer>(path, { blocks: wrong });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.error ?? '', /blocks\[0\]\.params\.url/);
+  assert.match(refused.body.error ?? '', /blocks\[1\]\.timeout/);
+});

@@ -1,0 +1,328 @@
+/** States on request, one by one and in bulk, over HTTP. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { WorkerTask } from '../../schema/worker.js';
+import {
+  eventually,
+  type Json,
+  newHandler,
+  parallel,
+  sleep,
+  step,
+  type Tenant,
+  useSharedApi,
+} from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+
+/** Never over within a test. */
+const LONG_MS = 600_000;
+const FAR = '2100-01-01T00:00:00.000Z';
+
+const api = useSharedApi();
+
+const noop = (id: string) => step(id, 'noop');
+
+interface Busy {
+  readonly tenant: Tenant;
+  readonly id: string;
+  readonly handler: string;
+  /** Claimed. Another one of the same handler is pending. */
+  readonly task: WorkerTask;
+}
+
+type BusyState = 'scheduled' | 'running' | 'waiting' | 'paused';
+
+/** An instance in this state with a claimed and a pending task, a sleep and a delay all open. */
+async function busy(state: BusyState): Promise<Busy> {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const id = await tenant.run([
+    noop('done'),
+    parallel(
+      'p',
+      [step('claimed', handler), noop('behind')],
+      [step('pending', handler)],
+      [sleep('nap', LONG_MS)],
+      [step('late', 'noop', { delay: { duration: LONG_MS } })],
+    ),
+    noop('after'),
+  ]);
+  const task = await tenant.task(handler);
+  if (state === 'scheduled') await tenant.move(id, 'scheduled', { next_fire_at: FAR });
+  if (state === 'waiting') await tenant.move(id, 'waiting');
+  if (state === 'paused') await tenant.signal(id, 'pause');
+  assert.equal((await tenant.instance(id)).state, state);
+  return { tenant, id, handler, task };
+}
+
+async function isWaitingForTime(id: string): Promise<boolean> {
+  const query = 'select 1 from timers where instance_id = $1';
+  return (await api.sql.query(query, [id])).rowCount !== 0;
+}
+
+const openTasks = async ({ tenant, handler }: Busy) =>
+  (await tenant.tasks(handler)).map((task) => task.state).sort();
+
+describe('PATCH to a working state: `running`: continue now. `waiting`: park until a task, signal or PATCH wakes it. `scheduled`: at next_fire_at or now; open tasks stay. `completed`, `failed`, `cancelled`: open tasks withdrawn, timers dropped, permits released, unfinished nodes cancelled; `failed` enters the DLQ', () => {
+  for (const from of ['scheduled', 'waiting'] as const) {
+    test(`${from} → running: continue now, with what is open`, async () => {
+      const instance = await busy(from);
+      const { tenant, id, task } = instance;
+      const reply = await tenant.move(id, 'running');
+      assert.deepEqual([reply.state, reply.next_fire_at], ['running', null]);
+      assert.deepEqual(await openTasks(instance), ['claimed', 'pending']);
+      await tenant.complete(task);
+      await eventually(async () => assert.ok((await tenant.rowsOf(id)).includes('behind')));
+      const { state } = await tenant.instance(id);
+      assert.deepEqual([state, (await tenant.nodeStates(id)).nap], ['running', 'running']);
+    });
+  }
+
+  test('scheduled → running: a start that lies ahead happens now', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.run([noop('a')], { next_fire_at: FAR });
+    assert.equal((await tenant.move(id, 'running')).state, 'running');
+    await tenant.until(id, 'completed');
+  });
+
+  describe('running → waiting: park until a task, signal or PATCH wakes it', {
+    concurrency: true,
+  }, () => {
+    const wakes: readonly [string, (tenant: Tenant, id: string, task: WorkerTask) => unknown][] = [
+      ['a task that is completed', (tenant, _id, task) => tenant.complete(task)],
+      ['a task that fails', (tenant, _id, task) => tenant.fail(task, 'no')],
+      ['a signal', (tenant, id) => tenant.signal(id, 'custom:go')],
+      ['PATCH to running', (tenant, id) => tenant.move(id, 'running')],
+      ['PATCH to scheduled', (tenant, id) => tenant.move(id, 'scheduled')],
+    ];
+    /** Parked while it sleeps: before more than a moment has passed, if the machine lets it. */
+    async function parked() {
+      const tenant = api.tenant();
+      for (const napMs of [300, 1_200, 4_800]) {
+        const handler = newHandler();
+        const blocks = [parallel('p', [sleep('nap', napMs), noop('woken')], [step('a', handler)])];
+        const id = await tenant.run(blocks);
+        const task = await tenant.task(handler);
+        // Refused when the sleep is over: then the instance waits by itself.
+        const reply = await tenant.patch(`/instances/${id}/state`, { state: 'waiting' });
+        if (reply.status === 200) return { tenant, id, task, napMs };
+      }
+      throw new Error('no instance could be parked in time');
+    }
+
+    for (const [what, wake] of wakes) {
+      test(what, async () => {
+        const { tenant, id, task, napMs } = await parked();
+        await tenant.runUntil('completed', [sleep('longer', napMs + 50)]);
+        assert.equal((await tenant.instance(id)).state, 'waiting');
+        assert.deepEqual(await tenant.rowsOf(id), []);
+        await wake(tenant, id, task);
+        await eventually(async () => assert.ok((await tenant.rowsOf(id)).includes('woken')));
+      });
+    }
+  });
+
+  for (const from of ['running', 'waiting', 'paused'] as const) {
+    test(`${from} → scheduled at next_fire_at: open tasks stay, and nothing new starts before`, async () => {
+      const instance = await busy(from);
+      const { tenant, id, task } = instance;
+      const reply = await tenant.move(id, 'scheduled', { next_fire_at: FAR });
+      assert.deepEqual([reply.state, reply.next_fire_at], ['scheduled', FAR]);
+      assert.deepEqual(await openTasks(instance), ['claimed', 'pending']);
+      await tenant.complete(task, { n: 1 });
+      const { state, next_fire_at } = await tenant.instance(id);
+      assert.deepEqual([state, next_fire_at], ['scheduled', FAR]);
+      assert.deepEqual(await tenant.rowsOf(id), ['done', 'claimed']);
+    });
+
+    test(`${from} → scheduled now: open tasks stay, and it goes on`, async () => {
+      const instance = await busy(from);
+      const { tenant, id, task } = instance;
+      assert.equal((await tenant.move(id, 'scheduled')).state, 'scheduled');
+      await tenant.until(id, 'running');
+      assert.deepEqual(await openTasks(instance), ['claimed', 'pending']);
+      await tenant.complete(task);
+      await eventually(async () => assert.ok((await tenant.rowsOf(id)).includes('behind')));
+    });
+  }
+
+  for (const from of ['scheduled', 'running'] as const) {
+    test(`${from} → paused: open tasks stay, and nothing new starts`, async () => {
+      const instance = await busy(from);
+      const { tenant, id, task } = instance;
+      const reply = await tenant.move(id, 'paused');
+      assert.deepEqual([reply.state, reply.next_fire_at], ['paused', null]);
+      await tenant.complete(task);
+      assert.equal((await tenant.instance(id)).state, 'paused');
+      assert.deepEqual(await tenant.rowsOf(id), ['done', 'claimed']);
+    });
+  }
+
+  for (const [from, to] of [
+    ['scheduled', 'cancelled'],
+    ['running', 'completed'],
+    ['running', 'failed'],
+    ['running', 'cancelled'],
+    ['waiting', 'failed'],
+    ['waiting', 'cancelled'],
+    ['paused', 'cancelled'],
+  ] as const) {
+    test(`${from} → ${to}: tasks withdrawn, timers dropped, unfinished nodes cancelled`, async () => {
+      const instance = await busy(from);
+      const { tenant, id, handler, task } = instance;
+      const reply = await tenant.move(id, to);
+      assert.deepEqual([reply.state, reply.next_fire_at], [to, null]);
+      assert.equal((await tenant.instance(id)).state, to);
+      assert.deepEqual(await openTasks(instance), []);
+      assert.deepEqual(await tenant.poll(handler), []);
+      for (const call of ['complete', 'fail', 'heartbeat'] as const) {
+        assert.equal(await tenant.call(call, task), 404, call);
+        assert.equal(await tenant.call(call, task, { claim_epoch: 1 }), 409, call);
+      }
+      assert.equal(await isWaitingForTime(id), false);
+      const { done, ...unfinished } = await tenant.nodeStates(id);
+      assert.equal(done, 'completed');
+      assert.deepEqual(new Set(Object.values(unfinished)), new Set(['cancelled']));
+      assert.deepEqual(await tenant.deadLetters(), to === 'failed' ? [id] : []);
+    });
+  }
+
+  for (const to of ['completed', 'failed', 'cancelled'] as const) {
+    test(`running → ${to}: permits released`, async () => {
+      const tenant = api.tenant();
+      const sequence = await tenant.sequence([sleep('nap', LONG_MS)]);
+      const key = { concurrency_key: 'k', max_concurrency: 1 };
+      const first = await tenant.create(sequence, key);
+      await tenant.until(first, 'running');
+      const second = await tenant.create(sequence, key);
+      assert.equal((await tenant.instance(second)).state, 'scheduled');
+      await tenant.move(first, to);
+      await tenant.until(second, 'running');
+    });
+  }
+});
+
+describe('Bulk state: Every match whose current state is not completed or cancelled; those are skipped and not counted. Progress is by cursor in windows; a repeated call is safe', () => {
+  const bulk = async (tenant: Tenant, state: string, filter: Json = {}) =>
+    expectStatus(
+      await tenant.patch<{ count: number }>('/instances/bulk/state', { filter, state }),
+      200,
+    ).count;
+
+  test('every match but the completed and cancelled ones, whatever its state', async () => {
+    const tenant = api.tenant();
+    const external = await tenant.sequence([step('a', newHandler())]);
+    const ids: Record<string, string> = {
+      completed: await tenant.runUntil('completed', [noop('a')]),
+      cancelled: await tenant.create(external),
+      failed: await tenant.runUntil('failed', [step('a', 'fail')]),
+      scheduled: await tenant.create(external, { next_fire_at: FAR }),
+      waiting: await tenant.create(external),
+      running: await tenant.run([sleep('a', LONG_MS)]),
+      paused: await tenant.create(external),
+    };
+    await tenant.move(ids.cancelled ?? '', 'cancelled');
+    await tenant.signal(ids.paused ?? '', 'pause');
+    for (const [state, id] of Object.entries(ids)) await tenant.until(id, state);
+    const done = await tenant.instance(ids.completed ?? '');
+    assert.equal(await bulk(tenant, 'paused'), 5);
+    for (const [state, id] of Object.entries(ids)) {
+      const isSkipped = state === 'completed' || state === 'cancelled';
+      assert.equal((await tenant.instance(id)).state, isSkipped ? state : 'paused', state);
+    }
+    assert.deepEqual(await tenant.instance(done.id), done);
+    assert.equal(await bulk(tenant, 'paused'), 5);
+    assert.equal(await bulk(tenant, 'cancelled', { states: ['completed', 'cancelled'] }), 0);
+    assert.equal(await bulk(tenant, 'cancelled'), 5);
+    assert.equal(await bulk(tenant, 'cancelled'), 0);
+  });
+
+  test('more than one window, each changed once', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence([noop('a')]);
+    // Windows are of 500.
+    const instances = Array(1_001).fill(tenant.creation(sequence, { next_fire_at: FAR }));
+    expectStatus(await tenant.post('/instances/batch', { instances }), 201);
+    assert.equal(await bulk(tenant, 'cancelled'), 1_001);
+    assert.equal(await bulk(tenant, 'cancelled'), 0);
+    const left = await tenant.get('/instances?state=scheduled');
+    assert.deepEqual(left.body, []);
+  });
+});
+
+describe('Signals to a failed instance: Accepted, since failed is not terminal: `cancel` makes it cancelled and takes it off the DLQ, `pause` makes it paused, `update_context` merges. Only completed and cancelled refuse with 400', () => {
+  async function failed() {
+    const tenant = api.tenant();
+    const id = await tenant.runUntil('failed', [step('a', 'fail')], { kept: 1 });
+    assert.deepEqual(await tenant.deadLetters(), [id]);
+    return { tenant, id };
+  }
+
+  for (const [signal, state] of [
+    ['cancel', 'cancelled'],
+    ['pause', 'paused'],
+  ] as const) {
+    test(`${signal} makes it ${state} and takes it off the DLQ`, async () => {
+      const { tenant, id } = await failed();
+      await tenant.signal(id, signal);
+      assert.equal((await tenant.instance(id)).state, state);
+      assert.deepEqual(await tenant.deadLetters(), []);
+    });
+  }
+
+  test('update_context merges, and it stays failed', async () => {
+    const { tenant, id } = await failed();
+    await tenant.signal(id, 'update_context', { added: 2 });
+    const { state, context } = await tenant.instance(id);
+    assert.deepEqual([state, context.data], ['failed', { kept: 1, added: 2 }]);
+    assert.deepEqual(await tenant.deadLetters(), [id]);
+  });
+
+  test('completed and cancelled instances refuse every signal', async () => {
+    const tenant = api.tenant();
+    const completed = await tenant.runUntil('completed', [noop('a')]);
+    const cancelled = await tenant.run([step('a', newHandler())]);
+    await tenant.move(cancelled, 'cancelled');
+    for (const id of [completed, cancelled]) {
+      for (const signal_type of ['cancel', 'pause', 'resume', 'update_context', 'custom:x']) {
+        const reply = await tenant.post(`/instances/${id}/signals`, { signal_type, payload: {} });
+        assert.equal(reply.status, 400, signal_type);
+      }
+    }
+  });
+});
+
+describe('PATCH failed → scheduled: Is a retry, the same as `POST /instances/{id}/retry`', () => {
+  const ways: readonly [string, (tenant: Tenant, id: string) => Promise<unknown>][] = [
+    ['PATCH state', (tenant, id) => tenant.move(id, 'scheduled')],
+    [
+      'POST retry',
+      async (tenant, id) => expectStatus(await tenant.post(`/instances/${id}/retry`), 200),
+    ],
+  ];
+  for (const [how, retry] of ways) {
+    test(how, async () => {
+      const tenant = api.tenant();
+      const handler = newHandler();
+      const policy = { max_attempts: 2, initial_backoff: 1, max_backoff: 1 };
+      const id = await tenant.run([noop('a'), step('b', handler, { retry: policy }), noop('c')]);
+      const [first] = await tenant.outputs(id);
+      for (const round of [1, 2]) {
+        for (const attempt of [0, 1]) {
+          const task = await tenant.task(handler);
+          assert.equal(task.attempt, attempt, `round ${round}`);
+          await tenant.fail(task, 'busy', true);
+        }
+        await tenant.until(id, 'failed');
+        assert.deepEqual(await tenant.deadLetters(), [id]);
+        await retry(tenant, id);
+        assert.deepEqual(await tenant.deadLetters(), []);
+      }
+      await tenant.complete(await tenant.task(handler));
+      await tenant.until(id, 'completed');
+      assert.deepEqual(await tenant.rowsOf(id), ['a', 'b', 'c']);
+      assert.deepEqual((await tenant.outputs(id))[0], first);
+    });
+  }
+});

@@ -1,0 +1,453 @@
+/** The exchange of a worker: results side by side, tasks of several handlers, and when it answers. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { KeyMinted } from '../../schema/api-key.js';
+import type { TaskOutcome, TasksExchanged, WorkerTask } from '../../schema/worker.js';
+import {
+  eventually,
+  type Json,
+  newHandler,
+  step,
+  type Tenant,
+  useSharedApi,
+  WORKER,
+} from '../helpers/api.js';
+import { expectStatus, NoReplyError } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
+
+const api = useSharedApi();
+const tenant = api.tenant();
+const PATH = '/workers/tasks/exchange';
+
+const ask = (body: Json, who: Pick<Tenant, 'post'> = tenant) =>
+  who.post<TasksExchanged & { error: string }>(PATH, { worker_id: WORKER, ...body });
+const exchange = async (body: Json, who?: Pick<Tenant, 'post'>) =>
+  expectStatus(await ask(body, who), 200) as TasksExchanged;
+const report = async (results: readonly unknown[], who?: Pick<Tenant, 'post'>) =>
+  (await exchange({ results }, who)).outcomes;
+
+const of = (task: WorkerTask, kind: string, more: Json = {}): Json => ({
+  kind,
+  task_id: task.id,
+  claim_epoch: task.claim_epoch,
+  ...more,
+});
+const done = (task: WorkerTask, output: Json = { ok: true }) => of(task, 'complete', { output });
+
+/** Instances of one sequence, and what becomes of their first tasks when all are there. */
+async function claimed(count: number, more: Json = {}, next: readonly Json[] = []) {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler, more), ...next]);
+  const instances = Array.from({ length: count }, () => tenant.creation(sequence));
+  expectStatus(await tenant.post('/instances/batch', { instances }), 201);
+  const tasks: WorkerTask[] = [];
+  await eventually(async () => {
+    tasks.push(...(await tenant.poll(handler, { limit: 1_000 })));
+    assert.equal(tasks.length, count);
+  });
+  return { handler, sequence, tasks };
+}
+
+describe('results', () => {
+  test('complete, fail and heartbeat do what the requests for one task do', async () => {
+    const { tasks } = await claimed(4, { retry: { max_attempts: 2, initial_backoff: 0 } });
+    const [a, b, c, d] = tasks as [WorkerTask, WorkerTask, WorkerTask, WorkerTask];
+    const logs = [{ message: 'resized' }];
+    const outcomes = await report([
+      done(a, { size: 1 }),
+      of(b, 'fail', { message: 'no', retryable: true, logs }),
+      of(c, 'fail', { message: 'never' }),
+      of(d, 'heartbeat', { checkpoint_seq: 0, checkpoint: { at: 3 } }),
+      of(d, 'heartbeat'),
+      of(d, 'heartbeat', { checkpoint_seq: 1, checkpoint: { at: 4 } }),
+    ]);
+    assert.deepEqual(outcomes, [
+      { task_id: a.id, status: 200 },
+      { task_id: b.id, status: 200 },
+      { task_id: c.id, status: 200 },
+      { task_id: d.id, status: 200, checkpoint_seq: 1 },
+      { task_id: d.id, status: 200, checkpoint_seq: 1 },
+      { task_id: d.id, status: 200, checkpoint_seq: 2 },
+    ]);
+    assert.equal((await tenant.until(a.instance_id, 'completed')).context.data.size, 1);
+    assert.match((await tenant.until(c.instance_id, 'failed')).failure?.message ?? '', /never/);
+    const lines = await tenant.get<Json[]>(`/instances/${b.instance_id}/logs`);
+    assert.match(lines.text, /resized/);
+    const again = await tenant.task(b.handler_name);
+    assert.deepEqual([again.instance_id, again.attempt], [b.instance_id, 1]);
+  });
+
+  test('each result of an exchange is judged for itself: every kind of refusal stands beside what is taken', async () => {
+    const { tasks } = await claimed(6);
+    const [a, b, c, d, e, f] = tasks as WorkerTask[] & Record<0 | 1 | 2 | 3 | 4 | 5, WorkerTask>;
+    const other = api.tenant();
+    const foreignHandler = newHandler();
+    await other.run([step('a', foreignHandler)]);
+    const foreign = await other.task(foreignHandler);
+    const unknown = '01900000-0000-7000-8000-000000000000';
+    const outcomes = await report([
+      done(a),
+      { ...of(b, 'complete') },
+      { kind: 'finish', task_id: b.id },
+      { kind: 'complete', task_id: 'b', output: {} },
+      'nothing',
+      { kind: 'complete', task_id: unknown, claim_epoch: 1, output: {} },
+      done(foreign),
+      { ...done(c), claim_epoch: 7 },
+      { ...of(d, 'fail', { message: 'm' }), claim_epoch: null },
+      of(e, 'heartbeat', { checkpoint: {} }),
+      of(e, 'heartbeat', { checkpoint: {}, checkpoint_seq: 5 }),
+      of(e, 'heartbeat', { checkpoint: { big: 'x'.repeat(262_144) }, checkpoint_seq: 0 }),
+      done(e, { big: 'x'.repeat(1024 * 1024) }),
+      done(a),
+      done(f),
+    ]);
+    assert.deepEqual(columns(outcomes, 'status', 'code'), [
+      [200, undefined],
+      [400, 'ENG_VALIDATION'],
+      [400, 'ENG_VALIDATION'],
+      [400, 'ENG_VALIDATION'],
+      [400, 'ENG_VALIDATION'],
+      [404, 'ENG_NOT_FOUND'],
+      [404, 'ENG_NOT_FOUND'],
+      [409, 'ENG_STALE_EPOCH'],
+      [200, undefined],
+      [400, 'ENG_VALIDATION'],
+      [409, 'ENG_STALE_EPOCH'],
+      [413, 'ENG_TOO_LARGE'],
+      [413, 'ENG_TOO_LARGE'],
+      [409, 'ENG_STALE_EPOCH'],
+      [200, undefined],
+    ]);
+    const messages = column(outcomes, 'error');
+    assert.match(messages[1] ?? '', /results\[1\]\.output is required/);
+    assert.match(messages[2] ?? '', /results\[2\]\.kind must be one of complete, fail, heartbeat/);
+    assert.match(messages[3] ?? '', /results\[3\]\.task_id must be a UUID/);
+    assert.deepEqual(column(outcomes.slice(3, 5), 'task_id'), ['b', null]);
+    await Promise.all([a, f].map(({ instance_id: id }) => tenant.until(id, 'completed')));
+    for (const { instance_id } of [b, c, e]) await tenant.until(instance_id, 'waiting');
+    assert.equal((await other.poll(foreignHandler)).length, 0, 'it is still claimed');
+    await other.complete(foreign);
+  });
+
+  test('one that cannot be kept is refused by itself', async () => {
+    const { tasks } = await claimed(4);
+    const results = tasks.map((task, n) => done(task, { n }));
+    const texts = results.map((result) => JSON.stringify(result));
+    texts[1] = texts[1]!.replace('"n":1', '"n":"\\u0000"');
+    texts[2] = texts[2]!.replace('"n":2', '"n":12345678901234567890');
+    const text = `{"worker_id": "${WORKER}", "results" : [ ${texts.join(' , ')} ]}`;
+    const reply = await tenant.request<TasksExchanged>('POST', PATH, { raw: text });
+    const { outcomes } = expectStatus(reply, 200);
+    assert.deepEqual(column(outcomes, 'status'), [200, 400, 400, 200]);
+    assert.match(outcomes[1]?.error ?? '', /results\[1\]: .*U\+0000.* at .*output\.n/);
+    assert.deepEqual(column(outcomes, 'task_id'), column(tasks, 'id'));
+  });
+
+  test('another worker without an epoch is 404, with one 409', async () => {
+    const { tasks } = await claimed(1);
+    const [a] = tasks as [WorkerTask];
+    const results = [{ ...done(a), claim_epoch: null }, done(a)];
+    const { outcomes } = await exchange({ worker_id: 'somebody else', results });
+    assert.deepEqual(column(outcomes, 'status'), [404, 409]);
+    assert.deepEqual(column(await report([done(a)]), 'status'), [200]);
+  });
+
+  test('a thousand are taken at once, and each instance goes on', async () => {
+    const { tasks, sequence } = await claimed(1_000);
+    const outcomes = await report(tasks.map((task, n) => done(task, { n })));
+    assert.deepEqual(
+      outcomes,
+      tasks.map(({ id }): TaskOutcome => ({ task_id: id, status: 200 })),
+    );
+    const query = `/instances?sequence_id=${sequence}&state=completed&limit=1000`;
+    const list = expectStatus(await tenant.get<Json[]>(query), 200);
+    assert.equal(list.length, 1_000);
+  });
+
+  test('sent again they are 409 and change nothing', async () => {
+    const { tasks } = await claimed(3);
+    const results = tasks.map((task) => done(task));
+    await report(results);
+    assert.deepEqual(column(await report(results), 'status'), [409, 409, 409]);
+    for (const { instance_id } of tasks) {
+      assert.equal((await tenant.outputs(instance_id)).length, 1);
+    }
+  });
+});
+
+describe('the request', () => {
+  const refused: Readonly<Record<string, readonly [Json, RegExp]>> = {
+    'without a worker': [{ worker_id: null }, /worker_id/],
+    'with results that are no list': [{ results: {} }, /results must be an array/],
+    'with more than a thousand results': [
+      { results: Array.from({ length: 1_001 }, () => ({})) },
+      /results must have at most 1000 items/,
+    ],
+    'without handlers in its poll': [{ poll: {} }, /poll\.handlers is required/],
+    'with a member that is misspelt': [
+      { poll: { handlers: ['h'], queue: ['q'] } },
+      /poll\.queue is unknown; did you mean queues\?/,
+    ],
+    'with a poll beside the place of polls': [{ handlers: ['h'] }, /handlers is unknown/],
+    'with too many pairs of names': [
+      {
+        poll: {
+          handlers: Array.from({ length: 11 }, (_, n) => `h${n}`),
+          queues: Array.from({ length: 10 }, (_, n) => `q${n}`),
+        },
+      },
+      /poll must name at most 100 pairs/,
+    ],
+  };
+  for (const [what, [body, message]] of Object.entries(refused)) {
+    test(`${what} is refused as a whole, and nothing of it happens`, async () => {
+      const { tasks } = await claimed(1);
+      const [task] = tasks as [WorkerTask];
+      const reply = await ask({ results: [done(task)], ...body });
+      assert.equal(reply.status, 400);
+      assert.match(reply.body.error, message);
+      assert.deepEqual(column(await report([done(task)]), 'status'), [200]);
+    });
+  }
+
+  test('without results and without a poll is answered with nothing', async () => {
+    assert.deepEqual(await exchange({}), { outcomes: [], tasks: [] });
+  });
+
+  test('names its tenant, and takes the worker capability', async () => {
+    const mint = async (capabilities: readonly string[]) => {
+      const asked = { tenant_id: tenant.name, capabilities };
+      const { secret: apiKey } = expectStatus(
+        await api.root.post<KeyMinted>('/api-keys', asked),
+        201,
+      );
+      return api.root.with({ apiKey, tenant: tenant.name });
+    };
+    assert.equal((await ask({}, await mint(['starter']))).status, 403);
+    assert.equal((await ask({}, await mint(['worker']))).status, 200);
+    const { with: nobody } = api.root;
+    assert.equal((await ask({}, nobody({ tenant: null }))).status, 400);
+  });
+});
+
+describe('the poll', () => {
+  const three = () => [newHandler(), newHandler(), newHandler(), newHandler()];
+
+  test('the poll of an exchange takes tasks of all its handlers, wherever their queues are, and no more than its limit', async () => {
+    const handlers = three();
+    for (const handler of handlers) {
+      const sequence = await tenant.sequence([step('a', handler)]);
+      const instances = Array.from({ length: 5 }, () => tenant.creation(sequence));
+      expectStatus(await tenant.post('/instances/batch', { instances }), 201);
+    }
+    const stats = async () => {
+      const reply = await tenant.get<Json>('/workers/tasks/stats');
+      const { by_handler } = reply.body as { by_handler: Record<string, Json> };
+      return handlers.reduce((sum, handler) => sum + Number(by_handler[handler]?.pending ?? 0), 0);
+    };
+    await eventually(async () => assert.equal(await stats(), 20));
+    const ids = new Set<string>();
+    for (const [limit, expected] of [
+      [7, 7],
+      [7, 7],
+      [7, 6],
+      [7, 0],
+    ]) {
+      const { tasks } = await exchange({ poll: { handlers, limit } });
+      assert.equal(tasks.length, expected);
+      for (const { id, state, worker_id, claim_epoch } of tasks) {
+        assert.deepEqual([state, worker_id, claim_epoch], ['claimed', WORKER, 1]);
+        ids.add(id);
+      }
+    }
+    assert.equal(ids.size, 20, 'no task is claimed twice');
+  });
+
+  test('takes those of its queue names only', async () => {
+    const handler = newHandler();
+    const names = ['one', 'two', 'three', undefined];
+    for (const queue_name of names) {
+      const id = await tenant.run([step('a', handler, queue_name ? { queue_name } : {})]);
+      await tenant.until(id, 'waiting');
+    }
+    const take = async (queues?: readonly string[]) => {
+      const { tasks } = await exchange({ poll: { handlers: [handler], queues, limit: 10 } });
+      return column(tasks, 'queue_name').map(String).sort();
+    };
+    assert.deepEqual(await take(['two', 'three', 'three']), ['three', 'two']);
+    assert.deepEqual(await take(), ['one', 'undefined']);
+  });
+
+  test('takes the urgent before the old', async () => {
+    const handler = newHandler();
+    const sequence = await tenant.sequence([step('a', handler, { queue_name: 'one' })]);
+    const other = await tenant.sequence([step('a', handler, { queue_name: 'two' })]);
+    const ids = [
+      await tenant.create(sequence),
+      await tenant.create(other),
+      await tenant.create(other, { priority: 'critical' }),
+    ];
+    for (const id of ids) await tenant.until(id, 'waiting');
+    const poll = { handlers: [handler], queues: ['one', 'two'], limit: 2 };
+    const { tasks } = await exchange({ poll });
+    assert.deepEqual(column(tasks, 'instance_id'), [ids[2], ids[0]]);
+  });
+
+  test('without results waits for the first task of any of its handlers', async () => {
+    const handlers = three();
+    const sequences = await Promise.all(handlers.map((name) => tenant.sequence([step('a', name)])));
+    for (const [index, sequence] of sequences.entries()) {
+      const began = Date.now();
+      const parked = exchange({ poll: { handlers, limit: 5, wait_ms: 30_000 } });
+      const id = await tenant.create(sequence);
+      const { tasks } = await parked;
+      assert.deepEqual(columns(tasks, 'instance_id', 'handler_name'), [[id, handlers[index]]]);
+      assert.ok(Date.now() - began < 15_000);
+    }
+  });
+
+  test('that waits in vain is answered with nothing when its time is over', async () => {
+    const began = Date.now();
+    const poll = { handlers: three(), wait_ms: 300 };
+    assert.deepEqual(await exchange({ poll }), { outcomes: [], tasks: [] });
+    const waited = Date.now() - began;
+    assert.ok(waited >= 295 && waited < 60_000, `${waited} ms`);
+  });
+
+  test('an exchange whose results were taken waits for tasks as long as it is told to, and one with a refused result does not', async () => {
+    const { tasks } = await claimed(3);
+    const [first, second, third] = tasks.map((task) => done(task)) as [Json, Json, Json];
+    const handlers = three();
+    const parked = exchange({ results: [first], poll: { handlers, wait_ms: 60_000 } });
+    await tenant.until(String(tasks[0]?.instance_id), 'completed');
+    const id = await tenant.run([step('a', handlers[1] as string)]);
+    const answer = await parked;
+    assert.deepEqual(column(answer.outcomes, 'status'), [200]);
+    assert.deepEqual(column(answer.tasks, 'instance_id'), [id]);
+
+    const began = Date.now();
+    const poll = { handlers: three(), wait_ms: 60_000 };
+    const refused = await exchange({ results: [second, first], poll });
+    assert.deepEqual([column(refused.outcomes, 'status'), refused.tasks], [[200, 409], []]);
+    assert.deepEqual(column((await exchange({ results: [third] })).outcomes, 'status'), [200]);
+    assert.ok(Date.now() - began < 30_000);
+  });
+
+  test('finds what its own results have given rise to', async () => {
+    const next = newHandler();
+    const { tasks, handler } = await claimed(5, {}, [step('b', next)]);
+    const results = tasks.map((task) => done(task));
+    const { outcomes, tasks: found } = await exchange({
+      results,
+      poll: { handlers: [handler, next, ...three()], limit: 10 },
+    });
+    assert.deepEqual(column(outcomes, 'status'), [200, 200, 200, 200, 200]);
+    assert.ok(found.length > 0, 'it answers as soon as it has some of them');
+    assert.ok(found.every(({ block_id }) => block_id === 'b'));
+  });
+
+  test('is not given tasks of another tenant', async () => {
+    const handler = newHandler();
+    const other = api.tenant();
+    const parked = exchange({ poll: { handlers: [handler], wait_ms: 400 } });
+    await other.run([step('a', handler)]);
+    assert.deepEqual((await parked).tasks, []);
+    const { tasks } = await exchange({ poll: { handlers: [handler], wait_ms: 5_000 } }, other);
+    assert.equal(tasks.length, 1);
+  });
+
+  test('makes the worker known with its handlers, queues and version', async () => {
+    const handlers = three();
+    const worker_id = `worker-${newHandler()}`;
+    await exchange({ worker_id, version: '2.1', poll: { handlers, queues: ['q', 'r'] } });
+    await eventually(async () => {
+      const { body } = await tenant.get<Json[]>('/workers');
+      const worker = body.find((known) => known.worker_id === worker_id);
+      assert.deepEqual(
+        [worker?.handlers, worker?.queues, worker?.version],
+        [[...handlers].sort(), ['q', 'r'], '2.1'],
+      );
+    });
+  });
+
+  test('that is abandoned while it waits takes no task, and its results stay', async () => {
+    const handlers = three();
+    const sequences = await Promise.all(handlers.map((name) => tenant.sequence([step('a', name)])));
+    for (let round = 0; round < 12; round++) {
+      const gone = new AbortController();
+      const body = { worker_id: 'gone', poll: { handlers, limit: 5, wait_ms: 30_000 } };
+      const failure = assert.rejects(tenant.post(PATH, body, gone.signal), NoReplyError);
+      await tenant.get('/health/live');
+      gone.abort();
+      await failure;
+      const id = await tenant.create(sequences[round % handlers.length] as string);
+      const { tasks } = await exchange({ poll: { handlers, limit: 5, wait_ms: 30_000 } });
+      assert.deepEqual(column(tasks, 'instance_id'), [id]);
+      await report(tasks.map((task) => done(task)));
+    }
+  });
+
+  test('that is abandoned around its claims gives them back at once', async () => {
+    const handlers = three();
+    const sequences = await Promise.all(handlers.map((name) => tenant.sequence([step('a', name)])));
+    const rounds = 40;
+    let crossed = 0;
+    for (let round = 0; round < rounds; round++) {
+      const gone = new AbortController();
+      const body = { worker_id: 'gone', poll: { handlers, limit: 5, wait_ms: 30_000 } };
+      const parked = tenant
+        .post<TasksExchanged>(PATH, body, gone.signal)
+        .catch((error: unknown) => assert.ok(error instanceof NoReplyError));
+      const created = tenant.create(sequences[round % handlers.length] as string);
+      for (let turn = 0; turn < round % 20; turn++) await new Promise(setImmediate);
+      gone.abort();
+      const [reply, id] = [await parked, await created];
+      if (reply?.body.tasks.length === 1) continue;
+      const { tasks } = await exchange({ poll: { handlers, limit: 5, wait_ms: 1_000 } });
+      if (tasks.length === 0) crossed += 1;
+      else assert.deepEqual(column(tasks, 'instance_id'), [id]);
+    }
+    // An answer that had reached the client's machine when it turned away cannot be taken back.
+    assert.ok(crossed <= rounds / 6, `${crossed} of ${rounds} answers crossed the abort`);
+  });
+});
+
+test('a worker whose key says so is given the secrets that its tasks name', async () => {
+  const own = api.tenant();
+  const credential = { id: 'stripe', name: 'stripe', kind: 'api_key', value: 'sk_live_1' };
+  const kept = await own.post('/credentials', { ...credential, tenant_id: own.name });
+  expectStatus(kept, 201);
+  const handlers = [newHandler(), newHandler()];
+  for (const [capabilities, token] of [
+    [['worker', 'secrets'], 'sk_live_1'],
+    [['worker'], '{{secrets.stripe}}'],
+  ] as const) {
+    for (const handler of handlers) {
+      await own.run([step('a', handler, { params: { token: '{{ secrets.stripe }}' } })]);
+    }
+    const asked = { tenant_id: own.name, capabilities };
+    const { secret: apiKey } = expectStatus(
+      await api.root.post<KeyMinted>('/api-keys', asked),
+      201,
+    );
+    const worker = api.root.with({ apiKey, tenant: own.name });
+    const tasks: WorkerTask[] = [];
+    await eventually(async () => {
+      tasks.push(...(await exchange({ poll: { handlers, limit: 5 } }, worker)).tasks);
+      assert.equal(tasks.length, 2);
+    });
+    for (const { params } of tasks) assert.deepEqual(params, { token });
+    assert.deepEqual(
+      column(
+        await report(
+          tasks.map((task) => done(task)),
+          worker,
+        ),
+        'status',
+      ),
+      [200, 200],
+    );
+  }
+});

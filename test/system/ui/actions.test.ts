@@ -1,0 +1,505 @@
+/** What can be done from the pages, one by one: each is clicked through, and the API says that it happened. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import type { BulkJob } from '../../../schema/bulk-job.js';
+import type { EffectReceipt } from '../../../schema/continuity.js';
+import type { OutboxEntry } from '../../../schema/webhook.js';
+import {
+  eventually,
+  type Json,
+  newHandler,
+  step,
+  type Tenant,
+  transform,
+  useApi,
+} from '../../helpers/api.js';
+import { useBrowser, type Visit } from '../../helpers/browser.js';
+import { expectStatus } from '../../helpers/client.js';
+import { open, settled, signIn } from '../../helpers/dashboard.js';
+import { type Receiver, startReceiver, statusOf } from '../../helpers/receiver.js';
+import { SHOP_ENV } from '../../helpers/shop/shop.js';
+
+const api = useApi({ env: SHOP_ENV });
+const { test } = useBrowser();
+
+let receiver: Receiver;
+before(async () => {
+  receiver = await startReceiver();
+});
+after(() => receiver.stop());
+
+const at = () => ({ url: api.url });
+
+// ---------------------------------------------------------------- hands
+
+/** As the root key, for a tenant of its own. */
+async function enter({ context }: Visit): Promise<Tenant> {
+  const tenant = api.tenant();
+  await signIn(context, { apiKey: api.engine.apiKey, tenant: tenant.name });
+  return tenant;
+}
+
+const go = (page: Page, path: string, title: RegExp | string) => open(page, api.url, path, title);
+
+const told = (page: Page, text: string | RegExp) =>
+  page.getByRole('status').getByText(text).waitFor();
+
+const press = (within: Page | Locator, name: string) =>
+  within.getByRole('button', { name, exact: true }).click();
+
+const rowWith = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
+
+/** Presses the button that opens a dialog. */
+async function dialogOf(page: Page, button: string, title: string): Promise<Locator> {
+  await press(page.getByRole('main'), button);
+  const dialog = page.getByRole('dialog', { name: title });
+  await dialog.waitFor();
+  return dialog;
+}
+
+/** Of the instance whose page it is. */
+async function actionOf(page: Page, name: string, title: string): Promise<Locator> {
+  await press(page, 'Actions');
+  await page.getByRole('menuitem', { name, exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: title });
+  await dialog.waitFor();
+  return dialog;
+}
+
+/** By keys, as people do. */
+async function write(editor: Locator, value: unknown): Promise<void> {
+  await editor.click();
+  await editor.press('ControlOrMeta+a');
+  await editor.press('Delete');
+  await editor.page().keyboard.insertText(JSON.stringify(value));
+}
+
+/** While the page reads, others of its tenant may be asked to wait. */
+function list<T = Json>(tenant: Tenant, path: string): Promise<T[]> {
+  return eventually(async () => expectStatus(await tenant.get<T[]>(path), 200));
+}
+
+/** An instance that a worker would have to go on with. */
+const waiting = (tenant: Tenant, data: Json = {}) =>
+  tenant.runUntil('waiting', [step('work', newHandler())], data);
+
+/** Its page is open. */
+async function onWaiting(visited: Visit, data: Json = {}) {
+  const tenant = await enter(visited);
+  const id = await waiting(tenant, data);
+  await go(visited.page, `/instances/${id}`, /^s-/);
+  return { tenant, id };
+}
+
+const COPYING = [transform('first', { n: '{{data.n}}' }), transform('second', { n: '{{data.n}}' })];
+
+const gave = (tenant: Tenant, id: string, outputs: Json) =>
+  eventually(async () => assert.deepEqual(await tenant.outputsOf(id), outputs));
+
+/** One that gave 1 twice. */
+async function onCompleted(visited: Visit) {
+  const tenant = await enter(visited);
+  const id = await tenant.runUntil('completed', COPYING, { n: 1 });
+  await go(visited.page, `/instances/${id}`, /^s-/);
+  return { tenant, id };
+}
+
+// Two at a time: each waits now for the browser and now for the server.
+describe('an instance', { concurrency: 2 }, () => {
+  test('is sent a signal, which ends its wait', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    const id = await tenant.runUntil('waiting', [
+      step('wait', 'wait_for_event', { params: { name: 'go' } }),
+    ]);
+    await go(page, `/instances/${id}`, /^s-/);
+    const dialog = await actionOf(page, 'Send a signal…', 'Send a signal');
+    await dialog.getByLabel('Name').fill('go');
+    await write(dialog.getByRole('textbox', { name: 'Payload' }), { by: 'hand' });
+    await press(dialog, 'Send');
+    await told(page, 'The signal is sent.');
+    await tenant.until(id, 'completed');
+    const signals = await list(tenant, `/instances/${id}/signals`);
+    assert.deepEqual(
+      signals.map(({ signal_type, payload, status }) => [signal_type, payload, status]),
+      [['custom:go', { by: 'hand' }, 'taken']],
+    );
+  });
+
+  test('is paused, and goes on', at, async (visited) => {
+    const { page } = visited;
+    const { tenant, id } = await onWaiting(visited);
+    await press(page, 'Pause');
+    await told(page, 'It is paused: nothing new starts.');
+    await tenant.until(id, 'paused');
+    await press(page, 'Resume');
+    await told(page, 'It goes on.');
+    await tenant.until(id, 'waiting');
+  });
+
+  test('is cancelled once that was asked', at, async (visited) => {
+    const { page } = visited;
+    const { tenant, id } = await onWaiting(visited);
+    const dialog = await actionOf(page, 'Cancel…', 'Cancel this instance?');
+    await press(dialog, 'Cancel the instance');
+    await told(page, 'It is being cancelled.');
+    await tenant.until(id, 'cancelled');
+  });
+
+  test('is forked from a block, with other data', at, async (visited) => {
+    const { page } = visited;
+    const { tenant, id } = await onCompleted(visited);
+    const dialog = await actionOf(page, 'Fork from a block…', 'Fork from a block');
+    await dialog.getByLabel('From the block').selectOption('second');
+    await dialog.getByRole('checkbox', { name: /^Dry run/ }).uncheck();
+    await write(dialog.getByRole('textbox', { name: 'Data' }), { n: 2 });
+    await press(dialog, 'Fork');
+    await told(page, 'This is the copy.');
+    const copy = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+    assert.notEqual(copy, id);
+    await tenant.until(copy, 'completed');
+    await gave(tenant, copy, { first: { n: 1 }, second: { n: 2 } });
+    await gave(tenant, id, { first: { n: 1 }, second: { n: 1 } });
+  });
+
+  test('runs again from a block, with other data', at, async (visited) => {
+    const { page } = visited;
+    const { tenant, id } = await onCompleted(visited);
+    const dialog = await actionOf(page, 'Run again from a block…', 'Run again from a block');
+    await dialog.getByLabel('From the block').selectOption('second');
+    await write(dialog.getByRole('textbox', { name: 'Data' }), { n: 2 });
+    await press(dialog, 'Run again');
+    await told(page, 'It runs again.');
+    await gave(tenant, id, { first: { n: 1 }, second: { n: 2 } });
+  });
+
+  test('is given other data', at, async (visited) => {
+    const { page } = visited;
+    const { tenant, id } = await onWaiting(visited, { amount: 1 });
+    const dialog = await actionOf(page, 'Change the data…', 'Change the data');
+    await write(dialog.getByRole('textbox', { name: 'Data' }), { amount: 2 });
+    await press(dialog, 'Change the data');
+    await told(page, 'The data is changed.');
+    assert.deepEqual((await tenant.instance(id)).context.data, { amount: 2 });
+  });
+
+  test('has an effect in doubt, of which somebody says what became', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    const handler = newHandler();
+    const id = await tenant.run([step('pay', handler)]);
+    await tenant.task(handler);
+    // Behind the worker’s back.
+    await tenant.move(id, 'failed');
+    await go(page, `/instances/${id}/history`, /^s-/);
+    const dialog = await dialogOf(page, 'Resolve…', 'What became of pay?');
+    await dialog.getByLabel('Outcome').selectOption('It happened, and was undone');
+    await dialog.getByLabel('Receipt of the provider').fill('refund-7');
+    await press(dialog, 'Resolve');
+    await told(page, 'The receipt is resolved.');
+    const receipts = await list<EffectReceipt>(tenant, `/instances/${id}/effects`);
+    assert.deepEqual(
+      receipts.map(({ state, provider_receipt_id }) => [state, provider_receipt_id]),
+      [['compensated', 'refund-7']],
+    );
+  });
+});
+
+describe('many instances', { concurrency: 2 }, () => {
+  test('are found by a text of their failure', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    const failing = (message: string) =>
+      tenant.runUntil('failed', [step('a', 'fail', { params: { message } })]);
+    const wanted = await failing('the bank is closed on Sundays');
+    await failing('the shelf is empty');
+    await go(page, '/instances', 'Instances');
+    const table = page.getByRole('table', { name: 'Instances' });
+    await table.getByText('the shelf is empty').waitFor();
+    await page.getByLabel('Failure').fill('closed on');
+    await table.getByText('the shelf is empty').waitFor({ state: 'detached' });
+    await table.getByText('the bank is closed on Sundays').waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('failure'), 'closed on');
+    const found = await list<{ id: string }>(tenant, '/instances?failure=closed%20on');
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      [wanted],
+    );
+  });
+
+  test('that match a filter are paused, and no other ones', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    const named = async (name: string, count: number) => {
+      const sequence = await tenant.sequence([step('work', newHandler())], { name });
+      const ids = await Promise.all(Array.from({ length: count }, () => tenant.create(sequence)));
+      for (const id of ids) await tenant.until(id, 'waiting');
+      return ids;
+    };
+    const matching = await named('nightly', 3);
+    const [other = ''] = await named('hourly', 1);
+    await go(page, '/instances?state=waiting&sequence=nightly', 'Instances');
+    const dialog = await dialogOf(page, 'Pause', 'Pause many instances?');
+    await dialog.getByText('3 instances would be paused').waitFor();
+    await press(dialog, 'Pause 3 instances');
+    await told(page, '3 instances paused.');
+    for (const id of matching) await tenant.until(id, 'paused');
+    assert.equal((await tenant.instance(other)).state, 'waiting');
+  });
+
+  test('are cancelled by a job, which is watched to its end', at, async (visited) => {
+    const { page, context } = visited;
+    const tenant = await enter(visited);
+    const ids = [await waiting(tenant), await waiting(tenant)];
+    // As when it takes longer than an answer may: what is counted first is not.
+    await context.route('**/instances/batch-action', (route) => {
+      const isCount = (route.request().postDataJSON() as { dry_run?: boolean }).dry_run;
+      const url = route.request().url();
+      return route.continue({ url: isCount ? url : `${url}?async=true` });
+    });
+    await go(page, '/instances', 'Instances');
+    const dialog = await dialogOf(page, 'Cancel', 'Cancel many instances?');
+    await press(dialog, 'Cancel 2 instances');
+    await told(page, /^It takes a while/);
+    await page.getByRole('status').getByRole('link', { name: 'bulk job' }).click();
+    const table = page.getByRole('table', { name: 'Bulk jobs' });
+    await table.getByText('completed', { exact: true }).waitFor();
+    for (const id of ids) await tenant.until(id, 'cancelled');
+    const jobs = await list<BulkJob>(tenant, '/instances/bulk/jobs');
+    assert.deepEqual(
+      jobs.map(({ state, applied }) => [state, applied]),
+      [['completed', 2]],
+    );
+  });
+});
+
+describe('what starts instances', { concurrency: 2 }, () => {
+  test('a schedule is made, run now, switched off, and deleted', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    await tenant.sequence([step('a', 'noop')], { name: 'nightly', namespace: 'default' });
+    await go(page, '/schedules', 'Schedules');
+    const form = await dialogOf(page, 'New schedule', 'New schedule');
+    await form.getByLabel('Sequence').fill('nightly');
+    await form.getByLabel('Expression').fill('0 3 * * *');
+    await form.getByLabel('Input').fill('{"by": "the clock"}');
+    await press(form, 'Keep it');
+    await told(page, 'The schedule is kept.');
+    const [made] = await list(tenant, '/cron');
+    assert.deepEqual(
+      [made?.sequence, made?.timezone, made?.enabled],
+      ['nightly', 'Europe/Berlin', true],
+    );
+
+    await press(rowWith(page, 'nightly'), 'Run now');
+    await told(page, /^Started/);
+    await eventually(async () => {
+      const [started] = await list<{ context: { data: Json } }>(tenant, '/instances');
+      assert.deepEqual(started?.context.data, { by: 'the clock' });
+    });
+
+    await rowWith(page, 'nightly').getByRole('link').first().click();
+    const dialog = page.getByRole('dialog', { name: 'Schedule', exact: true });
+    await press(dialog, 'Switch off');
+    await dialog.getByRole('button', { name: 'Switch on' }).waitFor();
+    assert.equal((await list(tenant, '/cron'))[0]?.enabled, false);
+    await press(dialog, 'Delete');
+    await press(page.getByRole('dialog', { name: 'Delete this schedule?' }), 'Delete the schedule');
+    await told(page, /^The schedule is deleted/);
+    assert.deepEqual(await list(tenant, '/cron'), []);
+  });
+
+  test('a trigger by an event is made, and deleted', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    await tenant.sequence([step('a', 'noop')], { name: 'refund', namespace: 'default' });
+    const slug = `on-${tenant.name}`;
+    await go(page, '/triggers', /^Triggers/);
+    const form = await dialogOf(page, 'New trigger', 'New trigger');
+    await form.getByLabel('Name', { exact: true }).fill(slug);
+    await form.getByLabel('Sequence').fill('refund');
+    await form.getByLabel('Started by').selectOption('An event');
+    await form.getByLabel('Name of the event').fill('refund.asked');
+    await press(form, 'Make it');
+    await told(page, `Made: ${slug}`);
+    const [made] = await list(tenant, '/triggers');
+    assert.deepEqual([made?.slug, made?.sequence_name], [slug, 'refund']);
+    assert.deepEqual(made?.config, { event_name: 'refund.asked' });
+
+    await press(rowWith(page, slug), 'Delete');
+    const dialog = page.getByRole('dialog', { name: `Delete the trigger ${slug}?` });
+    await press(dialog, 'Delete the trigger');
+    await told(page, `Deleted: ${slug}`);
+    assert.deepEqual(await list(tenant, '/triggers'), []);
+  });
+
+  test('an event is sent, and taken by the step that waits for it', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    const params = { name: 'payment.settled', key: 'S-1' };
+    const id = await tenant.runUntil('waiting', [step('wait', 'wait_for_event', { params })]);
+    await go(page, '/triggers/events', /^Triggers/);
+    const form = await dialogOf(page, 'Send an event', 'Send an event');
+    await form.getByLabel('Name').fill('payment.settled');
+    await form.getByLabel('For').fill('S-1');
+    await form.getByLabel('Payload').fill('{"amount": 7}');
+    await press(form, 'Send it');
+    await told(page, 'Taken by 1 step.');
+    await tenant.until(id, 'completed');
+    await page.getByRole('button', { name: 'payment.settled' }).waitFor();
+    const [event] = await list(tenant, '/events');
+    assert.deepEqual([event?.event_name, event?.status], ['payment.settled', 'consumed']);
+  });
+});
+
+describe('who gets in, and with what', { concurrency: 2 }, () => {
+  test('a key is made, shown once, and revoked', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    await go(page, '/keys', /^Keys/);
+    const form = await dialogOf(page, 'New key', 'New API key');
+    await form.getByRole('textbox', { name: 'Name' }).fill('night watch');
+    await form.getByRole('checkbox', { name: /^auditor/ }).check();
+    await press(form, 'Make the key');
+    const made = page.getByRole('dialog', { name: 'The key is made' });
+    const secret = (await made.locator('code').textContent()) ?? '';
+    const apiKey = api.root.with({ apiKey: secret });
+    const who = expectStatus(await apiKey.get<Json>('/whoami'), 200);
+    assert.deepEqual([who.tenant_id, who.capabilities], [tenant.name, ['auditor']]);
+    await press(made, 'I have it');
+    await page.reload();
+    await settled(page);
+    await rowWith(page, 'night watch').getByText('valid', { exact: true }).waitFor();
+    assert.ok(!(await page.content()).includes(secret));
+
+    await press(rowWith(page, 'night watch'), 'Revoke');
+    await press(page.getByRole('dialog', { name: 'Revoke night watch?' }), 'Revoke the key');
+    await told(page, 'Revoked: night watch');
+    assert.equal((await apiKey.get('/whoami')).status, 401);
+  });
+
+  test('a secret is kept without being shown, and deleted', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    await go(page, '/keys/secrets', /^Keys/);
+    const form = await dialogOf(page, 'New secret', 'New secret');
+    await form.getByLabel('Name').fill('bank');
+    await form.getByLabel('About').fill('what the bank knows us by');
+    await form.getByLabel('Secret', { exact: true }).fill('open sesame');
+    await press(form, 'Keep it');
+    await told(page, 'Kept: bank');
+    const [kept] = await list(tenant, '/credentials');
+    assert.deepEqual([kept?.id, kept?.description], ['bank', 'what the bank knows us by']);
+    await rowWith(page, 'what the bank knows us by').waitFor();
+    assert.ok(!(await page.content()).includes('open sesame'));
+
+    await press(rowWith(page, 'what the bank knows us by'), 'Delete');
+    await press(page.getByRole('dialog', { name: 'Delete the secret bank?' }), 'Delete the secret');
+    await told(page, 'Deleted: bank');
+    assert.deepEqual(await list(tenant, '/credentials'), []);
+  });
+
+  test('a rate limit of steps is set, and removed', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    await go(page, '/limits', 'Limits');
+    const form = await dialogOf(page, 'New limit', 'New rate limit');
+    await form.getByLabel('Key').fill('mail');
+    await form.getByLabel('How many starts at most').fill('5');
+    await form.getByLabel('In how many seconds').fill('30');
+    await press(form, 'Set the limit');
+    await told(page, 'The limit of mail is set.');
+    const [limit] = await list(tenant, '/rate-limits');
+    assert.deepEqual([limit?.key, limit?.max_count, limit?.window_seconds], ['mail', 5, 30]);
+    await press(rowWith(page, 'mail'), 'Remove');
+    await press(
+      page.getByRole('dialog', { name: 'Remove the limit of mail?' }),
+      'Remove the limit',
+    );
+    await told(page, 'Steps with the key mail are not limited any more.');
+    assert.deepEqual(await list(tenant, '/rate-limits'), []);
+  });
+
+  test('a limit of the tenant is set, and taken back', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    const depthMax = async () => {
+      const reply = await api.root.get<Json>(`/tenants/${tenant.name}/limits`);
+      return expectStatus(reply, 200).queue_depth_max;
+    };
+    await go(page, '/limits', 'Limits');
+    const form = await dialogOf(page, 'Change', `Limits of ${tenant.name}`);
+    await form.getByLabel('queue depth max').fill('77');
+    await press(form, 'Set the limits');
+    await told(page, `The limits of ${tenant.name} are set.`);
+    assert.equal(await depthMax(), 77);
+    await page.getByText('77', { exact: true }).waitFor();
+    const title = `Use the default limits for ${tenant.name}?`;
+    await press(await dialogOf(page, 'Use the defaults', title), 'Use the defaults');
+    await told(page, `${tenant.name} has the default limits.`);
+    assert.equal(await depthMax(), null);
+  });
+});
+
+describe('webhooks', { concurrency: 2 }, () => {
+  test('an address is told of an end, which is seen, and then no more', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    const url = receiver.url(`/${tenant.name}`);
+    await go(page, '/webhooks', 'Webhooks');
+    const form = await dialogOf(page, 'New subscription', 'New subscription');
+    await form.getByLabel('Address').fill(url);
+    await form.getByRole('checkbox', { name: 'instance.failed' }).uncheck();
+    await press(form, 'Subscribe');
+    const made = page.getByRole('dialog', { name: 'The subscription is made' });
+    assert.match((await made.locator('code').textContent()) ?? '', /\S{20}/);
+    await press(made, 'I have it');
+    const [subscription] = await list(tenant, '/webhooks');
+    assert.deepEqual([subscription?.url, subscription?.events], [url, ['instance.completed']]);
+
+    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
+    await receiver.until(id, 1);
+    await rowWith(page, url).getByRole('link', { name: 'Deliveries' }).click();
+    await rowWith(page, url).getByText('delivered', { exact: true }).waitFor();
+    await press(rowWith(page, url), 'Show tries');
+    const tries = page.getByRole('table', { name: 'Tries' });
+    await tries.getByText('delivered', { exact: true }).waitFor();
+
+    await go(page, '/webhooks', 'Webhooks');
+    await press(rowWith(page, url), 'Delete');
+    const dialog = page.getByRole('dialog', { name: 'Delete this subscription?' });
+    await press(dialog, 'Delete the subscription');
+    await told(page, `${url} is told nothing any more.`);
+    assert.deepEqual(await list(tenant, '/webhooks'), []);
+  });
+
+  test('what was refused is tried again by hand, or given up', at, async (visited) => {
+    const { page } = visited;
+    const tenant = await enter(visited);
+    // A webhook that is refused so is not tried again by itself.
+    receiver.answer('/again', statusOf(400));
+    receiver.answer('/never', statusOf(400));
+    const [again, never] = [receiver.url('/again'), receiver.url('/never')];
+    for (const url of [again, never]) expectStatus(await tenant.post('/webhooks', { url }), 201);
+    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
+    const parked = async () =>
+      (await list<OutboxEntry>(tenant, '/webhooks/outbox?limit=1000'))
+        .filter(({ status, instance_id }) => status === 'parked' && instance_id === id)
+        .map(({ url }) => url)
+        .toSorted();
+    await eventually(async () => assert.deepEqual(await parked(), [again, never]));
+    await go(page, '/webhooks/outbox', 'Webhooks');
+    receiver.answer('/again', statusOf(200));
+    await press(rowWith(page, again), 'Try now');
+    await told(page, 'Delivered.');
+    await rowWith(page, again).waitFor({ state: 'detached' });
+    assert.deepEqual(await parked(), [never]);
+    await press(rowWith(page, never), 'Give up');
+    await press(page.getByRole('dialog', { name: 'Give up this delivery?' }), 'Give it up');
+    await told(page, 'Given up.');
+    assert.deepEqual(await parked(), []);
+    assert.equal(receiver.of(id).length, 3);
+  });
+});

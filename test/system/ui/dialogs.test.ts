@@ -1,0 +1,105 @@
+/** What stands over a page: dialogs give the focus back, and toasts are there for who has one open. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { useApi } from '../../helpers/api.js';
+import { useBrowser } from '../../helpers/browser.js';
+import { expectStatus } from '../../helpers/client.js';
+import { open, signIn } from '../../helpers/dashboard.js';
+
+const TENANT = 'acme';
+const api = useApi();
+const { test } = useBrowser();
+
+const at = () => ({ url: api.url });
+const asRoot = () => ({ apiKey: api.engine.apiKey, tenant: TENANT });
+
+/** A schedule that does not fire by itself, and its page. */
+async function openSchedules(page: Page): Promise<void> {
+  const tenant = api.tenant(TENANT);
+  const sequence_id = await tenant.sequence([{ type: 'step', id: 'a', handler: 'noop' }]);
+  const body = { tenant_id: TENANT, namespace: 'test', sequence_id, cron_expr: '0 0 0 1 1 ? 2099' };
+  expectStatus(await tenant.post('/cron', body), 201);
+  await open(page, api.url, '/schedules', 'Schedules');
+}
+
+test('Escape closes a dialog, and gives the focus back to what opened it', at, async (visit) => {
+  const { page, context } = visit;
+  await signIn(context, asRoot());
+  await open(page, api.url, '/limits', 'Limits');
+  const opener = page.getByRole('main').getByRole('button', { name: 'New limit' });
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog');
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await opener.evaluate((element) => element.matches(':focus')), true);
+});
+
+test(
+  'what was done is told within the dialog that is open, and can be followed',
+  at,
+  async (visit) => {
+    const { page, context } = visit;
+    await signIn(context, asRoot());
+    await openSchedules(page);
+    await page.getByRole('button', { name: 'Run now' }).first().click();
+    await page.getByRole('link', { name: 'the instance' }).waitFor();
+    await page.getByRole('button', { name: 'New schedule' }).click();
+    await page.getByRole('dialog').getByRole('link', { name: 'the instance' }).click();
+    await page.waitForURL(/\/ui\/instances\//);
+  },
+);
+
+test('an action that fails says so where nothing else shows it', at, async (visit) => {
+  const { page, context, complaints } = visit;
+  complaints.allow(/409/);
+  await signIn(context, asRoot());
+  await openSchedules(page);
+  await page.route('**/cron/*/run', (route) =>
+    route.fulfill({
+      status: 409,
+      headers: { 'x-request-id': 'sample', 'x-error-code': 'ENG_CONFLICT' },
+      json: { error: 'conflict: it runs already' },
+    }),
+  );
+  await page.getByRole('button', { name: 'Run now' }).first().click();
+  await page.getByRole('status').getByText('conflict: it runs already').waitFor();
+});
+
+test('an action that fails in a dialog says so there, and only there', at, async (visit) => {
+  const { page, context, complaints } = visit;
+  complaints.allow(/400/);
+  await signIn(context, asRoot());
+  await open(page, api.url, '/schedules', 'Schedules');
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Sequence').fill(randomUUID());
+  await dialog.getByLabel('Expression').fill('never');
+  await dialog.getByRole('button', { name: 'Keep it' }).click();
+  await dialog.getByRole('alert').first().waitFor();
+  assert.equal(await dialog.getByRole('status').textContent(), '');
+});
+
+test('without a clipboard a text is selected, to be copied by hand', at, async (visit) => {
+  const { page, context } = visit;
+  // As on plain HTTP at a host other than this machine.
+  await context.addInitScript(`
+    Object.defineProperty(navigator, 'clipboard', { value: undefined });
+    Object.defineProperty(crypto, 'randomUUID', { value: undefined });`);
+  await signIn(context, asRoot());
+  const id = await api.tenant(TENANT).run([{ type: 'step', id: 'a', handler: 'noop' }]);
+  await open(page, api.url, `/instances/${id}`, /./);
+  await page.getByRole('button', { name: 'Copy the id' }).click();
+  const text = page.getByLabel('Press Ctrl+C to copy');
+  await text.waitFor();
+  assert.equal(await page.evaluate('getSelection().toString()'), id);
+  await page.keyboard.press('Tab');
+  await page.getByRole('button', { name: 'Copy the id' }).waitFor();
+
+  await open(page, api.url, '/triggers/events', /Triggers/);
+  await page.getByRole('button', { name: 'Send an event' }).click();
+  await page.getByRole('dialog').getByLabel('Name').waitFor();
+});
