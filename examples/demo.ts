@@ -50,8 +50,8 @@ interface Crash {
 
 const TENANT = 'demo';
 const NAMESPACE = 'shop';
-/** The demo takes a few seconds; after this something is wrong. */
-const TIME_MAX_MS = 60_000;
+/** The demo takes a few seconds, on a very busy machine a minute; after this something is wrong. */
+const TIME_MAX_MS = 300_000;
 const LOOK_EVERY_MS = 100;
 
 const MARKS: Readonly<Record<TreeNode['state'], string>> = {

@@ -1,120 +1,99 @@
 /**
- * `npm test [-- filter ...]`: install and build when needed, then every test file whose path holds
- * one of the filters, under coverage. `--deep` takes the long forms of what tries many cases. The
- * exit code is that of the tests.
+ * `npm test [-- filter ...]`: install and build when needed, then run the test files of a tier, or those of
+ * every tier whose paths hold one of the filters. CONTRIBUTING.md has the tiers.
  */
 
-import { spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { bootstrap, root } from './lib/bootstrap.mjs';
-import { ownCpu } from './lib/process-cpu.mjs';
-import { planTests } from './lib/test-plan.mjs';
-import { runUnits } from './lib/test-pool.mjs';
-import { Progress } from './lib/test-progress.mjs';
-
-const FOLDERS = ['unit', 'contract', 'database', 'http', 'api', 'survival', 'client', 'cli', 'sim', 'system'];
-
-const COVERAGE = path.join(root, 'coverage');
-const RAW_COVERAGE = path.join(COVERAGE, 'tmp');
-
-/** Files wait for one Postgres and at times for the clock: one more than there are processors. */
-const AT_ONCE_MAX = 8;
-const atOnce = Math.min(AT_ONCE_MAX, availableParallelism() + 1);
+import { Report } from './lib/test-report.mjs';
 
 await bootstrap();
-const filters = process.argv.slice(2).filter((argument) => argument !== '--deep');
-if (process.argv.includes('--deep')) process.env.TEST_DEPTH = 'deep';
-const files = FOLDERS.flatMap(testFiles).filter(
-  (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
-);
-if (files.length === 0) {
-  process.stderr.write(`no test file matches ${filters.join(' or ')}\n`);
-  process.exit(1);
-}
+process.chdir(root);
+const { preparedIn, startPrepared } = await import('../dist/test/helpers/api.js');
+const { stopSharedServer } = await import('../dist/test/helpers/database.js');
 
-// Whoever interrupts the tests gets their end, not ours: the servers have to be stopped.
-const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
+const TIERS = {
+  fast: (file) => !/^(system|deep)\//.test(file),
+  // What runs within its own process runs again: with all cases, and to note what it covers.
+  full: (file) => /^(system|unit|contract|database|http|sim)\//.test(file),
+  deep: () => true,
+};
+const tier = Object.keys(TIERS).find((name) => process.argv.includes(`--${name}`)) ?? 'fast';
+const filters = process.argv.slice(2).filter((argument) => argument !== `--${tier}`);
+/** Without the end of a test for so long a process hangs; a busy machine comes nowhere near. */
+const SILENCE_MS = tier === 'deep' ? 14_400_000 : 900_000;
+/** A process takes half a second before its first test, so that small files share one. */
+const FILES_PER_PROCESS = 12;
+/** Files wait for one Postgres and at times for the clock: one more than there are processors. */
+const AT_ONCE = Math.min(8, availableParallelism() + 1);
+const REPORTER = import.meta.resolve('./lib/test-report.mjs');
+/** Most tests run once: what is compiled for speed has to be worth it. */
+const FLAGS = ['--enable-source-maps', '--interrupt-budget=1000000', `--test-reporter=${REPORTER}`];
 
-rmSync(RAW_COVERAGE, { recursive: true, force: true });
-const progress = new Progress(files.length);
-process.env.NODE_V8_COVERAGE = RAW_COVERAGE;
-try {
-  await runTests();
-} finally {
-  await (await helper('database')).stopSharedServer();
-  delete process.env.NODE_V8_COVERAGE;
-}
-const isReported = interrupted.signal.aborted || !hasCoverage() || (await reportCoverage());
-progress.summary(ownCpu());
-process.exitCode = progress.hasFailed || interrupted.signal.aborted || !isReported ? 1 : 0;
+const isNamed = (file) => filters.some((part) => `test/${file}`.includes(part));
+const files = readdirSync('test', { recursive: true })
+  .filter((file) => file.endsWith('.test.ts'))
+  .filter(filters.length > 0 ? isNamed : TIERS[tier]);
+const sources = new Map(files.map((file) => [file, readFileSync(`test/${file}`, 'utf8')]));
+const report = new Report(files);
+/** Processes, with the files that each is given. */
+const running = new Map();
+let isInterrupted = false;
+/** The run goes on to its own end, since the servers have to be stopped. */
+const interrupt = () => {
+  isInterrupted = true;
+  for (const child of running.keys()) child.kill('SIGTERM');
+};
+process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
 
-function testFiles(folder) {
-  const relative = path.join('dist/test', folder);
-  if (!existsSync(path.join(root, relative))) return [];
-  return readdirSync(path.join(root, relative), { recursive: true })
-    .filter((name) => name.endsWith('.test.js'))
-    .map((name) => path.join(relative, name))
-    .sort();
-}
+const prepared = await startPrepared(preparedIn([...sources.values()]));
+Object.assign(process.env, prepared.env, { TEST_TIER: tier });
+const waiting = groups();
+const work = async () => {
+  while (waiting.length > 0 && !isInterrupted) await run(waiting.shift());
+};
+await Promise.all(Array.from({ length: AT_ONCE }, work));
+await prepared.stop();
+await stopSharedServer();
+report.end(filters.length > 0 ? 'some' : tier);
+process.exitCode = report.counts.fail > 0 || isInterrupted || files.length === 0 ? 1 : 0;
 
-/** @throws AssertionError when the shared server does not stop cleanly */
-async function runTests() {
-  const isShared = files.filter(usesSharedServer).length > 1;
-  const server = isShared ? await startSharedServer() : undefined;
-  const folder = mkdtempSync(path.join(root, 'dist/test-groups-'));
-  const { signal } = interrupted;
-  try {
-    await runUnits(planTests(files, folder), { atOnce, folder, root, signal, on: progress });
-  } finally {
-    rmSync(folder, { recursive: true });
-    await server?.stop();
-  }
-}
-
-function usesSharedServer(file) {
-  return /\b(?:sharedApi|useSharedApi|useTenant)\(\)/.test(
-    readFileSync(path.join(root, file), 'utf8'),
+/** The files of each process: first each by itself that is large or says what it costs, then the others together. */
+function groups() {
+  const costOf = (file) => Number(/^ \* Cost: (\d+) s/m.exec(sources.get(file))?.[1] ?? 0);
+  const isLarge = (file) => costOf(file) > 0 || !TIERS.fast(file);
+  const large = files.filter(isLarge).sort((a, b) => costOf(b) - costOf(a));
+  const small = files.filter((file) => !isLarge(file));
+  const few = Math.min(AT_ONCE, small.length);
+  const count = Math.max(few, Math.ceil(small.length / FILES_PER_PROCESS));
+  const parts = Array.from({ length: count }, (_, at) =>
+    small.filter((_file, n) => n % count === at),
   );
+  return [...large.map((file) => [file]), ...parts];
 }
 
-/** One server for all files that stay within their own tenants: starting one takes two seconds. */
-async function startSharedServer() {
-  const { SHARED_SERVER, startApi } = await helper('api');
-  const server = await startApi(SHARED_SERVER);
-  process.env.TEST_API_URL = server.engine.url;
-  process.env.TEST_API_DATABASE = server.database.connectionString;
-  return server;
-}
-
-function helper(name) {
-  return import(pathToFileURL(path.join(root, `dist/test/helpers/${name}.js`)).href);
-}
-
-/** Some files note none, and these may have been all. */
-function hasCoverage() {
-  return existsSync(RAW_COVERAGE);
-}
-
-/** Resolves to whether that worked. */
-async function reportCoverage() {
-  const reporter = spawn(
-    process.execPath,
-    [
-      path.join(root, 'node_modules/c8/bin/c8.js'),
-      'report',
-      '--reporter=text-summary',
-      '--reporter=lcovonly',
-      `--temp-directory=${RAW_COVERAGE}`,
-      `--reports-dir=${COVERAGE}`,
-      '--include=dist/{src,actors,schema}/**',
-    ],
-    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
-  );
-  const [code] = await once(reporter, 'exit');
-  return code === 0;
+async function run(group) {
+  // In a process group, to be killed with its servers; Ctrl-C reaches it by the handler above.
+  const options = { execArgv: FLAGS, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] };
+  const child = fork('scripts/lib/test-group.mjs', group, options);
+  running.set(child, group);
+  report.status([...running.values()]);
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => output.push(part));
+  let problem;
+  const silence = setTimeout(() => {
+    problem = `no test has ended for ${SILENCE_MS / 60_000} min`;
+    process.kill(-child.pid, 'SIGKILL');
+  }, SILENCE_MS);
+  child.on('message', (message) => {
+    silence.refresh();
+    report.take(message);
+  });
+  const [code, signal] = await once(child, 'close');
+  clearTimeout(silence);
+  running.delete(child);
+  report.close(group, String(Buffer.concat(output)), problem ?? `it ended with ${code ?? signal}`);
 }

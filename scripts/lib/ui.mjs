@@ -27,6 +27,7 @@ const PACKAGE = /^(?:(?:@[^/]+\/)?[^/]+\/node_modules\/)*(?:@[^/]+\/)?[^/]+(?=\/
 const OF_TOOL = /^\0(vite|rolldown)\//;
 
 async function buildUi() {
+  process.env.NODE_ENV = 'production';
   const { build } = await import('vite');
   const packages = new Set();
   await build({

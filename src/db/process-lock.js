@@ -1,22 +1,22 @@
 /**
  * Lock files that name the process holding them, and the facts about processes that they rest on.
  * A process id alone is reused, in containers at once, so a holder is its id and its start time.
- * The lock of a process that died is taken over; that of a live one never.
+ * The lock of a process that died is taken over; that of a live one never. Plain JavaScript, because
+ * installation and build hold such a lock, too, before anything is compiled.
  */
 
 import { execFileSync } from 'node:child_process';
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
-export interface ProcessIdentity {
-  readonly pid: number;
-  /** When it started, as text that only equality is asked of. */
-  readonly start: string;
-}
+/**
+ * `start` says when the process started, as text that is only compared for equality.
+ * @typedef {{ readonly pid: number, readonly start: string }} ProcessIdentity
+ */
 
-export interface ProcessLock {
-  /** Gives the lock back; harmless when somebody else has it by now. */
-  release(): void;
-}
+/**
+ * `release` gives the lock back; harmless when another process holds it by now.
+ * @typedef {{ release(): void }} ProcessLock
+ */
 
 /** How many stale files may be met in a row before something is wrong with the folder. */
 const ATTEMPTS_MAX = 5;
@@ -25,10 +25,12 @@ let lockCount = 0;
 
 /**
  * Takes the lock file, or returns the live process that has it. The folder must exist.
+ * @param {string} file
+ * @returns {ProcessLock | { readonly heldBy: ProcessIdentity }}
  * @throws what the file system answers when the folder cannot be written.
  */
-export function tryProcessLock(file: string): ProcessLock | { readonly heldBy: ProcessIdentity } {
-  const own: ProcessIdentity = { pid: process.pid, start: processStart(process.pid) ?? '' };
+export function tryProcessLock(file) {
+  const own = { pid: process.pid, start: processStart(process.pid) ?? '' };
   const text = JSON.stringify(own);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     if (linkNew(file, text)) return { release: () => release(file, text) };
@@ -41,24 +43,38 @@ export function tryProcessLock(file: string): ProcessLock | { readonly heldBy: P
   throw new Error(`cannot take the lock file ${file}: it keeps coming back`);
 }
 
-/** True while the process of that id is the one that the identity was taken from. */
-export function isSameProcess({ pid, start }: ProcessIdentity): boolean {
+/**
+ * True while the process of that id is the one that the identity was taken from.
+ * @param {ProcessIdentity} identity
+ */
+export function isSameProcess({ pid, start }) {
   return processStart(pid) === start;
 }
 
-/** True while the process exists; a zombie does not. */
-export function isAlive(pid: number): boolean {
+/**
+ * True while the process exists; a zombie does not.
+ * @param {number} pid
+ */
+export function isAlive(pid) {
   return processStart(pid) !== undefined;
 }
 
-/** The command line of a process, or undefined when there is none of that id. */
-export function processCommand(pid: number): string | undefined {
+/**
+ * The command line of a process, or undefined when there is none of that id.
+ * @param {number} pid
+ * @returns {string | undefined}
+ */
+export function processCommand(pid) {
   if (process.platform !== 'linux') return ps(pid, 'command=');
   return readText(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ');
 }
 
-/** The working folder of a process; undefined when it is gone or the system does not tell. */
-export function processFolder(pid: number): string | undefined {
+/**
+ * The working folder of a process; undefined when it is gone or the system does not tell.
+ * @param {number} pid
+ * @returns {string | undefined}
+ */
+export function processFolder(pid) {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
@@ -67,8 +83,12 @@ export function processFolder(pid: number): string | undefined {
   }
 }
 
-/** When a process started, or undefined when it is gone or only waits to be reaped. */
-export function processStart(pid: number): string | undefined {
+/**
+ * When a process started, or undefined when it is gone or only waits to be reaped.
+ * @param {number} pid
+ * @returns {string | undefined}
+ */
+export function processStart(pid) {
   if (process.platform !== 'linux') return ps(pid, 'lstart=');
   const stat = readText(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
@@ -79,8 +99,12 @@ export function processStart(pid: number): string | undefined {
   return `${fields[19]}@${readText('/proc/sys/kernel/random/boot_id')?.trim() ?? ''}`;
 }
 
-/** A file that is linked into place appears with its content: no lock is ever seen half written. */
-function linkNew(file: string, text: string): boolean {
+/**
+ * A file that is linked into place appears with its content: no lock is ever seen half written.
+ * @param {string} file
+ * @param {string} text
+ */
+function linkNew(file, text) {
   lockCount += 1;
   const draft = `${file}.${process.pid}.${lockCount}`;
   writeFileSync(draft, text, { mode: 0o644 });
@@ -98,8 +122,10 @@ function linkNew(file: string, text: string): boolean {
 /**
  * 1. The file is moved aside, which only one process can do.
  * 2. If it is not what was judged, a quicker process had already taken over: its lock is put back.
+ * @param {string} file
+ * @param {string} judged
  */
-function removeStale(file: string, judged: string): void {
+function removeStale(file, judged) {
   const aside = `${file}.${process.pid}.stale`;
   try {
     renameSync(file, aside);
@@ -111,13 +137,21 @@ function removeStale(file: string, judged: string): void {
   }
 }
 
-function release(file: string, text: string): void {
+/**
+ * @param {string} file
+ * @param {string} text
+ */
+function release(file, text) {
   if (readText(file) === text) rmSync(file, { force: true });
 }
 
-function parseIdentity(text: string): ProcessIdentity | undefined {
+/**
+ * @param {string} text
+ * @returns {ProcessIdentity | undefined}
+ */
+function parseIdentity(text) {
   try {
-    const { pid, start } = JSON.parse(text) as Partial<ProcessIdentity>;
+    const { pid, start } = JSON.parse(text);
     return typeof pid === 'number' && typeof start === 'string' ? { pid, start } : undefined;
   } catch {
     // Not written by us, or damaged: nobody is named, so nobody holds it.
@@ -125,7 +159,11 @@ function parseIdentity(text: string): ProcessIdentity | undefined {
   }
 }
 
-function readText(file: string): string | undefined {
+/**
+ * @param {string} file
+ * @returns {string | undefined}
+ */
+function readText(file) {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
@@ -135,7 +173,12 @@ function readText(file: string): string | undefined {
   }
 }
 
-function ps(pid: number, column: string): string | undefined {
+/**
+ * @param {number} pid
+ * @param {string} column
+ * @returns {string | undefined}
+ */
+function ps(pid, column) {
   try {
     return execFileSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).trim();
   } catch {
@@ -144,6 +187,5 @@ function ps(pid: number, column: string): string | undefined {
   }
 }
 
-function errorCode(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
-}
+/** @param {any} error */
+const errorCode = (error) => error.code;
