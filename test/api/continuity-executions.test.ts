@@ -1,31 +1,29 @@
-/** Executions: enrolment, where they have been, and what the chain of provenance tells of them. */
+/** Executions: enrolment, provenance, the receipts of their effects, and what is fenced. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { Execution, ProvenanceEntry, ProvenanceVerdict } from '../../schema/continuity.js';
-import {
-  beforeWith,
-  eventually,
-  newHandler,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
-import { expectStatus } from '../helpers/client.js';
-import { type Continuity, continuityOf } from '../helpers/continuity.js';
+import type {
+  EffectReceipt,
+  Execution,
+  ProvenanceEntry,
+  ProvenanceVerdict,
+} from '../../schema/continuity.js';
+import type { WorkerTask } from '../../schema/worker.js';
+import { eventually, newHandler, step, type Tenant, useSharedApi } from '../helpers/api.js';
+import { accepted, exported, imported, type Passage, passageOf } from '../helpers/capsules.js';
+import { expectStatus, type Reply } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
+import { continuityOf } from '../helpers/continuity.js';
+import { MIGRATE, migrate, resumeFrom } from '../helpers/edits.js';
+import { useHeldRequests } from '../helpers/held-requests.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const EXECUTIONS = '/continuity/executions';
 
-let continuity: Continuity;
-
 const api = useSharedApi();
 const tenant = api.tenant();
-
-beforeWith(api, async () => {
-  continuity = continuityOf(tenant);
-});
+const continuity = continuityOf(tenant);
 
 /** An instance that waits for a worker. */
 const waiting = () => tenant.runUntil('waiting', [step('a', newHandler())]);
@@ -37,22 +35,16 @@ describe('an execution', () => {
   test('execution creation: epoch 0, state set, owner any UUID, 404 unknown/foreign instance, 409 duplicate, malformed path id 400; get equals create', async () => {
     const instance_id = await waiting();
     const runtime_id = randomUUID();
-    const created = expectStatus(
-      await tenant.post<Execution>(EXECUTIONS, { instance_id, runtime_id }),
-      201,
-    );
-    assert.deepEqual(
-      { ...created, updated_at: '' },
-      {
-        continuity_id: instance_id,
-        tenant_id: tenant.name,
-        current_instance_id: instance_id,
-        owner_runtime_id: runtime_id,
-        epoch: 0,
-        state: 'owned',
-        updated_at: '',
-      },
-    );
+    const created = await continuity.enrol(instance_id, runtime_id);
+    assert.deepEqual(created, {
+      continuity_id: instance_id,
+      tenant_id: tenant.name,
+      current_instance_id: instance_id,
+      owner_runtime_id: runtime_id,
+      epoch: 0,
+      state: 'owned',
+      updated_at: created.updated_at,
+    });
     assert.deepEqual(await continuity.execution(created.continuity_id), created);
     expectStatus(await enrol(instance_id), 409);
     expectStatus(await enrol(UNKNOWN), 404);
@@ -82,51 +74,31 @@ describe('an execution', () => {
     expectStatus(foreign, 404);
   });
 
-  test('of an instance that has ended can be created too', async () => {
-    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
-    assert.equal((await continuity.enrol(id)).epoch, 0);
-  });
-
   test('ends as its instance does, is owned again by a retry, and outlives it', async () => {
     const handler = newHandler();
     const sequence = await tenant.sequence([step('a', handler)]);
-    const states = async (...ids: string[]) =>
+    const states = (...ids: string[]) =>
       Promise.all(ids.map(async (id) => (await continuity.execution(id)).state));
-    const [done, cancelled, failed] = [
-      await tenant.create(sequence),
-      await tenant.create(sequence),
-      await tenant.create(sequence),
-    ];
-    for (const id of [done, cancelled, failed]) await tenant.until(id, 'waiting');
-    const before = await Promise.all([done, cancelled, failed].map((id) => continuity.enrol(id)));
-    assert.deepEqual(new Set(before.map(({ state }) => state)), new Set(['owned']));
-    const tasks = await tenant.poll(handler, { limit: 3 });
-    const taskOf = (id: string) => tasks.find(({ instance_id }) => instance_id === id)!;
-    await tenant.complete(taskOf(done));
-    await tenant.until(done, 'completed');
+    const [cancelled, failed] = [await tenant.create(sequence), await tenant.create(sequence)];
+    for (const id of [cancelled, failed]) {
+      await tenant.until(id, 'waiting');
+      assert.equal((await continuity.enrol(id)).state, 'owned');
+    }
     await tenant.signal(cancelled, 'cancel');
-    await tenant.until(cancelled, 'cancelled');
-    await tenant.fail(taskOf(failed), 'no');
+    await tenant.fail(await tenant.task(handler), 'no');
     await tenant.until(failed, 'failed');
-    const ended = ['completed', 'cancelled', 'failed'];
-    assert.deepEqual(await states(done, cancelled, failed), ended);
-    assert.ok((await continuity.execution(done)).updated_at > before[0]!.updated_at);
+    assert.deepEqual(await states(cancelled, failed), ['cancelled', 'failed']);
     expectStatus(await tenant.post(`/instances/${failed}/retry`, {}), 200);
     assert.deepEqual(await states(failed), ['owned']);
     await tenant.move(failed, 'failed');
-    const last = await Promise.all([done, cancelled, failed].map((id) => continuity.execution(id)));
+    const last = await continuity.execution(failed);
     expectStatus(await tenant.delete(`/sequences/${sequence}?cascade=true`), 204);
     await eventually(async () => {
-      for (const id of [done, cancelled, failed]) {
-        expectStatus(await tenant.get(`/instances/${id}`), 404);
-      }
-      const { rowCount } = await api.sql.query('select 1 from instances where id = any($1)', [
-        [done, cancelled, failed],
-      ]);
-      assert.equal(rowCount, 0);
+      const text = 'select 1 from instances where id = any($1)';
+      assert.equal((await api.sql.query(text, [[cancelled, failed]])).rowCount, 0);
     });
-    const kept = await Promise.all([done, cancelled, failed].map((id) => continuity.execution(id)));
-    assert.deepEqual(kept, last);
+    expectStatus(await tenant.get(`/instances/${failed}`), 404);
+    assert.deepEqual(await continuity.execution(failed), last);
   });
 
   test('of one instance is created once, however many ask at the same time', async () => {
@@ -135,32 +107,6 @@ describe('an execution', () => {
     assert.deepEqual(replies.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
     assert.equal((await continuity.locations(id)).length, 1);
     assert.equal((await continuity.provenance(id)).length, 1);
-  });
-
-  test('does not keep its instance from going on', async () => {
-    const handler = newHandler();
-    const id = await tenant.runUntil('waiting', [step('a', handler)]);
-    await continuity.enrol(id);
-    await tenant.complete(await tenant.task(handler));
-    await tenant.until(id, 'completed');
-    assert.equal((await continuity.execution(id)).epoch, 0);
-  });
-});
-
-describe('the tenant of an execution', () => {
-  test('may stand in the body, and has to be that of the header', async () => {
-    const instance_id = await waiting();
-    const body = { instance_id, runtime_id: randomUUID() };
-    expectStatus(await tenant.post(EXECUTIONS, { ...body, tenant_id: 'another' }), 403);
-    expectStatus(await tenant.post(EXECUTIONS, { ...body, tenant_id: tenant.name }), 201);
-  });
-
-  test('may stand in the query of a read, where the header wins', async () => {
-    const { continuity_id } = await continuity.enrol(await waiting());
-    const path = `${EXECUTIONS}/${continuity_id}`;
-    expectStatus(await tenant.get(`${path}?tenant_id=${tenant.name}`), 200);
-    expectStatus(await tenant.get(`${path}?tenant_id=another`), 200);
-    expectStatus(await api.tenant().get(path), 404);
   });
 });
 
@@ -217,16 +163,287 @@ describe('provenance', () => {
     expectStatus(await append(id, {}, api.tenant()), 404);
     expectStatus(await append(id, { tenant_id: 'another' }), 403);
   });
+});
 
-  test('of many callers at once is one chain', async () => {
-    const { continuity_id: id } = await continuity.enrol(await waiting());
-    const replies = await Promise.all(Array.from({ length: 20 }, () => append(id)));
-    for (const reply of replies) expectStatus(reply, 201);
-    const chain = await continuity.provenance(id);
-    assert.equal(chain.length, 21);
-    for (const [i, entry] of chain.entries()) {
-      assert.equal(entry.previous_sha256, chain[i - 1]?.entry_sha256 ?? null);
-    }
-    assert.equal((await verify(id)).valid, true);
+// ---------------------------------------------------------------- effects
+
+const HASH = /^[0-9a-f]{64}$/;
+
+const { call, request } = useHeldRequests();
+
+const effects = async (id: string, as: Tenant = tenant) =>
+  expectStatus(await as.get<EffectReceipt[]>(`/instances/${id}/effects`), 200);
+
+async function onlyEffect(id: string): Promise<EffectReceipt> {
+  const [receipt, ...more] = await effects(id);
+  assert.ok(receipt !== undefined && more.length === 0, `${more.length + 1} receipts`);
+  return receipt;
+}
+
+const resolve = (id: string, body: object, as: Tenant = tenant): Promise<Reply<EffectReceipt>> =>
+  as.post(`/continuity/effects/${id}/resolve`, body);
+
+async function resolved(id: string, body: object): Promise<EffectReceipt> {
+  return expectStatus(await resolve(id, body), 200);
+}
+
+/** An instance whose only task a worker has taken, stopped behind the worker's back. */
+async function doubtful(): Promise<{ id: string; receipt: EffectReceipt }> {
+  const handler = newHandler();
+  const id = await tenant.run([step('a', handler)]);
+  await tenant.task(handler);
+  await tenant.move(id, 'failed');
+  return { id, receipt: await onlyEffect(id) };
+}
+
+describe('the receipt of a worker’s task', () => {
+  test('receipts: one receipt per queued worker step, prepared until it is claimed, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing', async () => {
+    const handler = newHandler();
+    const params = { idempotency_key: 'order-7', url: 'https://shop.example' };
+    const id = await tenant.run([step('a', handler, { params }), step('b', handler)]);
+    await tenant.until(id, 'waiting');
+    const prepared = await onlyEffect(id);
+    const { request_sha256, destination_fingerprint, created_at, updated_at, ...rest } = prepared;
+    assert.equal(updated_at, created_at);
+    assert.match(request_sha256, HASH);
+    assert.match(destination_fingerprint, HASH);
+    assert.deepEqual(rest, {
+      id: (await tenant.tasks(handler))[0]?.id,
+      tenant_id: tenant.name,
+      continuity_id: id,
+      epoch: 0,
+      instance_id: id,
+      block_id: 'a',
+      attempt: 0,
+      kind: 'worker',
+      state: 'prepared',
+      idempotency_key: 'order-7',
+      provider_receipt_id: null,
+    });
+    const task = await tenant.task(handler);
+    const dispatched = await onlyEffect(id);
+    assert.deepEqual(dispatched, { ...prepared, state: 'dispatched' });
+    assert.equal(await tenant.call('complete', task, { worker_id: 'somebody else' }), 404);
+    assert.equal(await tenant.call('fail', task, { claim_epoch: 9 }), 409);
+    assert.deepEqual(await onlyEffect(id), dispatched);
+    await tenant.complete(task, { request_id: 'r-1', receipt_id: 'p-1' });
+    const [committed, next] = await eventually(async () => {
+      const two = await effects(id);
+      assert.equal(two.length, 2);
+      return two;
+    });
+    assert.deepEqual([committed?.state, committed?.provider_receipt_id], ['committed', 'p-1']);
+    assert.deepEqual([next?.block_id, next?.state, next?.idempotency_key], ['b', 'prepared', null]);
   });
+});
+
+describe('the receipt of an http_request', () => {
+  test('is dispatched while the answer is awaited, and committed by it', async () => {
+    const id = await tenant.run([call('a', '/answered')]);
+    const response = await request('/answered');
+    const dispatched = await onlyEffect(id);
+    assert.deepEqual([dispatched.kind, dispatched.state], ['http', 'dispatched']);
+    response.end('done');
+    await tenant.until(id, 'completed');
+    const committed = await onlyEffect(id);
+    const { updated_at } = committed;
+    assert.deepEqual(committed, { ...dispatched, state: 'committed', updated_at });
+    assert.ok(committed.updated_at > dispatched.updated_at);
+  });
+
+  test('has failed when the answer says so, and is in doubt after an error, a time-out and a cancellation', async () => {
+    const retry = { max_attempts: 3, initial_backoff: 1 };
+    const id = await tenant.run([call('a', '/tries', { retry })]);
+    (await request('/tries')).writeHead(503).end();
+    (await request('/tries', 2)).destroy();
+    (await request('/tries', 3)).writeHead(404).end();
+    await tenant.until(id, 'failed');
+    assert.deepEqual(columns(await effects(id), 'attempt', 'state'), [
+      [0, 'failed'],
+      [1, 'unknown'],
+      [2, 'failed'],
+    ]);
+    const late = await tenant.runUntil('failed', [call('a', '/late', { timeout: 600 })]);
+    assert.equal((await onlyEffect(late)).state, 'unknown');
+    const cancelled = await tenant.run([call('a', '/cancelled')]);
+    await request('/cancelled');
+    await tenant.signal(cancelled, 'cancel');
+    await tenant.until(cancelled, 'cancelled');
+    assert.equal((await onlyEffect(cancelled)).state, 'unknown');
+  });
+
+  test('outlives the output that a resume drops', async () => {
+    const id = await tenant.run([call('a', '/dropped')]);
+    (await request('/dropped')).end('first');
+    await tenant.until(id, 'completed');
+    const before = await onlyEffect(id);
+    await resumeFrom(tenant, id, 'a');
+    (await request('/dropped', 2)).end('second');
+    await tenant.until(id, 'completed');
+    const after = await effects(id);
+    assert.deepEqual(after[0], before);
+    assert.deepEqual(column(after, 'state'), ['committed', 'committed']);
+    const { id: resolvedId } = await resolved(before.id, { state: 'compensated' });
+    assert.equal(resolvedId, before.id);
+  });
+});
+
+test('effects and provenance lists of unknown or foreign ids → `[]`; verify of unknown id → valid true: effects', async () => {
+  const list = async (id: string, as: Tenant = tenant) =>
+    expectStatus(await as.get<EffectReceipt[]>(`/continuity/executions/${id}/effects`), 200);
+  const id = await tenant.runUntil('waiting', [step('a', newHandler())]);
+  assert.deepEqual(await list(UNKNOWN), []);
+  assert.deepEqual(await list(id, api.tenant()), []);
+  const ofInstance = await effects(id);
+  assert.equal(ofInstance.length, 1);
+  assert.deepEqual(await list(id), ofInstance, 'of a scope that nobody enrolled');
+  await continuity.enrol(id);
+  assert.deepEqual(await list(id), ofInstance, 'of the execution that adopts it');
+  expectStatus(await tenant.get(`/instances/${UNKNOWN}/effects`), 404);
+  expectStatus(await api.tenant().get(`/instances/${id}/effects`), 404);
+});
+
+describe('what became of an effect', () => {
+  test('resolve moves as documented; illegal 409; foreign/unknown 404; updated_at grows', async () => {
+    const { id, receipt } = await doubtful();
+    assert.equal(receipt.state, 'unknown');
+    expectStatus(await resolve(UNKNOWN, { state: 'verified' }), 404);
+    expectStatus(await resolve(receipt.id, { state: 'verified' }, api.tenant()), 404);
+    expectStatus(await resolve(receipt.id, { state: 'lost' }), 400);
+    expectStatus(await resolve(receipt.id, { state: 'dispatched' }), 409);
+    expectStatus(await resolve(receipt.id, { state: 'verified', tenant_id: 'another' }), 403);
+    const verified = await resolved(receipt.id, { state: 'verified', provider_receipt_id: 'p-9' });
+    assert.deepEqual([verified.state, verified.provider_receipt_id], ['verified', 'p-9']);
+    assert.ok(verified.updated_at > receipt.updated_at);
+    assert.deepEqual(await onlyEffect(id), verified);
+    const compensated = await resolved(receipt.id, { state: 'compensated' });
+    assert.equal(compensated.provider_receipt_id, 'p-9', 'what is known stays');
+    assert.ok(compensated.updated_at > verified.updated_at);
+    for (const state of ['verified', 'abandoned', 'compensated', 'committed']) {
+      expectStatus(await resolve(receipt.id, { state }), 409);
+    }
+  });
+
+  test('is told in the provenance of an execution, and nowhere for a scope of its own', async () => {
+    const alone = await doubtful();
+    await resolved(alone.receipt.id, { state: 'abandoned' });
+    assert.deepEqual(await continuity.provenance(alone.id), []);
+    const { id, receipt } = await doubtful();
+    await continuity.enrol(id);
+    await resolved(receipt.id, { state: 'verified' });
+    const kinds = (await continuity.provenance(id)).map(({ kind }) => kind);
+    assert.deepEqual(kinds, ['execution_created', 'effect_resolved']);
+  });
+});
+
+test('migrate-instance is refused while an effect is in doubt', async () => {
+  const handler = newHandler();
+  const named = { name: `s-${randomUUID()}` };
+  const from = await tenant.sequence([step('a', handler)], named);
+  const to = await tenant.sequence([step('a', handler)], { ...named, version: 2 });
+  const id = await tenant.create(from);
+  await tenant.task(handler);
+  await tenant.move(id, 'failed');
+  await tenant.post(`/instances/${id}/retry`, {});
+  await tenant.until(id, 'waiting');
+  const ask = { instance_id: id, target_sequence_id: to };
+  expectStatus(await tenant.post(MIGRATE, ask), 409);
+  const [lost] = await effects(id);
+  await resolved(lost?.id ?? '', { state: 'abandoned' });
+  await migrate(tenant, id, to);
+});
+
+// ---------------------------------------------------------------- fences
+
+interface Held extends Passage {
+  readonly handler: string;
+  readonly task: WorkerTask;
+}
+
+/** An execution whose only step a worker has claimed, and says nothing of: it may be handed over. */
+async function held(): Promise<Held> {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const id = await tenant.run([step('a', handler)]);
+  const task = await tenant.task(handler);
+  await tenant.until(id, 'waiting');
+  const [receipt] = await effects(id, tenant);
+  for (const state of ['unknown', 'abandoned']) {
+    expectStatus(await resolve(receipt?.id ?? '', { state }, tenant), 200);
+  }
+  return { ...(await passageOf(tenant, id)), handler, task };
+}
+
+/** Asks for every change there is; resolves with the statuses of the answers. */
+async function tried({ tenant, id, task }: Held, as: Tenant = tenant): Promise<number[]> {
+  const instance = `/instances/${id}`;
+  const worker = { worker_id: task.worker_id, claim_epoch: task.claim_epoch };
+  const replies = [
+    as.patch(`${instance}/state`, { state: 'scheduled' }),
+    as.patch(`${instance}/state`, { state: 'cancelled' }),
+    as.patch(`${instance}/context`, { context: { data: { n: 1 } } }),
+    as.post(`${instance}/signals`, { signal_type: 'resume' }),
+    as.post(`${instance}/signals`, { signal_type: 'cancel' }),
+    as.post(`${instance}/retry`),
+    as.post(`${instance}/resume-from/a`),
+    as.post(`${instance}/inject-blocks`, { blocks: [step('x', 'noop')] }),
+    as.post(`${instance}/fork`, { from_block_id: 'a' }),
+    as.post(`${instance}/checkpoints`, { checkpoint_data: {} }),
+    as.post(`${instance}/checkpoints/prune`, { keep: 0 }),
+    as.post(MIGRATE, {
+      instance_id: id,
+      target_sequence_id: (await tenant.instance(id)).sequence_id,
+    }),
+    as.post(`/workers/tasks/${task.id}/complete`, { ...worker, output: {} }),
+    as.post(`/workers/tasks/${task.id}/fail`, { ...worker, message: 'no' }),
+    as.post(`/workers/tasks/${task.id}/heartbeat`, worker),
+  ];
+  return (await Promise.all(replies)).map(({ status }) => status);
+}
+
+async function assertUntouchable(world: Held): Promise<void> {
+  const { tenant, id, handler } = world;
+  const before = await tenant.instance(id);
+  assert.deepEqual(new Set(await tried(world)), new Set([409]));
+  assert.deepEqual(new Set(await tried(world, api.tenant())), new Set([404]));
+  const filter = { sequence_id: before.sequence_id };
+  const change = await tenant.patch('/instances/bulk/state', { filter, state: 'cancelled' });
+  assert.ok(change.status < 300, change.text);
+  assert.deepEqual(await tenant.poll(handler), []);
+  assert.deepEqual(await tenant.instance(id), before);
+}
+
+test('an instance that is being handed over is left alone', async () => {
+  const world = await held();
+  await exported(world, await world.handoff(world.id, world.destination));
+  await assertUntouchable(world);
+});
+
+test('one that comes back goes on with the worker that had its task', async () => {
+  const world = await held();
+  const { tenant, id, task } = world;
+  const handoff = await world.handoff(id, world.destination);
+  await exported(world, handoff);
+  expectStatus(await world.act(handoff.id, 'revoke'), 200);
+  await world.handoff(id, world.destination);
+  assert.equal((await world.execution(id)).state, 'owned');
+  await tenant.complete(task);
+  await tenant.until(id, 'completed');
+});
+
+test('one that was imported runs once it is owned, and the one that it came from never again', async () => {
+  const world = await held();
+  const { tenant, handler } = world;
+  const bundle = await exported(world, await world.handoff(world.id, world.destination));
+  const { instance_id } = await imported(tenant, bundle);
+  const ofImport = { ...world, id: instance_id };
+  const changed = (await tried(ofImport)).slice(0, 12);
+  assert.deepEqual(new Set(changed), new Set([409]));
+  await accepted(world, bundle.handoff.id, instance_id);
+  expectStatus(await world.act(bundle.handoff.id, 'resume'), 200);
+  const task = await tenant.task(handler);
+  assert.equal(task.instance_id, instance_id);
+  await tenant.complete(task);
+  await tenant.until(instance_id, 'completed');
+  await assertUntouchable(world);
 });

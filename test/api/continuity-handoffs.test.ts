@@ -1,14 +1,10 @@
-/** Handoffs of executions: how one begins, every move of it, and what stands in its way. */
+/** Handoffs of executions, and how well runtimes would do as their places. */
 
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type {
-  CapsuleImported,
-  Handoff,
-  HandoffAccepted,
-  HandoffExported,
-} from '../../schema/handoff.js';
+import type { EffectReceipt } from '../../schema/continuity.js';
+import type { Handoff, HandoffAccepted, RuntimeCapabilities } from '../../schema/handoff.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import {
   type ImportFacts,
@@ -24,35 +20,20 @@ import {
   type Tenant,
   useSharedApi,
 } from '../helpers/api.js';
+import { accepted, carried, exported, type Passage } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
-import { type Continuity, continuityOf } from '../helpers/continuity.js';
+import { capabilities, continuityOf } from '../helpers/continuity.js';
+import { passageAtStart, startNow } from '../helpers/standing.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const HANDOFFS = '/continuity/handoffs';
 
 const api = useSharedApi();
 
-interface World extends Continuity {
-  readonly tenant: Tenant;
-  /** The instance, which is also the id of its execution. */
-  readonly id: string;
-  readonly source: string;
-  /** A live runtime that may take the execution. */
-  readonly destination: string;
-}
+const world = (blocks?: readonly Json[]) => passageAtStart(api.tenant(), blocks);
 
-/** A tenant whose execution is paused between two steps, and a live destination. */
-async function world(blocks?: readonly Json[]): Promise<World> {
-  const tenant = api.tenant();
-  const continuity = continuityOf(tenant);
-  const id = await continuity.paused(blocks);
-  const { owner_runtime_id: source } = await continuity.enrol(id);
-  const { runtime_id: destination } = await continuity.runtime();
-  return { tenant, ...continuity, id, source, destination };
-}
-
-const create = ({ tenant }: World, body: Json) =>
+const create = ({ tenant }: Passage, body: Json) =>
   tenant.post<Handoff & { error: string }>(HANDOFFS, body);
 
 function refused(reply: Reply<{ error: string }>, status: number, text: RegExp): void {
@@ -60,34 +41,8 @@ function refused(reply: Reply<{ error: string }>, status: number, text: RegExp):
 }
 
 /** A handoff that is exported. */
-async function exported(
-  from: World,
-  body: Json = {},
-): Promise<HandoffExported & { readonly key: string }> {
-  const { id } = await from.handoff(from.id, from.destination);
-  const key = randomBytes(32).toString('base64');
-  const asked = { capture_checkpoint: true, payload_key_base64: key, ...body };
-  return { ...expectStatus(await from.act<HandoffExported>(id, 'export', asked), 200), key };
-}
-
-const importing = (
-  { tenant, destination }: World,
-  { capsule, payload_base64, key }: HandoffExported & { readonly key: string },
-) =>
-  tenant.post<CapsuleImported>('/continuity/capsules/import', {
-    destination_runtime_id: destination,
-    expected_epoch: capsule.manifest.epoch,
-    capsule,
-    payload_base64,
-    payload_key_base64: key,
-  });
-
-/** A handoff that is exported, and the instance that was imported from its capsule. */
-async function imported(from: World): Promise<{ handoff: Handoff; instance: string }> {
-  const bundle = await exported(from);
-  const { instance_id } = expectStatus(await importing(from, bundle), 201);
-  return { handoff: bundle.handoff, instance: instance_id };
-}
+const sent = async (from: Passage, body: Json = {}) =>
+  exported(from, await from.handoff(from.id, from.destination), body);
 
 describe('a handoff', () => {
   test('is bound to its preview and keeps its terms', async () => {
@@ -103,33 +58,21 @@ describe('a handoff', () => {
     const seen = await from.preview(from.id, from.destination, terms);
     const made = expectStatus(await create(from, from.creation(seen, terms)), 201);
     assert.deepEqual(await from.getHandoff(made.id), made);
+    const { created_at, updated_at, locality_policy, requirements, ...rest } = made;
     assert.deepEqual(
-      [made.state, made.version, made.expected_epoch, made.continuity_id, made.preview_sha256],
+      [locality_policy?.version, requirements.minimum_trust, updated_at],
+      [3, 'registered', created_at],
+    );
+    assert.deepEqual(
+      [rest.state, rest.version, rest.expected_epoch, rest.continuity_id, rest.preview_sha256],
       ['requested', 0, 0, from.id, seen.preview_sha256],
     );
     assert.deepEqual(
-      [made.source_runtime_id, made.destination_runtime_id, made.capsule_id, made.failure_code],
-      [from.source, from.destination, null, null],
+      [rest.source_runtime_id, rest.destination_runtime_id, rest.data_classification],
+      [from.source, from.destination, 'restricted'],
     );
-    assert.equal(made.data_classification, 'restricted');
-    assert.equal(made.locality_policy?.version, 3);
-    assert.equal(made.requirements.minimum_trust, 'registered');
     assert.equal((await from.execution(from.id)).state, 'owned');
     assert.equal((await from.provenance(from.id)).length, 1);
-  });
-
-  test('may be asked for in the other spelling, and with digits of the hash in upper case', async () => {
-    const from = await world();
-    const policy = { version: 1, rules: [{ classification: 'restricted' }] };
-    const seed = { data_classification: 'restricted', locality_policy: policy };
-    const seen = await from.preview(from.id, from.destination, seed);
-    const body = {
-      ...from.creation(seen, { classification: 'restricted', policy }),
-      preview_sha256: seen.preview_sha256.toUpperCase(),
-      continuity_id: from.id,
-      tenant_id: from.tenant.name,
-    };
-    expectStatus(await create(from, body), 201);
   });
 
   test('creation: bad hash form 400, unknown decision 404, other hash / other requirements / other destination / changed capabilities 409 (last one text "stale"), incompatible preview 409; the same ones again / new unrelated runtime 201', async () => {
@@ -139,12 +82,15 @@ describe('a handoff', () => {
     expectStatus(await create(from, { ...body, preview_sha256: 'ab' }), 400);
     expectStatus(await create(from, { ...body, preview_sha256: 'xy'.repeat(32) }), 400);
     expectStatus(await create(from, { ...body, placement_decision_id: UNKNOWN }), 404);
-    expectStatus(await create(from, { ...body, preview_sha256: 'ab'.repeat(32) }), 409);
-    const more = { requirements: { minimum_trust: 'registered' } };
-    expectStatus(await create(from, { ...body, ...more }), 409);
-    expectStatus(await create(from, { ...body, data_classification: 'public' }), 409);
-    expectStatus(await create(from, { ...body, destination_runtime_id: other.destination }), 409);
-    expectStatus(await create(from, { ...body, continuity_id: other.id }), 409);
+    for (const more of [
+      { preview_sha256: 'ab'.repeat(32) },
+      { requirements: { minimum_trust: 'registered' } },
+      { data_classification: 'public' },
+      { destination_runtime_id: other.destination },
+      { continuity_id: other.id },
+    ]) {
+      expectStatus(await create(from, { ...body, ...more }), 409);
+    }
     expectStatus(await create(from, body), 201);
 
     const { destination: runtime_id } = from;
@@ -159,18 +105,6 @@ describe('a handoff', () => {
     const incompatible = await from.preview(from.id, from.destination);
     assert.equal(incompatible.compatible, false);
     expectStatus(await create(from, from.creation(incompatible)), 409);
-  });
-
-  test('is refused when its destination has not been heard of for too long', async () => {
-    const from = await world();
-    // It is live long enough for a look, if not at the first try.
-    const seen = await eventually(() => {
-      const expires_at = new Date(Date.now() + 500).toISOString();
-      return from
-        .runtime({ runtime_id: from.destination, expires_at })
-        .then(() => from.preview(from.id, from.destination));
-    });
-    await eventually(async () => refused(await create(from, from.creation(seen)), 409, /not live/));
   });
 
   test('two independent requested handoffs may coexist', async () => {
@@ -209,12 +143,13 @@ describe('a handoff', () => {
     assert.deepEqual([rejected.state, rejected.version], ['rejected', 1]);
     expectStatus(await from.act(early, 'reject'), 409);
 
-    const { handoff: gone } = await exported(from);
+    const { handoff: gone } = await sent(from);
     expectStatus(await from.act(gone.id, 'reject'), 409);
     expectStatus(await from.act(gone.id, 'revoke'), 200);
     expectStatus(await from.act(gone.id, 'revoke'), 409);
 
-    const { handoff, instance } = await imported(from);
+    const { bundle, instance } = await carried(from);
+    const { handoff } = bundle;
     const accept = () => from.act(handoff.id, 'accept', { destination_instance_id: instance });
     expectStatus(await accept(), 200);
     expectStatus(await accept(), 409);
@@ -225,11 +160,12 @@ describe('a handoff', () => {
 
   test('accept with an instance not imported from the capsule, not paused, or of another tenant → 409', async () => {
     const from = await world();
-    const { handoff, instance } = await imported(from);
+    const { bundle, instance } = await carried(from);
+    const { handoff } = bundle;
     const accept = (destination_instance_id: string) =>
       from.act(handoff.id, 'accept', { destination_instance_id });
     const [other, stranger] = [await world(), await world()];
-    const paused = await from.tenant.create(await from.tenant.sequence([step('a', 'noop')]), {
+    const paused = await from.tenant.run([step('a', 'noop')], {
       next_fire_at: '2099-01-01T00:00:00Z',
     });
     expectStatus(await accept(paused), 409);
@@ -237,7 +173,7 @@ describe('a handoff', () => {
     expectStatus(await accept(paused), 409);
     expectStatus(await accept(from.id), 409);
     expectStatus(await accept(other.id), 409);
-    expectStatus(await accept((await imported(stranger)).instance), 409);
+    expectStatus(await accept((await carried(stranger)).instance), 409);
     expectStatus(await accept(UNKNOWN), 404);
     assert.equal((await from.execution(from.id)).epoch, 0);
     expectStatus(await accept(instance), 200);
@@ -249,54 +185,23 @@ describe('a handoff', () => {
     const { id } = await from.handoff(from.id, from.destination);
     expectStatus(await from.act(id, 'reject'), 200);
     assert.deepEqual(await from.execution(from.id), before);
-    const { handoff } = await exported(from);
+    const { handoff } = await sent(from);
+    const body = from.creation(await from.preview(from.id, from.destination));
+    refused(await create(from, body), 409, /being handed over/);
     expectStatus(await from.act(handoff.id, 'revoke'), 200);
     const { state, epoch, owner_runtime_id } = await from.execution(from.id);
     assert.deepEqual([state, epoch, owner_runtime_id], ['owned', 0, from.source]);
-  });
-
-  test('that is revoked lets the instance run as before, whatever became of its destination', async () => {
-    const handler = newHandler();
-    const tenant = api.tenant();
-    const continuity = continuityOf(tenant);
-    const id = await tenant.runUntil('waiting', [step('a', handler), step('b', 'noop')]);
-    const { owner_runtime_id: source } = await continuity.enrol(id);
-    const { runtime_id: destination } = await continuity.runtime();
-    const from = { tenant, ...continuity, id, source, destination };
-    const { handoff } = await imported(from);
-    await api.sql.query('delete from runtimes where runtime_id = $1', [destination]);
-    assert.deepEqual(await tenant.poll(handler), []);
-    expectStatus(await from.act(handoff.id, 'revoke'), 200);
-    assert.equal((await tenant.instance(id)).state, 'waiting');
-    await tenant.complete(await tenant.task(handler));
-    await tenant.until(id, 'completed');
-  });
-
-  test('is refused while another one holds the execution, and frees it once that is revoked', async () => {
-    const from = await world();
-    const { handoff } = await exported(from);
-    const body = from.creation(await from.preview(from.id, from.destination));
-    refused(await create(from, body), 409, /being handed over/);
-    expectStatus(
-      await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' }),
-      409,
-    );
-    expectStatus(await from.act(handoff.id, 'revoke'), 200);
-    assert.equal((await from.execution(from.id)).state, 'owned');
-    const next = expectStatus(await create(from, body), 201);
-    expectStatus(await from.act(next.id, 'reject'), 200);
-    await from.tenant.move(from.id, 'scheduled');
-    await from.tenant.until(from.id, 'completed');
+    expectStatus(await create(from, body), 201);
   });
 
   test('whose capsule has come to its end gives the execution back by itself', async () => {
     const from = await world();
-    const { handoff } = await exported(from, { expires_in_seconds: 1 });
+    const { handoff } = await sent(from, { expires_in_seconds: 1 });
     await eventually(async () => {
       assert.equal((await from.execution(from.id)).state, 'owned');
     });
     assert.equal((await from.getHandoff(handoff.id)).state, 'expired');
-    await from.tenant.move(from.id, 'scheduled');
+    await startNow(from.tenant, from.id);
     await from.tenant.until(from.id, 'completed');
     expectStatus(await from.act(handoff.id, 'revoke'), 409);
   });
@@ -304,23 +209,21 @@ describe('a handoff', () => {
   test('that is accepted and resumed goes on as the instance of its destination', async () => {
     const handler = newHandler();
     const from = await world([step('a', 'noop'), step('b', handler)]);
-    const { handoff, instance } = await imported(from);
-    const accepted = expectStatus(
-      await from.act<HandoffAccepted>(handoff.id, 'accept', { destination_instance_id: instance }),
-      200,
-    );
+    const { bundle, instance } = await carried(from);
+    const { handoff } = bundle;
+    const { handoff: moved, execution } = await accepted(from, handoff.id, instance);
     assert.deepEqual(
-      [accepted.handoff.state, accepted.execution.epoch, accepted.execution.owner_runtime_id],
-      ['accepted', 1, from.destination],
+      [moved.state, execution.epoch, execution.owner_runtime_id, execution.current_instance_id],
+      ['accepted', 1, from.destination, instance],
     );
-    assert.equal(accepted.execution.current_instance_id, instance);
-    assert.deepEqual(await from.execution(from.id), accepted.execution);
+    assert.deepEqual(await from.execution(from.id), execution);
     assert.deepEqual(columns(await from.locations(from.id), 'epoch', 'instance_id', 'handoff_id'), [
       [0, from.id, null],
       [1, instance, handoff.id],
     ]);
     const resumed = expectStatus(await from.act(handoff.id, 'resume'), 200);
     assert.equal(resumed.state, 'resumed');
+    await startNow(from.tenant, instance);
     await from.tenant.complete(await from.tenant.task(handler));
     await from.tenant.until(instance, 'completed');
     assert.equal((await from.getHandoff(handoff.id)).state, 'completed');
@@ -346,7 +249,7 @@ describe('a destination with a database of its own', () => {
     const from = await world();
     const { destination: runtime_id } = from;
     await from.runtime({ runtime_id, capsule_signing_public_key: signing.publicKey });
-    const { handoff, capsule } = await exported(from);
+    const { handoff, capsule } = await sent(from);
     const facts: ImportFacts = {
       kind: 'capsule_imported',
       tenant_id: from.tenant.name,
@@ -428,5 +331,192 @@ describe('a destination with a database of its own', () => {
     expectStatus(await from.act(made.id, 'revoke'), 200);
     expectStatus(await accept(signed), 409);
     assert.equal((await from.execution(from.id)).epoch, 0);
+  });
+});
+
+// ---------------------------------------------------------------- placement
+
+const REGISTER = '/runtimes/register';
+
+/** A tenant with an execution that is paused, and no runtime. */
+async function placeless() {
+  const tenant = api.tenant();
+  const continuity = continuityOf(tenant);
+  const enrolled = await continuity.enrol(await continuity.paused());
+  const { continuity_id: id, owner_runtime_id: owner } = enrolled;
+  return { tenant, ...continuity, id, owner };
+}
+
+const register = (tenant: Tenant, more: Json) =>
+  tenant.post<RuntimeCapabilities>(REGISTER, { capabilities: capabilities(more) });
+
+const live = async (tenant: Tenant) =>
+  expectStatus(await tenant.get<RuntimeCapabilities[]>('/runtimes'), 200);
+
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+describe('a registration', () => {
+  test('each limit of a registration → 400; 256 facts, 256-byte fact, battery 100 accepted; upsert not duplicate; expired not listed; draining listed', async () => {
+    const tenant = api.tenant();
+    const facts = Array.from({ length: 256 }, (_, i) => `h${i}`);
+    // `unit/continuity-requirements` has every limit.
+    const wrong: Json[] = [
+      { runtime_id: 'no-uuid' },
+      { kind: undefined },
+      { trust: 'signed' },
+      { battery_percent: 101 },
+      { connectivity: 'pigeon' },
+      { capsule_signing_public_key: 'AAAA' },
+      { observed_at: inMs(-1_000), expires_at: inMs(310_000) },
+      { handlers: [...facts, 'one more'] },
+      { regions: ['é'.repeat(129)] },
+    ];
+    for (const more of wrong) {
+      const reply = await register(tenant, more);
+      assert.equal(reply.status, 400, `${JSON.stringify(more).slice(0, 80)}: ${reply.text}`);
+    }
+    assert.deepEqual(await live(tenant), []);
+
+    const runtime_id = randomUUID();
+    const most = { runtime_id, handlers: facts, regions: ['é'.repeat(128)], battery_percent: 100 };
+    const first = expectStatus(await register(tenant, most), 201);
+    assert.deepEqual(first.handlers, facts);
+    assert.ok(!('plugins' in first), 'an empty list is left out');
+    const second = expectStatus(await register(tenant, { runtime_id, draining: true }), 201);
+    assert.deepEqual(await live(tenant), [second]);
+    const elsewhere = api.tenant();
+    expectStatus(await register(elsewhere, { runtime_id, kind: 'mobile' }), 201);
+    assert.equal((await live(elsewhere))[0]?.kind, 'mobile');
+    assert.deepEqual(await live(tenant), [second], 'each tenant has records of its own');
+
+    await register(tenant, { runtime_id, kind: 'edge', observed_at: inMs(-30_000) });
+    assert.deepEqual(await live(tenant), [second], 'what was observed earlier is not taken');
+
+    await register(tenant, { runtime_id, expires_at: inMs(300) });
+    await eventually(async () => assert.deepEqual(await live(tenant), []));
+    const body = { tenant_id: 'another', capabilities: capabilities() };
+    expectStatus(await tenant.post(REGISTER, body), 403);
+  });
+});
+
+describe('a placement', () => {
+  test('each finding code appears for its cause; several allowed regions: one match is enough; policy version 0 → 400; region policy can deny; classification defaults to internal', async () => {
+    const { tenant, runtime, preview, place, id } = await placeless();
+    const rule = (more: Json) => ({
+      policy: { version: 1, rules: [{ classification: 'internal', ...more }] },
+    });
+    // Every capability once, so that none is lost on the way; `unit/continuity-placement` has all.
+    const causes: readonly [code: string, offered: Json, terms: Json][] = [
+      ['RUNTIME_DRAINING', { draining: true }, {}],
+      ['HANDLERS_MISSING', { handlers: ['a'] }, { requirements: { handlers: ['a', 'b'] } }],
+      ['PLUGINS_MISSING', {}, { requirements: { plugins: ['p'] } }],
+      ['CREDENTIALS_MISSING', {}, { requirements: { credentials: ['c'] } }],
+      ['HUMAN_UI_MISSING', {}, { requirements: { requires_human_ui: true } }],
+      ['NETWORK_UNKNOWN', {}, { requirements: { requires_network: true } }],
+      ['CONFIDENTIAL_POLICY_MISSING', {}, { classification: 'confidential' }],
+      ['RUNTIME_ID_DENIED', {}, rule({ allowed_runtime_ids: [UNKNOWN] })],
+      ['RUNTIME_KIND_DENIED', {}, rule({ allowed_runtime_kinds: ['edge'] })],
+      ['REGION_DENIED', { regions: ['us'] }, rule({ allowed_regions: ['eu'] })],
+      ['TRUST_DENIED', { trust: 'unverified' }, rule({ minimum_trust: 'registered' })],
+      ['CONNECTIVITY_DENIED', { connectivity: 'wifi' }, rule({ require_offline: true })],
+      ['HARDWARE_DENIED', {}, rule({ require_hardware: 'gpu' })],
+      ['COST_DENIED', { estimated_cost_microunits: 2 }, rule({ maximum_cost_microunits: 1 })],
+      ['LATENCY_DENIED', { estimated_latency_ms: 2 }, rule({ maximum_latency_ms: 1 })],
+      ['BATTERY_DENIED', { battery_percent: 1 }, rule({ minimum_battery_percent: 2 })],
+    ];
+    for (const [code, offered, terms] of causes) {
+      const { runtime_id } = await runtime(offered);
+      const seen = await preview(id, runtime_id, terms);
+      const codes = seen.findings.map((finding) => finding.code);
+      assert.ok(codes.includes(code), `${code}, not ${codes.join(', ')}`);
+      assert.equal(seen.compatible, false, code);
+    }
+
+    const { runtime_id } = await runtime({ regions: ['eu', 'us'] });
+    const several = { requirements: { regions: ['asia', 'eu'] } };
+    const allowed = await preview(id, runtime_id, several);
+    assert.deepEqual(
+      [allowed.compatible, allowed.findings.map(({ code }) => code)],
+      [true, ['COMPATIBLE']],
+    );
+    assert.equal(allowed.placement_decision.classification, 'internal');
+    assert.equal((await place(id)).classification, 'internal');
+
+    const versionless = { policy: { version: 0, rules: [] } };
+    const path = `/continuity/executions/${id}`;
+    expectStatus(await tenant.post(`${path}/placement`, versionless), 400);
+    const body = { destination_runtime_id: runtime_id, ...versionless };
+    expectStatus(await tenant.post(`${path}/handoff-preview`, body), 400);
+    expectStatus(await api.tenant().post(`${path}/placement`, {}), 404);
+    expectStatus(await tenant.post(`${path}/placement`, { tenant_id: 'another' }), 403);
+  });
+
+  test('placement: exact score factors for two candidates (43 vs 15), incumbent +5, offline +3', async () => {
+    const { tenant, runtime, place, id, owner } = await placeless();
+    const best = await runtime({
+      offline_capable: true,
+      battery_percent: 90,
+      estimated_cost_microunits: 1,
+      estimated_latency_ms: 10,
+    });
+    const second = await runtime({
+      trust: 'unverified',
+      battery_percent: 10,
+      estimated_cost_microunits: 2,
+      estimated_latency_ms: 20,
+    });
+    const decision = await place(id);
+    assert.deepEqual(columns(decision.candidates, 'runtime_id', 'score'), [
+      [best.runtime_id, 43],
+      [second.runtime_id, 15],
+    ]);
+    assert.deepEqual(decision.candidates[0]?.score_factors, {
+      trust: 10,
+      current_runtime: 0,
+      offline_capable: 3,
+      battery_rank: 10,
+      cost_rank: 10,
+      latency_rank: 10,
+    });
+    assert.equal(decision.selected_runtime_id, best.runtime_id);
+    expectStatus(await register(tenant, { runtime_id: owner, trust: 'unverified' }), 201);
+    const incumbent = (await place(id)).candidates.find((one) => one.runtime_id === owner);
+    assert.deepEqual([incumbent?.score, incumbent?.score_factors.current_runtime], [5, 5]);
+  });
+});
+
+describe('a preview', () => {
+  test('preview with unregistered or expired destination → 404; with unresolved effect → 200 compatible false and the receipt listed; resolving it makes compatible true', async () => {
+    const tenant = api.tenant();
+    const continuity = continuityOf(tenant);
+    const handler = newHandler();
+    const instance = await tenant.runUntil('waiting', [step('a', handler)]);
+    const { continuity_id: id } = await continuity.enrol(instance);
+    const path = `/continuity/executions/${id}/handoff-preview`;
+    const previewing = (destination_runtime_id: string) =>
+      tenant.post(path, { destination_runtime_id });
+    expectStatus(await previewing(randomUUID()), 404);
+    const fading = await continuity.runtime({ expires_at: inMs(300) });
+    await eventually(async () => expectStatus(await previewing(fading.runtime_id), 404));
+
+    const { runtime_id } = await continuity.runtime();
+    // Nobody has taken the task yet.
+    const free = await continuity.preview(id, runtime_id);
+    assert.deepEqual([free.compatible, free.unresolved_effects], [true, []]);
+    await tenant.task(handler);
+    const seen = await continuity.preview(id, runtime_id);
+    assert.equal(seen.compatible, false);
+    assert.deepEqual(
+      seen.unresolved_effects.map(({ block_id, state, kind }) => [block_id, state, kind]),
+      [['a', 'dispatched', 'worker']],
+    );
+    const [receipt] = seen.unresolved_effects;
+    const resolve = (state: string) =>
+      tenant.post<EffectReceipt>(`/continuity/effects/${receipt?.id}/resolve`, { state });
+    expectStatus(await resolve('unknown'), 200);
+    assert.equal((await continuity.preview(id, runtime_id)).compatible, false);
+    expectStatus(await resolve('abandoned'), 200);
+    const resolved = await continuity.preview(id, runtime_id);
+    assert.deepEqual([resolved.compatible, resolved.unresolved_effects], [true, []]);
   });
 });

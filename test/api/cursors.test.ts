@@ -124,7 +124,7 @@ beforeWith(api, async () => {
 });
 
 /**
- * Others make tenants meanwhile: the test of tenants walks through them (`api/whoami`). Moves are in a cluster only
+ * Others make tenants meanwhile: the test of tenants walks through them (`api/keys`). Moves are in a cluster only
  * (`cells/residence`).
  */
 const ELSEWHERE: ReadonlySet<RouteId> = new Set(['tenants.list', 'cells.moves']);

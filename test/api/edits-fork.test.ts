@@ -1,9 +1,11 @@
-/** A new instance that goes on from a block of another one. */
+/** Forks of instances, blocks injected into them, dry runs, and edits while a handler works. */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { InstanceForked } from '../../schema/edits.js';
 import {
+  eventually,
   forEach,
   type Json,
   newHandler,
@@ -14,15 +16,26 @@ import {
   tryCatch,
   useSharedApi,
 } from '../helpers/api.js';
-import { auditOf, fork, inject, resumeFrom, signalsOf } from '../helpers/edits.js';
+import { expectStatus } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
+import {
+  auditOf,
+  fork,
+  inject,
+  MIGRATE,
+  migrate,
+  resumeFrom,
+  signalsOf,
+} from '../helpers/edits.js';
+import { useHeldRequests } from '../helpers/held-requests.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 
 const api = useSharedApi();
 const tenant = api.tenant();
 
-const ask = (id: string, body: Json, as = tenant) =>
-  as.post<InstanceForked & { error: string }>(`/instances/${id}/fork`, body);
+const ask = (id: string, body: Json) =>
+  tenant.post<InstanceForked & { error: string }>(`/instances/${id}/fork`, body);
 
 /** Everything that can be read about an instance. */
 async function everythingOf(id: string): Promise<unknown[]> {
@@ -56,19 +69,11 @@ describe('a fork', () => {
     assert.deepEqual(record.context.data, { ...DATA, name: 'new' });
     assert.equal(record.priority, 'High');
     assert.deepEqual((await tenant.outputsOf(child)).c, { sum: 1, name: 'new' });
-    const rows = async (of: string) =>
-      (await tenant.outputs(of))
-        .filter((row) => row.block_id !== 'c' && row.block_id !== 'd')
-        .map(({ block_id, output, attempt, output_size }) => [
-          block_id,
-          output,
-          attempt,
-          output_size,
-        ]);
-    assert.deepEqual(await rows(child), await rows(id));
-    const ids = [...(await tenant.outputs(child)), ...(await tenant.outputs(id))].map(
-      (it) => it.id,
-    );
+    const [own, theirs] = [await tenant.outputs(child), await tenant.outputs(id)];
+    const copied = (rows: typeof own) =>
+      columns(rows.slice(0, -2), 'block_id', 'output', 'attempt', 'output_size');
+    assert.deepEqual(copied(own), copied(theirs));
+    const ids = column([...own, ...theirs], 'id');
     assert.equal(new Set(ids).size, ids.length);
     assert.deepEqual(await everythingOf(id), before, 'the source has changed');
   });
@@ -82,24 +87,17 @@ describe('a fork', () => {
       timezone: 'Europe/Paris',
       context: { config: { limit: 3 } },
     };
-    const id = await tenant.run([step('a', 'noop')], more);
+    const id = await tenant.create(await tenant.sequence([step('a', 'noop')]), more);
     await tenant.until(id, 'completed');
     const reply = await fork(tenant, id, 'a');
     assert.equal(reply.dry_run, true);
     const child = await tenant.until(reply.id, 'completed');
-    assert.deepEqual(child.metadata, {
-      team: 'x',
-      forked_from: id,
-      forked_at_block: 'a',
-      sandbox: true,
-    });
+    const metadata = { team: 'x', forked_from: id, forked_at_block: 'a', sandbox: true };
+    assert.deepEqual(child.metadata, metadata);
     assert.equal(child.timezone, 'Europe/Paris');
     assert.deepEqual(child.context.config, { limit: 3 });
     const kept = ['idempotency_key', 'concurrency_key', 'max_concurrency', 'parent_instance_id'];
-    assert.deepEqual(
-      kept.filter((field) => field in child),
-      [],
-    );
+    assert.ok(!kept.some((field) => field in child));
     assert.deepEqual(await auditOf(tenant, reply.id), ['forked']);
   });
 
@@ -107,11 +105,9 @@ describe('a fork', () => {
     const handler = newHandler();
     const id = await tenant.runUntil('waiting', [step('a', 'noop'), step('b', handler)]);
     const { id: child } = await fork(tenant, id, 'b');
-    const { context } = await tenant.until(child, 'completed');
-    assert.equal(context.runtime.dry_run, true);
+    await tenant.until(child, 'completed');
     assert.equal((await tenant.outputsOf(child)).b?.dry_run, true);
-    assert.deepEqual((await tenant.tasks(handler)).length, 1, 'that of the source');
-    assert.equal((await tenant.instance(id)).state, 'waiting');
+    assert.equal((await tenant.tasks(handler)).length, 1, 'that of the source');
   });
 
   test('of a waiting instance runs again what is not finished, and leaves its tasks alone', async () => {
@@ -133,19 +129,11 @@ describe('a fork', () => {
   });
 
   test('of every other state', async () => {
-    const far = { next_fire_at: '2100-01-01T00:00:00Z' };
-    const blocks = [step('a', 'noop'), step('b', newHandler())];
-    const sources: Record<string, string> = {
-      scheduled: await tenant.run([step('a', 'noop')], far),
-      running: await tenant.run([sleep('a', 600_000)]),
-      paused: await tenant.runUntil('waiting', blocks),
-      cancelled: await tenant.runUntil('waiting', blocks),
-      failed: await tenant.run([step('a', 'fail')]),
-    };
-    await tenant.signal(sources.paused ?? '', 'pause');
-    await tenant.signal(sources.cancelled ?? '', 'cancel');
-    for (const [state, id] of Object.entries(sources)) {
-      await tenant.until(id, state);
+    for (const [state, block] of [
+      ['running', sleep('a', 600_000)],
+      ['failed', step('a', 'fail')],
+    ] as const) {
+      const id = await tenant.runUntil(state, [block]);
       const before = await everythingOf(id);
       const { rerun_blocks: rerun, state: born } = await fork(tenant, id, 'a');
       assert.deepEqual([rerun[0], born], ['a', 'scheduled']);
@@ -153,27 +141,30 @@ describe('a fork', () => {
     }
   });
 
-  test('runs again a block that failed, and keeps what caught its failure', async () => {
+  test('runs again a block that failed, and keeps what was skipped, or caught a failure', async () => {
     const id = await tenant.runUntil('failed', [
       tryCatch('t', [step('x', 'fail')], [step('y', 'noop')]),
+      step('s', 'noop', { when: 'data.ok' }),
       step('b', 'assert', { params: { condition: 'data.ok' } }),
       step('c', 'noop'),
     ]);
     const reply = await fork(tenant, id, 'c', { context: { ok: true } });
-    assert.deepEqual(reply.copied_blocks, ['t']);
+    assert.deepEqual(reply.copied_blocks, ['t', 's']);
     assert.deepEqual(reply.rerun_blocks, ['b', 'c']);
     await tenant.until(reply.id, 'completed');
     assert.deepEqual(await tenant.rowsOf(reply.id), ['x', 'y', 'b', 'c']);
-    assert.equal((await tenant.nodeStates(reply.id)).x, 'failed');
+    const { x, s } = await tenant.nodeStates(reply.id);
+    assert.deepEqual([x, s], ['failed', 'skipped']);
   });
 
-  test('copies skipped blocks as skipped', async () => {
-    const blocks = [step('a', 'noop', { when: 'data.go' }), step('b', 'noop')];
-    const id = await tenant.runUntil('completed', blocks);
-    const reply = await fork(tenant, id, 'b', { context: { go: true } });
-    assert.deepEqual(reply.copied_blocks, ['a']);
-    await tenant.until(reply.id, 'completed');
-    assert.deepEqual(await tenant.nodeStates(reply.id), { a: 'skipped', b: 'completed' });
+  test('of a fork, with the blocks of loops counted on', async () => {
+    const id = await tenant.runUntil('completed', FOUR, DATA);
+    const first = await fork(tenant, id, 'd');
+    await tenant.until(first.id, 'completed');
+    const second = await fork(tenant, first.id, 'c');
+    await tenant.until(second.id, 'completed');
+    assert.deepEqual(await tenant.rowsOf(second.id), await tenant.rowsOf(id));
+    assert.equal((await tenant.instance(second.id)).metadata.forked_from, first.id);
   });
 
   test('carries the injected blocks of its source, and can be changed by itself', async () => {
@@ -189,60 +180,35 @@ describe('a fork', () => {
     assert.deepEqual(await tenant.rowsOf(reply.id), ['a', 'x', 'y', 'z']);
     assert.deepEqual(Object.keys(await tenant.tree(id)), ['a', 'x', 'y']);
   });
-
-  test('of a fork, with the blocks of loops counted on', async () => {
-    const id = await tenant.runUntil('completed', FOUR, DATA);
-    const first = await fork(tenant, id, 'd');
-    await tenant.until(first.id, 'completed');
-    const second = await fork(tenant, first.id, 'c');
-    await tenant.until(second.id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(second.id), await tenant.rowsOf(id));
-    assert.equal((await tenant.instance(second.id)).metadata.forked_from, first.id);
-  });
 });
 
-describe('signals that are given along', () => {
-  test('take effect before it starts', async () => {
-    const id = await tenant.runUntil('completed', FOUR, DATA);
-    const signals = [
-      { signal_type: 'update_context', payload: { name: 'signalled' } },
-      { signal_type: 'pause' },
-    ];
-    const { id: child } = await fork(tenant, id, 'c', { signals });
-    assert.equal((await tenant.instance(child)).state, 'paused');
-    assert.deepEqual(await signalsOf(api, child), ['update_context', 'pause']);
-    assert.deepEqual(await signalsOf(api, id), []);
-    await tenant.signal(child, 'resume');
-    await tenant.until(child, 'completed');
-    assert.equal((await tenant.outputsOf(child)).c?.name, 'signalled');
-  });
-
-  test('may cancel it', async () => {
-    const id = await tenant.runUntil('completed', FOUR, DATA);
-    const { id: child } = await fork(tenant, id, 'c', { signals: [{ signal_type: 'cancel' }] });
-    assert.equal((await tenant.instance(child)).state, 'cancelled');
-  });
+test('signals that are given along take effect before it starts', async () => {
+  const id = await tenant.runUntil('completed', FOUR, DATA);
+  const signals = [
+    { signal_type: 'update_context', payload: { name: 'signalled' } },
+    { signal_type: 'pause' },
+  ];
+  const { id: child } = await fork(tenant, id, 'c', { signals });
+  assert.equal((await tenant.instance(child)).state, 'paused');
+  assert.deepEqual(await signalsOf(api, child), ['update_context', 'pause']);
+  assert.deepEqual(await signalsOf(api, id), []);
+  await tenant.signal(child, 'resume');
+  await tenant.until(child, 'completed');
+  assert.equal((await tenant.outputsOf(child)).c?.name, 'signalled');
 });
 
 describe('what is refused creates nothing', () => {
   const created = async () => (await tenant.get<unknown[]>('/instances?limit=1000')).body.length;
 
-  test('a block that is not top level, or missing: 400', async () => {
-    const id = await tenant.runUntil('completed', [parallel('p', [step('a', 'noop')])]);
-    const before = await created();
-    for (const body of [{ from_block_id: 'a' }, { from_block_id: 'none' }, {}]) {
-      assert.equal((await ask(id, body)).status, 400);
-    }
-    assert.equal(await created(), before);
-  });
-
-  test('a context or signal that is wrong: 400, too large: 413', async () => {
-    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
+  test('a block that is not top level, a context or signal that is wrong: 400, too large: 413', async () => {
+    const blocks = [step('a', 'noop'), parallel('p', [step('b', 'noop')])];
+    const id = await tenant.runUntil('completed', blocks);
     const before = await created();
     const big = { big: 'x'.repeat(262_144) };
     const refusals: readonly (readonly [Json, number])[] = [
+      [{ from_block_id: 'b' }, 400],
+      [{ from_block_id: undefined }, 400],
       [{ context: [] }, 400],
-      [{ dry_run: 'yes' }, 400],
       [{ signals: [{ signal_type: 'nothing' }] }, 400],
       [{ signals: [{ signal_type: 'cancel' }, { signal_type: 'resume' }] }, 400],
       [{ context: big }, 413],
@@ -267,21 +233,11 @@ describe('what is refused creates nothing', () => {
     assert.equal(reply.status, 413);
     assert.match(reply.body.error, /the outputs to copy are \d+ bytes/);
   });
-
-  test('a source that is not there, or of another tenant: 404', async () => {
-    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
-    const other = api.tenant();
-    const foreign = await ask(id, { from_block_id: 'a' }, other);
-    const missing = await ask(UNKNOWN, { from_block_id: 'a' });
-    assert.deepEqual([foreign.status, missing.status], [404, 404]);
-    assert.equal(foreign.body.error.replace(id, UNKNOWN), missing.body.error);
-    assert.deepEqual((await other.get('/instances')).body, []);
-  });
 });
 
 test('a fork while its source completes has the outputs of exactly the blocks it copied', async () => {
   const handler = newHandler();
-  const blocks = [...'abcdef'].map((id) => step(id, handler));
+  const blocks = [...'abc'].map((id) => step(id, handler));
   const id = await tenant.run([...blocks, step('last', 'noop')]);
   const forks: InstanceForked[] = [];
   for (let n = 0; n < blocks.length; n += 1) {
@@ -295,4 +251,250 @@ test('a fork while its source completes has the outputs of exactly the blocks it
   for (const { id: child, copied_blocks: copied } of forks) {
     assert.deepEqual(await tenant.rowsOf(child), copied);
   }
+});
+
+// ---------------------------------------------------------------- injected blocks
+
+const MIB = 1024 * 1024;
+
+const refused = (id: string, body: unknown) =>
+  tenant.post<{ error: string }>(`/instances/${id}/inject-blocks`, body);
+
+/** An instance that waits for a worker in its only block. */
+async function waiting(handler = newHandler()): Promise<string> {
+  const id = await tenant.run([step('a', handler)]);
+  await tenant.until(id, 'waiting');
+  return id;
+}
+
+describe('Inject-blocks: empty array rejected, unknown instance 404, accepted on failed and completed instances', () => {
+  test('empty array rejected, unknown instance 404', async () => {
+    assert.equal((await refused(await waiting(), { blocks: [] })).status, 400);
+    assert.equal((await refused(UNKNOWN, { blocks: [step('x', 'noop')] })).status, 404);
+  });
+
+  test('accepted on failed instances: the blocks run when it is retried', async () => {
+    const id = await tenant.runUntil('failed', [
+      step('a', 'assert', { params: { condition: 'data.ok' } }),
+    ]);
+    const reply = await inject(tenant, id, [step('x', 'noop')]);
+    assert.ok((await auditOf(tenant, id)).includes('blocks_injected'));
+    assert.deepEqual(reply, { injected_block_ids: ['x'], position: 0, total_injected: 1 });
+    assert.equal((await tenant.instance(id)).state, 'failed');
+    await tenant.patch(`/instances/${id}/context`, { context: { data: { ok: true } } });
+    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+    await tenant.until(id, 'completed');
+    assert.deepEqual(await tenant.rowsOf(id), ['a', 'x']);
+  });
+
+  test('accepted on completed and cancelled instances, which stay as they are', async () => {
+    const done = await tenant.runUntil('completed', [step('a', 'noop')]);
+    const cut = await waiting();
+    await tenant.signal(cut, 'cancel');
+    for (const id of [done, cut]) {
+      const { state } = await tenant.instance(id);
+      const rows = await tenant.rowsOf(id);
+      await inject(tenant, id, [step('x', 'noop')]);
+      assert.equal((await tenant.instance(id)).state, state);
+      assert.deepEqual(await tenant.rowsOf(id), rows);
+      await resumeFrom(tenant, id, 'x');
+      await tenant.until(id, 'completed');
+      assert.deepEqual(await tenant.rowsOf(id), [...rows, 'x']);
+    }
+  });
+});
+
+describe('injected blocks', () => {
+  test('run after the stored ones, also when they come while the last of these runs', async () => {
+    const handler = newHandler();
+    const id = await waiting(handler);
+    await inject(tenant, id, [transform('x', { from: '{{ outputs.a.n }}' }), step('y', handler)]);
+    await tenant.complete(await tenant.task(handler), { n: 7 });
+    const last = await tenant.task(handler);
+    assert.equal(last.block_id, 'y');
+    await tenant.complete(last);
+    await tenant.until(id, 'completed');
+    assert.deepEqual(await tenant.rowsOf(id), ['a', 'x', 'y']);
+    assert.deepEqual((await tenant.outputsOf(id)).x, { from: 7 });
+  });
+
+  test('belong to one instance: the stored sequence and its other instances never change', async () => {
+    const handler = newHandler();
+    const sequence = await tenant.sequence([step('a', handler)]);
+    const [one, other] = [await tenant.create(sequence), await tenant.create(sequence)];
+    const stored = await tenant.get(`/sequences/${sequence}`);
+    await inject(tenant, one, [step('x', 'noop')]);
+    assert.deepEqual((await tenant.get(`/sequences/${sequence}`)).body, stored.body);
+    assert.deepEqual(Object.keys(await tenant.tree(other)), ['a']);
+    for (const _ of [one, other]) await tenant.complete(await tenant.task(handler));
+    for (const id of [one, other]) await tenant.until(id, 'completed');
+    assert.deepEqual(await tenant.rowsOf(one), ['a', 'x']);
+    assert.deepEqual(await tenant.rowsOf(other), ['a']);
+  });
+});
+
+describe('the position', () => {
+  test('counts within the injected blocks, is clamped, and is the end by default; -1 is 400', async () => {
+    const id = await waiting();
+    const at = async (block: string, position?: number) =>
+      (await inject(tenant, id, [step(block, 'noop')], { position })).position;
+    assert.equal(await at('x1'), 0);
+    assert.equal(await at('x2', 99), 1);
+    assert.equal(await at('x3', 0), 0);
+    assert.equal(await at('x4', 1), 1);
+    assert.deepEqual(Object.keys(await tenant.tree(id)), ['a', 'x3', 'x4', 'x1', 'x2']);
+    const negative = await refused(id, { blocks: [step('x', 'noop')], position: -1 });
+    assert.equal(negative.status, 400);
+    const two = await inject(tenant, id, [step('x5', 'noop'), step('x6', 'noop')]);
+    assert.deepEqual(two, { injected_block_ids: ['x5', 'x6'], position: 4, total_injected: 6 });
+  });
+});
+
+describe('what is refused changes nothing', () => {
+  const text = 'x'.repeat(MIB);
+  const CASES: readonly (readonly [title: string, blocks: unknown, status: number, RegExp])[] = [
+    ['a bad block', [{ type: 'nothing', id: 'x' }], 400, /blocks\[0\]/],
+    ['an id twice', [step('x', 'noop'), step('x', 'noop')], 400, /block id x is not unique/],
+    ['an id of a stored block', [parallel('p', [step('a', 'noop')])], 400, /id a is not unique/],
+    ['an id of an injected block', [step('first', 'noop')], 400, /id first is not unique/],
+    [
+      'more than 5,000 blocks in all',
+      Array.from({ length: 4_999 }, (_, n) => step(`x${n}`, 'noop')),
+      400,
+      /at most 5000 blocks/,
+    ],
+    ['blocks nested deeper than 64', [nested(65)], 400, /deeper than 64/],
+    ['more than a MiB', [transform('x', { text })], 413, /injected blocks are/],
+  ];
+  test('whatever the reason, which is named', async () => {
+    const id = await waiting();
+    await inject(tenant, id, [step('first', 'noop')]);
+    const before = await tenant.instance(id);
+    for (const [title, blocks, status, message] of CASES) {
+      const reply = await refused(id, { blocks });
+      assert.equal(reply.status, status, `${title}: ${reply.text}`);
+      assert.match(reply.body.error, message);
+    }
+    assert.deepEqual(await tenant.instance(id), before);
+    assert.deepEqual(Object.keys(await tenant.tree(id)), ['a', 'first']);
+  });
+});
+
+function nested(depth: number): Json {
+  const inner = depth === 1 ? step('d1', 'noop') : nested(depth - 1);
+  return depth === 1 ? inner : parallel(`d${depth}`, [inner]);
+}
+
+test('calls at the same time all take effect, each with a place of its own', async () => {
+  const id = await waiting();
+  const names = Array.from({ length: 20 }, (_, n) => `x${n}`);
+  const replies = await Promise.all(names.map((name) => inject(tenant, id, [step(name, 'noop')])));
+  assert.deepEqual(
+    replies.map(({ total_injected: total }) => total).sort((a, b) => a - b),
+    names.map((_, n) => n + 1),
+  );
+  assert.deepEqual(Object.keys(await tenant.tree(id)).sort(), ['a', ...names].sort());
+});
+
+// ---------------------------------------------------------------- dry runs
+
+const DRY = { dry_run: true };
+
+describe('a dry run', () => {
+  test('stays one through a retry and a resume', async () => {
+    const id = await tenant.runUntil(
+      'failed',
+      [step('a', 'fail'), step('b', newHandler())],
+      {},
+      DRY,
+    );
+    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+    await tenant.until(id, 'failed');
+    await resumeFrom(tenant, id, 'b');
+    const { context } = await tenant.until(id, 'completed');
+    assert.equal(context.runtime.dry_run, true);
+  });
+});
+
+describe('idempotency keys of dry runs', () => {
+  interface Created {
+    readonly id: string;
+    readonly deduplicated: boolean;
+  }
+  const create = async (sequence: string, more: Json) =>
+    expectStatus(await tenant.post<Created>('/instances', tenant.creation(sequence, more)), 201);
+
+  test('are not those of real runs, and each kind has its own', async () => {
+    const sequence = await tenant.sequence([step('a', 'noop')]);
+    const key = { idempotency_key: 'order-1' };
+    const dry = await create(sequence, { ...key, ...DRY });
+    const real = await create(sequence, key);
+    assert.notEqual(dry.id, real.id);
+    assert.deepEqual([dry.deduplicated, real.deduplicated], [false, false]);
+    assert.deepEqual(await create(sequence, { ...key, ...DRY }), { ...dry, deduplicated: true });
+    assert.deepEqual(await create(sequence, key), { ...real, deduplicated: true });
+    assert.equal((await tenant.instance(dry.id)).idempotency_key, 'dryrun:order-1');
+    assert.equal((await tenant.instance(real.id)).idempotency_key, 'order-1');
+    const items = [key, { ...key, ...DRY }, { idempotency_key: 'order-2', ...DRY }];
+    const instances = items.map((more) => tenant.creation(sequence, more));
+    const reply = await tenant.post('/instances/batch', { instances });
+    assert.deepEqual(expectStatus(reply, 201), { count: 3, created: 1 });
+  });
+
+  test('a real run is never taken for done because of a dry one: 409', async () => {
+    const sequence = await tenant.sequence([step('a', 'noop')]);
+    await create(sequence, { idempotency_key: 'order-3', ...DRY });
+    const real = tenant.creation(sequence, { idempotency_key: 'dryrun:order-3' });
+    assert.equal((await tenant.post('/instances', real)).status, 409);
+  });
+});
+
+// ---------------------------------------------------------------- handlers of the process
+
+const { call, request } = useHeldRequests();
+
+test('blocks are injected, and the answer continues into them', async () => {
+  const id = await tenant.run([call('a', '/inject')]);
+  const response = await request('/inject');
+  await inject(tenant, id, [step('x', 'noop')]);
+  response.end('late');
+  await tenant.until(id, 'completed');
+  assert.deepEqual(await tenant.rowsOf(id), ['a', 'x']);
+});
+
+test('a resume aborts it and begins anew; what the first call gave is ignored', async () => {
+  const id = await tenant.run([call('a', '/resume')]);
+  const first = await request('/resume');
+  await tenant.signal(id, 'pause');
+  await resumeFrom(tenant, id, 'a');
+  const second = await request('/resume', 2);
+  first.end('first');
+  second.end('second');
+  await tenant.until(id, 'completed');
+  const outputs = await tenant.outputs(id);
+  assert.deepEqual(
+    outputs.map((row) => [row.block_id, row.output.body]),
+    [['a', 'second']],
+  );
+});
+
+test('a migration is refused, also in a pause, until the answer is there', async () => {
+  const name = `s-${randomUUID()}`;
+  const from = await tenant.sequence([call('a', '/migrate')], { name, version: 1 });
+  const blocks = [step('n', 'noop'), call('a', '/migrate'), step('b', 'noop')];
+  const to = await tenant.sequence(blocks, { name, version: 2 });
+  const id = await tenant.create(from);
+  const response = await request('/migrate');
+  const body = { instance_id: id, target_sequence_id: to };
+  assert.equal((await tenant.post(MIGRATE, body)).status, 409);
+  await tenant.signal(id, 'pause');
+  const refused = await tenant.post<{ error: string }>(MIGRATE, body);
+  assert.equal(refused.status, 409);
+  assert.match(refused.body.error, /block a .* is running/);
+  response.end('now');
+  await eventually(async () => assert.deepEqual(await tenant.rowsOf(id), ['a']));
+  await migrate(tenant, id, to);
+  await tenant.signal(id, 'resume');
+  await tenant.until(id, 'completed');
+  assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
 });

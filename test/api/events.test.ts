@@ -1,31 +1,25 @@
-/** Events and the steps that wait for them: which wait takes which event, and what is kept meanwhile. */
+/** Events and signals: which wait takes which, and what each does in each state. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type {
-  EventDetails,
-  EventReceipt,
-  EventReceipts,
-  StoredEvent,
-} from '../../schema/event.js';
+import type { EventDetails, EventReceipt, EventReceipts, StoredEvent } from '../../schema/event.js';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { AuditEntry, StoredSignal } from '../../schema/instance.js';
 import {
   eventually,
-  forEach,
   type Json,
-  loop,
-  parallel,
+  newHandler,
   race,
   sleep,
   step,
   transform,
-  tryCatch,
   useSharedApi,
 } from '../helpers/api.js';
 import { handedOver, passageOf } from '../helpers/capsules.js';
 import { expectStatus } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
+import { fork, migrate, resumeFrom } from '../helpers/edits.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -50,55 +44,41 @@ const auditOf = async (id: string, type: string) =>
   );
 
 describe('events', () => {
-  test('an event ends every wait for its name and key, and its payload is their output', async () => {
+  test('an event ends every wait for its name and key, and its payload is their output; a number counts as its text', async () => {
     const name = newName();
     const sequence = await tenant.sequence([
       wait(name, { key: '{{ data.order }}' }),
       transform('after', { got: '{{ outputs.wait.amount }}' }),
     ]);
-    const [a, b, other] = await Promise.all(
-      ['o-1', 'o-1', 'o-2'].map((order) =>
-        tenant.create(sequence, { context: { data: { order } } }),
-      ),
+    const ids = await Promise.all(
+      ['17', 17, 'o-2'].map((order) => tenant.create(sequence, { context: { data: { order } } })),
     );
-    for (const id of [a, b, other]) await tenant.until(id!, 'waiting');
-    const receipt = await send(name, { correlation_key: 'o-1', payload: { amount: 42 } });
+    ids.push(await tenant.run([wait(name)]));
+    for (const id of ids) await tenant.until(id, 'waiting');
+    const [a = '', b = '', other = '', plain = ''] = ids;
+    const receipt = await send(name, { correlation_key: '17', payload: { amount: 42 } });
     assert.deepEqual([receipt.duplicate, receipt.satisfied, receipt.matched], [false, true, 2]);
     for (const id of [a, b]) {
-      await tenant.until(id!, 'completed');
-      assert.deepEqual(await tenant.outputsOf(id!), { wait: { amount: 42 }, after: { got: 42 } });
-      assert.deepEqual((await tenant.instance(id!)).context.data, { order: 'o-1' });
+      await tenant.until(id, 'completed');
+      assert.deepEqual(await tenant.outputsOf(id), { wait: { amount: 42 }, after: { got: 42 } });
     }
-    assert.equal((await tenant.instance(other!)).state, 'waiting');
+    assert.deepEqual((await tenant.instance(a)).context.data, { order: '17' });
     const { status, taken_by } = await event(receipt.event_id);
     assert.equal(status, 'consumed');
-    assert.deepEqual(taken_by.map(({ instance_id }) => instance_id).sort(), [a, b].sort());
-  });
-
-  test('an event without a key is for waits without one, and a key that is a number counts as its text', async () => {
-    const name = newName();
-    const plain = await tenant.run([wait(name)]);
-    const numbered = await tenant.run([wait(name, { key: 17 })]);
-    for (const id of [plain, numbered]) await tenant.until(id, 'waiting');
-    assert.equal((await send(name, { correlation_key: '17' })).matched, 1);
-    await tenant.until(numbered, 'completed');
-    assert.equal((await tenant.instance(plain)).state, 'waiting');
-    assert.equal((await send(name)).matched, 1);
+    assert.deepEqual(column(taken_by, 'instance_id').sort(), [a, b].sort());
+    assert.equal((await send(name)).matched, 1, 'the wait without a key');
     await tenant.until(plain, 'completed');
     assert.deepEqual((await tenant.outputsOf(plain)).wait, null);
+    assert.equal((await tenant.instance(other)).state, 'waiting');
   });
 
   test('an event that comes first is kept, in order, and each goes to one wait', async () => {
     const name = newName();
     const early = [await send(name, { payload: 1 }), await send(name, { payload: 2 })];
-    assert.deepEqual(
-      early.map(({ satisfied }) => satisfied),
-      [false, false],
-    );
+    assert.deepEqual(column(early, 'satisfied'), [false, false]);
     const first = await tenant.runUntil('completed', [wait(name)]);
     const second = await tenant.runUntil('completed', [wait(name)]);
-    const third = await tenant.run([wait(name)]);
-    await tenant.until(third, 'waiting');
+    await tenant.runUntil('waiting', [wait(name)]);
     assert.deepEqual((await tenant.outputsOf(first)).wait, 1);
     assert.deepEqual((await tenant.outputsOf(second)).wait, 2);
     const { status, matched } = await event(early[0]!.event_id);
@@ -110,13 +90,8 @@ describe('events', () => {
     const { event_id } = await send(name, { ttl_seconds: 1 });
     await eventually(async () => assert.equal((await event(event_id)).status, 'expired'));
     const list = await tenant.get<StoredEvent[]>(`/events?event_name=${name}&status=expired`);
-    assert.deepEqual(
-      list.body.map(({ id }) => id),
-      [event_id],
-    );
-    const id = await tenant.run([wait(name)]);
-    await tenant.until(id, 'waiting');
-    assert.equal((await tenant.instance(id)).state, 'waiting');
+    assert.deepEqual(column(list.body, 'id'), [event_id]);
+    await tenant.runUntil('waiting', [wait(name)]);
     assert.equal((await event(event_id)).consumed_at, null);
   });
 
@@ -149,49 +124,30 @@ describe('events', () => {
 
   test('an event of another tenant ends no wait, and is not found', async () => {
     const name = newName();
-    const id = await tenant.run([wait(name)]);
-    await tenant.until(id, 'waiting');
+    const id = await tenant.runUntil('waiting', [wait(name)]);
     const stranger = api.tenant();
     const { event_id, matched } = await send(name, {}, stranger);
     assert.equal(matched, 0);
     assert.equal((await tenant.get(`/events/${event_id}`)).status, 404);
-    assert.deepEqual((await tenant.get(`/events?event_name=${name}`)).body, []);
     assert.equal((await tenant.instance(id)).state, 'waiting');
-  });
-
-  test('an event whose only wait was over goes to the next one', async () => {
-    const name = newName();
-    const id = await tenant.run([wait(name)]);
-    await tenant.until(id, 'waiting');
-    await Promise.all([tenant.signal(id, 'cancel'), send(name, { payload: 'late' })]);
-    const [taken] = await tenant.rowsOf(id);
-    // Either the first took it before it was cancelled, or it is there for the second.
-    if (taken !== undefined) return;
-    const next = await tenant.run([wait(name)]);
-    await tenant.until(next, 'completed');
   });
 });
 
 describe('batches', () => {
   test('a batch of events has an outcome for each event, in their order', async () => {
     const name = newName();
-    const id = await tenant.run([wait(name, { key: 'b' })]);
-    await tenant.until(id, 'waiting');
+    const id = await tenant.runUntil('waiting', [wait(name, { key: 'b' })]);
     const events = ['a', 'b', 'c'].map((correlation_key) => ({
       event_name: name,
       producer_event_id: `${name}-${correlation_key}`,
       correlation_key,
     }));
     const first = expectStatus(await tenant.post<EventReceipts>('/events/batch', { events }), 200);
-    assert.deepEqual(
-      first.outcomes.map(({ matched }) => matched),
-      [0, 1, 0],
-    );
+    assert.deepEqual(column(first.outcomes, 'matched'), [0, 1, 0]);
     await tenant.until(id, 'completed');
     const again = expectStatus(await tenant.post<EventReceipts>('/events/batch', { events }), 200);
     assert.ok(again.outcomes.every(({ duplicate }) => duplicate));
-    const ids = ({ outcomes }: EventReceipts) => outcomes.map(({ event_id }) => event_id);
-    assert.deepEqual(ids(again), ids(first));
+    assert.deepEqual(column(again.outcomes, 'event_id'), column(first.outcomes, 'event_id'));
   });
 
   test('a batch of events is refused as a whole when one of its events is wrong', async () => {
@@ -210,33 +166,22 @@ describe('batches', () => {
   });
 });
 
-describe('a request that is wrong', () => {
+test('a request that is wrong is refused and names the member', async () => {
   const good = { event_name: 'n', producer_event_id: 'p' };
-  const WRONG: readonly [Json, RegExp][] = [
+  const wrong: readonly [Json, RegExp][] = [
     [{ producer_event_id: 'p' }, /event_name/],
-    [{ event_name: 'n' }, /producer_event_id/],
     [{ ...good, event_name: ' ' }, /event_name/],
     [{ ...good, producer_event_id: '' }, /producer_event_id/],
-    [{ ...good, correlation_key: ' ' }, /correlation_key/],
     [{ ...good, correlation_key: 5 }, /correlation_key/],
-    [{ ...good, ttl_seconds: 0 }, /ttl_seconds/],
     [{ ...good, ttl_seconds: 1e9 }, /ttl_seconds/],
   ];
-  for (const [body, message] of WRONG) {
-    test(`${JSON.stringify(body)} is answered 400 and names the member`, async () => {
-      const reply = await tenant.post<{ error: string }>('/events', body);
-      assert.equal(reply.status, 400);
-      assert.match(reply.body.error, message);
-    });
+  for (const [body, message] of wrong) {
+    const reply = await tenant.post<{ error: string }>('/events', body);
+    assert.equal(reply.status, 400);
+    assert.match(reply.body.error, message);
   }
-
-  test('a tenant in the body that is not the one of the header is refused', async () => {
-    assert.equal((await tenant.post('/events', { ...good, tenant_id: 'x' })).status, 403);
-  });
-
-  test('an unknown filter of the list is refused', async () => {
-    assert.equal((await tenant.get('/events?name=x')).status, 400);
-  });
+  assert.equal((await tenant.post('/events', { ...good, tenant_id: 'x' })).status, 403);
+  assert.equal((await tenant.get('/events?name=x')).status, 400);
 });
 
 describe('waits', () => {
@@ -260,8 +205,7 @@ describe('waits', () => {
   test('a waiting step goes on waiting when the payload does not conform to its schema, and that is audited', async () => {
     const name = newName();
     const schema = { type: 'object', required: ['amount'] };
-    const id = await tenant.run([wait(name, { schema })]);
-    await tenant.until(id, 'waiting');
+    const id = await tenant.runUntil('waiting', [wait(name, { schema })]);
     const refused = await send(name, { payload: { sum: 1 } });
     await eventually(async () => {
       const [entry] = await auditOf(id, 'event_refused');
@@ -276,68 +220,29 @@ describe('waits', () => {
       (await event(event_id)).taken_by.map(({ outcome }) => outcome);
     assert.deepEqual(await outcomes(refused), ['refused']);
     assert.deepEqual(await outcomes(taken), ['taken']);
-    assert.deepEqual(
-      (await signals(id)).map(({ status }) => status),
-      ['refused'],
-    );
+    assert.deepEqual(column(await signals(id), 'status'), ['refused']);
   });
 
-  test('a waiting step in each pass of a loop takes another event', async () => {
-    const name = newName();
-    for (const payload of [1, 2]) await send(name, { payload });
-    const id = await tenant.run([forEach('each', 'items', [wait(name)])], {
-      context: { data: { items: ['a', 'b', 'c'] } },
-    });
-    const taken = async () => (await tenant.rowsOf(id)).filter((block) => block === 'wait').length;
-    await eventually(async () => assert.equal(await taken(), 2));
-    await tenant.until(id, 'waiting');
-    await send(name, { payload: 3 });
-    await tenant.until(id, 'completed');
-    const rows = (await tenant.outputs(id)).filter(({ block_id }) => block_id === 'wait');
-    assert.deepEqual(
-      rows.map(({ output }) => output as unknown),
-      [1, 2, 3],
-    );
-  });
-
-  test('a waiting step stands beside others that wait for the same event', async () => {
-    const name = newName();
-    const both = ['a', 'b'].map((id) => [step(id, 'wait_for_event', { params: { name } })]);
-    const id = await tenant.run([parallel('p', ...both)]);
-    await tenant.until(id, 'waiting');
-    assert.equal((await send(name, { payload: 1 })).matched, 2);
-    await tenant.until(id, 'completed');
-    assert.deepEqual(await tenant.outputsOf(id), { a: 1, b: 1 });
-  });
-
-  test('a waiting step that loses a race waits no more', async () => {
+  test('a waiting step that loses a race, or whose instance is cancelled, waits no more', async () => {
     const [name, other] = [newName(), newName()];
-    const id = await tenant.run([
+    const raced = await tenant.run([
       race('r', [[wait(name)], [step('w', 'wait_for_event', { params: { name: other } })]]),
     ]);
-    await tenant.until(id, 'waiting');
+    const cancelled = await tenant.run([wait(name)]);
+    for (const id of [raced, cancelled]) await tenant.until(id, 'waiting');
     await send(other);
-    await tenant.until(id, 'completed');
+    await tenant.until(raced, 'completed');
+    await tenant.signal(cancelled, 'cancel');
     await eventually(async () => {
-      const text = 'select 1 from event_waits where instance_id = $1';
-      assert.equal((await api.sql.query(text, [id])).rowCount, 0);
+      const text = 'select 1 from event_waits where instance_id = any($1)';
+      assert.equal((await api.sql.query(text, [[raced, cancelled]])).rowCount, 0);
     });
     assert.equal((await send(name)).matched, 0);
   });
 
-  test('a waiting step of an instance that is cancelled waits no more', async () => {
-    const name = newName();
-    const id = await tenant.run([wait(name)]);
-    await tenant.until(id, 'waiting');
-    await tenant.signal(id, 'cancel');
-    await tenant.until(id, 'cancelled');
-    await eventually(async () => assert.equal((await send(name)).matched, 0));
-  });
-
   test('a waiting step of a paused instance has its event when the instance is resumed', async () => {
     const name = newName();
-    const id = await tenant.run([wait(name), step('b', 'noop')]);
-    await tenant.until(id, 'waiting');
+    const id = await tenant.runUntil('waiting', [wait(name), step('b', 'noop')]);
     await tenant.signal(id, 'pause');
     await send(name, { payload: 1 });
     assert.equal((await tenant.instance(id)).state, 'paused');
@@ -346,42 +251,9 @@ describe('waits', () => {
     assert.deepEqual((await tenant.outputsOf(id)).wait, 1);
   });
 
-  test('a waiting step is caught when it fails, and runs again with the instance', async () => {
-    const name = newName();
-    const caught = await tenant.runUntil('completed', [
-      tryCatch('t', [wait(name, { timeout_ms: 20 })], [step('c', 'noop')]),
-    ]);
-    assert.deepEqual(await tenant.rowsOf(caught), ['wait', 'c']);
-    const patient = [wait(name, { timeout_ms: '{{ data.ms }}' })];
-    const id = await tenant.runUntil('failed', patient, { ms: 20 });
-    await tenant.signal(id, 'update_context', { ms: 600_000 });
-    await send(name, { payload: 'kept' });
-    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
-    await tenant.until(id, 'completed');
-    assert.deepEqual((await tenant.outputsOf(id)).wait, 'kept');
-  });
-
-  test('a waiting step waits for nothing in a dry run', async () => {
-    const id = await tenant.run([wait(newName(), { key: 'k' })], { dry_run: true });
-    await tenant.until(id, 'completed');
-    const { wait: output } = await tenant.outputsOf(id);
-    assert.deepEqual([output?.dry_run, output?.handler], [true, 'wait_for_event']);
-  });
-
-  test('a waiting step fails for good when its params are wrong once they are known', async () => {
-    for (const key of [{ a: 1 }, '  ', true]) {
-      const id = await tenant.run([wait('n', { key: '{{ data.key }}' })], {
-        context: { data: { key } },
-      });
-      await tenant.until(id, 'failed');
-      assert.equal((await tenant.instance(id)).failure?.code, 'invalid_params');
-    }
-  });
-
   test('a waiting step is explained with the event and the requests that end the wait', async () => {
     const name = newName();
-    const id = await tenant.run([wait(name, { key: 'k', timeout_ms: 600_000 })]);
-    await tenant.until(id, 'waiting');
+    const id = await tenant.runUntil('waiting', [wait(name, { key: 'k', timeout_ms: 600_000 })]);
     const { body } = await tenant.get<InstanceExplanation>(`/instances/${id}/explain`);
     const [found] = body.waiting_for;
     assert.deepEqual([found?.kind, found?.name, found?.key], ['event', name, 'k']);
@@ -394,12 +266,9 @@ describe('waits', () => {
   test('a waiting step is stored only with params that can be right', async () => {
     for (const [params, message] of [
       [{}, /params\.name/],
-      [{ name: '' }, /params\.name/],
       [{ name: 'n', key: [] }, /params\.key/],
       [{ name: 'n', timeout_ms: 0 }, /params\.timeout_ms/],
-      [{ name: 'n', schema: { type: 'nothing' } }, /params\.schema/],
       [{ name: 'n', schema: { const: '{{ data.x }}' } }, /params\.schema/],
-      [{ name: 'n', schema: 'x' }, /params\.schema/],
     ] as const) {
       const definition = tenant.definition([step('a', 'wait_for_event', { params })]);
       const reply = await tenant.post<{ error: string }>('/sequences', definition);
@@ -415,8 +284,7 @@ describe('waits', () => {
     const next = await tenant.sequence([wait(name), step('b', 'noop')], { ...named, version: 2 });
     const id = await tenant.create(sequence);
     await tenant.until(id, 'waiting');
-    const migration = { instance_id: id, target_sequence_id: next };
-    expectStatus(await tenant.post('/sequences/migrate-instance', migration), 200);
+    await migrate(tenant, id, next);
     assert.equal((await send(name, { payload: 1 })).matched, 1);
     await tenant.until(id, 'completed');
     assert.deepEqual(await tenant.rowsOf(id), ['wait', 'b']);
@@ -443,65 +311,25 @@ describe('kept signals', () => {
   const waitFor = (id: string, name: string) => step(id, 'wait_for_event', { params: { name } });
 
   test('a custom signal is kept until a wait for its name takes it, in order', async () => {
-    const id = await tenant.run([
-      sleep('s', 150),
-      waitFor('a', 'go'),
-      waitFor('b', 'go'),
-      waitFor('c', 'other'),
-    ]);
+    const handler = newHandler();
+    const waits = [waitFor('a', 'go'), waitFor('b', 'go'), waitFor('c', 'other')];
+    const id = await tenant.run([step('s', handler), ...waits]);
+    await tenant.signal(id, 'update_context', { a: 1 });
     for (const payload of [1, { n: 2 }, 3]) await tenant.signal(id, 'custom:go', payload);
+    await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'waiting');
-    assert.deepEqual(await tenant.outputsOf(id), { s: { slept_ms: 150 }, a: 1, b: { n: 2 } });
+    assert.deepEqual(await tenant.outputsOf(id), { s: {}, a: 1, b: { n: 2 } });
     await tenant.signal(id, 'custom:other', 'x');
     await tenant.until(id, 'completed');
-    const told = (await signals(id)).map(({ signal_type, status, taken_by, payload }) => [
-      signal_type,
-      payload,
-      status,
-      taken_by,
-    ]);
+    const told = columns(await signals(id), 'signal_type', 'payload', 'status', 'taken_by');
     assert.deepEqual(told, [
+      ['update_context', { a: 1 }, 'applied', null],
       ['custom:go', 1, 'taken', 'a'],
       ['custom:go', { n: 2 }, 'taken', 'b'],
       ['custom:go', 3, 'kept', null],
       ['custom:other', 'x', 'taken', 'c'],
     ]);
-    const kept = await signals(id, '?status=kept');
-    assert.deepEqual(
-      kept.map(({ payload }) => payload),
-      [3],
-    );
-  });
-
-  test('a custom signal is listed with all others of the instance, page by page', async () => {
-    const id = await tenant.run([sleep('s', 600_000)]);
-    await tenant.signal(id, 'update_context', { a: 1 });
-    for (const n of [1, 2, 3]) await tenant.signal(id, 'custom:n', n);
-    const first = await tenant.get<StoredSignal[]>(`/instances/${id}/signals?limit=3`);
-    assert.deepEqual(
-      first.body.map(({ status }) => status),
-      ['applied', 'kept', 'kept'],
-    );
-    const cursor = first.headers['x-next-cursor'];
-    const second = await signals(id, `?limit=3&cursor=${cursor}`);
-    assert.deepEqual(
-      second.map(({ payload }) => payload),
-      [3],
-    );
-    assert.equal((await tenant.get(`/instances/${randomUUID()}/signals`)).status, 404);
-    assert.equal((await api.tenant().get(`/instances/${id}/signals`)).status, 404);
-  });
-
-  test('a custom signal ends a wait whatever its key, and of one instance only', async () => {
-    const name = newName();
-    const [a, b] = [
-      await tenant.run([wait(name, { key: 'k' })]),
-      await tenant.run([wait(name, { key: 'k' })]),
-    ];
-    for (const id of [a, b]) await tenant.until(id, 'waiting');
-    await tenant.signal(a, `custom:${name}`, 1);
-    await tenant.until(a, 'completed');
-    assert.equal((await tenant.instance(b)).state, 'waiting');
+    assert.deepEqual(column(await signals(id, '?status=kept'), 'payload'), [3]);
   });
 
   test('a custom signal is refused when too many are kept', async () => {
@@ -524,26 +352,83 @@ describe('kept signals', () => {
     const name = newName();
     const id = await tenant.runUntil('failed', [step('a', 'noop'), wait(name, { timeout_ms: 1 })]);
     const given = { signals: [{ signal_type: `custom:${name}`, payload: 'now' }] };
-    const fork = await tenant.post<{ id: string }>(`/instances/${id}/fork`, {
-      from_block_id: 'wait',
-      dry_run: false,
-      ...given,
-    });
-    expectStatus(await tenant.post(`/instances/${id}/resume-from/wait`, given), 200);
-    for (const one of [id, expectStatus(fork, 201).id]) {
+    const forked = await fork(tenant, id, 'wait', { dry_run: false, ...given });
+    await resumeFrom(tenant, id, 'wait', given);
+    for (const one of [id, forked.id]) {
       await tenant.until(one, 'completed');
       assert.deepEqual((await tenant.outputsOf(one)).wait, 'now');
     }
   });
 });
 
-describe('loops', () => {
-  test('a loop of waits goes on with each event until its condition is over', async () => {
-    const name = newName();
-    const id = await tenant.run([loop('l', "outputs.wait != 'stop'", [wait(name)], 10)]);
-    for (const payload of ['go', 'go', 'stop']) await send(name, { payload });
-    await tenant.until(id, 'completed');
-    const rows = (await tenant.outputs(id)).filter(({ block_id }) => block_id === 'wait');
-    assert.equal(rows.length, 3);
+// ---------------------------------------------------------------- signals
+
+const FAR = '2100-01-01T00:00:00.000Z';
+
+const sendSignal = (id: string, signal_type: unknown, payload?: unknown) =>
+  tenant.post<{ signal_id: string; error: string }>(`/instances/${id}/signals`, {
+    signal_type,
+    payload,
+  });
+const signal = async (id: string, type: unknown, payload?: unknown) =>
+  expectStatus(await sendSignal(id, type, payload), 201).signal_id;
+
+const asleep = () =>
+  tenant.run([step('a', 'sleep', { params: { duration_ms: 600_000 } }), step('b', 'noop')]);
+const later = () => tenant.run([step('a', 'noop')], { next_fire_at: FAR });
+const external = () => tenant.run([step('a', newHandler()), step('b', 'noop')]);
+/** Beside failed ones, which are in `requested-states.test.ts`. */
+const SOURCES: readonly [string, () => Promise<string>][] = [
+  ['scheduled', later],
+  ['running', asleep],
+  ['waiting', external],
+];
+
+describe('resume', () => {
+  test('in any state but paused does nothing', async () => {
+    for (const [state, make] of SOURCES) {
+      const id = await make();
+      const before = await tenant.until(id, state);
+      await signal(id, 'resume');
+      const after = await tenant.instance(id);
+      assert.deepEqual([after.state, after.next_fire_at], [before.state, before.next_fire_at]);
+    }
+  });
+});
+
+describe('update_context', () => {
+  const update = async (id: string, payload: unknown) => {
+    await signal(id, 'update_context', payload);
+    return (await tenant.instance(id)).context.data;
+  };
+
+  test('it is merged in every state but the terminal ones, and moves nothing', async () => {
+    for (const [state, make] of SOURCES) {
+      const id = await make();
+      const before = await tenant.until(id, state);
+      assert.deepEqual(await update(id, { n: state }), { n: state });
+      const after = await tenant.instance(id);
+      assert.deepEqual([after.state, after.next_fire_at], [before.state, before.next_fire_at]);
+    }
+  });
+
+  test('a payload that is no object is accepted and ignored', async () => {
+    const id = await external();
+    for (const payload of [undefined, null, 1, 'x', [1], true]) {
+      assert.deepEqual(await update(id, payload), {});
+    }
+  });
+});
+
+describe('custom signals', () => {
+  test('the string and the object form are accepted, with any JSON as payload', async () => {
+    const id = await external();
+    const ids = new Set<string>();
+    for (const payload of [undefined, null, {}, [1], 'x', 4]) {
+      ids.add(await signal(id, 'custom:approved', payload));
+      ids.add(await signal(id, { custom: 'approved' }, payload));
+    }
+    assert.equal(ids.size, 12);
+    assert.equal((await tenant.instance(id)).state, 'waiting');
   });
 });

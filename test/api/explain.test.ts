@@ -15,6 +15,7 @@ import {
   useSharedApi,
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
 
 /** Never over within a test. */
 const LONG_MS = 600_000;
@@ -50,8 +51,6 @@ async function follow(tenant: Tenant, id: string, name: string): Promise<unknown
   return reply.body;
 }
 
-const since = (wait: Wait) => assert.ok(Date.parse(wait.since ?? '') <= Date.now() + 60_000);
-
 describe('Explain: Each thing that an instance waits for is named, with the block, since when, and until when', () => {
   test('a task that no worker polls for', async () => {
     const tenant = api.tenant();
@@ -64,7 +63,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     );
     assert.deepEqual(wait.workers, { polled_lately: 0, last_polled_at: null });
     assert.match(wait.summary, new RegExp(`no worker polls for the handler ${handler}`));
-    since(wait);
+    assert.ok(Date.parse(wait.since ?? '') <= Date.now() + 60_000);
     const [task] = (await follow(tenant, id, 'poll')) as Json[];
     assert.equal(task?.instance_id, id);
   });
@@ -72,8 +71,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
   test('a task for which workers have polled lately', async () => {
     const tenant = api.tenant();
     const handler = newHandler();
-    await tenant.poll(handler, { worker_id: 'one' });
-    await tenant.poll(handler, { worker_id: 'two' });
+    for (const worker_id of ['one', 'two']) await tenant.poll(handler, { worker_id });
     const id = await tenant.run([step('a', handler)]);
     await eventually(async () => {
       const { workers } = await waitOf(tenant, id, 'task');
@@ -93,19 +91,17 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     await follow(tenant, id, 'look_at_task');
   });
 
-  test('a sleep', async () => {
-    const tenant = api.tenant();
-    const wait = await waitOf(tenant, await tenant.run([sleep('a', LONG_MS)]), 'sleep');
-    assert.equal(Date.parse(wait.until!) - Date.parse(wait.since!), LONG_MS);
-  });
-
-  test('a delay, which can be ended', async () => {
+  test('a delay or a scheduled start, which can be ended', async () => {
     const tenant = api.tenant();
     const id = await tenant.run([step('a', 'noop', { delay: { duration: LONG_MS } })]);
     const wait = await waitOf(tenant, id, 'delay');
     assert.equal(wait.until, (await tenant.instance(id)).next_fire_at);
     await follow(tenant, id, 'start_now');
     await tenant.until(id, 'completed');
+    const start = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });
+    assert.equal((await waitOf(tenant, start, 'start')).until, FAR);
+    await follow(tenant, start, 'start_now');
+    await tenant.until(start, 'completed');
   });
 
   test('the next try, with the number of tries and the last error', async () => {
@@ -161,16 +157,6 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     assert.equal(next.id, holder);
   });
 
-  test('a scheduled start', async () => {
-    const tenant = api.tenant();
-    const sequence = await tenant.sequence([step('a', 'noop')]);
-    const id = await tenant.create(sequence, { next_fire_at: FAR });
-    const wait = await waitOf(tenant, id, 'start');
-    assert.equal(wait.until, FAR);
-    await follow(tenant, id, 'start_now');
-    await tenant.until(id, 'completed');
-  });
-
   test('a pause, beside what goes on after it', async () => {
     const tenant = api.tenant();
     const id = await tenant.run([step('a', newHandler())]);
@@ -188,10 +174,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     const id = await tenant.run([sleep('a', LONG_MS)]);
     await tenant.move(id, 'waiting');
     const { waiting_for: waits } = await explained(tenant, id);
-    assert.deepEqual(
-      waits.map(({ kind }) => kind),
-      ['signal', 'sleep'],
-    );
+    assert.deepEqual(column(waits, 'kind'), ['signal', 'sleep']);
     await follow(tenant, id, 'custom:continue');
     await waitOf(tenant, id, 'sleep');
   });
@@ -201,14 +184,13 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     const handler = newHandler();
     const few = parallel('p', [sleep('a', LONG_MS)], [step('b', handler)]);
     const { waiting_for: two, summary } = await explained(tenant, await tenant.run([few]));
-    assert.deepEqual(
-      two.map(({ kind, path }) => [kind, path]),
-      [
-        ['sleep', 'p/a'],
-        ['task', 'p/b'],
-      ],
-    );
+    assert.deepEqual(columns(two, 'kind', 'path'), [
+      ['sleep', 'p/a'],
+      ['task', 'p/b'],
+    ]);
     assert.match(summary, /2 things at once/);
+    const [nap] = two;
+    assert.equal(Date.parse(nap?.until ?? '') - Date.parse(nap?.since ?? ''), LONG_MS);
     const branches = Array.from({ length: 130 }, (_, n) => [sleep(`s${n}`, LONG_MS)]);
     const many = await tenant.run([parallel('p', ...branches)]);
     await eventually(async () => {
@@ -223,8 +205,7 @@ describe('Explain: Of an instance that ended it says how, and what can be done',
     const tenant = api.tenant();
     const id = await tenant.runUntil('completed', [step('a', 'noop')]);
     const { summary, waiting_for: waits, failure, since: at } = await explained(tenant, id);
-    assert.deepEqual([waits, failure], [[], null]);
-    assert.equal(summary, `It completed at ${at}.`);
+    assert.deepEqual([waits, failure, summary], [[], null, `It completed at ${at}.`]);
     await follow(tenant, id, 'fork');
     await follow(tenant, id, 'resume_from');
   });
@@ -240,21 +221,17 @@ describe('Explain: Of an instance that ended it says how, and what can be done',
     assert.equal(answer.since, answer.failure?.at);
     assert.match(answer.summary, /p\/1\/a failed: no money \(worker_failed\)/);
     assert.deepEqual(actionOf(answer, 'fork').body, { from_block_id: 'p/1', dry_run: true });
-    await follow(tenant, id, 'retry');
-    await tenant.fail(await tenant.task(handler), 'no money');
-    await tenant.until(id, 'failed');
-    await follow(tenant, id, 'resume_from');
-    await tenant.fail(await tenant.task(handler), 'no money');
-    await tenant.until(id, 'failed');
+    for (const action of ['retry', 'resume_from']) {
+      await follow(tenant, id, action);
+      await tenant.fail(await tenant.task(handler), 'no money');
+      await tenant.until(id, 'failed');
+    }
     await follow(tenant, id, 'cancel');
     assert.match((await explained(tenant, id)).summary, /^It was cancelled at /);
   });
 });
 
-describe('Explain: Who may not read the instance is told that there is none', () => {
-  test('another tenant', async () => {
-    const id = await api.tenant().run([step('a', newHandler())]);
-    const reply = await api.tenant().get(`/instances/${id}/explain`);
-    assert.equal(reply.status, 404);
-  });
+test('Explain: Who may not read the instance is told that there is none', async () => {
+  const id = await api.tenant().run([step('a', newHandler())]);
+  assert.equal((await api.tenant().get(`/instances/${id}/explain`)).status, 404);
 });

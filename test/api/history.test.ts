@@ -1,10 +1,23 @@
-/** What an instance left behind, read by pages: tries, parts of the tree, outputs and the timeline of one block. */
+/** History, checkpoints and context of an instance. */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { StepAttempt } from '../../schema/attempt.js';
-import type { BlockOutput, Timeline, TreeNode } from '../../schema/instance.js';
-import { forEach, loop, newHandler, step, transform, useSharedApi } from '../helpers/api.js';
+import type { Checkpoint } from '../../schema/edits.js';
+import type { BlockOutput, InstanceContext, Timeline, TreeNode } from '../../schema/instance.js';
+import {
+  forEach,
+  loop,
+  newHandler,
+  sleep,
+  step,
+  type Tenant,
+  transform,
+  useSharedApi,
+} from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -38,50 +51,24 @@ describe('the tries of an instance', () => {
       context: { data: { order: 7 } },
     });
     const worker_id = 'cashier';
-    const poll = { handler_name: handler, worker_id, wait_ms: 10_000 };
-    const [first] = (await tenant.post<{ id: string }[]>('/workers/tasks/poll', poll)).body;
-    assert.ok(first !== undefined);
+    const first = await tenant.task(handler, { worker_id });
     const [claimed] = await attemptsOf(id);
-    assert.deepEqual(
-      [claimed?.state, claimed?.worker_id, claimed?.ended_at],
-      ['claimed', worker_id, null],
-    );
-    const failure = { worker_id, message: 'no answer', retryable: true };
-    await tenant.post(`/workers/tasks/${first.id}/fail`, failure);
-    const [second] = (await tenant.post<{ id: string }[]>('/workers/tasks/poll', poll)).body;
-    await tenant.post(`/workers/tasks/${second?.id}/complete`, {
-      worker_id,
-      output: { paid: true },
-    });
+    const shown = [claimed?.state, claimed?.worker_id, claimed?.ended_at];
+    assert.deepEqual(shown, ['claimed', worker_id, null]);
+    await tenant.fail(first, 'no answer', true);
+    const second = await tenant.task(handler, { worker_id });
+    await tenant.complete(second, { paid: true });
     await tenant.until(id, 'completed');
     const tries = await attemptsOf(id);
     assert.deepEqual(
-      tries.map(({ source, block_id, attempt, state, task_id, params, output, error }) => {
-        return { source, block_id, attempt, state, task_id, params, output, error };
-      }),
+      columns(tries, 'source', 'block_id', 'attempt', 'state', 'task_id', 'params', 'output'),
       [
-        {
-          source: 'task',
-          block_id: 'charge',
-          attempt: 0,
-          state: 'failed',
-          task_id: first.id,
-          params: { order: 7 },
-          output: null,
-          error: { message: 'no answer', retryable: true },
-        },
-        {
-          source: 'task',
-          block_id: 'charge',
-          attempt: 1,
-          state: 'completed',
-          task_id: second?.id,
-          params: { order: 7 },
-          output: { paid: true },
-          error: null,
-        },
+        ['task', 'charge', 0, 'failed', first.id, { order: 7 }, null],
+        ['task', 'charge', 1, 'completed', second.id, { order: 7 }, { paid: true }],
       ],
     );
+    const error = { message: 'no answer', retryable: true };
+    assert.deepEqual(column(tries, 'error'), [error, null]);
     for (const { queued_at, started_at, ended_at } of tries) {
       const times = [queued_at, started_at, ended_at].map((time) => Date.parse(time ?? ''));
       assert.deepEqual(
@@ -126,27 +113,16 @@ describe('the tries of an instance', () => {
     const path = `/instances/${id}/attempts?limit=7`;
     const oldest = (await pagesOf<StepAttempt>(path)).flat();
     assert.equal(oldest.length, 60);
-    assert.deepEqual(new Set(oldest.map(({ id }) => id)).size, 60);
+    assert.deepEqual(new Set(column(oldest, 'id')).size, 60);
     const newest = (await pagesOf<StepAttempt>(`${path}&order=newest`)).flat();
-    assert.deepEqual(
-      newest.map(({ id }) => id).reverse(),
-      oldest.map(({ id }) => id),
-    );
+    assert.deepEqual(column(newest, 'id').reverse(), column(oldest, 'id'));
     const some = await attemptsOf(id, '?block_id=a&iteration_from=4&iteration_to=5');
-    assert.deepEqual(
-      some.map(({ iteration }) => iteration),
-      ['4.0', '4.1', '4.2', '5.0', '5.1', '5.2'],
-    );
+    assert.deepEqual(column(some, 'iteration'), ['4.0', '4.1', '4.2', '5.0', '5.1', '5.2']);
     assert.equal((await attemptsOf(id, '?block_id=a&iteration=19.2')).length, 1);
     const { status } = await tenant.get(
       `/instances/${id}/attempts?iteration_from=9&iteration_to=3`,
     );
     assert.equal(status, 400);
-  });
-
-  test('an instance of another tenant has none to show', async () => {
-    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
-    assert.equal((await api.tenant().get(`/instances/${id}/attempts`)).status, 404);
   });
 });
 
@@ -176,10 +152,7 @@ describe('parts of what an instance left', () => {
     const id = await tenant.runUntil('completed', blocks, { items });
     const path = `/instances/${id}/outputs?block_id=t`;
     const { body } = await tenant.get<BlockOutput[]>(`${path}&iteration=3`);
-    assert.deepEqual(
-      body.map(({ iteration, output }) => [iteration, output]),
-      [['3', { n: 3 }]],
-    );
+    assert.deepEqual(columns(body, 'iteration', 'output'), [['3', { n: 3 }]]);
     const small = await pagesOf<BlockOutput>(`${path}&max_bytes=1500`);
     assert.ok(small.length > 2, `${small.length} pages`);
     assert.equal(small.flat().length, 30);
@@ -192,4 +165,193 @@ describe('parts of what an instance left', () => {
       items.slice(10, 20),
     );
   });
+});
+
+// ---------------------------------------------------------------- checkpoints
+
+/** The limit of a checkpoint. */
+const BYTES_MAX = 262_144;
+
+const waiting = (tenant: Tenant) => tenant.runUntil('waiting', [step('a', newHandler())]);
+
+const post = (tenant: Tenant, id: string, checkpoint_data: unknown) =>
+  tenant.post<{ id: string; error: string }>(`/instances/${id}/checkpoints`, { checkpoint_data });
+
+const save = async (tenant: Tenant, id: string, data: unknown) =>
+  expectStatus(await post(tenant, id, data), 201).id;
+
+const list = async (tenant: Tenant, id: string) =>
+  expectStatus(await tenant.get<Checkpoint[]>(`/instances/${id}/checkpoints`), 200);
+
+const latest = (tenant: Tenant, id: string) =>
+  tenant.get<Checkpoint>(`/instances/${id}/checkpoints/latest`);
+
+const prune = async (tenant: Tenant, id: string, keep: number) => {
+  const path = `/instances/${id}/checkpoints/prune`;
+  return expectStatus(await tenant.post<{ count: number }>(path, { keep }), 200).count;
+};
+
+const dataOf = async (tenant: Tenant, id: string) =>
+  (await list(tenant, id)).map((checkpoint) => checkpoint.checkpoint_data);
+
+describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune keeps N; prune 0 clears', () => {
+  test('they round-trip, whatever JSON they are, and latest is the newest', async () => {
+    const tenant = api.tenant();
+    const id = await waiting(tenant);
+    const values = [{ page: 7, of: [1, 'zwei', null] }, 'text', 0, false, null, [], '"\\\u2028'];
+    const ids: string[] = [];
+    for (const value of values) ids.push(await save(tenant, id, value));
+    const checkpoints = await list(tenant, id);
+    assert.deepEqual(
+      columns(checkpoints, 'id', 'checkpoint_data', 'instance_id'),
+      values.map((value, index) => [ids[index], value, id]).reverse(),
+    );
+    const [newest] = checkpoints;
+    assert.ok(Math.abs(Date.parse(newest?.created_at ?? '') - Date.now()) < 60_000);
+    assert.deepEqual(expectStatus(await latest(tenant, id), 200), newest);
+  });
+
+  test('prune keeps the newest N and says how many went, a dry run would; prune 0 clears', async () => {
+    const tenant = api.tenant();
+    const id = await waiting(tenant);
+    const other = await waiting(tenant);
+    await save(tenant, other, 'kept');
+    assert.deepEqual([await list(tenant, id), (await latest(tenant, id)).status], [[], 404]);
+    for (let page = 1; page <= 5; page++) await save(tenant, id, page);
+    assert.equal(await prune(tenant, id, 7), 0);
+    const dry = { keep: 1, dry_run: true };
+    const reply = await tenant.post(`/instances/${id}/checkpoints/prune`, dry);
+    assert.deepEqual([reply.status, reply.body], [200, { count: 4, dry_run: true }]);
+    assert.equal(await prune(tenant, id, 3), 2);
+    assert.deepEqual(await dataOf(tenant, id), [5, 4, 3]);
+    assert.equal(await prune(tenant, id, 0), 3);
+    assert.deepEqual(await dataOf(tenant, id), []);
+    assert.equal((await latest(tenant, id)).status, 404);
+    assert.equal(await prune(tenant, id, 0), 0);
+    assert.deepEqual(await dataOf(tenant, other), ['kept']);
+  });
+});
+
+test('counts of prunes are exact among saves that are under way', async () => {
+  const tenant = api.tenant();
+  const id = await waiting(tenant);
+  const saves = Array.from({ length: 30 }, (_, index) => save(tenant, id, index));
+  const prunes = Array.from({ length: 5 }, () => prune(tenant, id, 1));
+  const more = Array.from({ length: 30 }, (_, index) => save(tenant, id, index));
+  await Promise.all([...saves, ...more]);
+  const pruned = (await Promise.all(prunes)).reduce((sum, count) => sum + count, 0);
+  assert.equal((await list(tenant, id)).length + pruned, 60);
+  assert.equal((await prune(tenant, id, 0)) + pruned, 60);
+});
+
+test('every state takes them, and saving one changes nothing else', async () => {
+  const tenant = api.tenant();
+  const cancelled = await waiting(tenant);
+  await tenant.signal(cancelled, 'cancel');
+  for (const id of [
+    await tenant.run([step('a', 'noop')], { next_fire_at: '2100-01-01T00:00:00Z' }),
+    cancelled,
+    await tenant.runUntil('failed', [step('a', 'fail')]),
+  ]) {
+    const before = await tenant.instance(id);
+    await save(tenant, id, { state: before.state });
+    assert.deepEqual(await dataOf(tenant, id), [{ state: before.state }]);
+    assert.deepEqual(await tenant.instance(id), before);
+  }
+});
+
+test('the newest 100 are listed', async () => {
+  const tenant = api.tenant();
+  const id = await waiting(tenant);
+  await Promise.all(Array.from({ length: 120 }, (_, index) => save(tenant, id, index)));
+  const checkpoints = await list(tenant, id);
+  assert.equal(checkpoints.length, 100);
+  const ids = checkpoints.map((checkpoint) => checkpoint.id);
+  assert.deepEqual(ids, [...ids].sort().reverse());
+});
+
+test('what is too large is 413, what is wrong 400, and nothing is kept', async () => {
+  const tenant = api.tenant();
+  const id = await waiting(tenant);
+  const fits = 'x'.repeat(BYTES_MAX - 2);
+  assert.equal((await post(tenant, id, `${fits}x`)).status, 413);
+  // Bytes count, not characters.
+  assert.equal((await post(tenant, id, 'ä'.repeat(BYTES_MAX / 2))).status, 413);
+  const path = `/instances/${id}/checkpoints`;
+  assert.equal((await tenant.post(path, {})).status, 400);
+  assert.equal((await tenant.post(path, '{')).status, 400);
+  for (const keep of [undefined, -1, 'all', 2 ** 31]) {
+    assert.equal((await tenant.post(`${path}/prune`, { keep })).status, 400, String(keep));
+  }
+  assert.deepEqual(await list(tenant, id), []);
+  await save(tenant, id, fits);
+  assert.deepEqual(await dataOf(tenant, id), [fits]);
+});
+
+// ---------------------------------------------------------------- context
+
+const patch = (id: string, context: unknown) =>
+  tenant.patch<{ context: InstanceContext; error: string }>(`/instances/${id}/context`, {
+    context,
+  });
+const contextOf = async (id: string) => (await tenant.instance(id)).context;
+
+test('PATCH context replaces data wholly (old top-level keys vanish), works on running and completed instances, 404 on unknown', async () => {
+  const external = await tenant.sequence([step('a', newHandler())]);
+  const more = { context: { data: { a: 1, b: 2 }, config: { c: 3 } } };
+  const ids: Record<string, string> = {
+    completed: await tenant.run([step('a', 'noop')], more),
+    scheduled: await tenant.create(external, { ...more, next_fire_at: '2100-01-01T00:00:00Z' }),
+    running: await tenant.run([sleep('a', 600_000)], more),
+    paused: await tenant.create(external, more),
+    cancelled: await tenant.create(external, more),
+  };
+  await tenant.signal(ids.paused ?? '', 'pause');
+  await tenant.signal(ids.cancelled ?? '', 'cancel');
+  for (const [state, id] of Object.entries(ids)) {
+    await tenant.until(id, state);
+    const { context } = expectStatus(await patch(id, { data: { state } }), 200);
+    assert.deepEqual([context.data, context.config], [{ state }, { c: 3 }]);
+    const after = await tenant.instance(id);
+    assert.deepEqual([after.state, after.context], [state, context]);
+  }
+  assert.equal((await patch(randomUUID(), { data: {} })).status, 404);
+});
+
+test('config and audit are replaced only when they are sent, and runtime never', async () => {
+  const id = await tenant.run([step('a', newHandler())], { context: { data: { a: 1 } } });
+  const { runtime } = await contextOf(id);
+  await patch(id, { config: { c: 1 }, audit: [{ who: 'me' }], runtime: { attempt: 77 } });
+  await patch(id, { data: null, config: null });
+  const context = await contextOf(id);
+  assert.deepEqual(context, { data: { a: 1 }, config: { c: 1 }, audit: [{ who: 'me' }], runtime });
+});
+
+test('what is no context is 400, and nothing changes', async () => {
+  const id = await tenant.run([step('a', newHandler())], { context: { data: { a: 1 } } });
+  const before = await contextOf(id);
+  for (const context of [undefined, 'x', { data: [] }, { audit: {} }]) {
+    const reply = await patch(id, context);
+    assert.equal(reply.status, 400, JSON.stringify(context));
+    assert.match(reply.body.error, /context/);
+  }
+  assert.deepEqual(await contextOf(id), before);
+});
+
+test('a running step sees the context of its dispatch, a later one the new context', async () => {
+  const handler = newHandler();
+  const id = await tenant.run(
+    [
+      step('a', handler, { params: { n: '{{ data.n }}' } }),
+      step('b', 'transform', { params: { n: '{{ data.n }}', c: '{{ config.c }}' } }),
+    ],
+    { context: { data: { n: 1 }, config: { c: 'x' } } },
+  );
+  const task = await tenant.task(handler);
+  assert.deepEqual(task.params, { n: 1 });
+  assert.deepEqual(task.context, { data: { n: 1 }, config: { c: 'x' } });
+  await patch(id, { data: { n: 2 } });
+  await tenant.complete(task);
+  await tenant.until(id, 'completed');
+  assert.deepEqual((await tenant.outputs(id))[1]?.output, { n: 2, c: 'x' });
 });

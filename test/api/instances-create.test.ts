@@ -1,17 +1,21 @@
-/** Creation of single instances: defaults, what is stored, idempotency keys, refusals. */
+/** Instances: their creation, one by one and in batches, moves of their state, and reads. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { TaskInstance } from '../../schema/instance.js';
+import type { TaskInstance, Timeline, TreeNode } from '../../schema/instance.js';
 import {
   beforeWith,
+  eventually,
   type Json,
   newHandler,
   step,
   type Tenant,
   useSharedApi,
 } from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
+import { byDepth } from '../helpers/depth.js';
 
 interface Created {
   readonly id: string;
@@ -30,7 +34,7 @@ beforeWith(api, async () => {
 const create = (more?: Json) => tenant.post<Created>('/instances', tenant.creation(sequence, more));
 const count = async (of: Tenant) => (await of.get<unknown[]>('/instances')).body.length;
 
-describe('what is stored', () => {
+describe('Default priority reads back as `Normal`; metadata and timezone round-trip; default timezone `UTC`', () => {
   test('a creation with nothing optional has the defaults', async () => {
     const reply = await create();
     assert.equal(reply.status, 201);
@@ -79,41 +83,6 @@ describe('what is stored', () => {
     assert.equal(instance.next_fire_at, '2100-01-01T00:00:00.500Z');
     assert.equal(instance.state, 'scheduled');
   });
-
-  test('priorities are taken in any case and shown capitalised', async () => {
-    for (const word of ['low', 'Normal', 'HIGH', 'criTical']) {
-      const { body } = await create({ priority: word });
-      const shown = word.charAt(0).toUpperCase() + word.slice(1).toLowerCase();
-      assert.equal((await tenant.instance(body.id)).priority, shown);
-    }
-  });
-
-  test('an instance with a future next_fire_at stays scheduled, one with a past one runs', async () => {
-    const future = await create({ next_fire_at: '2100-01-01T00:00:00Z' });
-    const past = await create({ next_fire_at: '1999-01-01T00:00:00Z' });
-    await tenant.until(past.body.id, 'waiting');
-    assert.equal((await tenant.instance(future.body.id)).state, 'scheduled');
-    assert.deepEqual(await tenant.outputs(future.body.id), []);
-  });
-
-  test('fields of the engine that a client sends are ignored', async () => {
-    const id = randomUUID();
-    const { body } = await create({ id, state: 'completed', created_at: 'x', session_id: 4 });
-    assert.notEqual(body.id, id);
-    assert.equal((await tenant.instance(body.id)).state, 'waiting');
-  });
-
-  test('hostile keys are data like any other', async () => {
-    const raw = JSON.stringify(tenant.creation(sequence)).replace(
-      /}$/,
-      ',"metadata":{"__proto__":{"a":1},"constructor":1},"context":{"data":{"__proto__":{"x":1}}}}',
-    );
-    const reply = await tenant.request<Created>('POST', '/instances', { raw });
-    assert.equal(reply.status, 201, reply.text);
-    const { text } = await tenant.get(`/instances/${reply.body.id}`);
-    assert.ok(text.includes('"__proto__":{"x":1}'), text);
-    assert.ok(text.includes('"__proto__":{"a":1}'), text);
-  });
 });
 
 describe('idempotency keys', () => {
@@ -127,86 +96,32 @@ describe('idempotency keys', () => {
     assert.deepEqual(instance.metadata, { n: 1 });
     assert.equal(instance.priority, 'Normal');
   });
-
-  test('a key belongs to its tenant', async () => {
-    const other = api.tenant();
-    const theirs = await other.sequence([step('a', 'noop')]);
-    const idempotency_key = randomUUID();
-    const first = await create({ idempotency_key });
-    const second = await other.post<Created>(
-      '/instances',
-      other.creation(theirs, { idempotency_key }),
-    );
-    assert.equal(second.body.deduplicated, false);
-    assert.notEqual(second.body.id, first.body.id);
-  });
 });
 
 describe('refusals', () => {
-  /** What is wrong, the field, and what the answer must say. */
-  const refused: readonly [string, Json, RegExp][] = [
-    [
-      'no sequence_id',
-      { sequence_id: undefined },
-      /must have exactly one of sequence_id and sequence/,
-    ],
-    [
-      'a null sequence_id',
-      { sequence_id: null },
-      /must have exactly one of sequence_id and sequence/,
-    ],
-    ['a bad sequence_id', { sequence_id: 'x' }, /sequence_id must be a UUID/],
-    ['a sequence_id in braces', { sequence_id: `{${randomUUID()}}` }, /sequence_id must be a UUID/],
-    ['no tenant_id', { tenant_id: undefined }, /tenant_id is required/],
-    ['a tenant_id that is a number', { tenant_id: 7 }, /tenant_id must be a string/],
-    ['no namespace', { namespace: undefined }, /namespace is required/],
-    ['a blank namespace', { namespace: '\t ' }, /namespace must not be blank/],
-    ['a new priority', { priority: 'urgent' }, /priority must be one of low, normal, high, cr/],
-    ['a priority that is a number', { priority: 1 }, /priority must be a string/],
-    ['an unknown timezone', { timezone: 'Mars/Base' }, /timezone must be a known IANA time zone/],
-    ['an offset as timezone', { timezone: '+02:00' }, /timezone must be a known IANA time zone/],
-    ['an empty timezone', { timezone: '' }, /timezone must be a known IANA time zone/],
-    ['metadata that is a list', { metadata: [] }, /metadata must be an object/],
-    ['metadata that is text', { metadata: 'x' }, /metadata must be an object/],
-    ['a context that is text', { context: 'x' }, /context must be an object/],
-    ['context.data that is a list', { context: { data: [] } }, /context\.data must be an object/],
-    ['context.config that is a number', { context: { config: 1 } }, /context\.config must be/],
-    ['next_fire_at soon', { next_fire_at: 'soon' }, /next_fire_at must be an RFC 3339/],
-    ['a next_fire_at without offset', { next_fire_at: '2030-01-01T00:00:00' }, /next_fire_at must/],
-    ['30 February', { next_fire_at: '2030-02-30T00:00:00Z' }, /next_fire_at must/],
-    ['a next_fire_at that is a number', { next_fire_at: 5 }, /next_fire_at must be a string/],
-    ['a numeric concurrency_key', { concurrency_key: 5 }, /concurrency_key must be a string/],
-    ['a concurrency_key of 513', { concurrency_key: 'x'.repeat(513) }, /concurrency_key must have/],
-    ['max_concurrency 0', { max_concurrency: 0 }, /max_concurrency must be > 0/],
-    ['a negative max_concurrency', { max_concurrency: -1 }, /max_concurrency must be > 0/],
-    ['1.5 max_concurrency', { max_concurrency: 1.5 }, /max_concurrency must be an integer/],
-    ['max_concurrency as text', { max_concurrency: '2' }, /max_concurrency must be an integer/],
-    ['a list as idempotency_key', { idempotency_key: [] }, /idempotency_key must be a string/],
-    ['513 idempotency_key', { idempotency_key: 'x'.repeat(513) }, /idempotency_key must have/],
-    ['a budget', { budget: { max_steps: 3 } }, /budget is not supported/],
-  ];
-
-  for (const [what, more, says] of refused) {
-    test(`a creation with ${what} is 400 and stores nothing, alone and in a batch`, async () => {
-      const before = await count(tenant);
-      const reply = await tenant.post<{ error: string }>(
-        '/instances',
-        tenant.creation(sequence, more),
-      );
-      assert.equal(reply.status, 400, reply.text);
-      assert.match(reply.body.error, says);
-      const batch = await tenant.post<{ error: string }>('/instances/batch', {
-        instances: [tenant.creation(sequence), tenant.creation(sequence, more)],
-      });
-      assert.equal(batch.status, 400, batch.text);
+  test('a wrong field is 400 and named, alone and in a batch, and stores nothing', async () => {
+    const before = await count(tenant);
+    // `schema.test.ts` has the others.
+    for (const [more, says] of [
+      [{ sequence_id: undefined }, /must have exactly one of sequence_id and sequence/],
+      [{ namespace: '\t ' }, /namespace must not be blank/],
+      [{ priority: 'urgent' }, /priority must be one of low, normal, high, critical/],
+      [{ context: 'x' }, /context must be an object/],
+      [{ context: { config: 1 } }, /context\.config must be/],
+      [{ next_fire_at: '2030-02-30T00:00:00Z' }, /next_fire_at must be an RFC 3339/],
+      [{ max_concurrency: -1 }, /max_concurrency must be > 0/],
+      [{ budget: { max_steps: 3 } }, /budget is not supported/],
+    ] as const) {
+      const wrong = tenant.creation(sequence, more);
+      const instances = [tenant.creation(sequence), wrong];
+      const alone = await tenant.post<{ error: string }>('/instances', wrong);
+      const batch = await tenant.post<{ error: string }>('/instances/batch', { instances });
+      assert.deepEqual([alone.status, batch.status], [400, 400], alone.text);
+      assert.match(alone.body.error, says);
       assert.match(batch.body.error, says);
       assert.match(batch.body.error, /instances\[1\]/);
-      assert.equal(await count(tenant), before);
-    });
-  }
-
-  test('dry_run false and a null budget are no request for anything', async () => {
-    assert.equal((await create({ dry_run: false, budget: null })).status, 201);
+    }
+    assert.equal(await count(tenant), before);
   });
 
   test('an unknown sequence is 404', async () => {
@@ -231,4 +146,290 @@ describe('refusals', () => {
     const instance: TaskInstance = await tenant.until(right, 'completed');
     assert.deepEqual(instance.context.data, { n: 1 });
   });
+});
+
+// ---------------------------------------------------------------- batches
+
+interface Count {
+  readonly count: number;
+  readonly created: number;
+}
+
+const batch = (tenant: Tenant, instances: unknown[]) =>
+  tenant.post<Count & { error: string }>('/instances/batch', { instances });
+
+async function total(tenant: Tenant, query = ''): Promise<number> {
+  let sum = 0;
+  for (;;) {
+    const page = await tenant.get<unknown[]>(`/instances?limit=1000&offset=${sum}${query}`);
+    sum += page.body.length;
+    if (page.body.length < 1000) return sum;
+  }
+}
+
+const MANY = byDepth(1_200, 10_000);
+
+test(`${MANY} instances are created, and all of them run to their end`, async () => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const reply = await batch(tenant, Array(MANY).fill(tenant.creation(sequence)));
+  assert.deepEqual([reply.status, reply.body], [201, { count: MANY, created: MANY }]);
+  await eventually(async () => assert.equal(await total(tenant, '&state=completed'), MANY));
+});
+
+test('one bad item refuses all of them and is named', async () => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const good = tenant.creation(sequence);
+  const unknown = randomUUID();
+  const bad: [Json, number, RegExp][] = [
+    [{ ...good, namespace: '' }, 400, /instances\[2\]\.namespace/],
+    [{ ...good, tenant_id: 'other' }, 403, /instances\[2\]/],
+    [{ ...good, sequence_id: unknown }, 404, new RegExp(`instances\\[2\\].*${unknown}`)],
+    [{ ...good, context: { data: { x: 'x'.repeat(262_144) } } }, 413, /instances\[2\]/],
+  ];
+  for (const [item, status, says] of bad) {
+    const reply = await batch(tenant, [good, good, item, good]);
+    assert.equal(reply.status, status, reply.text);
+    assert.match(reply.body.error, says);
+  }
+  assert.equal(await total(tenant), 0);
+});
+
+test('items whose key matches are deduplicated each and counted as accepted', async () => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const keyed = (idempotency_key: string) => tenant.creation(sequence, { idempotency_key });
+  const existing = await tenant.create(sequence, { idempotency_key: 'a' });
+  const reply = await batch(tenant, [keyed('a'), keyed('b'), keyed('b'), keyed('c'), keyed('')]);
+  assert.deepEqual(reply.body, { count: 5, created: 3 });
+  const again = await batch(tenant, [keyed('a'), keyed('b'), keyed('c')]);
+  assert.deepEqual(again.body, { count: 3, created: 0 });
+  assert.equal(await total(tenant), 4);
+  const single = await tenant.post<{ id: string; deduplicated: boolean }>('/instances', keyed('b'));
+  assert.equal(single.body.deduplicated, true);
+  assert.notEqual(single.body.id, existing);
+});
+
+test('batches and single creations with the same keys at once make one instance each', async () => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const items = Array.from({ length: 50 }, (_, index) =>
+    tenant.creation(sequence, { idempotency_key: `k${index}` }),
+  );
+  const batches = Array.from({ length: 4 }, () => batch(tenant, items));
+  const singles = items.map((item) =>
+    tenant.post<{ id: string; deduplicated: boolean }>('/instances', item),
+  );
+  const counts = await Promise.all(batches);
+  const replies = await Promise.all(singles);
+  assert.ok(
+    counts.every((reply) => reply.body.count === 50),
+    JSON.stringify(counts[0]?.text),
+  );
+  const born = counts.reduce((sum, reply) => sum + reply.body.created, 0);
+  const fresh = replies.filter((reply) => !reply.body.deduplicated).length;
+  assert.equal(born + fresh, 50);
+  assert.equal(await total(tenant), 50);
+});
+
+// ---------------------------------------------------------------- states
+
+const STATES = [
+  'scheduled',
+  'running',
+  'waiting',
+  'paused',
+  'failed',
+  'completed',
+  'cancelled',
+] as const;
+type State = (typeof STATES)[number];
+
+/** Every other move is 400. */
+const ALLOWED: Readonly<Record<State, readonly State[]>> = {
+  scheduled: ['running', 'paused', 'cancelled'],
+  running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],
+  waiting: ['running', 'scheduled', 'cancelled', 'failed'],
+  paused: ['scheduled', 'cancelled'],
+  failed: ['scheduled'],
+  completed: [],
+  cancelled: [],
+};
+
+const FAR = '2100-01-01T00:00:00.000Z';
+
+let external: string;
+let handler: string;
+let sleeping: string;
+let failing: string;
+
+beforeWith(api, async () => {
+  handler = newHandler();
+  external = await tenant.sequence([step('a', handler), step('b', 'noop')]);
+  failing = await tenant.sequence([step('a', 'fail')]);
+  sleeping = await tenant.sequence([step('a', 'sleep', { params: { duration_ms: 600_000 } })]);
+});
+
+const patch = (id: string, state: string, more = {}) =>
+  tenant.patch<TaskInstance & { error: string }>(`/instances/${id}/state`, { state, ...more });
+
+async function instanceIn(state: State): Promise<string> {
+  const id = await tenant.create(
+    state === 'running' ? sleeping : state === 'failed' ? failing : external,
+    state === 'scheduled' ? { next_fire_at: FAR } : {},
+  );
+  if (state === 'paused') await tenant.post(`/instances/${id}/signals`, { signal_type: 'pause' });
+  if (state === 'cancelled') expectStatus(await patch(id, 'cancelled'), 200);
+  if (state === 'completed') await tenant.complete(await taskOf(id));
+  await tenant.until(id, state);
+  return id;
+}
+
+/** The task of one instance: others of this file wait in the same queue. */
+async function taskOf(id: string) {
+  return eventually(async () => {
+    const tasks = await tenant.poll(handler, { limit: 1_000 });
+    const task = tasks.find((candidate) => candidate.instance_id === id);
+    assert.ok(task);
+    return task;
+  });
+}
+
+describe('the table of moves', () => {
+  for (const from of STATES) {
+    for (const to of STATES) {
+      const allowed = ALLOWED[from].includes(to);
+      test(`${from} → ${to} is ${allowed ? 200 : 400}`, async () => {
+        const id = await instanceIn(from);
+        const before = await tenant.instance(id);
+        const reply = await patch(id, to);
+        if (!allowed) {
+          assert.equal(reply.status, 400, reply.text);
+          assert.match(reply.body.error, new RegExp(`${from}.*${to}`));
+          assert.deepEqual(await tenant.instance(id), before);
+          return;
+        }
+        assert.equal(reply.status, 200, reply.text);
+        assert.equal(reply.body.id, id);
+        assert.equal(reply.body.state, to);
+        // To `running` and `scheduled` it goes on at once; the others stay where they were put.
+        if (to !== 'running' && to !== 'scheduled') {
+          assert.equal((await tenant.instance(id)).state, to);
+        }
+        // A retried instance may fail anew between the two reads.
+        await eventually(async () => {
+          const dlq = await tenant.get<TaskInstance[]>('/instances/dlq?limit=1000');
+          const isDead = dlq.body.some((item) => item.id === id);
+          assert.equal(isDead, (await tenant.instance(id)).state === 'failed');
+        });
+      });
+    }
+  }
+});
+
+describe('what a move does', () => {
+  test('a past or null next_fire_at is due now', async () => {
+    for (const next_fire_at of ['2001-01-01T00:00:00Z', null]) {
+      const id = await instanceIn('paused');
+      await patch(id, 'scheduled', { next_fire_at });
+      await tenant.until(id, 'waiting');
+    }
+  });
+
+  test('an unknown state word, no state and a bad next_fire_at are 400 and change nothing', async () => {
+    const id = await instanceIn('paused');
+    const before = await tenant.instance(id);
+    for (const body of [{ state: 'done' }, {}, { state: 'scheduled', next_fire_at: 'x' }]) {
+      const reply = await tenant.patch(`/instances/${id}/state`, body);
+      assert.equal(reply.status, 400, JSON.stringify(body));
+    }
+    assert.deepEqual(await tenant.instance(id), before);
+  });
+});
+
+describe('retry', () => {
+  test('a retry with a later next_fire_at waits for it', async () => {
+    const id = await instanceIn('failed');
+    const reply = expectStatus(await patch(id, 'scheduled', { next_fire_at: FAR }), 200);
+    assert.deepEqual([reply.state, reply.next_fire_at], ['scheduled', FAR]);
+    assert.deepEqual((await tenant.instance(id)).next_fire_at, FAR);
+    assert.deepEqual(await tenant.outputs(id), []);
+  });
+});
+
+// ---------------------------------------------------------------- reads
+
+test('outputs are listed oldest first, with size, attempt and no markers', async () => {
+  const id = await tenant.run([
+    step('first', 'transform', { params: { text: 'é' } }),
+    step('second', 'noop'),
+  ]);
+  await tenant.until(id, 'completed');
+  const reply = await tenant.get<Record<string, unknown>[]>(`/instances/${id}/outputs`);
+  const rows = reply.body.map(({ id: _, created_at: __, ...rest }) => rest);
+  assert.deepEqual(rows, [
+    {
+      instance_id: id,
+      block_id: 'first',
+      output: { text: 'é' },
+      output_ref: null,
+      output_size: Buffer.byteLength('{"text":"é"}'),
+      attempt: 0,
+    },
+    { ...rows[0], block_id: 'second', output: {}, output_size: 2 },
+  ]);
+});
+
+test('the tree of a step-only sequence has a node for each step', async () => {
+  const handler = newHandler();
+  const id = await tenant.run([step('a', 'noop'), step('b', handler), step('c', 'noop')]);
+  const tree = async () =>
+    (await tenant.get<TreeNode[]>(`/instances/${id}/tree`)).body.map((node) => [
+      node.block_id,
+      node.block_type,
+      node.state,
+      node.parent_id,
+      node.branch_index,
+      node.started_at !== null,
+      node.completed_at !== null,
+    ]);
+  assert.deepEqual(await tree(), [
+    ['a', 'step', 'completed', null, null, true, true],
+    ['b', 'step', 'waiting', null, null, true, false],
+    ['c', 'step', 'pending', null, null, false, false],
+  ]);
+  await tenant.fail(await tenant.task(handler), 'no');
+  await tenant.until(id, 'failed');
+  assert.deepEqual(
+    (await tree()).map((node) => node.slice(0, 3)),
+    [
+      ['a', 'step', 'completed'],
+      ['b', 'step', 'failed'],
+      ['c', 'step', 'skipped'],
+    ],
+  );
+});
+
+test('the timeline tells transitions and outputs in order, in pages, without outputs on demand', async () => {
+  const id = await tenant.run(['a', 'b', 'c'].map((name) => step(name, 'noop')));
+  await tenant.until(id, 'completed');
+  const get = async (query: string) =>
+    (await tenant.get<Timeline>(`/instances/${id}/timeline${query}`)).body;
+  const whole = await get('');
+  assert.equal(whole.instance.id, id);
+  assert.equal(whole.instance.state, 'completed');
+  assert.deepEqual(column(whole.entries, 'block_id'), ['a', 'b', 'c']);
+  assert.equal(whole.has_more, false);
+  assert.equal(whole.limit, 200);
+  assert.equal(whole.state_transitions.at(-1)?.to_state, 'completed');
+  const page = await get('?limit=2&include_outputs=false');
+  assert.equal(page.has_more, true);
+  assert.ok(page.entries.every((entry) => entry.output === undefined));
+  const rest = await get('?limit=2&offset=2');
+  assert.deepEqual(columns(rest.entries, 'block_id', 'output'), [['c', {}]]);
+  assert.equal(rest.has_more, false);
+  for (const query of ['?limit=0', '?limit=x', '?include_outputs=maybe', '?offset=-1']) {
+    assert.equal((await tenant.get(`/instances/${id}/timeline${query}`)).status, 400, query);
+  }
 });

@@ -1,10 +1,15 @@
-/** Instances are read, changed and told things, over HTTP. */
+/**
+ * Instances are read, listed, changed and told things, over HTTP. `sweep.test.ts` has the ids that are
+ * unknown or of another tenant, for every route.
+ */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
-import type { AuditEntry, TaskInstance } from '../../schema/instance.js';
+import type { BatchActionResult } from '../../schema/edits.js';
+import type { AuditEntry, BulkUpdated, TaskInstance } from '../../schema/instance.js';
 import {
+  beforeWith,
   newHandler,
   sleep,
   step,
@@ -12,139 +17,58 @@ import {
   transform,
   useSharedApi,
 } from '../helpers/api.js';
-import { expectStatus } from '../helpers/client.js';
+import { expectStatus, type Reply } from '../helpers/client.js';
 
 const FAR = '2100-01-01T00:00:00.000Z';
 
 const api = useSharedApi();
+const tenant = api.tenant();
 
-const list = async (tenant: Tenant, query = '') => {
+const listed = async (tenant: Tenant, query = '') => {
   const reply = await tenant.get<TaskInstance[]>(`/instances?${query}`);
   return expectStatus(reply, 200).map(({ id }) => id);
 };
-const sorted = (...ids: string[]) => [...ids].sort();
+const _sorted = (...ids: string[]) => [...ids].sort();
 const later = { next_fire_at: FAR };
-
-describe('List filters by state, tenant, namespace and sequence; limit and offset page without overlap', () => {
-  let tenant: Tenant;
-  let other: Tenant;
-  let sequence: string;
-  let scheduled: string;
-  let completed: string;
-  let elsewhere: string;
-  let second: string;
-
-  before(async () => {
-    [tenant, other] = [api.tenant(), api.tenant()];
-    sequence = await tenant.sequence([step('a', 'noop')]);
-    scheduled = await tenant.create(sequence, later);
-    completed = await tenant.create(sequence);
-    elsewhere = await tenant.create(sequence, { ...later, namespace: 'elsewhere' });
-    second = await tenant.run([step('a', newHandler())]);
-    await other.run([step('a', 'noop')], later);
-    await tenant.until(completed, 'completed');
-    await tenant.until(second, 'waiting');
-  });
-
-  test('by state', async () => {
-    assert.deepEqual(await list(tenant, 'state=completed'), [completed]);
-    const both = sorted(...(await list(tenant, 'state=waiting,completed')));
-    assert.deepEqual(both, sorted(completed, second));
-    assert.deepEqual(await list(tenant, 'state=failed'), []);
-  });
-
-  test('by tenant', async () => {
-    const all = sorted(scheduled, completed, elsewhere, second);
-    assert.deepEqual(sorted(...(await list(tenant))), all);
-    assert.deepEqual(sorted(...(await list(tenant, `tenant_id=${other.name}`))), all);
-    assert.equal((await list(other)).length, 1);
-  });
-
-  test('by namespace', async () => {
-    assert.deepEqual(await list(tenant, 'namespace=elsewhere'), [elsewhere]);
-    assert.equal((await list(tenant, 'namespace=test')).length, 3);
-  });
-
-  test('by sequence', async () => {
-    const all = sorted(scheduled, completed, elsewhere);
-    assert.deepEqual(sorted(...(await list(tenant, `sequence_id=${sequence}`))), all);
-    assert.deepEqual(await list(tenant, `sequence_id=${randomUUID()}`), []);
-    const narrow = `sequence_id=${sequence}&state=scheduled&namespace=test`;
-    assert.deepEqual(await list(tenant, narrow), [scheduled]);
-  });
-
-  test('limit and offset page without overlap', async () => {
-    const paged = api.tenant();
-    const item = paged.creation(await paged.sequence([step('a', 'noop')]), later);
-    expectStatus(await paged.post('/instances/batch', { instances: Array(23).fill(item) }), 201);
-    const pages: string[] = [];
-    for (let offset = 0; offset < 25; offset += 5) {
-      pages.push(...(await list(paged, `limit=5&offset=${offset}`)));
-    }
-    assert.equal(new Set(pages).size, 23);
-    assert.deepEqual(pages, await list(paged));
-  });
-});
 
 describe('PATCH state scheduled to paused works; invalid move on a terminal instance is 4xx; unknown instance 404', () => {
   test('scheduled to paused works', async () => {
-    const tenant = api.tenant();
     const id = await tenant.run([step('a', 'noop')], later);
     assert.equal((await tenant.move(id, 'paused')).state, 'paused');
     assert.equal((await tenant.instance(id)).state, 'paused');
   });
 
-  test('every move of a terminal instance is 400', async () => {
-    const tenant = api.tenant();
-    const ids = [
-      await tenant.run([step('a', 'noop')]),
-      await tenant.run([step('a', 'noop')], later),
-    ];
-    await tenant.until(ids[0] ?? '', 'completed');
-    await tenant.move(ids[1] ?? '', 'cancelled');
-    for (const id of ids) {
-      const before = await tenant.instance(id);
-      for (const state of ['scheduled', 'running', 'waiting', 'paused', 'failed', before.state]) {
-        const reply = await tenant.patch(`/instances/${id}/state`, { state });
-        assert.equal(reply.status, 400, `${before.state} to ${state}`);
-      }
-      assert.deepEqual(await tenant.instance(id), before);
+  // `instances-create.test.ts` has every move.
+  test('a move of a terminal instance is 400, of an unknown one 404', async () => {
+    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
+    for (const [of, status] of [
+      [id, 400],
+      [randomUUID(), 404],
+    ] as const) {
+      const reply = await tenant.patch(`/instances/${of}/state`, { state: 'paused' });
+      assert.equal(reply.status, status);
     }
-  });
-
-  test('unknown instance 404', async () => {
-    const reply = await api.tenant().patch(`/instances/${randomUUID()}/state`, { state: 'paused' });
-    assert.equal(reply.status, 404);
   });
 });
 
-describe('PATCH context replaces data wholly (old top-level keys vanish), works on running and completed instances, 404 on unknown', () => {
-  const replace = (tenant: Tenant, id: string) =>
-    tenant.patch(`/instances/${id}/context`, { context: { data: { fresh: 1 } } });
-  const states = {
-    running: sleep('a', 600_000),
-    completed: step('a', 'noop'),
-  };
-  for (const [state, block] of Object.entries(states)) {
-    test(`on a ${state} instance`, async () => {
-      const tenant = api.tenant();
-      const id = await tenant.runUntil(state, [block], { old: 1, fresh: { deep: true } });
-      assert.equal((await replace(tenant, id)).status, 200);
-      const instance = await tenant.instance(id);
-      assert.deepEqual([instance.state, instance.context.data], [state, { fresh: 1 }]);
-    });
-  }
-
-  test('404 on unknown', async () => {
-    assert.equal((await replace(api.tenant(), randomUUID())).status, 404);
-  });
+test('Outputs are visible while later steps still run; empty for a fresh instance; a completed block is not run again after a retry of the instance', async () => {
+  const fresh = await tenant.run([sleep('a', 600_000)]);
+  assert.deepEqual(await tenant.outputs(fresh), []);
+  const failing = step('b', 'assert', { params: { condition: 'ok' } });
+  const id = await tenant.runUntil('failed', [transform('a', { n: 1 }), failing]);
+  const [first] = await tenant.outputs(id);
+  assert.deepEqual(first?.output, { n: 1 });
+  await tenant.signal(id, 'update_context', { ok: true });
+  expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+  await tenant.until(id, 'completed');
+  assert.deepEqual((await tenant.outputs(id))[0], first);
+  assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
 });
 
 describe('Retry: failed goes back to scheduled; non-failed is 400; unknown is 404; context is kept; already completed blocks are not run twice', () => {
   const retry = (tenant: Tenant, id: string) => tenant.post(`/instances/${id}/retry`);
 
   test('failed goes back to scheduled; context is kept; completed blocks are not run twice', async () => {
-    const tenant = api.tenant();
     const handler = newHandler();
     const data = { kept: { n: 1 } };
     const blocks = [
@@ -170,7 +94,6 @@ describe('Retry: failed goes back to scheduled; non-failed is 400; unknown is 40
   });
 
   test('non-failed is 400', async () => {
-    const tenant = api.tenant();
     const ids = {
       scheduled: await tenant.run([step('a', 'noop')], later),
       waiting: await tenant.run([step('a', newHandler())]),
@@ -186,10 +109,6 @@ describe('Retry: failed goes back to scheduled; non-failed is 400; unknown is 40
       assert.equal((await retry(tenant, id)).status, 400, state);
       assert.equal((await tenant.instance(id)).state, state);
     }
-  });
-
-  test('unknown is 404', async () => {
-    assert.equal((await retry(api.tenant(), randomUUID())).status, 404);
   });
 });
 
@@ -217,7 +136,6 @@ describe('Signal to completed or cancelled instance is 400; to unknown 404; with
     tenant.post<{ signal_id: string }>(`/instances/${id}/signals`, { signal_type });
 
   test('to a completed or cancelled instance it is 400', async () => {
-    const tenant = api.tenant();
     const completed = await tenant.runUntil('completed', [step('a', 'noop')]);
     const cancelled = await tenant.run([step('a', 'noop')], later);
     await tenant.signal(cancelled, 'cancel');
@@ -228,12 +146,7 @@ describe('Signal to completed or cancelled instance is 400; to unknown 404; with
     }
   });
 
-  test('to an unknown instance it is 404', async () => {
-    assert.equal((await send(api.tenant(), randomUUID())).status, 404);
-  });
-
   test('without payload it is accepted, and the reply has signal_id', async () => {
-    const tenant = api.tenant();
     const id = await tenant.run([step('a', newHandler())]);
     const [one, two] = [await send(tenant, id), await send(tenant, id, 'pause')];
     assert.deepEqual([one.status, two.status], [201, 201]);
@@ -243,98 +156,35 @@ describe('Signal to completed or cancelled instance is 400; to unknown 404; with
 });
 
 describe('Pause then resume drives paused then back to progress; pause/resume/pause/resume never leaves it paused', () => {
-  for (const rounds of [1, 2]) {
-    test(`${rounds === 1 ? 'once' : 'twice'}, in every state`, async () => {
-      const tenant = api.tenant();
-      const handler = newHandler();
-      const ids = [
-        await tenant.run([step('a', handler)]),
-        await tenant.run([sleep('a', 50), step('b', handler)]),
-        await tenant.run([step('d', 'noop', { delay: { duration: 50 } }), step('b', handler)]),
-      ];
-      const unborn = await tenant.run([step('a', handler)], later);
-      for (const id of [...ids, unborn]) {
-        for (let round = 0; round < rounds; round++) {
-          await tenant.signal(id, 'pause');
-          assert.equal((await tenant.instance(id)).state, 'paused');
-          await tenant.signal(id, 'resume');
-          assert.notEqual((await tenant.instance(id)).state, 'paused');
-        }
-      }
-      for (const _ of ids) await tenant.complete(await tenant.task(handler));
-      for (const id of ids) await tenant.until(id, 'completed');
-      assert.equal((await tenant.instance(unborn)).state, 'scheduled');
-    });
-  }
-
-  test('also when nobody waits for one signal before the next', async () => {
-    const tenant = api.tenant();
+  test('twice, in every state', async () => {
     const handler = newHandler();
-    const id = await tenant.run([sleep('a', 50), step('b', handler)]);
-    const signals = ['pause', 'resume', 'pause', 'resume'];
-    for (const type of signals) await tenant.signal(id, type);
-    await tenant.complete(await tenant.task(handler));
-    await tenant.until(id, 'completed');
+    const ids = [
+      await tenant.run([step('a', handler)]),
+      await tenant.run([sleep('a', 50), step('b', handler)]),
+      await tenant.run([step('d', 'noop', { delay: { duration: 50 } }), step('b', handler)]),
+    ];
+    const unborn = await tenant.run([step('a', handler)], later);
+    for (const id of [...ids, unborn]) {
+      for (const _round of [1, 2]) {
+        await tenant.signal(id, 'pause');
+        assert.equal((await tenant.instance(id)).state, 'paused');
+        await tenant.signal(id, 'resume');
+        assert.notEqual((await tenant.instance(id)).state, 'paused');
+      }
+    }
+    for (const _ of ids) await tenant.complete(await tenant.task(handler));
+    for (const id of ids) await tenant.until(id, 'completed');
+    assert.equal((await tenant.instance(unborn)).state, 'scheduled');
   });
 });
 
 test('update_context on a paused instance makes the new key visible while it stays paused', async () => {
-  const tenant = api.tenant();
   const id = await tenant.run([step('a', newHandler())], { context: { data: { old: 1 } } });
   await tenant.signal(id, 'pause');
   await tenant.signal(id, 'update_context', { fresh: { n: 2 } });
   const { state, context } = await tenant.instance(id);
   assert.equal(state, 'paused');
   assert.deepEqual(context.data, { old: 1, fresh: { n: 2 } });
-});
-
-describe('Bulk cancel honours tenant, namespace, sequence and state filters; no match gives count 0', () => {
-  const cancel = async (tenant: Tenant, filter: object) => {
-    const body = { filter, state: 'cancelled' };
-    const reply = await tenant.patch<{ count: number }>('/instances/bulk/state', body);
-    return expectStatus(reply, 200).count;
-  };
-
-  test('every filter alone', async () => {
-    const tenant = api.tenant();
-    const other = api.tenant();
-    const theirs = await other.run([step('a', 'noop')], later);
-    const blocks = [step('a', newHandler())];
-    const sequence = await tenant.sequence(blocks);
-    const narrow = {
-      namespace: await tenant.run(blocks, { ...later, namespace: 'narrow' }),
-      sequence: await tenant.create(sequence, later),
-      state: await tenant.run(blocks),
-      tenant: await tenant.run(blocks, later),
-    };
-    await tenant.until(narrow.state, 'waiting');
-    const cancelled = () => list(tenant, 'state=cancelled');
-    assert.equal(await cancel(tenant, { namespace: 'narrow' }), 1);
-    assert.deepEqual(await cancelled(), [narrow.namespace]);
-    assert.equal(await cancel(tenant, { sequence_id: sequence }), 1);
-    assert.equal((await tenant.instance(narrow.sequence)).state, 'cancelled');
-    assert.equal(await cancel(tenant, { states: ['waiting', 'running'] }), 1);
-    assert.equal((await tenant.instance(narrow.state)).state, 'cancelled');
-    assert.equal(await cancel(tenant, { tenant_id: tenant.name }), 1);
-    assert.equal((await cancelled()).length, 4);
-    assert.equal((await other.instance(theirs)).state, 'scheduled');
-  });
-
-  test('no match gives count 0', async () => {
-    const tenant = api.tenant();
-    const id = await tenant.run([step('a', newHandler())]);
-    await tenant.until(id, 'waiting');
-    for (const filter of [
-      { namespace: 'nowhere' },
-      { sequence_id: randomUUID() },
-      { states: ['failed', 'paused'] },
-      { namespace: 'test', states: ['scheduled'] },
-    ]) {
-      assert.equal(await cancel(tenant, filter), 0);
-    }
-    assert.equal(await cancel(api.tenant(), {}), 0);
-    assert.equal((await tenant.instance(id)).state, 'waiting');
-  });
 });
 
 describe('Audit of a completed instance is a non-empty array with id, event_type, timestamps; unknown instance 404', () => {
@@ -345,16 +195,17 @@ describe('Audit of a completed instance is a non-empty array with id, event_type
     assert.notEqual(audit.length, 0);
     assert.equal(new Set(audit.map((entry) => entry.id)).size, audit.length);
     for (const entry of audit) {
-      assert.equal(entry.instance_id, id);
+      assert.deepEqual([entry.instance_id, entry.tenant_id], [id, tenant.name]);
       assert.notEqual(entry.event_type, '');
       assert.ok(Math.abs(Date.parse(entry.created_at) - Date.now()) < 60_000);
     }
-    const { from_state, to_state } = audit[0] ?? {};
-    assert.deepEqual([from_state, to_state], ['running', 'completed']);
-  });
-
-  test('unknown instance 404', async () => {
-    assert.equal((await api.tenant().get(`/instances/${randomUUID()}/audit`)).status, 404);
+    const times = audit.map((entry) => entry.created_at);
+    assert.deepEqual(times, [...times].sort().reverse(), 'newest first');
+    const moves = audit.filter((entry) => entry.event_type === 'state_transition');
+    assert.deepEqual([moves[0]?.from_state, moves[0]?.to_state], ['running', 'completed']);
+    for (const [at, { from_state }] of moves.slice(0, -1).entries()) {
+      assert.equal(from_state, moves[at + 1]?.to_state, 'each goes on where the last one led');
+    }
   });
 });
 
@@ -367,4 +218,281 @@ describe('Timeline, tree and outputs of an unknown instance are 404', () => {
       assert.equal((await tenant.get(`/instances/${theirs}/${report}`)).status, 404);
     });
   }
+});
+
+// ---------------------------------------------------------------- lists
+
+const lister = api.tenant();
+
+/** One instance per state that can be had at will, by its state. */
+const ids: Record<string, string> = {};
+let failing: string;
+
+beforeWith(api, async () => {
+  const external = await lister.sequence([step('a', newHandler())]);
+  failing = await lister.sequence([step('a', 'fail')]);
+  const noop = await lister.sequence([step('a', 'noop')]);
+  const sleeping = await lister.sequence([
+    step('a', 'sleep', { params: { duration_ms: 600_000 } }),
+  ]);
+  const metadata = { colour: 'red', size: 'L' };
+  ids.completed = await lister.create(noop, { metadata });
+  ids.failed = await lister.create(failing, { metadata: { colour: 'red' }, namespace: 'other' });
+  ids.waiting = await lister.create(external, { metadata: { colour: 'blue' } });
+  ids.scheduled = await lister.create(noop, { next_fire_at: '2100-01-01T00:00:00Z' });
+  ids.paused = await lister.create(external, { metadata: { 'a b&c=d': 'x y' } });
+  await lister.post(`/instances/${ids.paused}/signals`, { signal_type: 'pause' });
+  ids.cancelled = await lister.create(external, { metadata: { colour: 7 } });
+  await lister.post(`/instances/${ids.cancelled}/signals`, { signal_type: 'cancel' });
+  ids.running = await lister.create(sleeping);
+  await Promise.all(Object.entries(ids).map(([state, id]) => lister.until(id, state)));
+});
+
+const list = async (query = '', path = '/instances') => {
+  const reply = await lister.get<TaskInstance[]>(`${path}${query}`);
+  assert.equal(reply.status, 200, reply.text);
+  return reply.body.map((item) => item.id);
+};
+const some = (...states: string[]) => states.map((state) => ids[state] as string).sort();
+
+describe('List filters by state, tenant, namespace and sequence; limit and offset page without overlap', () => {
+  test('by tenant, namespace and sequence', async () => {
+    const all = some(...Object.keys(ids));
+    assert.deepEqual((await list(`?tenant_id=${tenant.name}`)).sort(), all);
+    assert.deepEqual(await list('?namespace=other'), [ids.failed]);
+    assert.deepEqual(await list(`?sequence_id=${failing}`), [ids.failed]);
+    assert.deepEqual(await list(`?sequence_id=${randomUUID()}`), []);
+    assert.deepEqual(await list(`?sequence_id=${failing}&state=failed&namespace=test`), []);
+  });
+
+  test('limit and offset page without overlap', async () => {
+    const paged = api.tenant();
+    const item = paged.creation(await paged.sequence([step('a', 'noop')]), later);
+    expectStatus(await paged.post('/instances/batch', { instances: Array(23).fill(item) }), 201);
+    const pages: string[] = [];
+    for (let offset = 0; offset < 25; offset += 5) {
+      pages.push(...(await listed(paged, `limit=5&offset=${offset}`)));
+    }
+    assert.equal(new Set(pages).size, 23);
+    assert.deepEqual(pages, await listed(paged));
+  });
+
+  test('each state finds the instance in it, and a list of states finds all of them', async () => {
+    for (const [state, id] of Object.entries(ids))
+      assert.deepEqual(await list(`?state=${state}`), [id]);
+    assert.deepEqual((await list('?state=failed,%20paused,,')).sort(), some('failed', 'paused'));
+    assert.equal((await list('?state=')).length, 7);
+    assert.equal((await list('?state=,%20')).length, 7);
+  });
+
+  test('metadata by top-level text, all conditions at once', async () => {
+    assert.deepEqual((await list('?metadata.colour=red')).sort(), some('completed', 'failed'));
+    assert.deepEqual(await list('?metadata.colour=red&metadata.size=L'), [ids.completed]);
+    assert.deepEqual(await list('?metadata.a%20b%26c%3Dd=x+y'), [ids.paused]);
+    // A number is compared by its text, since a query has nothing but text.
+    assert.deepEqual(await list('?metadata.colour=7'), [ids.cancelled]);
+    assert.deepEqual(await list('?metadata.nothing='), []);
+  });
+
+  test('the name of the sequence finds the instances of all its versions', async () => {
+    const name = 'shipping';
+    const [some, other] = [api.tenant(), api.tenant()];
+    const versions = [
+      await some.sequence([step('a', 'noop')], { name }),
+      await some.sequence([step('b', 'noop')], { name, version: 2 }),
+    ];
+    const own = await Promise.all(versions.map((version) => some.create(version)));
+    await some.run([step('a', 'noop')]);
+    // Another lister's sequence of the same name is another sequence.
+    const theirs = await other.create(await other.sequence([step('a', 'noop')], { name }));
+    const found = async (query: string, whose = some) =>
+      (await whose.get<TaskInstance[]>(`/instances${query}`)).body.map(({ id }) => id).sort();
+    for (const member of ['sequence_name', 'sequence']) {
+      assert.deepEqual(await found(`?${member}=${name}`), [...own].sort());
+    }
+    assert.deepEqual(await found(`?sequence_name=${name}&sequence_id=${versions[0]}`), [own[0]]);
+    assert.deepEqual(await found(`/dlq?sequence_name=${name}`), []);
+    assert.deepEqual(await found('?sequence_name=nothing'), []);
+    assert.deepEqual(await found(`?sequence_name=${name}`, other), [theirs]);
+  });
+
+  test('times of creation and of the last change cut a list, without what lies at the bound', async () => {
+    const some = api.tenant();
+    const sequence = await some.sequence([step('a', newHandler())]);
+    const created: TaskInstance[] = [];
+    for (let count = 0; count < 3; count++) {
+      created.push(await some.until(await some.create(sequence), 'waiting'));
+    }
+    const [first, second, third] = created as [TaskInstance, TaskInstance, TaskInstance];
+    const found = async (query: string) =>
+      (await some.get<TaskInstance[]>(`/instances?${query}`)).body.map(({ id }) => id);
+    const at = second.created_at;
+    assert.deepEqual(await found(`created_after=${at}`), [third.id]);
+    assert.deepEqual(await found(`created_before=${at}`), [first.id]);
+    assert.deepEqual(
+      await found(`created_after=${first.created_at}&created_before=${third.created_at}`),
+      [second.id],
+    );
+    // With another offset, whose plus nobody encodes, and finer than the server counts.
+    const berlin = new Date(Date.parse(at) + 7_200_000).toISOString().replace('Z', '500+02:00');
+    assert.deepEqual(await found(`created_after=${berlin}`), [third.id]);
+    await some.signal(first.id, 'update_context', { touched: true });
+    const touched = await some.until(first.id, 'waiting');
+    assert.deepEqual(await found(`updated_after=${third.updated_at}`), [first.id]);
+    assert.deepEqual(
+      await found(`updated_before=${touched.updated_at}&created_after=${first.created_at}`),
+      [third.id, second.id],
+    );
+  });
+
+  test('a part of why it failed finds an instance, in any case, by its message or its code', async () => {
+    const some = api.tenant();
+    const failing = (message: string) => [step('a', 'fail', { params: { message } })];
+    const card = await some.runUntil('failed', failing('Card DECLINED by the bank'));
+    const stock = await some.runUntil('failed', failing('out of stock: 100%_sure'));
+    await some.runUntil('completed', [step('a', 'noop')]);
+    const found = async (path: string, text: string) => {
+      const reply = await some.get<TaskInstance[]>(`${path}?failure=${encodeURIComponent(text)}`);
+      assert.equal(reply.status, 200, reply.text);
+      return reply.body.map(({ id }) => id);
+    };
+    for (const path of ['/instances', '/instances/dlq']) {
+      assert.deepEqual(await found(path, 'card declined'), [card]);
+      assert.deepEqual(await found(path, '100%_'), [stock]);
+      assert.deepEqual(await found(path, 'HANDLER_failed'), [stock, card]);
+      assert.deepEqual(await found(path, 'timeout'), []);
+    }
+    // So does a change of many.
+    const action = { filter: { failure: 'declined' }, action: 'cancel' };
+    const reply = await some.post<{ matched: number }>('/instances/batch-action', action);
+    assert.equal(reply.body.matched, 1);
+    assert.deepEqual(await found('/instances/dlq', 'fail'), [stock]);
+  });
+});
+
+describe('order and pages', () => {
+  test('the records of a list are those of the instances, the newest first', async () => {
+    const { body } = await lister.get<TaskInstance[]>('/instances');
+    for (const listed of body) assert.deepEqual(listed, await lister.instance(listed.id));
+    const keys = body.map((item) => [item.created_at, item.id].join());
+    assert.deepEqual(keys, [...keys].sort().reverse());
+    assert.equal(body.length, 7);
+    const { headers } = await lister.get('/instances?offset=1&limit=2');
+    assert.match(String(headers.link), /limit=2&offset=3>; rel="next"/);
+    assert.ok(headers['x-next-cursor'] !== undefined);
+  });
+
+  test('pages by cursor have every row once, whatever is created meanwhile', async () => {
+    const other = api.tenant();
+    const sequence = await other.sequence([step('a', 'fail')]);
+    const batch = { instances: Array(7).fill(other.creation(sequence)) };
+    await other.post('/instances/batch', batch);
+    const all = (await other.get<TaskInstance[]>('/instances')).body.map(({ id }) => id);
+    for (const id of all) await other.until(id, 'failed');
+    for (const path of ['/instances', '/instances/dlq']) {
+      const seen: string[] = [];
+      for (let place = ''; ; ) {
+        const reply: Reply<TaskInstance[]> = await other.get(`${path}?limit=3${place}`);
+        assert.equal(reply.status, 200, reply.text);
+        seen.push(...reply.body.map(({ id }) => id));
+        const cursor = reply.headers['x-next-cursor'];
+        assert.equal(cursor === undefined, reply.headers.link === undefined);
+        if (cursor === undefined) break;
+        const link = String(reply.headers.link);
+        assert.ok(link.includes(`limit=3&cursor=${cursor}>`), link);
+        place = `&cursor=${cursor}`;
+        await other.run([step('a', 'fail')]);
+      }
+      assert.equal(new Set(seen).size, seen.length);
+      assert.deepEqual(
+        seen.filter((id) => all.includes(id)),
+        all,
+      );
+    }
+  });
+
+  test('a cursor that is not one of this list is 400: made up, cut, changed, or of another list', async () => {
+    const page = await lister.get('/instances?limit=2');
+    const cursor = String(page.headers['x-next-cursor']);
+    const other = await lister.get('/workers/tasks?limit=1');
+    const flipped = (at: number) =>
+      cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1);
+    for (const wrong of ['2', flipped(3), String(other.headers['x-next-cursor'])]) {
+      const reply = await lister.get<{ error: string }>(`/instances?cursor=${wrong}`);
+      assert.equal(reply.status, 400, wrong);
+      assert.match(reply.body.error, /cursor is not one that an earlier page of this list gave$/);
+    }
+    assert.equal((await lister.get(`/instances/dlq?cursor=${cursor}`)).status, 400);
+    assert.equal((await lister.get(`/instances?cursor=${cursor}&offset=1`)).status, 400);
+    // A cursor is a place and no right: with another lister's nothing of that lister is seen.
+    const foreign = await api.tenant().get<unknown[]>(`/instances?cursor=${cursor}`);
+    assert.deepEqual(foreign.body, []);
+  });
+});
+
+describe('dead letters', () => {
+  test('the list has failed instances only, whatever state is asked for', async () => {
+    assert.deepEqual(await list('', '/instances/dlq'), [ids.failed]);
+    assert.deepEqual(await list('?state=completed', '/instances/dlq'), [ids.failed]);
+    assert.deepEqual(await list('?namespace=test', '/instances/dlq'), []);
+    const query = `?sequence_id=${failing}&metadata.colour=red`;
+    assert.deepEqual(await list(query, '/instances/dlq'), [ids.failed]);
+  });
+});
+
+describe('instances are selected', () => {
+  const tenant = api.tenant();
+  let external: string[] = [];
+  let sleeping: string;
+  let parent: string;
+
+  before(async () => {
+    const first = await tenant.sequence([step('a', newHandler())], { name: 'pay', version: 1 });
+    const second = await tenant.sequence([step('a', newHandler())], { name: 'pay', version: 2 });
+    const versions = [first, first, second];
+    external = await Promise.all(versions.map((sequence) => tenant.create(sequence)));
+    sleeping = await tenant.run([sleep('nap', 600_000)]);
+    await tenant.sequence([step('c', 'noop')], { name: 'child' });
+    const child = { type: 'sub_sequence', id: 's', sequence_name: 'child' };
+    parent = await tenant.runUntil('completed', [child]);
+    await Promise.all(external.map((id) => tenant.until(id, 'waiting')));
+  });
+
+  const selected = async (query: string) => {
+    const reply = await tenant.get<TaskInstance[]>(`/instances${query}`);
+    return expectStatus(reply, 200)
+      .map(({ id }) => id)
+      .sort();
+  };
+
+  test('by their ids, in lists and in changes of many alike', async () => {
+    const chosen = external.slice(0, 2);
+    assert.deepEqual(await selected(`?ids=${chosen.join(',')}`), [...chosen].sort());
+    assert.deepEqual(await selected(`?ids=${chosen.join(',')}&state=completed`), []);
+    const filter = { tenant_id: tenant.name, ids: chosen };
+    const dry = { filter, state: 'paused', dry_run: true };
+    const counted = await tenant.patch<BulkUpdated>('/instances/bulk/state', dry);
+    assert.deepEqual(counted.body, { count: 2, updated: 0, dry_run: true });
+    const action = { filter, action: 'pause' };
+    const paused = await tenant.post<BatchActionResult>('/instances/batch-action', action);
+    assert.deepEqual([paused.body.matched, paused.body.applied], [2, 2]);
+    assert.deepEqual(await selected('?state=paused'), [...chosen].sort());
+    await tenant.post('/instances/batch-action', { filter, action: 'resume' });
+    const none = { filter: { tenant_id: tenant.name, ids: [] }, action: 'cancel' };
+    assert.equal((await tenant.post('/instances/batch-action', none)).status, 400);
+  });
+
+  test('by the version of their sequence and by their parent', async () => {
+    assert.deepEqual(await selected('?sequence_name=pay&sequence_version=2'), external.slice(2));
+    const children = await selected(`?parent_instance_id=${parent}`);
+    assert.equal(children.length, 1);
+    assert.deepEqual(await selected(`?parent_instance_id=${parent}&state=failed`), []);
+  });
+
+  test('by what their steps wait for', async () => {
+    assert.deepEqual(await selected('?waiting_for=task'), [...external].sort());
+    assert.deepEqual(await selected('?waiting_for=sleep'), [sleeping]);
+    assert.deepEqual(await selected('?waiting_for=approval'), []);
+    assert.equal((await tenant.get('/instances?waiting_for=godot')).status, 400);
+  });
 });

@@ -1,20 +1,25 @@
-/** Keys of tenants: minting, listing, revoking, expiry, and what is kept of them. */
+/** Keys of tenants: minting, expiry, what they may do, and what a caller is told of its own. */
 
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { ApiKey, KeyMinted } from '../../schema/api-key.js';
-import { createClient } from '../../src/db/pool.js';
+import type { ApiKey, KeyMinted, WhoAmI } from '../../schema/api-key.js';
+import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
+import { ROUTES } from '../../schema/routes.js';
+import type { Tenant as Listed } from '../../schema/tenant-limits.js';
 import {
   beforeWith,
   eventually,
   type Json,
   newHandler,
   step,
+  type Tenant,
   useSharedApi,
 } from '../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
 import { openEvents } from '../helpers/event-stream.js';
+import { noThings, requestTo } from '../helpers/route-requests.js';
 
 /** With the root key and no tenant. */
 let root: Client;
@@ -55,10 +60,7 @@ describe('minting', () => {
     assert.deepEqual(await listed(tenant), []);
     const given = ['auditor', 'worker', 'auditor', 'starter'];
     assert.deepEqual((await mint(tenant, { capabilities: given })).capabilities, given);
-    assert.deepEqual(
-      (await listed(tenant)).map((key) => key.capabilities),
-      [given],
-    );
+    assert.deepEqual(column(await listed(tenant), 'capabilities'), [given]);
   });
 
   test('Key id matches ak_ + 32 hex; secret starts sk_; expires_at null by default; list never holds the secret', async () => {
@@ -96,31 +98,19 @@ describe('minting', () => {
 
   test('only the SHA-256 of the secret is stored, in the row of the key', async () => {
     const key = await mint(newTenant());
-    const client = createClient({
-      connectionString: api.database.connectionString,
-      applicationName: 'a test that looks at rows',
-    });
-    await client.connect();
-    try {
-      const { rows } = await client.query<{ secret_hash: string; row: string }>(
-        'select secret_hash, k::text as row from api_keys k where id = $1',
-        [key.id],
-      );
-      assert.equal(rows[0]?.secret_hash, sha256(key.secret));
-      assert.ok(!rows[0]?.row.includes(key.secret.slice(3)));
-    } finally {
-      await client.end();
-    }
+    const { rows } = await api.sql.query<{ secret_hash: string; row: string }>(
+      'select secret_hash, k::text as row from api_keys k where id = $1',
+      [key.id],
+    );
+    assert.equal(rows[0]?.secret_hash, sha256(key.secret));
+    assert.ok(!rows[0]?.row.includes(key.secret.slice(3)));
   });
 
   test('what is no minting is 400 that names the field, and nothing is stored', async () => {
     const tenant = newTenant();
     const bad: [Json, RegExp][] = [
       [{}, /tenant_id/],
-      [{ tenant_id: '' }, /tenant_id/],
       [{ tenant_id: '  ' }, /tenant_id/],
-      [{ tenant_id: 7 }, /tenant_id/],
-      [{ tenant_id: tenant, capabilities: ['root'] }, /capabilities/],
       [{ tenant_id: tenant, capabilities: ['Operator'] }, /capabilities/],
       [{ tenant_id: tenant, capabilities: 'operator' }, /capabilities/],
       [{ tenant_id: tenant, scope: 'all' }, /scope is unknown/],
@@ -145,14 +135,6 @@ describe('minting', () => {
 });
 
 describe('the list', () => {
-  test('needs a tenant that is not blank', async () => {
-    for (const query of ['', '?tenant_id=', '?tenant_id=%20']) {
-      const reply = await root.get<{ error: string }>(`/api-keys${query}`);
-      assert.equal(reply.status, 400, query);
-      assert.match(reply.body.error, /tenant_id/);
-    }
-  });
-
   test('is by age and of that tenant alone; pages link to the next', async () => {
     const [tenant, other] = [newTenant(), newTenant()];
     const ids = [];
@@ -164,18 +146,11 @@ describe('the list', () => {
     const times = shown.map(({ created_at }) => created_at);
     assert.deepEqual(times, times.toSorted());
     assert.deepEqual(shown.map(({ id }) => id).sort(), ids.toSorted());
-    const seen: string[] = [];
-    let path: string | undefined = `/api-keys?tenant_id=${tenant}&limit=2`;
-    while (path !== undefined) {
-      const page: Reply<ApiKey[]> = await root.get<ApiKey[]>(path);
-      seen.push(...page.body.map(({ id }) => id));
-      const next = /<([^>]+)>; rel="next"/.exec(String(page.headers.link))?.[1];
-      path = next?.replace(/^\/api\/v1/, '');
-    }
-    assert.deepEqual(
-      seen,
-      shown.map(({ id }) => id),
-    );
+    const page = await root.get<ApiKey[]>(`/api-keys?tenant_id=${tenant}&limit=2`);
+    const next = /<([^>]+)>; rel="next"/.exec(String(page.headers.link))?.[1] ?? '';
+    const rest = await root.get<ApiKey[]>(next.replace(/^\/api\/v1/, ''));
+    assert.deepEqual([...page.body, ...rest.body], shown);
+    assert.equal((await root.get('/api-keys?tenant_id=%20')).status, 400);
   });
 
   test('says when a key was used last', async () => {
@@ -195,63 +170,11 @@ describe('revocation', () => {
     assert.equal(await statusWith(key.secret, tenant), 200);
     expectStatus(await root.delete(`/api-keys/${key.id}`), 204);
     assert.equal(await statusWith(key.secret, tenant), 401);
-    assert.deepEqual(
-      (await listed(tenant)).map(({ id, revoked }) => [id, revoked]),
-      [[key.id, true]],
-    );
+    assert.deepEqual(columns(await listed(tenant), 'id', 'revoked'), [[key.id, true]]);
     const past = new Date(Date.now() - 60_000).toISOString();
     const expired = await mint(tenant, { expires_at: past });
     assert.equal(expired.expires_at, past);
     assert.equal(await statusWith(expired.secret, tenant), 401);
-  });
-
-  test('a repetition is a success again, and an id that no key has is 404', async () => {
-    const tenant = newTenant();
-    const { id } = await mint(tenant);
-    for (let count = 0; count < 3; count++) {
-      expectStatus(await root.delete(`/api-keys/${id}`), 204);
-    }
-    for (const unknown of [`ak_${'0'.repeat(32)}`, 'x', '%20', id.toUpperCase()]) {
-      const reply = await root.delete<{ error: string }>(`/api-keys/${unknown}`);
-      assert.equal(reply.status, 404, unknown);
-    }
-  });
-
-  test('a key that has expired can be revoked', async () => {
-    const tenant = newTenant();
-    const { id } = await mint(tenant, { expires_at: '2001-01-01T00:00:00Z' });
-    expectStatus(await root.delete(`/api-keys/${id}`), 204);
-    assert.equal((await listed(tenant))[0]?.revoked, true);
-  });
-
-  test('leaves what is asked with other keys of the tenant alone', async () => {
-    const tenant = newTenant();
-    const [gone, kept] = [await mint(tenant), await mint(tenant)];
-    expectStatus(await root.delete(`/api-keys/${gone.id}`), 204);
-    assert.equal(await statusWith(kept.secret, tenant), 200);
-  });
-
-  test('takes effect while requests with the key are coming in: none is served after the answer', async () => {
-    const tenant = newTenant();
-    const key = await mint(tenant);
-    const client = root.with({ apiKey: key.secret, tenant });
-    let isRevoked = false;
-    const late: number[] = [];
-    const ask = async () => {
-      for (;;) {
-        const isAfter = isRevoked;
-        const { status } = await client.get('/instances');
-        if (isAfter) late.push(status);
-        if (status === 401) return;
-        assert.equal(status, 200);
-      }
-    };
-    const askers = [ask(), ask(), ask(), ask()];
-    expectStatus(await root.delete(`/api-keys/${key.id}`), 204);
-    isRevoked = true;
-    await Promise.all(askers);
-    assert.ok(late.every((status) => status === 401));
-    assert.equal(await statusWith(key.secret, tenant), 401);
   });
 });
 
@@ -276,21 +199,12 @@ describe('what is open when a key is revoked', () => {
     await other.until(({ events }) => events.some(({ data }) => data.state === 'cancelled'));
   });
 
-  test('a stream of changes ends', async () => {
-    const tenant = api.tenant();
-    const key = await mint(tenant.name);
-    const stream = await openWith(key, '/changes/stream');
-    assert.equal(stream.status, 200);
-    expectStatus(await root.delete(`/api-keys/${key.id}`), 204);
-    await stream.ended;
-  });
-
   test('a poll that waits is 401, and the next task is not claimed for it', async () => {
     const tenant = api.tenant();
     const handler = newHandler();
     const key = await mint(tenant.name, { capabilities: ['worker'] });
     const worker = root.with({ apiKey: key.secret, tenant: tenant.name });
-    const poll = { handler_name: handler, worker_id: 'gone', wait_ms: 10_000 };
+    const poll = { handler_name: handler, worker_id: 'gone', wait_ms: 30_000 };
     const parked = worker.post<{ error: string }>('/workers/tasks/poll', poll);
     // The worker is known once its poll has been taken up.
     await eventually(async () => {
@@ -306,17 +220,7 @@ describe('what is open when a key is revoked', () => {
 });
 
 describe('expiry', () => {
-  test('a key is valid until its time and not a moment longer, and is echoed in UTC', async () => {
-    const tenant = newTenant();
-    const soon = new Date(Date.now() + 1_500);
-    const local = soon.toISOString().replace('Z', '+00:00');
-    const key = await mint(tenant, { expires_at: local });
-    assert.equal(key.expires_at, soon.toISOString());
-    await eventually(async () => assert.equal(await statusWith(key.secret, tenant), 401));
-    assert.ok(Date.now() >= soon.getTime() - 100, 'refused too early');
-  });
-
-  test('a key that expires in a century is valid', async () => {
+  test('of a key in a century is echoed in UTC, and the key is valid', async () => {
     const tenant = newTenant();
     const key = await mint(tenant, { expires_at: '2125-01-01T00:00:00+02:00' });
     assert.equal(key.expires_at, '2124-12-31T22:00:00.000Z');
@@ -327,3 +231,303 @@ describe('expiry', () => {
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
+
+// ---------------------------------------------------------------- access
+
+const mine = api.tenant();
+const other = api.tenant();
+
+/** A client with a new key of the tenant. */
+async function keyOf(tenant: Tenant, ...capabilities: Capability[]): Promise<Client> {
+  const body = { tenant_id: tenant.name, capabilities };
+  const { secret } = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
+  return api.root.with({ apiKey: secret, tenant: tenant.name });
+}
+
+const statusesOf = async (...replies: Promise<{ status: number }>[]): Promise<number[]> =>
+  (await Promise.all(replies)).map(({ status }) => status);
+
+test('Unauthenticated and wrong-key requests get 401; missing tenant header 400; health routes work with no headers', async () => {
+  // Before everything else that is wrong.
+  for (const apiKey of [null, '', 'wrong', `sk_${'0'.repeat(64)}`]) {
+    const client = api.root.with({ apiKey, tenant: null });
+    const poll = client.post('/workers/tasks/poll', {});
+    const statuses = statusesOf(client.get('/instances'), client.post('/instances', {}), poll);
+    assert.deepEqual(await statuses, [401, 401, 401]);
+  }
+  for (const tenant of [null, '', '   ']) {
+    const client = api.root.with({ tenant });
+    for (const reply of [await client.get('/handlers'), await client.post('/instances', {})]) {
+      assert.match(`${reply.status} ${reply.text}`, /^400 .*x-tenant-id/);
+    }
+  }
+  const key = await keyOf(mine, 'operator');
+  assert.equal((await key.with({ tenant: null }).get('/instances')).status, 400);
+  for (const prefix of ['', '/api/v1']) {
+    const nobody = api.root.with({ apiKey: null, tenant: null, prefix });
+    for (const path of ['/health/live', '/health/ready', '/info']) {
+      assert.equal((await nobody.get(path)).status, 200);
+    }
+  }
+});
+
+test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown key id on revoke is 404', async () => {
+  const unknown = `ak_${'0'.repeat(32)}`;
+  for (const capability of CAPABILITIES) {
+    const key = await keyOf(mine, capability);
+    const statuses = await statusesOf(
+      key.post('/api-keys', { tenant_id: mine.name, capabilities: ['worker'] }),
+      key.get(`/api-keys?tenant_id=${mine.name}`),
+      key.delete(`/api-keys/${unknown}`),
+    );
+    assert.deepEqual(statuses, [403, 403, 403], capability);
+  }
+  assert.equal((await api.root.delete(`/api-keys/${unknown}`)).status, 404);
+});
+
+test('Tenant key with another x-tenant-id gets 403; its list calls only return its own tenant even with a foreign tenant_id query', async () => {
+  const key = await keyOf(mine, 'operator');
+  assert.equal((await key.with({ tenant: other.name }).get('/instances')).status, 403);
+  const [handler, theirs] = [newHandler(), newHandler()];
+  const id = await mine.run([step('a', handler)]);
+  await other.run([step('a', theirs)]);
+  await other.task(theirs);
+  const query = `tenant_id=${other.name}`;
+  const instances = await key.get<{ id: string }[]>(`/instances?${query}`);
+  assert.deepEqual(column(instances.body, 'id'), [id]);
+  for (const path of ['/sequences', '/workers/tasks', '/instances/dlq', '/workers']) {
+    const reply = await key.get(`${path}?${query}`);
+    assert.equal(reply.status, 200, path);
+    assert.ok(!reply.text.includes(other.name) && !reply.text.includes(theirs), path);
+  }
+});
+
+test('Worker key: poll, complete, stats, /handlers allowed; sequences, instances, approvals, keys 403; bogus task id is not 403', async () => {
+  const worker = await keyOf(mine, 'worker');
+  const handler = newHandler();
+  const id = await mine.run([step('a', handler)]);
+  const polled = await worker.post<{ id: string; claim_epoch: number }[]>('/workers/tasks/poll', {
+    handler_name: handler,
+    worker_id: 'w',
+  });
+  const [task] = expectStatus(polled, 200);
+  const done = { worker_id: 'w', claim_epoch: task?.claim_epoch, output: {} };
+  const statuses = await statusesOf(
+    worker.post(`/workers/tasks/${task?.id}/complete`, done),
+    worker.get('/workers/tasks/stats'),
+    worker.get('/handlers'),
+    worker.get('/sequences'),
+    worker.get('/instances'),
+    worker.get(`/instances/${id}`),
+    worker.get(`/api-keys?tenant_id=${mine.name}`),
+    worker.post(`/workers/tasks/${randomUUID()}/complete`, done),
+    worker.post('/workers/tasks/not-an-id/complete', done),
+  );
+  assert.deepEqual(statuses, [200, 200, 200, 403, 403, 403, 403, 404, 400]);
+  assert.equal((await worker.get('/approvals')).status, 403);
+  await mine.until(id, 'completed');
+});
+
+test('Approver key: approvals list and signals only; signal to an unknown instance is 404, GET instance is 403', async () => {
+  const approver = await keyOf(mine, 'approver');
+  const id = await mine.run([step('a', newHandler(), { wait_for_input: { prompt: 'May it?' } })]);
+  const listed = await approver.get<{ items: { id: string; prompt: string }[] }>('/approvals');
+  const { items } = expectStatus(listed, 200);
+  const [asked] = items.filter(({ prompt }) => prompt === 'May it?');
+  const answer = { signal_type: 'custom:human_input:a', payload: { value: 'never' } };
+  const statuses = await statusesOf(
+    approver.post(`/instances/${id}/signals`, answer),
+    approver.post(`/instances/${id}/signals`, { signal_type: { custom: 'human_input:a' } }),
+    approver.post(`/instances/${randomUUID()}/signals`, answer),
+    approver.post(`/instances/${randomUUID()}/signals`, { signal_type: 'cancel' }),
+    approver.post(`/instances/${id}/signals`, { signal_type: 'human_input:a' }),
+    approver.post(`/instances/${id}/signals`),
+    approver.post(`/approvals/${asked?.id}/link`, {}),
+    approver.get(`/instances/${id}`),
+    approver.get('/instances'),
+    approver.post(`/instances/${id}/retry`),
+    approver.patch(`/instances/${id}/state`, { state: 'cancelled' }),
+    approver.post('/instances', mine.creation(randomUUID())),
+  );
+  const refused = [403, 403, 403, 403, 403, 403];
+  assert.deepEqual(statuses, [201, 201, 404, 404, 403, 400, ...refused]);
+  expectStatus(await approver.post(`/approvals/${asked?.id}`, { value: 'no' }), 200);
+});
+
+test('Approver key: no signal but an answer, so that it changes no data and stops nothing', async () => {
+  const approver = await keyOf(mine, 'approver');
+  const both = await keyOf(mine, 'approver', 'starter');
+  const id = await mine.run([step('a', newHandler())]);
+  const path = `/instances/${id}/signals`;
+  for (const signal_type of ['update_context', 'cancel', 'pause', 'resume', 'custom:approved']) {
+    const reply = await approver.post(path, { signal_type, payload: { amount: 1 } });
+    assert.equal(reply.status, 403, signal_type);
+  }
+  const custom = { signal_type: { custom: 'approved' } };
+  assert.equal((await approver.post(path, custom)).status, 403);
+  const { context } = await mine.instance(id);
+  assert.deepEqual(context.data, {});
+  assert.equal((await both.post(path, custom)).status, 201);
+});
+
+test('Starter key: creates and reads instances, sends signals, reads sequences; everything else 403', async () => {
+  const starter = await keyOf(mine, 'starter');
+  const sequence = await mine.sequence([step('a', newHandler())], { name: 'started' });
+  const creation = mine.creation(sequence);
+  const created = await starter.post<{ id: string }>('/instances', creation);
+  const { id } = expectStatus(created, 201);
+  const allowed = new Set([
+    'POST /instances',
+    'POST /instances/batch',
+    'POST /instances/{id}/signals',
+    'GET /whoami',
+  ]);
+  expectStatus(await starter.post('/instances/batch', { instances: [creation] }), 201);
+  const signal = { signal_type: 'custom:paid', payload: { amount: 3 } };
+  expectStatus(await starter.post(`/instances/${id}/signals`, signal), 201);
+  for (const path of [
+    '/instances',
+    '/instances/dlq',
+    `/instances/${id}`,
+    `/instances/${id}/outputs`,
+    `/instances/${id}/tree`,
+    `/instances/${id}/timeline`,
+    '/sequences',
+    `/sequences/${sequence}`,
+    `/sequences/by-name?tenant_id=${mine.name}&namespace=test&name=started`,
+    '/sequences/versions?namespace=test&name=started',
+  ]) {
+    assert.equal((await starter.get(path)).status, 200, path);
+  }
+  for (const route of Object.values(ROUTES)) {
+    if (route.capability === 'public' || allowed.has(`${route.method} ${route.path}`)) continue;
+    if (route.method === 'GET' && /^\/(instances|sequences)(\/|$)/.test(route.path)) continue;
+    const { method, path, body } = requestTo(route, noThings(mine.name), mine.name, mine.name);
+    const reply = await starter.request(method, path, { body });
+    assert.equal(reply.status, 403, `${method} ${path}`);
+  }
+});
+
+test('Auditor key: all GETs 200; every write 403; Publisher key: sequences, releases, plugins; instances 403', async () => {
+  const auditor = await keyOf(mine, 'auditor');
+  const handler = newHandler();
+  const sequence = await mine.sequence([step('a', handler)], { name: 'audited' });
+  const id = await mine.create(sequence);
+  const task = await mine.task(handler);
+  for (const path of [
+    `/instances/${id}/audit`,
+    `/sequences/by-name?tenant_id=${mine.name}&namespace=test&name=audited`,
+    `/workers/tasks/${task.id}/attempts`,
+    '/rate-limits',
+  ]) {
+    assert.equal((await auditor.get(path)).status, 200, path);
+    assert.equal((await auditor.request('HEAD', path)).status, 200, path);
+  }
+  // `sweep.test.ts` asks every route.
+  assert.equal((await auditor.post(`/sequences/${sequence}/deprecate`)).status, 403);
+  const publisher = await keyOf(mine, 'publisher');
+  const statuses = await statusesOf(
+    publisher.post('/sequences', mine.definition([step('a', 'noop')])),
+    publisher.get('/sequences'),
+    publisher.post(`/sequences/${sequence}/deprecate`),
+    publisher.get('/instances'),
+    publisher.get(`/instances/${id}`),
+    publisher.post('/instances', mine.creation(sequence)),
+  );
+  assert.deepEqual(statuses, [201, 200, 204, 403, 403, 403]);
+});
+
+test('a body that names another tenant than the key is 403, and stores nothing', async () => {
+  const key = await keyOf(mine, 'operator');
+  const sequence = await other.sequence([step('a', 'noop')]);
+  const before = await other.get<unknown[]>('/instances');
+  const bulk = { filter: { tenant_id: other.name }, state: 'cancelled' };
+  for (const tenant of [mine.name, null]) {
+    const client = key.with({ tenant });
+    const batch = { instances: [other.creation(sequence)] };
+    assert.equal((await client.post('/instances/batch', batch)).status, 403, String(tenant));
+  }
+  const statuses = await statusesOf(
+    key.post('/instances', other.creation(sequence)),
+    key.post('/sequences', other.definition([step('a', 'noop')])),
+    key.patch('/instances/bulk/state', bulk),
+  );
+  assert.deepEqual(statuses, [403, 403, 403]);
+  assert.deepEqual((await other.get<unknown[]>('/instances')).body, before.body);
+});
+
+// ---------------------------------------------------------------- whoami
+
+const open = useSharedApi('open');
+const headerless = useSharedApi('quick');
+
+const whoami = async (client: Pick<typeof api.root, 'get'>): Promise<WhoAmI> =>
+  expectStatus(await client.get<WhoAmI>('/whoami'), 200);
+
+test('the root key is told that it may do everything, for any tenant', async () => {
+  const everything: WhoAmI = {
+    is_root: true,
+    is_insecure: false,
+    tenant_id: null,
+    requires_tenant: true,
+    capabilities: [...CAPABILITIES],
+    key: null,
+  };
+  assert.deepEqual(await whoami(api.root), everything);
+  assert.deepEqual(await whoami(api.root.with({ tenant: 'acme' })), everything);
+  assert.deepEqual(await whoami(headerless.root), { ...everything, requires_tenant: false });
+  assert.deepEqual(await whoami(open.root), { ...everything, is_insecure: true });
+});
+
+test('a key of a tenant is told its tenant and what it may do, whatever that is', async () => {
+  const expires_at = '2199-01-01T00:00:00.000Z';
+  const tenant_id = api.tenant().name;
+  for (const capability of CAPABILITIES) {
+    const body = { tenant_id, name: 'n', capabilities: [capability], expires_at };
+    const { id, secret } = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
+    const key = api.root.with({ apiKey: secret, tenant: null });
+    assert.deepEqual(await whoami(key), {
+      is_root: false,
+      is_insecure: false,
+      tenant_id,
+      requires_tenant: true,
+      capabilities: [capability],
+      key: { id, name: 'n', expires_at },
+    });
+    assert.equal((await key.get('/tenants')).status, 403);
+    expectStatus(await api.root.delete(`/api-keys/${id}`), 204);
+    assert.equal((await key.get('/whoami')).status, 401);
+  }
+  assert.equal((await api.root.with({ apiKey: null }).get('/whoami')).status, 401);
+});
+
+// Where keys are not asked for, anyone may list tenants. Few files use that server, so the pages are few.
+test('the tenants that have anything are listed by their names, page by page', async () => {
+  const prefix = `0-${randomUUID()}-`;
+  const names = ['a-sequence', 'b-key', 'c-limits', 'd "quoted"', 'z'].map((it) => prefix + it);
+  const [instance = '', key = '', limits = '', quoted = '', sequence = ''] = names;
+  for (const name of [instance, quoted]) await open.tenant(name).run([step('a', 'noop')]);
+  await open.tenant(sequence).sequence([step('a', 'noop')]);
+  const body = { tenant_id: key, capabilities: ['worker'] };
+  expectStatus(await open.root.post('/api-keys', body), 201);
+  expectStatus(await open.root.put(`/tenants/${limits}/limits`, { schedules_max: 1 }), 200);
+  const listed: string[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const query = cursor === undefined ? '' : `&cursor=${cursor}`;
+    const reply: Reply<Listed[]> = await open.root.get<Listed[]>(`/tenants?limit=2${query}`);
+    const page = expectStatus(reply, 200);
+    assert.ok(page.length <= 2);
+    listed.push(...column(page, 'tenant_id'));
+    const next = reply.headers['x-next-cursor'];
+    if (next === undefined) break;
+    cursor = String(next);
+  }
+  const ours = (found: readonly string[]) => found.filter((name) => name.startsWith(prefix));
+  assert.deepEqual(ours(listed), names);
+  assert.equal(new Set(listed).size, listed.length, 'none is given twice');
+  const all = expectStatus(await open.root.get<Listed[]>('/tenants'), 200);
+  assert.deepEqual(ours(column(all, 'tenant_id')), names);
+  assert.equal((await open.root.get('/tenants?limit=0')).text, '[]');
+  assert.equal((await open.root.get('/tenants?cursor=none')).status, 400);
+  assert.equal((await open.root.get('/tenants?name=a')).status, 400);
+});

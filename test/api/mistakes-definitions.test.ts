@@ -1,13 +1,19 @@
-/**
- * The mistakes of somebody who writes a first definition: none of them is silent. What is refused says
- * everything at once; what is stored answers warnings, each with its path and, where there is one, the word
- * that was probably meant.
- */
+/** Mistakes of who writes a first definition, and the examples of docs/reference. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Finding } from '../../schema/finding.js';
+import {
+  GATE_EXAMPLE,
+  HANDLER_EXAMPLES,
+  HOOKS_EXAMPLE,
+  KIND_EXAMPLES,
+  type SequenceExample,
+  STEP_EXAMPLES,
+} from '../../scripts/reference/sequence-examples.js';
 import { type Json, step, useTenant } from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { playExample, storeOthers, useShop } from '../helpers/examples.js';
 
 const tenant = useTenant();
 
@@ -33,8 +39,6 @@ const when = (condition: string): Json[] => [
   work({ when: condition }),
 ];
 const retry = (more: Json): Json[] => [work({ retry: { max_attempts: 3, ...more } })];
-const route = (condition: string, blocks: Json[] = []): Json => ({ condition, blocks });
-const router = (...routes: Json[]): Json => ({ type: 'router', id: 'r', routes });
 const forEach = (more: Json): Json => ({
   type: 'for_each',
   id: 'each',
@@ -54,29 +58,12 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
   ],
   ['retries', [work({ retries: 3 })], 'blocks[0].retries', /no member of a step/, 'retry'],
   ['timout', [work({ timout: 500 })], 'blocks[0].timout', /is ignored/, 'timeout'],
-  ['timeout_ms', [work({ timeout_ms: 5 })], 'blocks[0].timeout_ms', /is ignored/, 'timeout'],
-  ['parameters', [work({ parms: {} })], 'blocks[0].parms', /no member/, 'params'],
   [
     'initialBackoff',
     retry({ initialBackoff: 10 }),
     'blocks[0].retry.initialBackoff',
     /no member of retry/,
     'initial_backoff',
-  ],
-  ['maxBackoff', retry({ maxBackoff: 10 }), 'blocks[0].retry.maxBackoff', /retry/, 'max_backoff'],
-  [
-    'a member of retry beside it',
-    [work({ max_attempts: 3 })],
-    'blocks[0].max_attempts',
-    /no member of a step/,
-    'retry.max_attempts',
-  ],
-  ['a timeout in retry', retry({ timeout: 1 }), 'blocks[0].retry.timeout', /beside retry/],
-  [
-    'retry of a loop',
-    [{ type: 'loop', id: 'l', condition: 'more', body: [work()], retry: { max_attempts: 2 } }],
-    'blocks[0].retry',
-    /belongs to step/,
   ],
   [
     'maxIterations, deep inside',
@@ -86,68 +73,15 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
     'max_iterations',
   ],
   [
-    'a condition in the wrong place',
-    [router({ ...route('a'), when: 'b' })],
-    'blocks[0].routes[0].when',
-    /no member of a route/,
-  ],
-  [
-    'a zone that nothing reads',
-    [work({ delay: { duration: 5, timezone: 'UTC' } })],
-    'blocks[0].delay.timezone',
-    /no effect without fire_at_local/,
-  ],
-  [
-    'a queue of a built-in handler',
-    [step('s', 'noop', { queue_name: 'q' })],
-    'blocks[0].queue_name',
-    /no effect/,
-  ],
-  [
-    'an escalation that no time leads to',
-    [step('s', 'noop', { wait_for_input: { escalation_handler: 'boss' } })],
-    'blocks[0].wait_for_input.escalation_handler',
-    /no effect without a timeout/,
-  ],
-  [
-    'a question that reads what does not exist',
-    [step('s', 'noop', { wait_for_input: { prompt: 'Pay {{ customer.id }}?' } })],
-    'blocks[0].wait_for_input.prompt',
-    /customer/,
-    'data.customer',
+    'a member of a step in a saga',
+    [{ type: 'saga', id: 'g', steps: [{ id: '1', action: work({ timout: 5 }) }] }],
+    'blocks[0].steps[0].action.timout',
+    /no member of a step/,
+    'timeout',
   ],
   // Handlers and their parameters.
   ['htp_request', [step('s', 'htp_request')], 'blocks[0].handler', /workers/, 'http_request'],
-  ['http-request', [step('s', 'http-request')], 'blocks[0].handler', /workers/, 'http_request'],
-  ['Sleep', [step('s', 'Sleep')], 'blocks[0].handler', /workers/, 'sleep'],
-  [
-    'a duration without its unit',
-    params('sleep', { duration: 5 }),
-    'blocks[0].params.duration',
-    /no parameter of sleep/,
-    'duration_ms',
-  ],
-  [
-    'verb',
-    params('http_request', { url: 'http://x', metod: 'POST' }),
-    'blocks[0].params.metod',
-    /no parameter of http_request/,
-    'method',
-  ],
-  [
-    'an address without http',
-    params('http_request', { url: 'shop.example/pay' }),
-    'blocks[0].params.url',
-    /must begin with http/,
-  ],
-  [
-    'a header that is a number',
-    params('http_request', { url: 'http://x', headers: { retries: 3 } }),
-    'blocks[0].params.headers.retries',
-    /must be a string; anything else is not sent/,
-  ],
   ['a level', params('log', { level: 'warning' }), 'blocks[0].params.level', /as info/, 'warn'],
-  ['params of noop', params('noop', { a: 1 }), 'blocks[0].params.a', /which has none/],
   // Conditions.
   ['length', when('length(items) > 1'), 'blocks[1].when', /no function length/, 'len'],
   ['startsWith', when('startsWith(a, "b")'), 'blocks[1].when', /startsWith/, 'starts_with'],
@@ -156,36 +90,16 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
   ['three signs', when('a === b'), 'blocks[1].when', /does not parse/, 'a == b'],
   ['one sign', when('plan = pro'), 'blocks[1].when', /does not parse/, 'plan == pro'],
   ['and', when('a > 1 and b > 1'), 'blocks[1].when', /does not parse/, 'a > 1 && b > 1'],
-  ['True', when('paid == True'), 'blocks[1].when', /the text "True"/, 'true'],
   ['arithmetic', when('n == m * 2'), 'blocks[1].when', /in parentheses/, '(m * 2)'],
   ['braces', when('{{ data.n }} > 1'), 'blocks[1].when', /does not parse/, 'data.n  > 1'],
   ['a later block', [work({ when: 'outputs.z' }), step('z', 'noop')], 'blocks[0].when', /later/],
   ['the block itself', when('outputs.s.ok'), 'blocks[1].when', /this very block/],
-  [
-    'a block on another route',
-    [router(route('a', [step('x', 'noop')]), route('b', [work({ when: 'outputs.x' })]))],
-    'blocks[0].routes[1].blocks[0].when',
-    /another route/,
-  ],
-  [
-    'a block inside the router',
-    [router(route('outputs.x.ok', [step('x', 'noop')]))],
-    'blocks[0].routes[0].condition',
-    /inside it/,
-  ],
   [
     'an item without data',
     [forEach({ item_var: 'order', body: [work({ when: 'wanted == order.id' })] })],
     'blocks[0].body[0].when',
     /the text "order.id"/,
     'data.order.id',
-  ],
-  [
-    'a collection of the data',
-    [forEach({ collection: 'data.orders' })],
-    'blocks[0].collection',
-    /data\.data/,
-    'orders',
   ],
   [
     'a collection of a block',
@@ -197,28 +111,12 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
   // Templates.
   ['a misspelt root', text('{{ output.fetch.id }}'), 'blocks[1].params.text', /root/, 'outputs'],
   ['a block as a root', text('{{ fetch.id }}'), 'blocks[1].params.text', /root/, 'outputs.fetch'],
-  ['a key as a root', text('{{ customer.id }}'), 'blocks[1].params.text', /root/, 'data.customer'],
-  [
-    'an item as a root',
-    [forEach({ body: [work({ params: { text: '{{ item.id }}' } })] })],
-    'blocks[0].body[0].params.text',
-    /root/,
-    'data.item',
-  ],
   ['a filter', text('{{ data.a | uper }}'), 'blocks[1].params.text', /not a filter/, 'upper'],
-  ['a call', text('{{ data.a | truncat(5) }}'), 'blocks[1].params.text', /filter/, 'truncate'],
   ['default', text('{{ data.a | default }}'), 'blocks[1].params.text', /needs its arguments/],
   ['a function', text('{{ length(data.a) }}'), 'blocks[1].params.text', /function/, 'len'],
-  ['an index', text('{{ data.a[0] }}'), 'blocks[1].params.text', /no path/, 'data.a.0'],
   ['an operator', text('{{ data.a + 1 }}'), 'blocks[1].params.text', /no operators/],
   ['an open brace', text('{{ data.a'), 'blocks[1].params.text', /without }}/],
   ['a block', text('{{ steps.fecth.id }}'), 'blocks[1].params.text', /no block fecth/, 'fetch'],
-  [
-    'a key of a limit',
-    [work({ rate_limit_key: 'k-{{ data.a }}' })],
-    'blocks[0].rate_limit_key',
-    /no place for a template/,
-  ],
 ];
 
 describe('a mistake that does not refuse a definition is a warning', () => {
@@ -245,46 +143,8 @@ const REFUSED: readonly [string, Json, string, RegExp, string?][] = [
     /unknown block type: paralel; did you mean parallel/,
     'parallel',
   ],
-  [
-    'a misspelt semantics',
-    definition([{ type: 'race', id: 'r', branches: [[]], semantics: 'first_to_suceed' }]),
-    'blocks[0].semantics',
-    /did you mean first_to_succeed/,
-    'first_to_succeed',
-  ],
   ['no address', definition(params('http_request', {})), 'blocks[0].params.url', /is required/],
-  [
-    'a duration in quotes',
-    definition(params('sleep', { duration_ms: '100' })),
-    'blocks[0].params.duration_ms',
-    /must be an integer/,
-  ],
-  [
-    'a method that is none',
-    definition(params('http_request', { url: 'http://x', method: 'GETT' })),
-    'blocks[0].params.method',
-    /must be one of GET, POST.*did you mean GET/,
-    'GET',
-  ],
-  [
-    'nothing to assert',
-    definition(params('assert', { message: 'x' })),
-    'blocks[0].params.condition',
-    /is required/,
-  ],
   ['an id that is taken', definition([work(), work()]), 'blocks[1].id', /s is not unique/],
-  [
-    'what is not built',
-    definition([work({ cache_key: 'k' })]),
-    'blocks[0].cache_key',
-    /not supported/,
-  ],
-  [
-    'two times',
-    definition([work({ delay: { duration: 5, fire_at_local: 'x' } })]),
-    'blocks[0].delay.fire_at_local',
-    /YYYY/,
-  ],
 ];
 
 describe('a mistake that refuses a definition names its place', () => {
@@ -334,18 +194,6 @@ const FINE: readonly [string, Json[]][] = [
       },
     ],
   ],
-  [
-    'a failed try seen by its catch',
-    [
-      {
-        type: 'try_catch',
-        id: 't',
-        try_block: [step('x', 'noop')],
-        catch_block: [work({ when: 'outputs.x && data._error' })],
-        finally_block: [step('y', 'log', { params: { message: '{{ outputs.s }}' } })],
-      },
-    ],
-  ],
 ];
 
 describe('what is no mistake is no warning', () => {
@@ -381,19 +229,6 @@ test('strict turns warnings into 400, lists them all and stores nothing', async 
   assert.equal((await tenant.post('/sequences?strict=false', body)).status, 201);
   const clean = definition([work()], { name: 'clean' });
   assert.equal((await tenant.post('/sequences?strict=true', clean)).status, 201);
-});
-
-test('strict refuses a definition that asks for more time than a call gets', async () => {
-  const given = (timeout_ms: number) => ({ url: 'http://x', timeout_ms });
-  const tooLong = definition(params('http_request', given(300_001)), { name: 'long-call' });
-  const { status, body } = await tenant.post<Answer>('/sequences?strict=true', tooLong);
-  assert.equal(status, 400);
-  assert.deepEqual(
-    body.warnings?.map(({ path }) => path),
-    ['blocks[0].params.timeout_ms'],
-  );
-  const longest = definition(params('http_request', given(300_000)), { name: 'long-call' });
-  assert.equal((await tenant.post('/sequences?strict=true', longest)).status, 201);
 });
 
 test('validating stores nothing, and does not ask what is stored already', async () => {
@@ -457,6 +292,25 @@ test('of very many mistakes a hundred are told, and how many more there are', as
   assert.match(refused.body.error ?? '', /timeout must be >= 0; and \d+ more$/);
 });
 
+test('hooks and variants are looked at like other blocks', async () => {
+  const variants = [
+    { name: 'x', weight: 1, blocks: [], wieght: 2 },
+    { name: 'y', weight: 1, blocks: [] },
+  ];
+  const hooks = {
+    on_failure: [step('x', 'log', { params: { mesage: '{{ outputs.y }}' } })],
+    on_cancel: [step('z', 'noop', { when: 'outputs.x', timout: 1 })],
+  };
+  const { body } = await validate(definition([{ type: 'ab_split', id: 's', variants }], hooks));
+  assert.deepEqual(body.warnings?.map(({ path }) => path).sort(), [
+    'blocks[0].variants[0].wieght',
+    'on_cancel[0].timout',
+    'on_cancel[0].when',
+    'on_failure[0].params.mesage',
+    'on_failure[0].params.mesage',
+  ]);
+});
+
 test('blocks that are injected are looked at like a definition', async () => {
   const id = await tenant.run([step('wait', 'charge_card'), step('later', 'noop')]);
   const path = `/instances/${id}/inject-blocks`;
@@ -476,3 +330,31 @@ test('blocks that are injected are looked at like a definition', async () => {
   assert.match(refused.body.error ?? '', /blocks\[0\]\.params\.url/);
   assert.match(refused.body.error ?? '', /blocks\[1\]\.timeout/);
 });
+
+// ---------------------------------------------------------------- the examples of docs/reference
+
+const shopUrl = useShop();
+/** Has no tasks but those of the examples. */
+const reader = useTenant();
+
+async function run(example: SequenceExample): Promise<void> {
+  await storeOthers(reader, example);
+  const body = reader.definition(example.blocks as readonly Json[], { ...example.hooks });
+  const reply = await reader.post<{ id: string }>('/sequences?strict=true', body);
+  await playExample(reader, expectStatus(reply, 201).id, example, shopUrl);
+}
+
+test('the example of an approval is stored without a warning and ends as the page says', () =>
+  run(GATE_EXAMPLE));
+test('the example of hooks is stored without a warning and ends as the page says', () =>
+  run(HOOKS_EXAMPLE));
+
+for (const [what, examples] of [
+  ['block', KIND_EXAMPLES],
+  ['handler', HANDLER_EXAMPLES],
+  ['part of a step', STEP_EXAMPLES],
+] as const) {
+  describe(`the example of each ${what} is stored without a warning and ends as the page says`, () => {
+    for (const [name, example] of Object.entries(examples)) test(name, () => run(example));
+  });
+}

@@ -1,12 +1,16 @@
-/**
- * What somebody new to the server gets wrong in requests, one row each: every mistake is refused, by a
- * message that says where it is and what was probably meant, and changes nothing.
- */
+/** Mistakes in requests, and what bodies may be. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { beforeWith, type Json, newHandler, step, useSharedApi } from '../helpers/api.js';
-import type { Client } from '../helpers/client.js';
+import { describe, test } from 'node:test';
+import {
+  beforeWith,
+  type Json,
+  newHandler,
+  PREPARED,
+  step,
+  useSharedApi,
+  useTenant,
+} from '../helpers/api.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -37,225 +41,51 @@ async function everything(): Promise<string> {
   return [...texts, keys.text].join('\n');
 }
 
-interface Mistake {
-  readonly request: string | (() => string);
-  readonly body?: Json | (() => Json);
-  readonly status?: number;
-  readonly by?: () => Client;
-  /** Words of the message. */
-  readonly says: readonly string[];
-}
+const DID_YOU_MEAN = 'did you mean';
+const BULK = '/instances/bulk';
 
-const root = () => api.root;
-const NO_WAY = 'did you mean';
+// A filter that is not understood would reach everything; nothing is granted by mistake.
+const MISTAKES: readonly (readonly [what: string, request: string, body: Json, says: string[]])[] =
+  [
+    [
+      'a misspelt filter of a bulk change',
+      `PATCH ${BULK}/state`,
+      { filter: { namespce: 'x' }, state: 'paused' },
+      ['filter.namespce is unknown', `${DID_YOU_MEAN} namespace?`],
+    ],
+    [
+      'a dry run with a hyphen',
+      `PATCH ${BULK}/reschedule`,
+      { filter: {}, offset_secs: 60, 'dry-run': true },
+      ['dry-run is unknown', `${DID_YOU_MEAN} dry_run?`],
+    ],
+    [
+      'a misspelt dry run of a deletion',
+      'DELETE /sequences/ID?dryrun=true',
+      {},
+      ['the parameter dryrun is unknown', `${DID_YOU_MEAN} dry_run?`],
+    ],
+    [
+      'a capability that there is not',
+      'POST /api-keys',
+      { tenant_id: tenant.name, capabilities: ['workers'] },
+      ['capabilities[0] must be one of', `${DID_YOU_MEAN} worker?`],
+    ],
+    [
+      'states where a list asks for state',
+      'GET /instances?states=failed',
+      {},
+      ['the parameter states is unknown', `${DID_YOU_MEAN} state?`],
+    ],
+  ];
 
-const MISTAKES: Readonly<Record<string, Mistake>> = {
-  // Changes of many: a filter that is not understood would reach everything.
-  'a misspelt filter of a bulk change': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filter: { namespce: 'x' }, state: 'paused' },
-    says: ['filter.namespce is unknown', `${NO_WAY} namespace?`],
-  },
-  'the same, though only for a dry run': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filter: { namespce: 'x' }, state: 'paused', dry_run: true },
-    says: ['filter.namespce', `${NO_WAY} namespace?`],
-  },
-  'a misspelt filter of what lacks other things, too': {
-    request: 'POST /instances/batch-action',
-    body: { filter: { namespce: 'x' }, dry_run: true },
-    says: ['filter.namespce is unknown', `${NO_WAY} namespace?`],
-  },
-  'a filter whose value the caller lacks': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filter: { namespace: '' }, state: 'cancelled' },
-    says: ['filter.namespace must not be'],
-  },
-  'a filter by state in the singular': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filter: { state: 'failed' }, state: 'cancelled' },
-    says: ['filter.state is unknown', `${NO_WAY} states?`],
-  },
-  'a filter in camel case': {
-    request: 'POST /instances/batch-action',
-    body: { filter: { sequenceId: known.sequence }, action: 'cancel' },
-    says: ['filter.sequenceId', `${NO_WAY} sequence_id?`],
-  },
-  'a filter beside the filter': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filter: {}, namespace: 'x', state: 'paused' },
-    says: ['namespace is unknown', 'there are filter, state, dry_run'],
-  },
-  'a bulk change without a filter': {
-    request: 'PATCH /instances/bulk/state',
-    body: { state: 'paused' },
-    says: ['filter is required'],
-  },
-  'filters for a filter': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filters: { namespace: 'x' }, state: 'paused' },
-    says: ['filters is unknown', `${NO_WAY} filter?`],
-  },
-  'one state where a list is asked for': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filter: { states: 'waiting' }, state: 'paused' },
-    says: ['filter.states must be an array'],
-  },
-  'a state as Americans spell it': {
-    request: 'PATCH /instances/bulk/state',
-    body: { filter: {}, state: 'canceled' },
-    says: ['state must be one of', `${NO_WAY} cancelled?`],
-  },
-  'a dry run with a hyphen': {
-    request: 'PATCH /instances/bulk/reschedule',
-    body: { filter: {}, offset_secs: 60, 'dry-run': true },
-    says: ['dry-run is unknown', `${NO_WAY} dry_run?`],
-  },
-  'seconds by another name': {
-    request: 'PATCH /instances/bulk/reschedule',
-    body: { filter: {}, offset_seconds: 60 },
-    says: ['offset_seconds is unknown', `${NO_WAY} offset_secs?`],
-  },
-  'a dry run that is a text': {
-    request: 'POST /instances/batch-action',
-    body: { filter: {}, action: 'cancel', dry_run: 'true' },
-    says: ['dry_run must be a boolean'],
-  },
-  'an action that there is not': {
-    request: 'POST /instances/batch-action',
-    body: { filter: {}, action: 'restart' },
-    says: ['action must be one of retry, pause, resume, cancel, signal'],
-  },
-  'a misspelt limit of an action': {
-    request: 'POST /instances/batch-action',
-    body: { filter: {}, action: 'cancel', limt: 1 },
-    says: ['limt is unknown', `${NO_WAY} limit?`],
-  },
-  'the action signal by the type of single signals': {
-    request: 'POST /instances/batch-action',
-    body: { filter: {}, action: 'signal', signal: 'paid' },
-    says: ['signal is unknown', `${NO_WAY} signal_type?`],
-  },
-  'a time that is a day': {
-    request: 'POST /instances/batch-action',
-    body: { filter: { created_before: '2026-01-01' }, action: 'cancel' },
-    says: ['filter.created_before must be an RFC 3339 timestamp'],
-  },
-  'a dry run of a whole batch of creations': {
-    request: 'POST /instances/batch',
-    body: () => ({ instances: [tenant.creation(known.sequence)], dry_run: true }),
-    says: ['dry_run is unknown', 'there is instances'],
-  },
-  'a misspelt number of checkpoints to keep': {
-    request: () => `POST /instances/${known.waiting}/checkpoints/prune`,
-    body: { kep: 1 },
-    says: ['kep is unknown', `${NO_WAY} keep?`],
-  },
-  'a misspelt dry run of a deletion': {
-    request: () => `DELETE /sequences/${known.sequence}?dryrun=true`,
-    says: ['the parameter dryrun is unknown', `${NO_WAY} dry_run?`],
-  },
-  'a deletion of what is in use': {
-    request: () => `DELETE /sequences/${known.sequence}`,
-    status: 409,
-    says: ['has 1 live and 0 failed instances'],
-  },
-
-  // Keys: nothing is granted by mistake.
-  'a capability in the singular': {
-    request: 'POST /api-keys',
-    body: () => ({ tenant_id: tenant.name, capability: ['worker'] }),
-    by: root,
-    says: ['capability is unknown', `${NO_WAY} capabilities?`],
-  },
-  'a key without capabilities': {
-    request: 'POST /api-keys',
-    body: () => ({ tenant_id: tenant.name }),
-    by: root,
-    says: ['capabilities is required', 'operator', 'worker', 'starter'],
-  },
-  'an empty list of capabilities': {
-    request: 'POST /api-keys',
-    body: () => ({ tenant_id: tenant.name, capabilities: [] }),
-    by: root,
-    says: ['capabilities must not be empty'],
-  },
-  'a capability that there is not': {
-    request: 'POST /api-keys',
-    body: () => ({ tenant_id: tenant.name, capabilities: ['workers'] }),
-    by: root,
-    says: ['capabilities[0] must be one of', `${NO_WAY} worker?`],
-  },
-  'an expiry by another name': {
-    request: 'POST /api-keys',
-    body: () => ({ tenant_id: tenant.name, capabilities: ['worker'], expire_at: null }),
-    by: root,
-    says: ['expire_at is unknown', `${NO_WAY} expires_at?`],
-  },
-
-  // Lists: a filter that is not understood lists everything.
-  'states where a list asks for state': {
-    request: 'GET /instances?states=failed',
-    says: ['the parameter states is unknown', `${NO_WAY} state?`],
-  },
-  'status for state': {
-    request: 'GET /instances?status=failed',
-    says: ['the parameter status is unknown', `${NO_WAY} state?`],
-  },
-  'a state that there is not': {
-    request: 'GET /instances?state=complete',
-    says: ['state[0] must be one of', `${NO_WAY} completed?`],
-  },
-  'metadata without a key': {
-    request: 'GET /instances?metadata=red',
-    says: ['the parameter metadata is unknown', 'metadata.<key>'],
-  },
-  'a misspelt limit of a list': {
-    request: 'GET /instances/dlq?limits=5',
-    says: ['the parameter limits is unknown', `${NO_WAY} limit?`],
-  },
-  'pages by number': {
-    request: 'GET /sequences?page=2',
-    says: ['the parameter page is unknown', 'offset', 'limit', 'cursor'],
-  },
-  'a cursor that somebody made up': {
-    request: 'GET /instances?cursor=2',
-    says: ['cursor is not one that an earlier page of this list gave'],
-  },
-  'an offset beside a cursor': {
-    request: 'GET /instances?cursor=2&offset=10',
-    says: ['offset', 'cursor'],
-  },
-  'a time that is no time': {
-    request: 'GET /instances?created_after=yesterday',
-    says: ['created_after must be an RFC 3339 timestamp'],
-  },
-  'a handler by half its name': {
-    request: 'GET /workers/tasks?handler=charge',
-    says: ['the parameter handler is unknown', `${NO_WAY} handler_name?`],
-  },
-  'a misspelt namespace of a list': {
-    request: 'GET /sequences?namspace=default',
-    says: ['the parameter namspace is unknown', `${NO_WAY} namespace?`],
-  },
-  'a filter that schedules do not have': {
-    request: 'GET /cron?tenant=me',
-    says: ['the parameter tenant is unknown', `${NO_WAY} tenant_id?`],
-  },
-  'the offset of outputs, misspelt': {
-    request: () => `GET /instances/${known.waiting}/outputs?ofset=10`,
-    says: ['the parameter ofset is unknown', `${NO_WAY} offset?`],
-  },
-};
-
-for (const [what, { request, body, status = 400, by, says }] of Object.entries(MISTAKES)) {
-  test(`${what} is ${status} with words that help, and changes nothing`, async () => {
-    const [method = '', path = ''] = (typeof request === 'string' ? request : request()).split(' ');
-    const sent = typeof body === 'function' ? body() : body;
-    const reply = await (by?.() ?? tenant).request<{ error: string }>(method, path, {
-      ...(sent === undefined ? {} : { body: sent }),
-    });
-    assert.equal(reply.status, status, reply.text);
+for (const [what, request, body, says] of MISTAKES) {
+  test(`${what} is 400 with words that help, and changes nothing`, async () => {
+    const [method = '', path = ''] = request.replace('ID', known.sequence).split(' ');
+    const sent = Object.keys(body).length > 0 ? { body } : {};
+    const by = path === '/api-keys' ? api.root : tenant;
+    const reply = await by.request<{ error: string }>(method, path, sent);
+    assert.equal(reply.status, 400, reply.text);
     for (const words of says) {
       assert.ok(reply.body.error.includes(words), `${reply.body.error}\nlacks: ${words}`);
     }
@@ -263,8 +93,186 @@ for (const [what, { request, body, status = 400, by, says }] of Object.entries(M
   });
 }
 
-test('there are mistakes enough, and most of them end in a suggestion', () => {
-  const rows = Object.values(MISTAKES);
-  assert.ok(rows.length >= 25);
-  assert.ok(rows.filter(({ says }) => says.some((words) => words.startsWith(NO_WAY))).length >= 20);
+// ---------------------------------------------------------------- bodies
+
+const created = (sequence_id: string, data: string) =>
+  `{"tenant_id":"${tenant.name}","namespace":"test","sequence_id":"${sequence_id}","context":{"data":${data}}}`;
+
+const instancesOf = async (sequence: string) =>
+  (await tenant.get<unknown[]>(`/instances?sequence_id=${sequence}&limit=1`)).body.length;
+
+test('more values and names than a body may have are 413 with the number, and nothing is made', async () => {
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const empties = `[${Array(600_000).fill('[]').join()}]`;
+  for (const path of ['/instances', '/events/batch']) {
+    const body = created(sequence, `{"a":${empties}}`);
+    const reply = await tenant.request<Json>('POST', path, { raw: body });
+    assert.equal(reply.status, 413, path);
+    assert.match(String(reply.body.error), /more than 500000 values and names of members/, path);
+  }
+  assert.equal(await instancesOf(sequence), 0);
+});
+
+test('a large body is refused for the same reasons, in the same words, as a small one', async () => {
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const rows: readonly (readonly [string, (filling: string) => string])[] = [
+    ['a repeated name', (filling) => `{"n":1,"f":${filling},"n":2}`],
+    ['a number beyond doubles', (filling) => `{"f":${filling},"n":1e999}`],
+    ['U+0000', (filling) => `{"f":${filling},"n":"\\u0000"}`],
+    ['depth', (filling) => `{"f":${filling},"n":${'['.repeat(300)}${']'.repeat(300)}}`],
+    ['a list', (filling) => `[${filling}]`],
+    ['no JSON', (filling) => `{"f":${filling},,}`],
+  ];
+  const large = JSON.stringify(Array.from({ length: 30_000 }, (_, at) => ({ at })));
+  for (const [what, data] of rows) {
+    const [small, big] = await Promise.all(
+      ['[{"at":0}]', large].map(async (filling) => {
+        const reply = await tenant.request<Json>('POST', '/instances', {
+          raw: created(sequence, data(filling)),
+        });
+        return [reply.status, String(reply.body.error).replace(/\d+/g, '#')];
+      }),
+    );
+    assert.equal(small?.[0], 400, what);
+    // What JSON.parse shows of a text depends on the text.
+    assert.deepEqual(what === 'no JSON' ? big?.[0] : big, what === 'no JSON' ? 400 : small, what);
+  }
+  assert.equal(await instancesOf(sequence), 0);
+});
+
+test('a large body is kept as it came', async () => {
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const data = {
+    list: Array.from({ length: 6_000 }, (_, at) => ({ at, text: 'é😀"\\' })),
+    names: { 1: [[]], 0: {} },
+  };
+  assert.ok(JSON.stringify(data).length > 100_000);
+  const reply = await tenant.request<Json>('POST', '/instances', {
+    raw: created(sequence, JSON.stringify(data)),
+  });
+  assert.equal(reply.status, 201, JSON.stringify(reply.body));
+  const read = await tenant.get<Json>(`/instances/${reply.body.id}`);
+  assert.deepEqual((read.body.context as Json).data, data);
+});
+
+test('a schema that costs more than it may is 400 and names its field and the number', async () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 2_300 }, (_, at) => [`p${at}`, { type: 'string' }]),
+  );
+  const schema = { type: 'object', properties };
+  for (const [field, body] of [
+    ['input_schema', tenant.definition([step('a', 'noop')], { input_schema: schema })],
+    ['output_schema', tenant.definition([step('a', 'noop', { output_schema: schema })])],
+  ] as const) {
+    const reply = await tenant.post<Json>('/sequences', body);
+    assert.equal(reply.status, 400, field);
+    const told = new RegExp(`${field} is too complex: more than 1000 schemas, keywords`);
+    assert.match(String(reply.body.error), told);
+  }
+});
+
+// ---------------------------------------------------------------- settings
+
+const small = useTenant('quick');
+const strict = useTenant('open');
+const { env } = PREPARED.quick;
+const BODY_BYTES = Number(env.ENGINE_MAX_BODY_BYTES);
+const CONTEXT_BYTES = Number(env.ENGINE_MAX_CONTEXT_BYTES);
+const OUTPUT_BYTES = Number(env.ENGINE_MAX_OUTPUT_BYTES);
+
+/** An output of so many bytes. */
+const outputOf = (bytes: number) => ({ y: 'y'.repeat(bytes - '{"y":""}'.length) });
+/** Leaves room for a context without much in it. */
+const nearlyFull = { x: 'x'.repeat(CONTEXT_BYTES - 100) };
+
+test('with ENGINE_REQUIRE_CLAIM_EPOCH complete, fail and heartbeat without claim_epoch are 400, and the claim stays', async () => {
+  const handler = newHandler();
+  const id = await strict.run([step('a', handler)]);
+  const task = await strict.task(handler);
+  for (const [call, more] of [
+    ['complete', { output: {} }],
+    ['fail', { message: 'm' }],
+    ['heartbeat', {}],
+  ] as const) {
+    const ask = (claim_epoch?: number | null) =>
+      strict.post<{ error: string }>(`/workers/tasks/${task.id}/${call}`, {
+        ...more,
+        worker_id: 'w1',
+        claim_epoch,
+      });
+    for (const none of [undefined, null]) {
+      const reply = await ask(none);
+      assert.equal(reply.status, 400, call);
+      assert.match(reply.body.error, /claim_epoch is required/);
+    }
+    assert.equal((await ask(7)).status, 409, call);
+  }
+  await strict.complete(task);
+  await strict.until(id, 'completed');
+});
+
+describe('`ENGINE_UNPOLICIED_RETRY=fail` makes it a step failure', () => {
+  test('With ENGINE_UNPOLICIED_RETRY=fail retryable true without a policy fails at once', async () => {
+    const handler = newHandler();
+    const id = await strict.run([step('a', handler)]);
+    const task = await strict.task(handler);
+    await strict.fail(task, 'later', true);
+    assert.equal((await strict.instance(id)).state, 'failed');
+    const [listed] = await strict.tasks(handler);
+    assert.deepEqual([listed?.id, listed?.state], [task.id, 'failed']);
+    assert.deepEqual(await strict.poll(handler), []);
+    assert.deepEqual(await strict.deadLetters(), [id]);
+  });
+
+  test('a policy still counts', async () => {
+    const handler = newHandler();
+    const retry = { max_attempts: 2, initial_backoff: 1 };
+    const id = await strict.run([step('a', handler, { retry })]);
+    await strict.fail(await strict.task(handler), 'later', true);
+    await strict.complete(await strict.task(handler));
+    await strict.until(id, 'completed');
+  });
+});
+
+describe('sizes', () => {
+  test('ENGINE_MAX_BODY_BYTES bounds every body, ENGINE_MAX_CONTEXT_BYTES the context of a creation', async () => {
+    const body = small.creation(await small.sequence([step('a', 'noop')]));
+    const rest = JSON.stringify({ ...body, pad: '' }).length;
+    const padded = (bytes: number) => ({ ...body, pad: 'x'.repeat(bytes - rest) });
+    const large = { ...body, context: { data: { x: 'x'.repeat(CONTEXT_BYTES) } } };
+    for (const [asked, status] of [
+      [padded(BODY_BYTES), 201],
+      [padded(BODY_BYTES + 1), 413],
+      [large, 413],
+    ] as const) {
+      assert.equal((await small.post('/instances', asked)).status, status);
+    }
+  });
+
+  test('ENGINE_MAX_OUTPUT_BYTES bounds what one worker gives: 413, and it may complete with less, beyond the context', async () => {
+    const handler = newHandler();
+    const id = await small.run([step('a', handler, { merge_output: false })]);
+    const task = await small.task(handler);
+    const { worker_id, claim_epoch } = task;
+    const output = outputOf(OUTPUT_BYTES + 1);
+    const large = { worker_id, claim_epoch, output };
+    const reply = await small.post<{ error: string }>(`/workers/tasks/${task.id}/complete`, large);
+    assert.equal(reply.status, 413);
+    assert.match(reply.body.error, /output is 8193 bytes, the limit is 8192/);
+    await small.complete(task, outputOf(OUTPUT_BYTES));
+    await small.until(id, 'completed');
+  });
+
+  test('a worker that is done is never told 413 for the context: the step fails for good, and its output is kept', async () => {
+    const handler = newHandler();
+    const id = await small.run([step('a', handler, { retry: { max_attempts: 3 } })], {
+      context: { data: nearlyFull },
+    });
+    const output = outputOf(200);
+    await small.complete(await small.task(handler), output);
+    await small.until(id, 'failed');
+    assert.deepEqual((await small.instance(id)).context.data, nearlyFull);
+    assert.deepEqual(await small.outputsOf(id), { a: output });
+    assert.deepEqual(await small.poll(handler), []);
+  });
 });

@@ -1,16 +1,28 @@
-/**
- * What is read of releases: records, lists and decisions. The rows are written here, so that their
- * order and every form of a record are known.
- */
+/** What is read of releases and asked of their callers, their outcomes, and what they change. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
-import type { GateReport, Release, ReleaseDecision } from '../../schema/release.js';
-import { type Json, step, type Tenant, useSharedApi } from '../helpers/api.js';
+import type { Release, ReleaseDecision, SemanticDiff } from '../../schema/release.js';
+import type { SequenceDefinition } from '../../schema/sequence.js';
+import { type Json, newHandler, step, type Tenant, useSharedApi } from '../helpers/api.js';
 import { type Client, expectStatus } from '../helpers/client.js';
+import { column } from '../helpers/columns.js';
+import { fork, resumeFrom } from '../helpers/edits.js';
+import {
+  type Action,
+  act,
+  decisionsOf,
+  draft,
+  type Pair,
+  pairOf,
+  look as recordOf,
+  releaseIn,
+} from '../helpers/releases.js';
+import { canary, keyOn, move, pair, versions } from '../helpers/routed.js';
 
 const api = useSharedApi();
+const tenant = api.tenant();
 
 async function insert(table: string, row: Json): Promise<void> {
   await api.sql.query(
@@ -49,14 +61,12 @@ const get = async (client: Client, id: string) =>
 
 describe('a record', () => {
   test('leaves out what there is none of', async () => {
-    const tenant = api.tenant();
     const row = await stored(tenant);
     const { gates, validation_summary, canary_started_at, ...shown } = row;
     assert.deepEqual(await get(tenant, row.id), shown);
   });
 
   test('shows everything that there is, with its times in UTC', async () => {
-    const tenant = api.tenant();
     const summary = {
       replayed: 3,
       matches: 1,
@@ -89,17 +99,6 @@ describe('a record', () => {
     const shown = { ...row, canary_started_at: '2026-01-01T00:00:02.005Z' };
     assert.deepEqual(await get(tenant, row.id), shown);
   });
-
-  test('is found by its id in any case, and by no tenant but its own', async () => {
-    const tenant = api.tenant();
-    const { id } = await stored(tenant);
-    assert.equal((await get(tenant, id.toUpperCase())).id, id);
-    const foreign = await api.tenant().get<{ error: string }>(`/releases/${id}`);
-    const unknown = await tenant.get<{ error: string }>(`/releases/${randomUUID()}`);
-    assert.deepEqual([foreign.status, unknown.status], [404, 404]);
-    assert.equal(foreign.body.error, `not found: release ${id}`);
-    assert.match(unknown.body.error, /^not found: release /);
-  });
 });
 
 describe('a list', () => {
@@ -107,14 +106,11 @@ describe('a list', () => {
   const list = async (client: Client, query = '') =>
     expectStatus(await client.get<Release[]>(`/releases${query}`), 200).map(({ id }) => id);
   let mine: Tenant;
-  let other: Tenant;
   let newestFirst: string[];
-  let theirs: string;
 
   before(async () => {
     mine = api.tenant();
-    other = api.tenant();
-    theirs = (await stored(other)).id;
+    await stored(api.tenant());
     const made = [];
     for (const second of [3, 1, 5, 4, 2]) {
       const created_at = `2026-02-01T00:00:0${second}.000Z`;
@@ -124,49 +120,15 @@ describe('a list', () => {
     newestFirst = made.map(({ id }) => id);
   });
 
-  test('is scoped by the header, whatever the query says, the newest first', async () => {
-    assert.deepEqual(await list(mine), newestFirst);
-    assert.deepEqual(await list(mine, `?tenant_id=${other.name}`), newestFirst);
-    assert.deepEqual(await list(other), [theirs]);
-    assert.deepEqual(await list(api.tenant()), []);
-  });
-
   test('the limit is honoured, and taken for the nearest one within its bounds', async () => {
+    assert.deepEqual(await list(mine), newestFirst);
     assert.deepEqual(await list(mine, '?limit=2'), newestFirst.slice(0, 2));
     assert.deepEqual(await list(mine, '?limit=0'), newestFirst.slice(0, 1));
     assert.deepEqual(await list(mine, '?limit=-7'), newestFirst.slice(0, 1));
     assert.deepEqual(await list(mine, '?limit=9007199254740991'), newestFirst);
-    for (const limit of ['x', '1.5', '', '1e400']) {
-      assert.equal((await mine.get(`/releases?limit=${limit}`)).status, 400, limit);
+    for (const query of ['limit=x', 'limit=1.5', 'limit=', 'limit=1e400', 'offset=1']) {
+      assert.equal((await mine.get(`/releases?${query}`)).status, 400, query);
     }
-  });
-
-  test('by default 100 are listed, and at most 1,000', async () => {
-    const crowded = api.tenant();
-    const { id } = await stored(crowded);
-    await api.sql.query(
-      `insert into releases select (json_populate_record(r, json_build_object(
-         'id', gen_random_uuid(), 'created_at', created_at + g * interval '1 second'))).*
-       from releases r cross join generate_series(1, 1000) g where id = $1`,
-      [id],
-    );
-    assert.equal((await list(crowded)).length, 100);
-    const most = await list(crowded, '?limit=5000');
-    assert.equal(most.length, 1_000);
-    assert.ok(!most.includes(id), 'the oldest is left out');
-  });
-
-  test('goes on by a cursor, and by no offset', async () => {
-    const reply = await mine.get<Release[]>('/releases?limit=2');
-    assert.deepEqual(
-      reply.body.map(({ id }) => id),
-      newestFirst.slice(0, 2),
-    );
-    const next = `?limit=2&cursor=${reply.headers['x-next-cursor']}`;
-    assert.deepEqual(await list(mine, next), newestFirst.slice(2, 4));
-    assert.match(String(reply.headers.link), /^<.*[?&]cursor=.*>; rel="next"$/);
-    assert.equal((await mine.get('/releases?limit=2&offset=1')).status, 400);
-    assert.equal((await mine.get('/releases?cursor=x')).status, 400);
   });
 
   test('is narrowed by the state and by the name of the sequence', async () => {
@@ -183,98 +145,10 @@ describe('a list', () => {
     assert.deepEqual(await sorted('?state=paused'), []);
     assert.equal((await tenant.get('/releases?state=underway')).status, 400);
   });
-
-  test('a canary is found however many releases came after it', async () => {
-    const crowded = api.tenant();
-    const { id } = await stored(crowded, { state: 'canary' });
-    await api.sql.query(
-      `insert into releases select (json_populate_record(r, json_build_object(
-         'id', gen_random_uuid(), 'state', 'draft',
-         'created_at', created_at + g * interval '1 second'))).*
-       from releases r cross join generate_series(1, 1500) g where id = $1`,
-      [id],
-    );
-    assert.deepEqual(await list(crowded, '?state=canary'), [id]);
-  });
-});
-
-describe('gates', () => {
-  const gates = [
-    { metric: 'error_rate', max_regression: 0.25, min_sample: 4 },
-    { metric: 'cancel_rate', max_regression: 1, min_sample: 4 },
-  ];
-  const begun = { gates, canary_started_at: '2026-01-01T00:00:00.000Z' };
-
-  /** So many runs of this side have ended so. Whose they are is known by their instances. */
-  async function ended(
-    tenant: Tenant,
-    release: Json,
-    side: string,
-    state: string,
-    count: number,
-  ): Promise<void> {
-    const sequence = await tenant.sequence([step('a', 'noop')]);
-    for (let at = 0; at < count; at++) {
-      await insert('release_outcomes', {
-        instance_id: await tenant.create(sequence),
-        release_id: release.id,
-        sequence_id: release[`${side}_sequence_id`],
-        state,
-        created_at: '2026-01-01T00:00:01.000Z',
-      });
-    }
-  }
-
-  const report = async (client: Client, id: string) =>
-    expectStatus(await client.get<GateReport>(`/releases/${id}/gates`), 200);
-
-  test('tell what has ended of both versions, their rates and the verdicts', async () => {
-    const tenant = api.tenant();
-    const row = await stored(tenant, { ...begun, state: 'canary' });
-    await ended(tenant, row, 'baseline', 'completed', 4);
-    await ended(tenant, row, 'candidate', 'completed', 3);
-    assert.deepEqual(await report(tenant, row.id), {
-      baseline: { total: 4, completed: 4, failed: 0, cancelled: 0 },
-      candidate: { total: 3, completed: 3, failed: 0, cancelled: 0 },
-      gates: gates.map((gate) => ({
-        gate,
-        baseline_rate: 0,
-        candidate_rate: 0,
-        verdict: 'inconclusive',
-      })),
-    });
-    await ended(tenant, row, 'candidate', 'cancelled', 1);
-    const verdicts = (await report(tenant, row.id)).gates;
-    assert.deepEqual(
-      verdicts.map(({ candidate_rate, verdict }) => [candidate_rate, verdict]),
-      [
-        [0, 'pass'],
-        [0.25, 'pass'],
-      ],
-    );
-  });
-
-  test('are read without moving the release, also one that fails', async () => {
-    const tenant = api.tenant();
-    const row = await stored(tenant, { ...begun, state: 'paused' });
-    await ended(tenant, row, 'baseline', 'completed', 4);
-    await ended(tenant, row, 'candidate', 'failed', 4);
-    const before = await get(tenant, row.id);
-    assert.equal((await report(tenant, row.id)).gates[0]?.verdict, 'fail');
-    assert.deepEqual(await get(tenant, row.id), before);
-    assert.deepEqual((await tenant.get(`/releases/${row.id}/decisions`)).body, []);
-  });
-
-  test('of a release without any there are no verdicts', async () => {
-    const tenant = api.tenant();
-    const { id } = await stored(tenant);
-    assert.deepEqual((await report(tenant, id)).gates, []);
-  });
 });
 
 describe('decisions', () => {
   test('are listed oldest first, those of one instant by their ids', async () => {
-    const tenant = api.tenant();
     const { id: release_id } = await stored(tenant);
     const decisions: ReleaseDecision[] = [];
     for (const [second, digit] of [
@@ -306,4 +180,369 @@ describe('decisions', () => {
     assert.equal((await tenant.get(`/releases/${randomUUID()}/decisions`)).status, 404);
     assert.equal((await api.tenant().get(`/releases/${id}/decisions`)).status, 404);
   });
+});
+
+// ---------------------------------------------------------------- differences
+
+/** Two versions of a sequence that no other test uses. */
+async function twoVersions(first: readonly Json[], second: readonly Json[]): Promise<Pair> {
+  const name = `s-${randomUUID()}`;
+  return {
+    baseline_sequence_id: await tenant.sequence(first, { name, version: 1 }),
+    candidate_sequence_id: await tenant.sequence(second, { name, version: 2 }),
+  };
+}
+
+async function release(pair: Pair): Promise<string> {
+  const body = { tenant_id: tenant.name, ...pair };
+  return expectStatus(await tenant.post<Release>('/releases', body), 201).id;
+}
+
+async function compare(pair: object): Promise<SemanticDiff> {
+  return expectStatus(await tenant.post<SemanticDiff>('/sequences/releases/diff', pair), 200);
+}
+
+const a = step('a', 'noop');
+
+describe('release diff: block_added entry with block_id; max_severity behavioral for a built-in side-effect-free addition; POST diff equals GET diff; unknown → 404; foreign → 404', () => {
+  let pair: Pair;
+  let id: string;
+
+  before(async () => {
+    pair = await twoVersions([a], [a, step('b', 'log')]);
+    id = await release(pair);
+  });
+
+  test('the diff of a release names the added block', async () => {
+    const diff = expectStatus(await tenant.get<SemanticDiff>(`/releases/${id}/diff`), 200);
+    assert.deepEqual(diff, {
+      entries: [
+        {
+          category: 'block_added',
+          severity: 'behavioral',
+          block_id: 'b',
+          summary: 'step b with the handler log is added to the root list',
+        },
+      ],
+      max_severity: 'behavioral',
+    });
+    assert.deepEqual(await compare(pair), diff);
+  });
+
+  test('an unknown release is not found, nor is an unknown sequence', async () => {
+    expectStatus(await tenant.get(`/releases/${randomUUID()}/diff`), 404);
+    for (const side of ['baseline_sequence_id', 'candidate_sequence_id']) {
+      const unknown = { ...pair, [side]: randomUUID() };
+      expectStatus(await tenant.post('/sequences/releases/diff', unknown), 404);
+    }
+  });
+
+  test('another tenant finds neither', async () => {
+    const stranger = api.tenant();
+    expectStatus(await stranger.get(`/releases/${id}/diff`), 404);
+    expectStatus(await stranger.post('/sequences/releases/diff', pair), 404);
+  });
+});
+
+describe('two definitions', () => {
+  test('need not share a name, and may be one', async () => {
+    const one = await tenant.sequence([a]);
+    const other = await tenant.sequence([step('a', 'log')]);
+    const diff = await compare({ baseline_sequence_id: one, candidate_sequence_id: other });
+    assert.deepEqual(column(diff.entries, 'category'), ['handler_changed']);
+    const same = await compare({ baseline_sequence_id: one, candidate_sequence_id: one });
+    assert.deepEqual(same, { entries: [] });
+  });
+});
+
+// ---------------------------------------------------------------- outcomes
+
+/** By instance, its state and sequence as the release's rows have them. */
+async function outcomes(release: string): Promise<Record<string, string>> {
+  const { rows } = await api.sql.query<{ instance_id: string; state: string; sequence_id: string }>(
+    'select o.instance_id, o.state, o.sequence_id from release_outcomes o ' +
+      'join instances i on i.id = o.instance_id and i.created_at = o.created_at ' +
+      'where o.release_id = $1',
+    [release],
+  );
+  return Object.fromEntries(
+    rows.map((row) => [row.instance_id, `${row.state} ${row.sequence_id}`]),
+  );
+}
+
+interface World {
+  readonly tenant: Tenant;
+  /** Of the step of both versions. */
+  readonly handler: string;
+  readonly v1: string;
+  readonly v2: string;
+  readonly release: string;
+  /** Creates an instance on that side; resolves with its id. */
+  onBaseline(): Promise<string>;
+  onCandidate(): Promise<string>;
+}
+
+/** A canary of one half, between versions whose only step is done by a worker. */
+async function canaryWorld(): Promise<World> {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const blocks = [step('a', handler)];
+  const [v1 = '', v2 = ''] = await versions(tenant, { blocks }, { blocks });
+  const release = await canary(tenant, v1, v2, 50);
+  const create = (variant: 'baseline' | 'candidate') =>
+    tenant.create(v1, { idempotency_key: keyOn(release, variant, 50) });
+  return {
+    tenant,
+    handler,
+    v1,
+    v2,
+    release,
+    onBaseline: () => create('baseline'),
+    onCandidate: () => create('candidate'),
+  };
+}
+
+test('an instance that was routed leaves a row when it has ended, and none before', async () => {
+  const { tenant, handler, v1, v2, release, onBaseline, onCandidate } = await canaryWorld();
+  const completed = await onBaseline();
+  await tenant.complete(await tenant.task(handler));
+  await tenant.until(completed, 'completed');
+  const failed = await onCandidate();
+  await tenant.fail(await tenant.task(handler), 'no');
+  await tenant.until(failed, 'failed');
+  const cancelled = await onCandidate();
+  await tenant.signal(cancelled, 'cancel');
+  await tenant.until(cancelled, 'cancelled');
+  await onBaseline();
+  assert.deepEqual(await outcomes(release), {
+    [completed]: `completed ${v1}`,
+    [failed]: `failed ${v2}`,
+    [cancelled]: `cancelled ${v2}`,
+  });
+});
+
+test('a failed instance that lives again has no row until it ends anew', async () => {
+  const { tenant, handler, v2, release, onCandidate } = await canaryWorld();
+  const revivals: Record<string, (id: string) => Promise<unknown>> = {
+    retry: async (id) => expectStatus(await tenant.post(`/instances/${id}/retry`), 200),
+    patch: (id) => tenant.move(id, 'scheduled'),
+    many: async () => {
+      const body = { action: 'retry', filter: { tenant_id: tenant.name, states: ['failed'] } };
+      expectStatus(await tenant.post('/instances/batch-action', body), 200);
+    },
+    'resume-from': (id) => resumeFrom(tenant, id, 'a'),
+  };
+  for (const [name, revive] of Object.entries(revivals)) {
+    const id = await onCandidate();
+    await tenant.fail(await tenant.task(handler), 'no');
+    await tenant.until(id, 'failed');
+    assert.equal((await outcomes(release))[id], `failed ${v2}`, name);
+    await revive(id);
+    const task = await tenant.task(handler);
+    assert.equal((await outcomes(release))[id], undefined, name);
+    await tenant.complete(task);
+    await tenant.until(id, 'completed');
+    assert.equal((await outcomes(release))[id], `completed ${v2}`, name);
+  }
+});
+
+test('who was not routed leaves no row: dry runs, forks, pins, forged stamps, other times', async () => {
+  const tenant = api.tenant();
+  const [v1, v2] = await pair(tenant);
+  const early = await tenant.create(v1);
+  const release = await canary(tenant, v1, v2, 100);
+  const routed = await tenant.create(v1);
+  const { id: forked } = await fork(tenant, routed, 'a', { dry_run: false });
+  const metadata = { release: { release_id: release, variant: 'candidate' } };
+  const others = [
+    early,
+    forked,
+    (await fork(tenant, routed, 'a')).id,
+    await tenant.create(v1, { dry_run: true }),
+    await tenant.create(v2),
+    await tenant.create(v2, { metadata }),
+  ];
+  await move(tenant, release, 'pause');
+  others.push(await tenant.create(v1, { metadata }));
+  for (const id of others) await tenant.until(id, 'completed');
+  assert.deepEqual(await outcomes(release), { [routed]: `completed ${v2}` });
+});
+
+// ---------------------------------------------------------------- rules
+
+/** What is stored of a release: its record and its decisions. */
+async function look(tenant: Tenant, release: Release): Promise<[Release, ReleaseDecision[]]> {
+  return [await recordOf(tenant, release), await decisionsOf(tenant, release)];
+}
+
+describe('same id both sides → 400; other name → 400; other namespace → 400; missing baseline → 404; missing candidate → 404; foreign sequences → 404', () => {
+  let tenant: Tenant;
+  let own: Pair;
+  before(async () => {
+    tenant = api.tenant();
+    own = await pairOf(tenant);
+  });
+
+  const refused = async (changes: Json, expected: number): Promise<string> => {
+    const reply = await tenant.post<{ error: string }>('/releases', { ...own, ...changes });
+    assert.equal(reply.status, expected, reply.text);
+    assert.deepEqual((await tenant.get('/releases')).body, []);
+    return reply.body.error;
+  };
+
+  test('the same id on both sides is 400', async () => {
+    await refused({ candidate_sequence_id: own.baseline_sequence_id }, 400);
+    const shouted = own.baseline_sequence_id.toUpperCase();
+    await refused({ candidate_sequence_id: shouted }, 400);
+  });
+
+  test('another name or another namespace is 400', async () => {
+    const { body } = await tenant.get<SequenceDefinition>(`/sequences/${own.baseline_sequence_id}`);
+    const named = { name: body.name, version: 2 };
+    const blocks = [step('a', 'noop')];
+    const name = await tenant.sequence(blocks, { ...named, name: `s-${randomUUID()}` });
+    await refused({ candidate_sequence_id: name }, 400);
+    const namespace = await tenant.sequence(blocks, { ...named, namespace: 'elsewhere' });
+    await refused({ candidate_sequence_id: namespace }, 400);
+  });
+
+  test('a missing baseline or candidate is 404, and named', async () => {
+    const unknown = randomUUID();
+    assert.match(await refused({ baseline_sequence_id: unknown }, 404), new RegExp(unknown));
+    assert.match(await refused({ candidate_sequence_id: unknown }, 404), new RegExp(unknown));
+    const both = { baseline_sequence_id: unknown, candidate_sequence_id: unknown };
+    assert.match(await refused(both, 404), new RegExp(unknown));
+  });
+
+  test('foreign sequences are 404, as if there were none', async () => {
+    const foreign = await pairOf(api.tenant());
+    const { baseline_sequence_id, candidate_sequence_id } = foreign;
+    for (const changes of [foreign, { baseline_sequence_id }, { candidate_sequence_id }]) {
+      assert.match(await refused(changes, 404), /^not found: sequence /);
+    }
+  });
+});
+
+describe('the tenant of a body', () => {
+  test('must be that of the header, which counts when the body names none', async () => {
+    const tenant = api.tenant();
+    const pair = await pairOf(tenant);
+    const other = api.tenant().name;
+    const create = (tenant_id: unknown) =>
+      tenant.post<Release & { error: string }>('/releases', { ...pair, tenant_id });
+    const refused = await create(other);
+    assert.equal(refused.status, 403);
+    assert.match(refused.body.error, /^forbidden: /);
+    for (const tenant_id of [tenant.name, '', null, undefined]) {
+      assert.equal(expectStatus(await create(tenant_id), 201).tenant_id, tenant.name);
+    }
+  });
+});
+
+describe('get, every action, decisions and diff under another tenant → 404, nothing moves', () => {
+  const ACTIONS: readonly (readonly [action: Action, body?: Json])[] = [
+    ['validate'],
+    ['validate', { skip: true }],
+    ['canary', { percent: 50 }],
+    ['evaluate'],
+    ['promote'],
+    ['promote', { force: true }],
+    ['pause'],
+    ['rollback'],
+  ];
+  for (const state of ['draft', 'ready', 'canary', 'paused'] as const) {
+    test(`of one that is ${state}`, async () => {
+      const tenant = api.tenant();
+      const stranger = api.tenant();
+      const release = await releaseIn(tenant, state);
+      const before = await look(tenant, release);
+      const absent = `not found: release ${release.id}`;
+      for (const path of ['', '/diff', '/decisions', '/gates', '/series']) {
+        const reply = await stranger.get<Json>(`/releases/${release.id}${path}`);
+        assert.deepEqual([reply.status, reply.body.error], [404, absent], path);
+      }
+      for (const [action, body] of ACTIONS) {
+        const reply = await act(stranger, release, action, body);
+        assert.deepEqual([reply.status, reply.body.error], [404, absent], action);
+      }
+      assert.deepEqual(await look(tenant, release), before);
+      assert.deepEqual((await stranger.get('/releases')).body, []);
+    });
+  }
+});
+
+describe('a body', () => {
+  let tenant: Tenant;
+  let pair: Pair;
+  let release: Release;
+  let untouched: Awaited<ReturnType<typeof look>>;
+
+  before(async () => {
+    tenant = api.tenant();
+    pair = await pairOf(tenant);
+    release = await draft(tenant, pair);
+    untouched = await look(tenant, release);
+  });
+
+  const pathOf = (action: string) =>
+    action.startsWith('/') ? action : `/releases/${release.id}/${action}`;
+  const send = (action: string, raw?: string) =>
+    tenant.request<{ error: string }>('POST', pathOf(action), raw === undefined ? {} : { raw });
+  const assertUntouched = async (what: string) => {
+    assert.deepEqual(await look(tenant, release), untouched, what);
+    assert.equal((await tenant.get<Release[]>('/releases')).body.length, 1, what);
+  };
+
+  const gate = { metric: 'error_rate', max_regression: 0.1, min_sample: 1 };
+
+  /** By path, what each of these does to a body that is right. */
+  const wrong = (): Readonly<Record<string, readonly Json[]>> => ({
+    '/releases': [
+      {},
+      ...[null, 'x'].map((baseline_sequence_id) => ({ ...pair, baseline_sequence_id })),
+      ...[null, 'x'].map((candidate_sequence_id) => ({ ...pair, candidate_sequence_id })),
+      { ...pair, tenant_id: 7 },
+      ...[gate, 'none', [7], [{}], [[gate]]].map((gates) => ({ ...pair, gates })),
+      ...[
+        { metric: 'latency' },
+        { metric: undefined },
+        { max_regression: null },
+        { max_regression: -0.001 },
+        { min_sample: undefined },
+        { min_sample: 1.5 },
+      ].map((change) => ({ ...pair, gates: [gate, { ...gate, ...change }] })),
+      ...['migrate', 'PIN', '', 7].map((in_flight_policy) => ({ ...pair, in_flight_policy })),
+    ],
+    '/sequences/releases/diff': [{}, { ...pair, baseline_sequence_id: 'x' }],
+    validate: [{ sample: 'ten' }, { sample: 1.5 }, { skip: 'yes' }, { skip: 1 }],
+    canary: [
+      {},
+      ...[null, 0, 101, -1, 256, 1.5, '10', true].map((percent) => ({ percent })),
+      { percentage: 10 },
+    ],
+    promote: [{ force: 'yes' }, { force: 1 }],
+  });
+
+  test('with a field that is missing or wrong is 400, and nothing moves', async () => {
+    for (const [path, bodies] of Object.entries(wrong())) {
+      for (const body of bodies) {
+        const reply = await send(path, JSON.stringify(body));
+        assert.equal(reply.status, 400, `${path} ${JSON.stringify(body)}: ${reply.text}`);
+      }
+    }
+    const infinite = JSON.stringify({ ...pair, gates: [gate] }).replace('0.1', '1e999');
+    assert.equal((await send('/releases', infinite)).status, 400);
+    assert.equal((await send('canary')).status, 400, 'a canary needs a percentage');
+    await assertUntouched('wrong');
+  });
+});
+
+test('either side of a release may be deprecated', async () => {
+  const tenant = api.tenant();
+  const pair = await pairOf(tenant);
+  for (const id of Object.values(pair)) {
+    expectStatus(await tenant.post(`/sequences/${id}/deprecate`), 204);
+  }
+  const release = await draft(tenant, pair);
+  assert.deepEqual([release.baseline_version, release.candidate_version], [1, 2]);
 });

@@ -3,10 +3,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { Gate, Release, ReleaseDecision, ValidationReport } from '../../schema/release.js';
+import type {
+  Gate,
+  GateReport,
+  Release,
+  ReleaseDecision,
+  ValidationReport,
+} from '../../schema/release.js';
 import { eventually, useTenant } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
-import { byDepth } from '../helpers/depth.js';
 import {
   type Action,
   act,
@@ -105,26 +110,26 @@ describe('the life of a release', () => {
     expectStatus(await tenant.post('/releases', body), 409);
   });
 
-  test('of two ready releases of one baseline only one becomes a canary, also at once', async () => {
-    const first = await ready(tenant);
-    const { baseline_sequence_id, candidate_sequence_id } = first;
-    const pair = { baseline_sequence_id, candidate_sequence_id };
-    const others = await Promise.all(Array.from({ length: 4 }, () => ready(tenant, pair)));
-    const all = [first, ...others];
-    const replies = await Promise.all(
-      all.map((release) => act(tenant, release, 'canary', { percent: 50 })),
-    );
-    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 409, 409, 409, 409]);
-    const states = await Promise.all(
-      all.map(async (release) => (await look(tenant, release)).state),
-    );
-    assert.deepEqual(states.sort(), ['canary', 'ready', 'ready', 'ready', 'ready']);
-  });
-
-  test('canary, promote, pause, rollback from draft → 409', async () => {
-    const release = await draft(tenant);
-    await assertRefused(release, ['canary', 'promote', 'pause', 'rollback']);
-  });
+  const refused: readonly [string, 'draft' | 'ready' | 'rolled_back', readonly Action[]][] = [
+    [
+      'canary, promote, pause, rollback from draft → 409',
+      'draft',
+      ['canary', 'promote', 'pause', 'rollback'],
+    ],
+    [
+      'promote, pause, rollback from ready → 409 and state unchanged',
+      'ready',
+      ['promote', 'pause', 'rollback'],
+    ],
+    [
+      'rolled_back: canary, promote, pause, validate → 409',
+      'rolled_back',
+      ['canary', 'promote', 'pause', 'validate'],
+    ],
+  ];
+  for (const [title, state, actions] of refused) {
+    test(title, async () => assertRefused(await releaseIn(tenant, state), actions));
+  }
 
   test('validate skip: draft→ready, report all zero, release_state ready', async () => {
     const release = await draft(tenant);
@@ -148,10 +153,6 @@ describe('the life of a release', () => {
       expectStatus(await act(tenant, release, 'validate', body), 409);
     }
     assert.deepEqual(await look(tenant, release), release);
-  });
-
-  test('promote, pause, rollback from ready → 409 and state unchanged', async () => {
-    await assertRefused(await ready(tenant), ['promote', 'pause', 'rollback']);
   });
 
   test('canary percent 0 → 400 and state unchanged; 101 → 400; 100 accepted, canary_started_at set', async () => {
@@ -204,11 +205,6 @@ describe('the life of a release', () => {
     assert.deepEqual(to, ['draft', 'ready', 'canary', 'rolled_back']);
   });
 
-  test('rolled_back: canary, promote, pause, validate → 409', async () => {
-    const release = await releaseIn(tenant, 'rolled_back');
-    await assertRefused(release, ['canary', 'promote', 'pause', 'validate']);
-  });
-
   test('decisions for skip/canary 20/pause/canary 40/promote: exactly draft→draft, draft→ready, ready→canary, canary→paused, paused→canary, canary→promoted, in order, all actor operator, non-empty reasons with 20% and 40%', async () => {
     const release = await canary(tenant, 20);
     await move(tenant, release, 'pause');
@@ -234,59 +230,6 @@ describe('the life of a release', () => {
 });
 
 describe('at the same time', () => {
-  /** So many calls of both actions, mixed; by action, the statuses of the answers. */
-  async function race(release: Release, calls: number) {
-    const actions = ['promote', 'rollback'] as const;
-    const replies = await Promise.all(
-      Array.from({ length: calls }, async (_, at) => {
-        const action = actions[at % 2]!;
-        return { action, status: (await act(tenant, release, action)).status };
-      }),
-    );
-    const statuses = (wanted: string) =>
-      replies.filter(({ action }) => action === wanted).map(({ status }) => status);
-    return { promote: statuses('promote'), rollback: statuses('rollback') };
-  }
-
-  for (const round of byDepth([1], [1, 2, 3])) {
-    test(`of 50 promotions and rollbacks one wins, with one decision (round ${round})`, async () => {
-      const release = await canary(tenant, 30);
-      const { promote, rollback } = await race(release, 50);
-      const { state } = await look(tenant, release);
-      const last = (await decisionsOf(tenant, release)).slice(3);
-      assert.deepEqual(chain(last), [`canary→${state}`]);
-      const refused = Array.from({ length: 25 }, () => 409);
-      if (state === 'promoted') {
-        assert.deepEqual(promote.toSorted(), [200, ...refused.slice(1)]);
-        assert.deepEqual(rollback, refused);
-      } else {
-        assert.equal(state, 'rolled_back');
-        assert.deepEqual(promote, refused);
-        // Whoever wants what has been done already is told so.
-        assert.deepEqual(rollback, refused.fill(200));
-      }
-    });
-  }
-
-  test('of many pauses one wins, and of many drafts made ready one', async () => {
-    const release = await draft(tenant);
-    const validations = await Promise.all(
-      Array.from({ length: 10 }, () => act(tenant, release, 'validate', { skip: true })),
-    );
-    assert.equal(validations.filter(({ status }) => status === 200).length, 1);
-    await move(tenant, release, 'canary', { percent: 10 });
-    const pauses = await Promise.all(
-      Array.from({ length: 10 }, () => act(tenant, release, 'pause')),
-    );
-    assert.equal(pauses.filter(({ status }) => status === 200).length, 1);
-    assert.deepEqual(chain(await decisionsOf(tenant, release)), [
-      'draft→draft',
-      'draft→ready',
-      'ready→canary',
-      'canary→paused',
-    ]);
-  });
-
   test('no creation that is asked for after a rollback was answered goes to the candidate', async () => {
     const pair = await pairOf(tenant);
     const { baseline_sequence_id: baseline, candidate_sequence_id: candidate } = pair;
@@ -304,7 +247,7 @@ describe('at the same time', () => {
       }
     };
     const creators = Array.from({ length: 8 }, creator);
-    for (let cycle = 1; cycle <= 8; cycle++) {
+    for (let cycle = 1; cycle <= 3; cycle++) {
       const release = await ready(tenant, pair);
       phase = undefined;
       await move(tenant, release, 'canary', { percent: 100 });
@@ -323,19 +266,6 @@ describe('at the same time', () => {
       assert.equal(metadata.release, undefined);
     }
   });
-
-  test('every creation that is asked for after a promotion was answered goes to the candidate', async () => {
-    for (let round = 0; round < 5; round++) {
-      const release = await canary(tenant, 1);
-      await move(tenant, release, 'promote');
-      const ids = await Promise.all(
-        Array.from({ length: 20 }, () => tenant.create(release.baseline_sequence_id)),
-      );
-      for (const id of ids) {
-        assert.equal((await tenant.instance(id)).sequence_id, release.candidate_sequence_id);
-      }
-    }
-  });
 });
 
 describe('evaluate inconclusive → no rollback; failing → rollback once; passing → promote without force; no gates → `[]`, never rolls back; unrouted instances not counted; after promotion never rolls back though verdict fail', () => {
@@ -352,6 +282,10 @@ describe('evaluate inconclusive → no rollback; failing → rollback once; pass
       auto_rolled_back: false,
       release_state: 'canary',
     });
+    const read = await tenant.get<GateReport>(`/releases/${release.id}/gates`);
+    assert.deepEqual(expectStatus(read, 200).gates, [
+      { gate, candidate_rate: 1, verdict: 'inconclusive' },
+    ]);
   });
 
   test('a release without gates has no verdicts and is never rolled back', async () => {
@@ -415,30 +349,6 @@ describe('evaluate inconclusive → no rollback; failing → rollback once; pass
       release_state: 'canary',
     });
     assert.equal((await move(tenant, started, 'promote')).state, 'promoted');
-  });
-
-  test('without any run of the baseline a candidate can fail, and cannot be promoted', async () => {
-    const [bad, good] = [
-      await canary(tenant, 100, { gates: [errorRate(0.1, 2)] }),
-      await canary(tenant, 100, { gates: [errorRate(0.1, 2)] }),
-    ];
-    for (const _ of [1, 2]) {
-      await run(tenant, bad, 'candidate', 'failed');
-      await run(tenant, good, 'candidate', 'completed');
-    }
-    assert.equal((await evaluate(tenant, bad)).release_state, 'rolled_back');
-    const { reason } = (await decisionsOf(tenant, bad)).at(-1) as ReleaseDecision;
-    assert.match(reason, /1 \(2 of 2\).* 0, for want of runs \(0\).* 0\.1/);
-    assert.equal((await evaluate(tenant, good)).gates[0]?.verdict, 'inconclusive');
-    expectStatus(await act(tenant, good, 'promote'), 409);
-  });
-
-  test('a gate that passes promotes without force', async () => {
-    const release = await canary(tenant, 50, { gates: [errorRate(0, 1)] });
-    await run(tenant, release, 'baseline', 'failed');
-    await run(tenant, release, 'candidate', 'failed');
-    assert.equal((await evaluate(tenant, release)).gates[0]?.verdict, 'pass');
-    assert.equal((await move(tenant, release, 'promote')).state, 'promoted');
   });
 
   test('instances that it did not route, or before its last start, are not counted', async () => {
@@ -554,24 +464,5 @@ describe('deleting a sequence that releases name', () => {
     const reply = await act(tenant, release, 'canary', { percent: 10 });
     assert.equal(reply.status, 404);
     assert.equal((await look(tenant, release)).state, 'ready');
-  });
-
-  test('is done after a rollback', async () => {
-    const release = await releaseIn(tenant, 'rolled_back');
-    assert.equal(await remove(release.candidate_sequence_id), 204);
-    assert.equal(await remove(release.baseline_sequence_id), 204);
-    expectStatus(await act(tenant, release, 'canary', { percent: 10 }), 409);
-  });
-
-  test('leaves no release behind that needs it, when both happen at once', async () => {
-    for (let round = 0; round < 10; round++) {
-      const pair = await pairOf(tenant);
-      const [deleted, created] = await Promise.all([
-        remove(round % 2 === 0 ? pair.baseline_sequence_id : pair.candidate_sequence_id),
-        tenant.post<Release>('/releases', pair).then(({ status }) => status),
-      ]);
-      if (created === 201 && round % 2 === 0) assert.equal(deleted, 409);
-      else if (created !== 201) assert.ok(deleted === 204 && [404, 503].includes(created));
-    }
   });
 });

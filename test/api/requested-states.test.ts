@@ -1,4 +1,4 @@
-/** States on request, one by one and in bulk, over HTTP. */
+/** States on request, and cancel by signal and by state. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,6 +11,7 @@ import {
   sleep,
   step,
   type Tenant,
+  tryCatch,
   useSharedApi,
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
@@ -64,6 +65,7 @@ async function isWaitingForTime(id: string): Promise<boolean> {
 const openTasks = async ({ tenant, handler }: Busy) =>
   (await tenant.tasks(handler)).map((task) => task.state).sort();
 
+// `concurrency.test.ts` has the permits.
 describe('PATCH to a working state: `running`: continue now. `waiting`: park until a task, signal or PATCH wakes it. `scheduled`: at next_fire_at or now; open tasks stay. `completed`, `failed`, `cancelled`: open tasks withdrawn, timers dropped, permits released, unfinished nodes cancelled; `failed` enters the DLQ', () => {
   for (const from of ['scheduled', 'waiting'] as const) {
     test(`${from} → running: continue now, with what is open`, async () => {
@@ -79,22 +81,13 @@ describe('PATCH to a working state: `running`: continue now. `waiting`: park unt
     });
   }
 
-  test('scheduled → running: a start that lies ahead happens now', async () => {
-    const tenant = api.tenant();
-    const id = await tenant.run([noop('a')], { next_fire_at: FAR });
-    assert.equal((await tenant.move(id, 'running')).state, 'running');
-    await tenant.until(id, 'completed');
-  });
-
   describe('running → waiting: park until a task, signal or PATCH wakes it', {
     concurrency: true,
   }, () => {
     const wakes: readonly [string, (tenant: Tenant, id: string, task: WorkerTask) => unknown][] = [
       ['a task that is completed', (tenant, _id, task) => tenant.complete(task)],
-      ['a task that fails', (tenant, _id, task) => tenant.fail(task, 'no')],
       ['a signal', (tenant, id) => tenant.signal(id, 'custom:go')],
       ['PATCH to running', (tenant, id) => tenant.move(id, 'running')],
-      ['PATCH to scheduled', (tenant, id) => tenant.move(id, 'scheduled')],
     ];
     /** Parked while it sleeps: before more than a moment has passed, if the machine lets it. */
     async function parked() {
@@ -124,7 +117,7 @@ describe('PATCH to a working state: `running`: continue now. `waiting`: park unt
   });
 
   for (const from of ['running', 'waiting', 'paused'] as const) {
-    test(`${from} → scheduled at next_fire_at: open tasks stay, and nothing new starts before`, async () => {
+    test(`${from} → scheduled at next_fire_at, then now: open tasks stay, nothing new starts before`, async () => {
       const instance = await busy(from);
       const { tenant, id, task } = instance;
       const reply = await tenant.move(id, 'scheduled', { next_fire_at: FAR });
@@ -134,38 +127,28 @@ describe('PATCH to a working state: `running`: continue now. `waiting`: park unt
       const { state, next_fire_at } = await tenant.instance(id);
       assert.deepEqual([state, next_fire_at], ['scheduled', FAR]);
       assert.deepEqual(await tenant.rowsOf(id), ['done', 'claimed']);
-    });
-
-    test(`${from} → scheduled now: open tasks stay, and it goes on`, async () => {
-      const instance = await busy(from);
-      const { tenant, id, task } = instance;
-      assert.equal((await tenant.move(id, 'scheduled')).state, 'scheduled');
-      await tenant.until(id, 'running');
-      assert.deepEqual(await openTasks(instance), ['claimed', 'pending']);
-      await tenant.complete(task);
+      assert.equal((await tenant.move(id, 'running')).state, 'running');
       await eventually(async () => assert.ok((await tenant.rowsOf(id)).includes('behind')));
     });
   }
 
-  for (const from of ['scheduled', 'running'] as const) {
-    test(`${from} → paused: open tasks stay, and nothing new starts`, async () => {
-      const instance = await busy(from);
-      const { tenant, id, task } = instance;
-      const reply = await tenant.move(id, 'paused');
-      assert.deepEqual([reply.state, reply.next_fire_at], ['paused', null]);
-      await tenant.complete(task);
-      assert.equal((await tenant.instance(id)).state, 'paused');
-      assert.deepEqual(await tenant.rowsOf(id), ['done', 'claimed']);
-    });
-  }
+  test('running → paused: open tasks stay, and nothing new starts; scheduled from there goes on', async () => {
+    const instance = await busy('running');
+    const { tenant, id, task } = instance;
+    const reply = await tenant.move(id, 'paused');
+    assert.deepEqual([reply.state, reply.next_fire_at], ['paused', null]);
+    assert.deepEqual(await openTasks(instance), ['claimed', 'pending']);
+    await tenant.complete(task);
+    assert.equal((await tenant.instance(id)).state, 'paused');
+    assert.deepEqual(await tenant.rowsOf(id), ['done', 'claimed']);
+    assert.equal((await tenant.move(id, 'scheduled')).state, 'scheduled');
+    await eventually(async () => assert.ok((await tenant.rowsOf(id)).includes('behind')));
+  });
 
   for (const [from, to] of [
     ['scheduled', 'cancelled'],
     ['running', 'completed'],
-    ['running', 'failed'],
-    ['running', 'cancelled'],
     ['waiting', 'failed'],
-    ['waiting', 'cancelled'],
     ['paused', 'cancelled'],
   ] as const) {
     test(`${from} → ${to}: tasks withdrawn, timers dropped, unfinished nodes cancelled`, async () => {
@@ -185,20 +168,6 @@ describe('PATCH to a working state: `running`: continue now. `waiting`: park unt
       assert.equal(done, 'completed');
       assert.deepEqual(new Set(Object.values(unfinished)), new Set(['cancelled']));
       assert.deepEqual(await tenant.deadLetters(), to === 'failed' ? [id] : []);
-    });
-  }
-
-  for (const to of ['completed', 'failed', 'cancelled'] as const) {
-    test(`running → ${to}: permits released`, async () => {
-      const tenant = api.tenant();
-      const sequence = await tenant.sequence([sleep('nap', LONG_MS)]);
-      const key = { concurrency_key: 'k', max_concurrency: 1 };
-      const first = await tenant.create(sequence, key);
-      await tenant.until(first, 'running');
-      const second = await tenant.create(sequence, key);
-      assert.equal((await tenant.instance(second)).state, 'scheduled');
-      await tenant.move(first, to);
-      await tenant.until(second, 'running');
     });
   }
 });
@@ -278,19 +247,6 @@ describe('Signals to a failed instance: Accepted, since failed is not terminal: 
     assert.deepEqual([state, context.data], ['failed', { kept: 1, added: 2 }]);
     assert.deepEqual(await tenant.deadLetters(), [id]);
   });
-
-  test('completed and cancelled instances refuse every signal', async () => {
-    const tenant = api.tenant();
-    const completed = await tenant.runUntil('completed', [noop('a')]);
-    const cancelled = await tenant.run([step('a', newHandler())]);
-    await tenant.move(cancelled, 'cancelled');
-    for (const id of [completed, cancelled]) {
-      for (const signal_type of ['cancel', 'pause', 'resume', 'update_context', 'custom:x']) {
-        const reply = await tenant.post(`/instances/${id}/signals`, { signal_type, payload: {} });
-        assert.equal(reply.status, 400, signal_type);
-      }
-    }
-  });
 });
 
 describe('PATCH failed → scheduled: Is a retry, the same as `POST /instances/{id}/retry`', () => {
@@ -325,4 +281,57 @@ describe('PATCH failed → scheduled: Is a retry, the same as `POST /instances/{
       assert.deepEqual((await tenant.outputs(id))[0], first);
     });
   }
+});
+
+// ---------------------------------------------------------------- cancel
+
+/** What keeps an instance in each state; a paused one is paused while it sleeps. */
+const STATES: readonly [string, () => Json][] = [
+  ['scheduled', () => step('tried', 'noop', { delay: { duration: LONG_MS } })],
+  ['running', () => sleep('tried', LONG_MS)],
+  ['waiting', () => step('tried', newHandler())],
+  ['paused', () => sleep('tried', LONG_MS)],
+];
+
+/** An instance in this state, whose finally list is a task of the handler. */
+async function guarded(state: string, tried: Json) {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const id = await tenant.run([
+    tryCatch('t', [tried], [step('caught', 'noop')], [step('last', handler)]),
+    step('after', 'noop'),
+  ]);
+  if (state === 'paused') await tenant.signal(id, 'pause');
+  assert.equal((await tenant.instance(id)).state, state);
+  return { tenant, handler, id };
+}
+
+describe('Cancel and protected work: The signal `cancel` lets `finally` lists, `cancellation_scope` and non-cancellable steps run in every state, waiting and paused included. PATCH state and bulk `cancelled` are hard: nothing more runs', () => {
+  test('the signal lets the finally list run', async () => {
+    for (const [state, tried] of STATES) {
+      const { tenant, handler, id } = await guarded(state, tried());
+      await tenant.signal(id, 'cancel');
+      const task = await tenant.task(handler);
+      assert.equal((await tenant.instance(id)).state, 'waiting');
+      await tenant.complete(task, { tidy: true });
+      await tenant.until(id, 'cancelled');
+      assert.deepEqual(await tenant.outputsOf(id), { last: { tidy: true } });
+      const { tried: cut, caught, last, after } = await tenant.nodeStates(id);
+      const states = ['cancelled', 'skipped', 'completed', 'cancelled'];
+      assert.deepEqual([cut, caught, last, after], states);
+    }
+  });
+
+  test('PATCH state and bulk are hard', async () => {
+    for (const [state, tried] of STATES) {
+      const { tenant, handler, id } = await guarded(state, { ...tried(), cancellable: false });
+      const bulk = { filter: {}, state: 'cancelled' };
+      if (state === 'waiting' || state === 'running') await tenant.move(id, 'cancelled');
+      else expectStatus(await tenant.patch('/instances/bulk/state', bulk), 200);
+      assert.equal((await tenant.instance(id)).state, 'cancelled', state);
+      assert.deepEqual(await tenant.poll(handler), []);
+      assert.deepEqual(await tenant.outputs(id), []);
+      assert.equal((await tenant.nodeStates(id)).last, 'cancelled');
+    }
+  });
 });

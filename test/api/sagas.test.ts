@@ -1,22 +1,26 @@
-/** Sagas, splits, scopes, guards of composite blocks and what races tell, over HTTP. */
+/** Sagas, splits, protected blocks, guards, races, and hooks of sequences, over HTTP. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
+  eventually,
   forEach,
   type Json,
   loop,
   newHandler,
   parallel,
   race,
+  sleep,
   step,
   transform,
   tryCatch,
-  useTenant,
+  useSharedApi,
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
+import { column } from '../helpers/columns.js';
 
-const tenant = useTenant();
+const api = useSharedApi();
+const tenant = api.tenant();
 
 const noop = (id: string) => step(id, 'noop');
 const fail = (id: string) => step(id, 'fail');
@@ -57,56 +61,9 @@ describe('Saga: strict reverse order; only completed steps compensated; failing 
 
   test('the first step compensates nothing, and try_catch recovers', async () => {
     const first = saga('s', [{ id: '1', action: fail('a'), compensation: noop('un') }]);
-    assert.deepEqual(
-      await tenant
-        .outputsOf(
-          await tenant.runUntil('completed', [tryCatch('t', [first], [noop('caught')]), noop('z')]),
-        )
-        .then(Object.keys),
-      ['a', 'caught', 'z'],
-    );
-  });
-
-  test('a saga without steps completes', async () => {
-    await tenant.runUntil('completed', [saga('s', [])]);
-  });
-
-  test('a cancel compensates, too, and waits for it', async () => {
-    const [act, undo] = [newHandler(), newHandler()];
-    const id = await tenant.run([
-      saga('s', [
-        { id: '1', action: noop('a'), compensation: step('undo', undo) },
-        { id: '2', action: step('b', act), compensation: noop('never') },
-      ]),
-    ]);
-    const task = await tenant.task(act);
-    await tenant.signal(id, 'cancel');
-    assert.equal(await tenant.call('complete', task, { claim_epoch: 1 }), 409);
-    assert.equal((await tenant.instance(id)).state, 'waiting');
-    await tenant.complete(await tenant.task(undo));
-    await tenant.until(id, 'cancelled');
-    assert.deepEqual(await tenant.rowsOf(id), ['a', 'undo']);
-  });
-
-  test('a retry runs all of it again, with other idempotency tokens and rows', async () => {
-    const [one, two] = [newHandler(), newHandler()];
-    const id = await tenant.run([
-      saga('s', [
-        { id: '1', action: step('a', one), compensation: noop('undo') },
-        { id: '2', action: step('b', two) },
-      ]),
-    ]);
-    await tenant.complete(await tenant.task(one), { run: 1 });
-    await tenant.fail(await tenant.task(two), 'no');
-    await tenant.until(id, 'failed');
-    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
-    await tenant.complete(await tenant.task(one), { run: 2 });
-    await tenant.complete(await tenant.task(two));
-    await tenant.until(id, 'completed');
-    assert.deepEqual(
-      (await tenant.outputs(id)).map(({ block_id, attempt }) => `${block_id} ${attempt}`),
-      ['a 0', 'undo 0', 'a 1', 'b 0'],
-    );
+    const blocks = [tryCatch('t', [first], [noop('caught')]), noop('z')];
+    const id = await tenant.runUntil('completed', blocks);
+    assert.deepEqual(Object.keys(await tenant.outputsOf(id)), ['a', 'caught', 'z']);
   });
 });
 
@@ -131,43 +88,61 @@ describe('ab_split choice is stable per instance and both variants occur over 20
       assert.equal(seen.size, 2);
     });
   }
-
-  test('a retry of the instance keeps the variant', async () => {
-    const handlers = { a: newHandler(), b: newHandler() };
-    const variants = Object.entries(handlers).map(([name, handler]) => ({
-      name,
-      weight: 50,
-      blocks: [step(name, handler)],
-    }));
-    const id = await tenant.run([split('s', variants)]);
-    const { variant } = (await tenant.outputsOf(id)).s as { variant: 'a' | 'b' };
-    await tenant.fail(await tenant.task(handlers[variant]), 'no');
-    await tenant.until(id, 'failed');
-    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
-    await tenant.complete(await tenant.task(handlers[variant]));
-    await tenant.until(id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(id), ['s', variant]);
-  });
 });
 
 describe('Cancel during finally or a cancellation scope is deferred; the protected node completes; the instance then is cancelled; the next root step never runs', () => {
-  for (const paused of [false, true]) {
-    test(`a scope in an instance that is ${paused ? 'paused' : 'waiting'}`, async () => {
+  const guarded = (last: Json) => [
+    tryCatch('t', [step('tried', 'noop')], [], [last, step('tidy', 'noop')]),
+    step('next', newHandler()),
+  ];
+
+  test('during an external step of a finally list', async () => {
+    const handler = newHandler();
+    const id = await tenant.run(guarded(step('last', handler)));
+    const task = await tenant.task(handler);
+    await tenant.signal(id, 'cancel');
+    assert.equal((await tenant.instance(id)).state, 'waiting');
+    assert.equal((await tenant.nodeStates(id)).last, 'waiting');
+    await tenant.complete(task, { cleaned: true });
+    await tenant.until(id, 'cancelled');
+    assert.deepEqual(await tenant.rowsOf(id), ['tried', 'last', 'tidy']);
+    const { last, tidy, next } = await tenant.nodeStates(id);
+    assert.deepEqual([last, tidy, next], ['completed', 'completed', 'cancelled']);
+  });
+
+  test('during a cancellation scope, of a paused instance too', async () => {
+    const handler = newHandler();
+    const id = await tenant.run([scope('s', step('a', handler), noop('b')), noop('z')]);
+    const task = await tenant.task(handler);
+    await tenant.signal(id, 'pause');
+    await tenant.signal(id, 'cancel');
+    assert.equal((await tenant.instance(id)).state, 'waiting');
+    await tenant.complete(task);
+    await tenant.until(id, 'cancelled');
+    const states = { s: 'completed', a: 'completed', b: 'completed', z: 'cancelled' };
+    assert.deepEqual(await tenant.nodeStates(id), states);
+  });
+
+  test('during a sleep of a finally list, which lasts to its end', async () => {
+    const id = await tenant.run(guarded(sleep('last', 250)));
+    await tenant.signal(id, 'cancel');
+    await tenant.until(id, 'cancelled');
+    assert.deepEqual(await tenant.rowsOf(id), ['tried', 'last', 'tidy']);
+    assert.equal((await tenant.nodeStates(id)).next, 'cancelled');
+  });
+});
+
+describe('Non-cancellable step with cancel still reaches a terminal state', () => {
+  for (const call of ['complete', 'fail'] as const) {
+    test(`when its worker calls ${call}`, async () => {
       const handler = newHandler();
-      const id = await tenant.run([scope('s', step('a', handler), noop('b')), noop('z')]);
+      const id = await tenant.run([step('a', handler, { cancellable: false }), step('b', 'noop')]);
       const task = await tenant.task(handler);
-      if (paused) await tenant.signal(id, 'pause');
       await tenant.signal(id, 'cancel');
       assert.equal((await tenant.instance(id)).state, 'waiting');
-      await tenant.complete(task);
+      assert.equal(await tenant.call(call, task), 200);
       await tenant.until(id, 'cancelled');
-      assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
-      assert.deepEqual(await tenant.nodeStates(id), {
-        s: 'completed',
-        a: 'completed',
-        b: 'completed',
-        z: 'cancelled',
-      });
+      assert.deepEqual(await tenant.rowsOf(id), call === 'complete' ? ['a'] : []);
     });
   }
 });
@@ -218,38 +193,85 @@ test("a race's output is `{winner, output}`, which later blocks can read", async
   assert.deepEqual(z, { by: 1, n: 7 });
 });
 
-describe('a mistake in one of them is 400 that names its place', () => {
+// ---------------------------------------------------------------- hooks
+
+const hooked = api.tenant();
+
+/** An instance of a sequence with hooks, waiting for a worker of the handler. */
+async function waiting(hooks: Json) {
+  const handler = newHandler();
+  const sequence = await hooked.sequence([step('a', handler)], hooks);
+  const id = await hooked.create(sequence);
+  return { id, sequence, handler, task: await hooked.task(handler) };
+}
+
+/** Waits for these rows, in their order. */
+const leaves = (id: string, rows: readonly string[]) =>
+  eventually(async () => assert.deepEqual(await hooked.rowsOf(id), rows));
+
+async function auditOf(id: string): Promise<Json[]> {
+  return expectStatus(await hooked.get<Json[]>(`/instances/${id}/audit`), 200);
+}
+
+test('on_failure runs after the instance has failed, and is told why', async () => {
+  const on_failure = [
+    transform('tell', { why: '{{ data._error.message }}', code: '{{ data._error.code }}' }),
+    step('broken', 'fail'),
+    transform('last', { again: '{{ outputs.tell.why }}' }),
+  ];
+  const { id, task } = await waiting({ on_failure });
+  await hooked.fail(task, 'out of stock');
+  await leaves(id, ['tell', 'last']);
+  const { tell, last } = await hooked.outputsOf(id);
+  assert.deepEqual(tell, { why: 'out of stock', code: 'worker_failed' });
+  assert.deepEqual(last, { again: 'out of stock' });
+  const instance = await hooked.instance(id);
+  assert.equal(instance.state, 'failed');
+  assert.equal(instance.failure?.block_id, 'a');
+  assert.equal(instance.context.data._error, undefined);
+  assert.deepEqual(await hooked.deadLetters(), [id]);
+  const noted = (await auditOf(id)).filter(({ event_type }) => event_type === 'hook_failed');
+  assert.deepEqual(column(noted, 'block_id'), ['broken']);
+  assert.deepEqual(await hooked.nodeStates(id), { a: 'failed' });
+});
+
+test('on_cancel runs after the signal, a change of the state, and a bulk change', async () => {
+  const filter = { filter: { states: ['waiting'] }, state: 'cancelled' };
+  const ways: readonly ((id: string) => Promise<unknown>)[] = [
+    (id) => hooked.signal(id, 'cancel'),
+    (id) => hooked.move(id, 'cancelled'),
+    async () => expectStatus(await hooked.patch('/instances/bulk/state', filter), 200),
+  ];
+  for (const cancel of ways) {
+    const hooks = { on_cancel: [step('tell', 'noop')], on_failure: [step('never', 'noop')] };
+    const { id } = await waiting(hooks);
+    await cancel(id);
+    await leaves(id, ['tell']);
+    assert.equal((await hooked.instance(id)).state, 'cancelled');
+  }
+});
+
+test('the definition reads back as it was stored, and without hooks has none', async () => {
+  const hooks = { on_failure: [step('f', 'noop', { params: { x: 1 } })], on_cancel: [] };
+  const id = await hooked.sequence([step('a', 'noop')], hooks);
+  const stored = expectStatus(await hooked.get<Json>(`/sequences/${id}`), 200);
+  assert.deepEqual([stored.on_failure, stored.on_cancel], [hooks.on_failure, []]);
+  const none = await hooked.sequence([step('a', 'noop')], { on_failure: null });
+  const plain = expectStatus(await hooked.get<Json>(`/sequences/${none}`), 200);
+  assert.ok(!('on_failure' in plain) && !('on_cancel' in plain));
+});
+
+describe('a mistake in one of them, or in a hook, is 400 that names its place', () => {
   const blocks = [noop('a')];
+  const on_failure = (more: Json) => [step('x', 'noop', more)];
   const variant = (name: unknown, weight: unknown) => ({ name, weight, blocks });
   const cases: readonly [title: string, block: Json, message: string][] = [
     ['a scope without blocks', scope('s'), 'blocks[0].blocks must not be empty'],
-    ['a saga without a list', { type: 'saga', id: 's' }, 'blocks[0].steps is required'],
     ['a step without action', saga('s', [{ id: '1' }]), 'blocks[0].steps[0].action is required'],
-    ['a step without id', saga('s', [{ action: noop('a') }]), 'blocks[0].steps[0].id is required'],
-    [
-      'an empty action',
-      saga('s', [{ id: '1', action: [] }]),
-      'blocks[0].steps[0].action must not be empty',
-    ],
-    [
-      'an action that is no block',
-      saga('s', [{ id: '1', action: 'a' }]),
-      'blocks[0].steps[0].action must be an object',
-    ],
     [
       'a block of no kind in a compensation',
       saga('s', [{ id: '1', action: noop('a'), compensation: [{ type: 'stp', id: 'x' }] }]),
       'blocks[0].steps[0].compensation[0].type is an unknown block type: stp',
-    ],
-    [
-      'a member of a block in an action',
-      saga('s', [{ id: '1', action: step('a', 'noop', { timeout: -1 }) }]),
-      'blocks[0].steps[0].action.timeout must be >= 0',
-    ],
-    [
-      'the id of a step that a block has',
-      saga('s', [{ id: 'a', action: noop('a') }]),
-      'block id a is not unique',
     ],
     [
       'the id of a step twice',
@@ -259,7 +281,6 @@ describe('a mistake in one of them is 400 that names its place', () => {
       ]),
       'saga step id 1 is not unique',
     ],
-    ['one variant', split('s', [variant('x', 1)]), 'blocks[0].variants must have at least 2 items'],
     [
       'variants without weight',
       split('s', [variant('x', 0), variant('y', 0)]),
@@ -271,66 +292,45 @@ describe('a mistake in one of them is 400 that names its place', () => {
       'blocks[0] must have variants of different names, and has x twice',
     ],
     [
-      'a weight below 0',
-      split('s', [variant('x', -1), variant('y', 1)], 'a_b_split'),
-      'blocks[0].variants[0].weight must be >= 0',
-    ],
-    [
-      'half a weight',
-      split('s', [variant('x', 0.5), variant('y', 1)]),
-      'blocks[0].variants[0].weight must be an integer',
-    ],
-    [
-      'a blank name',
-      split('s', [variant(' ', 1), variant('y', 1)]),
-      'blocks[0].variants[0].name must not be blank',
-    ],
-    [
       'a when that is no text',
       { ...parallel('p', []), when: 1 },
       'blocks[0].when must be a string',
     ],
   ];
-  for (const [title, block, message] of cases) {
-    test(title, async () => {
-      const reply = await tenant.post<{ error: string }>('/sequences', tenant.definition([block]));
-      assert.equal(reply.status, 400, reply.text);
+  const hooks: readonly [title: string, hooks: Json, message: string][] = [
+    [
+      'a handler of workers',
+      { on_failure: on_failure({ handler: 'charge_card' }) },
+      'on_failure[0].handler must be one of noop',
+    ],
+    [
+      'a block that is no step',
+      { on_cancel: [noop('x'), parallel('p')] },
+      'on_cancel[1].type must be step',
+    ],
+    [
+      'what a try would need',
+      { on_failure: on_failure({ retry: { max_attempts: 2 } }) },
+      'on_failure[0].retry is not supported',
+    ],
+    ['the id of a block', { on_failure: on_failure({ id: 'a' }) }, 'block id a is not unique'],
+    [
+      'parameters that its handler always refuses',
+      { on_failure: on_failure({ handler: 'http_request', params: {} }) },
+      'on_failure[0].params.url is required',
+    ],
+  ];
+  const definitions = [
+    ...cases.map(([title, block, message]) => [title, { blocks: [block] }, message] as const),
+    ...hooks,
+  ];
+  test('when it is stored', async () => {
+    for (const [title, more, message] of definitions) {
+      const body = tenant.definition(blocks, more);
+      const reply = await tenant.post<{ error: string }>('/sequences', body);
+      assert.equal(reply.status, 400, title);
       assert.ok(reply.body.error.includes(message), reply.text);
       assert.ok(!reply.body.error.includes('is not valid'), reply.text);
-    });
-  }
-
-  test('warnings know what is inside of them', async () => {
-    const odd = [
-      saga('s', [
-        {
-          id: '1',
-          action: step('a', 'log', { params: { message: '{{ outputs.nobody }}' }, tiemout: 1 }),
-          compensations: [],
-        },
-      ]),
-      { ...parallel('p', [noop('b')]), when: 'outputs.z' },
-      split('v', [
-        { name: 'x', weight: 1, blocks: [], wieght: 2 },
-        { name: 'y', weight: 1, blocks: [] },
-      ]),
-      noop('z'),
-    ];
-    const reply = await tenant.post<{ warnings: { path: string }[] }>(
-      '/sequences/validate',
-      tenant.definition(odd),
-    );
-    assert.deepEqual(
-      expectStatus(reply, 200)
-        .warnings.map(({ path }) => path)
-        .sort(),
-      [
-        'blocks[0].steps[0].action.params.message',
-        'blocks[0].steps[0].action.tiemout',
-        'blocks[0].steps[0].compensations',
-        'blocks[1].when',
-        'blocks[2].variants[0].wieght',
-      ],
-    );
+    }
   });
 });

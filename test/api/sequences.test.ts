@@ -1,13 +1,29 @@
-/** Sequences: stored as given, found by id and name, listed, deprecated, deleted. */
+/** Sequences: stored or refused, found, listed, deprecated, deleted. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
-import type { Finding } from '../../schema/finding.js';
 import type { SequenceDefinition, SequenceListed } from '../../schema/sequence.js';
-import { type Json, newHandler, step, type Tenant, useSharedApi } from '../helpers/api.js';
+import {
+  eventually,
+  forEach,
+  type Json,
+  loop,
+  newHandler,
+  parallel,
+  race,
+  router,
+  step,
+  type Tenant,
+  tryCatch,
+  useSharedApi,
+} from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { column } from '../helpers/columns.js';
 
 let tenant: Tenant;
+
+const noop = (id = 'x'): Json => step(id, 'noop');
 
 const api = useSharedApi();
 
@@ -36,44 +52,17 @@ describe('creation', () => {
       step('s', 'charge', {
         params: { amount: 3, nested: { list: [1, 'x', null, true] } },
         delay: { duration: 5, business_days_only: false, jitter: 2 },
-        retry: {
-          max_attempts: 3,
-          initial_backoff: 10,
-          max_backoff: 100,
-          backoff_multiplier: 1.5,
-        },
+        retry: { max_attempts: 3, initial_backoff: 10, max_backoff: 100, backoff_multiplier: 1.5 },
         timeout: 1000,
         rate_limit_key: 'k',
         queue_name: 'q',
       }),
-      { type: 'parallel', id: 'p', branches: [[step('p1', 'noop')], []] },
-      {
-        type: 'race',
-        id: 'r',
-        branches: [[step('r1', 'noop')], [step('r2', 'noop')]],
-        semantics: 'first_to_succeed',
-      },
-      {
-        type: 'router',
-        id: 'ro',
-        routes: [{ condition: 'plan == pro', blocks: [step('ro1', 'noop')] }],
-        default: [step('ro2', 'noop')],
-      },
-      {
-        type: 'try_catch',
-        id: 't',
-        try_block: [step('t1', 'noop')],
-        catch_block: [step('t2', 'noop')],
-        finally_block: [step('t3', 'noop')],
-      },
-      { type: 'loop', id: 'l', condition: 'more', body: [step('l1', 'noop')], max_iterations: 7 },
-      {
-        type: 'for_each',
-        id: 'f',
-        collection: 'items',
-        item_var: 'it',
-        body: [step('f1', 'noop')],
-      },
+      parallel('p', [noop('p1')], []),
+      race('r', [[noop('r1')], [noop('r2')]], 'first_to_succeed'),
+      router('ro', { 'plan == pro': [noop('ro1')] }, [noop('ro2')]),
+      tryCatch('t', [noop('t1')], [noop('t2')], [noop('t3')]),
+      loop('l', 'more', [noop('l1')], 7),
+      forEach('f', 'items', [noop('f1')], { item_var: 'it' }),
     ];
     const id = randomUUID();
     const created_at = '2024-02-29T12:00:00.123Z';
@@ -89,32 +78,15 @@ describe('creation', () => {
     });
   });
 
-  test('a handler that no one serves here is a warning, not an error', async () => {
-    const reply = await tenant.post<{ warnings?: Finding[] }>(
-      '/sequences',
-      definition({ name: 'warned', blocks: [step('a', 'nop')] }),
-    );
-    assert.equal(reply.status, 201);
-    const [warning] = reply.body.warnings ?? [];
-    assert.equal(warning?.path, 'blocks[0].handler');
-    assert.equal(warning.suggestion, 'noop');
-    assert.match(warning.message, /nop .*did you mean noop/);
-    const clean = await tenant.post<Json>('/sequences', definition({ name: 'clean' }));
-    assert.deepEqual(Object.keys(clean.body), ['id']);
-  });
-
-  test('an id, or a name and version, that exists already is 409', async () => {
+  test('Duplicate sequence id is 409, and so is a name with a version that exists already', async () => {
     const id = await tenant.sequence([step('a', 'noop')], { name: 'twice', version: 3 });
-    const sameId = await tenant.post('/sequences', definition({ id, name: 'unlike' }));
-    assert.equal(sameId.status, 409);
+    for (const by of [tenant, api.tenant()]) {
+      const sameId = by.definition([step('a', 'noop')], { id });
+      assert.equal((await by.post('/sequences', sameId)).status, 409);
+    }
     const sameName = await tenant.post('/sequences', definition({ name: 'twice', version: 3 }));
     assert.equal(sameName.status, 409);
-    assert.match(
-      JSON.stringify(sameName.body),
-      /version 3 of sequence twice in namespace test exists already .* store another version/,
-    );
-    const other = api.tenant();
-    await other.sequence([step('a', 'noop')], { name: 'twice', version: 3 });
+    assert.match(sameName.text, /version 3 of sequence twice in namespace test exists already/);
     const elsewhere = definition({ name: 'twice', version: 3, namespace: 'elsewhere' });
     assert.equal((await tenant.post('/sequences', elsewhere)).status, 201);
   });
@@ -140,23 +112,7 @@ describe('reading', () => {
       await tenant.sequence([step('a', 'noop')], { name: 'order', version });
     }
     assert.equal((await byName()).body.version, 10);
-    assert.deepEqual(
-      (await versions()).body.map((item) => item.version),
-      [10, 9, 2],
-    );
-  });
-
-  test('by-name without one of its names is 400 and says which', async () => {
-    const names = { tenant_id: 't', namespace: 'n', name: 'x' };
-    for (const missing of Object.keys(names)) {
-      const query = Object.entries(names).filter(([name]) => name !== missing);
-      const text = query.map(([name, value]) => `${name}=${value}`).join('&');
-      const reply = await tenant.get<{ error: string }>(`/sequences/by-name?${text}`);
-      assert.equal(reply.status, 400);
-      assert.match(reply.body.error, new RegExp(`\\b${missing}\\b`));
-    }
-    const bad = await byName('&version=x');
-    assert.equal(bad.status, 400);
+    assert.deepEqual(column((await versions()).body, 'version'), [10, 9, 2]);
   });
 
   test('the list goes by namespace, name and descending version, in pages', async () => {
@@ -211,7 +167,7 @@ describe('reading', () => {
   });
 });
 
-describe('deletion', () => {
+describe('Delete with live instances is 409; delete of a finished or unused sequence succeeds; unknown 404', () => {
   before(() => {
     tenant = api.tenant();
   });
@@ -241,11 +197,17 @@ describe('deletion', () => {
     await tenant.move(late, 'cancelled');
 
     assert.equal((await tenant.delete(`/sequences/${id}?cascade=true`)).status, 204);
-    for (const gone of [instance, failed]) {
+    assert.equal((await tenant.delete(`/sequences/${id}`)).status, 404);
+    for (const gone of [instance, failed, late]) {
       assert.equal((await tenant.get(`/instances/${gone}`)).status, 404);
       assert.equal((await tenant.post(`/instances/${gone}/retry`)).status, 404);
     }
-    for (const path of [`/instances/${instance}/outputs`, `/workers/tasks/${task.id}/attempts`]) {
+    for (const path of [
+      `/sequences/${id}`,
+      `/instances/${instance}/outputs`,
+      `/instances/${instance}/checkpoints`,
+      `/workers/tasks/${task.id}/attempts`,
+    ]) {
       assert.equal((await tenant.get(path)).status, 404, path);
     }
     assert.deepEqual((await tenant.get(`/instances?sequence_id=${id}`)).body, []);
@@ -263,7 +225,7 @@ describe('deletion', () => {
   });
 
   test('creations that race with it are answered, and none survives its sequence', async () => {
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       const id = await tenant.sequence([step('a', newHandler())]);
       const creations = Array.from({ length: 20 }, () =>
         tenant.post('/instances', tenant.creation(id)),
@@ -277,10 +239,245 @@ describe('deletion', () => {
       assert.equal(left.body.length, created);
     }
   });
+});
 
-  test('its name and version can be used again', async () => {
-    const id = await tenant.sequence([step('a', 'noop')], { name: 'again' });
-    await tenant.delete(`/sequences/${id}`);
-    await tenant.sequence([step('a', 'noop')], { name: 'again' });
+const refusing = api.tenant();
+const CHOICE = { label: 'A', value: 'a' };
+const inStep = (more: Json): Json => ({ blocks: [step('x', 'noop', more)] });
+const retry = (more: Json): Json => inStep({ retry: { max_attempts: 2, ...more } });
+const inEach = (more: Json): Json => ({ blocks: [forEach('f', 'a', [noop()], more)] });
+const many = (count: number) => Array.from({ length: count }, (_, index) => noop(`s${index}`));
+
+// `schema.test.ts` and `plan.test.ts` have the others, `limits.test.ts` has the sizes.
+/** What is wrong, the definition's difference from a right one, and what the answer must say. */
+const REFUSED: readonly [string, Json, RegExp][] = [
+  ['no namespace', { namespace: undefined }, /namespace is required/],
+  ['a bad id', { id: 'x' }, /id must be a UUID/],
+  ['an empty list of blocks', { blocks: [] }, /blocks must not be empty/],
+  ['a block id that pollutes', { blocks: [noop('__proto__')] }, /must not be __proto__/],
+  ['equal ids at different depths', { blocks: [noop(), parallel('p', [noop()])] }, /not unique/],
+  ['a negative jitter', inStep({ delay: { duration: 1, jitter: -1 } }), /jitter must be >= 0/],
+  ['initial over max', retry({ initial_backoff: 9, max_backoff: 1 }), /initial_backoff/],
+  ['a for_each without collection', inEach({ collection: undefined }), /collection is required/],
+  ['a blank item_var', inEach({ item_var: '' }), /item_var must not be blank/],
+  [
+    'an index_var that is the item_var',
+    inEach({ item_var: 'x', index_var: 'x' }),
+    /blocks\[0\]\.index_var.*index_var x is the name of the item/,
+  ],
+  ['an index_var that pollutes', inEach({ index_var: '__proto__' }), /must not be __proto__/],
+  ['concurrency 0', inEach({ concurrency: 0 }), /concurrency must be >= 1/],
+  ['concurrency 257', inEach({ concurrency: 257 }), /concurrency must be <= 256/],
+  [
+    'concurrency that multiplies its blocks',
+    inEach({ concurrency: 256, body: many(90) }),
+    /for_each f: with its concurrency the sequence has more than 20000 blocks/,
+  ],
+  ['an input_schema that is none', { input_schema: { type: 'nothing' } }, /input_schema/],
+  ['an output_schema with pattern', inStep({ output_schema: { pattern: '^(a+)+$' } }), /pattern/],
+  ['a gate without choices', inStep({ wait_for_input: { choices: [] } }), /choices must/],
+  [
+    'a gate that offers one value twice',
+    inStep({ wait_for_input: { choices: [CHOICE, { label: 'Else', value: 'a' }] } }),
+    /choices must not have the value a twice/,
+  ],
+  [
+    'a choice without a value',
+    inStep({ wait_for_input: { choices: [{ label: 'A' }] } }),
+    /value is required/,
+  ],
+  ['a gate whose value has no name', inStep({ wait_for_input: { store_as: ' ' } }), /store_as/],
+  ['a gate that waits for half a ms', inStep({ wait_for_input: { timeout: 0.5 } }), /timeout/],
+];
+
+for (const [what, more, says] of REFUSED) {
+  test(`a definition with ${what} is 400 and not stored`, async () => {
+    const definition = refusing.definition([noop()], more);
+    const reply = await refusing.post<{ error: string }>('/sequences', definition);
+    assert.equal(reply.status, 400, reply.text);
+    assert.match(reply.body.error, says);
+    assert.deepEqual((await refusing.get('/sequences')).body, []);
   });
+}
+
+test('null means absent in every optional field', async () => {
+  const other = api.tenant();
+  const nothing = { params: null, delay: null, retry: null, timeout: null, queue_name: null };
+  const id = await other.run([step('x', 'noop', nothing)], { priority: null, context: null });
+  await other.until(id, 'completed');
+});
+
+// ---------------------------------------------------------------- definitions
+
+const FAR = '2100-01-01T00:00:00.000Z';
+
+const blocks = [step('a', 'noop')];
+
+const named = async (tenant: Tenant, route: 'by-name' | 'versions', name: string) =>
+  tenant.get<unknown>(`/sequences/${route}?tenant_id=${tenant.name}&namespace=test&name=${name}`);
+
+const countOf = async (tenant: Tenant) =>
+  expectStatus(await tenant.get<unknown[]>('/instances?limit=1000'), 200).length;
+
+describe('Deprecated version disappears from by-name and versions, stays readable by id; deprecating twice is fine; deprecating an unknown id is 404', () => {
+  test('deprecate: hidden from by-name and versions list, still readable by id with deprecated true, idempotent, unknown id → 404', async () => {
+    const tenant = api.tenant();
+    const first = await tenant.sequence(blocks, { name: 'order', version: 1 });
+    const second = await tenant.sequence(blocks, { name: 'order', version: 2 });
+    for (const time of ['once', 'twice']) {
+      const reply = await tenant.post(`/sequences/${second}/deprecate`);
+      assert.deepEqual([reply.status, reply.text], [204, ''], time);
+    }
+    const found = async (query: string) => {
+      const reply = await named(tenant, 'by-name', `order${query}`);
+      return expectStatus(reply, 200) as SequenceDefinition;
+    };
+    assert.equal((await found('')).id, first);
+    assert.equal((await found('&version=2')).id, second);
+    assert.equal((await named(tenant, 'by-name', 'order&version=3')).status, 404);
+    const versions = expectStatus(await named(tenant, 'versions', 'order'), 200);
+    assert.deepEqual(column(versions as SequenceDefinition[], 'id'), [first]);
+    const { status, body } = await tenant.get<SequenceDefinition>(`/sequences/${second}`);
+    assert.deepEqual([status, body.deprecated], [200, true]);
+    // Instances of it can be created.
+    await tenant.until(await tenant.create(second), 'completed');
+    assert.equal((await tenant.post(`/sequences/${randomUUID()}/deprecate`)).status, 404);
+    assert.equal((await api.tenant().post(`/sequences/${first}/deprecate`)).status, 404);
+    await tenant.post(`/sequences/${first}/deprecate`);
+    assert.equal((await named(tenant, 'by-name', 'order')).status, 404);
+    assert.deepEqual((await named(tenant, 'versions', 'order')).body, []);
+  });
+});
+
+describe('a sequence with a live instance', () => {
+  test('is kept, whatever the instance does', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence([step('a', newHandler())]);
+    for (const state of ['scheduled', 'waiting', 'paused']) {
+      const more = state === 'scheduled' ? { next_fire_at: FAR } : {};
+      const id = await tenant.create(sequence, more);
+      if (state === 'paused') await tenant.signal(id, 'pause');
+      await tenant.until(id, state);
+      assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 409);
+      assert.equal((await tenant.get(`/sequences/${sequence}`)).status, 200);
+      await tenant.signal(id, 'cancel');
+    }
+    assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 204);
+  });
+});
+
+test('versions of an unknown name is an empty array', async () => {
+  const reply = await named(api.tenant(), 'versions', 'nobody');
+  assert.deepEqual([reply.status, reply.body], [200, []]);
+});
+
+describe('Same idempotency key twice gives one instance and the same id, also after it failed and was retried; different or absent keys give distinct instances', () => {
+  const create = async (tenant: Tenant, sequence: string, key?: string) => {
+    const body = tenant.creation(sequence, key === undefined ? {} : { idempotency_key: key });
+    const reply = await tenant.post<{ id: string; deduplicated: boolean }>('/instances', body);
+    return expectStatus(reply, 201);
+  };
+
+  test('the same key twice gives one instance and the same id, at the same time, too', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence(blocks);
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => create(tenant, sequence, 'k')),
+    );
+    const [{ id } = { id: '' }] = replies;
+    assert.deepEqual(new Set(column(replies, 'id')), new Set([id]));
+    assert.equal(replies.filter(({ deduplicated }) => !deduplicated).length, 1);
+    assert.deepEqual(await create(tenant, sequence, 'k'), { id, deduplicated: true });
+    assert.equal(await countOf(tenant), 1);
+  });
+
+  test('also after it failed and was retried', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence([step('a', 'assert', { params: { condition: 'ok' } })]);
+    const { id } = await create(tenant, sequence, 'k');
+    await tenant.until(id, 'failed');
+    assert.deepEqual(await create(tenant, sequence, 'k'), { id, deduplicated: true });
+    await tenant.signal(id, 'update_context', { ok: true });
+    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+    await tenant.until(id, 'completed');
+    assert.deepEqual(await create(tenant, sequence, 'k'), { id, deduplicated: true });
+    assert.equal(await countOf(tenant), 1);
+  });
+
+  test('different or absent keys give distinct instances', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence(blocks);
+    const keys = ['k', 'l', 'K', 'k ', undefined, undefined, '', ''];
+    const replies = [];
+    for (const key of keys) replies.push(await create(tenant, sequence, key));
+    const other = api.tenant();
+    replies.push(await create(other, await other.sequence(blocks), 'k'));
+    assert.equal(new Set(column(replies, 'id')).size, keys.length + 1);
+    assert.ok(replies.every(({ deduplicated }) => !deduplicated));
+  });
+});
+
+// `instances-create.test.ts` has the unknown sequence, `auth-and-tenants.test.ts` the empty batch.
+describe('Empty batch returns count 0; unknown sequence in a batch is 404 and writes nothing; 10000 items accepted, 10001 rejected with 400', () => {
+  const post = (tenant: Tenant, instances: Json[]) =>
+    tenant.post<{ count: number; error: string }>('/instances/batch', { instances });
+
+  test('10000 items are accepted, 10001 are rejected with 400', async () => {
+    const itemOf = async (tenant: Tenant) =>
+      tenant.creation(await tenant.sequence(blocks), { next_fire_at: FAR });
+    // A server with too much work under way refuses it for now, or answers before it is done.
+    const tenant = await eventually(async () => {
+      const fresh = api.tenant();
+      const all = Array(10_000).fill(await itemOf(fresh));
+      assert.equal(expectStatus(await post(fresh, all), 201).count, 10_000);
+      return fresh;
+    });
+    const item = await itemOf(tenant);
+    const beyond = await eventually(async () =>
+      expectStatus(await post(tenant, Array(10_001).fill(item)), 400),
+    );
+    assert.match(beyond.error, /instances/);
+    const last = await tenant.get<unknown[]>('/instances?offset=9999&limit=10');
+    assert.equal(last.body.length, 1);
+  });
+});
+
+describe('Context above 256 KiB is 413 on single and batch create, nothing stored', () => {
+  const LIMIT = 256 * 1024;
+  /** A context whose text has as many bytes as this. */
+  const contextOf = (bytes: number) => {
+    const frame = JSON.stringify({ data: { text: '' }, config: {} }).length;
+    return { data: { text: 'x'.repeat(bytes - frame) }, config: {} };
+  };
+  const large = { context: contextOf(LIMIT + 1) };
+
+  test('on single and batch create', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence(blocks);
+    const reply = await tenant.post('/instances', tenant.creation(sequence, large));
+    assert.equal(reply.status, 413);
+    const instances = [tenant.creation(sequence), tenant.creation(sequence, large)];
+    assert.equal((await tenant.post('/instances/batch', { instances })).status, 413);
+    assert.equal(await countOf(tenant), 0);
+    await tenant.create(sequence, { context: contextOf(LIMIT) });
+  });
+});
+
+test('An instance created with a future next_fire_at stays scheduled until then', async () => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence(blocks);
+  const next_fire_at = new Date(Date.now() + 500).toISOString();
+  const id = await tenant.create(sequence, { next_fire_at });
+  // One that is created later and is due earlier, so that timers are seen to be served.
+  const earlier = new Date(Date.parse(next_fire_at) - 300).toISOString();
+  const witness = await tenant.create(sequence, { next_fire_at: earlier });
+  await tenant.until(witness, 'completed');
+  const done = await tenant.until(id, 'completed');
+  assert.ok((done.context.runtime.started_at ?? '') >= next_fire_at);
+  const far = await tenant.create(sequence, { next_fire_at: FAR });
+  const { state, next_fire_at: due } = await tenant.instance(far);
+  assert.deepEqual([state, due], ['scheduled', FAR]);
+  assert.deepEqual(await tenant.outputs(far), []);
+  const past = await tenant.create(sequence, { next_fire_at: '1999-01-01T00:00:00Z' });
+  await tenant.until(past, 'completed');
 });

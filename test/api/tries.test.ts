@@ -1,8 +1,9 @@
-/** Tries, back-off, time-outs and their tasks, over HTTP. */
+/** Tries, back-off, policies, and why instances failed, over HTTP. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import pg from 'pg';
+import { FAILURE_MESSAGE_MAX, type Failure } from '../../schema/failure.js';
+import type { AuditEntry, TaskInstance, Timeline } from '../../schema/instance.js';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
@@ -12,12 +13,16 @@ import {
   newHandler,
   parallel,
   race,
+  router,
   sleep,
   step,
   type Tenant,
+  transform,
   tryCatch,
   useSharedApi,
 } from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { columns } from '../helpers/columns.js';
 
 const CALLS = ['complete', 'fail', 'heartbeat'] as const;
 const QUICK = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
@@ -25,27 +30,10 @@ const QUICK = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
 const LONG_MS = 600_000;
 
 const api = useSharedApi();
+const tenant = api.tenant();
 
 describe('Retryable worker failure of a step with `retry`: Tries in total = max_attempts; the wait before try n+1 is the back-off formula, for external steps too. Meanwhile the instance is `scheduled` with that next_fire_at if nothing else of it is active, and the new task exists only when the wait ends. Exhausted = permanent failure. `initial_backoff` defaults to 1,000 ms, `max_backoff` to 60,000 ms, `backoff_multiplier` to 2', () => {
   const busy = (retry: Json) => step('a', 'fail', { params: { retryable: true }, retry });
-
-  test('tries in total are max_attempts, in the process and at workers', async () => {
-    const tenant = api.tenant();
-    const own = await tenant.runUntil('failed', [busy(QUICK)]);
-    assert.deepEqual(
-      (await tenant.outputs(own)).map((row) => row.attempt),
-      [2],
-    );
-    const handler = newHandler();
-    const id = await tenant.run([step('a', handler, { retry: QUICK })]);
-    for (const attempt of [0, 1, 2]) {
-      const task = await tenant.task(handler);
-      assert.equal(task.attempt, attempt);
-      await tenant.fail(task, 'busy', true);
-    }
-    await tenant.until(id, 'failed');
-    assert.deepEqual(await tenant.poll(handler), []);
-  });
 
   /** The waits before the tries 2, 3 …, each cut short by a move. */
   async function waits(retry: Json, count: number): Promise<number[]> {
@@ -72,11 +60,6 @@ describe('Retryable worker failure of a step with `retry`: Tries in total = max_
     assert.deepEqual(await waits({}, expected.length), expected);
   });
 
-  test('the formula: min(initial_backoff * multiplier ^ attempt, max_backoff)', async () => {
-    const retry = { initial_backoff: 20_000, max_backoff: 60_000, backoff_multiplier: 1.5 };
-    assert.deepEqual(await waits(retry, 4), [20_000, 30_000, 45_000, 60_000]);
-  });
-
   /** When the only try of the task was reported as failed, by the engine's clock. */
   async function failedAt(tenant: Tenant, task: WorkerTask): Promise<number> {
     await tenant.fail(task, 'busy', true);
@@ -100,47 +83,6 @@ describe('Retryable worker failure of a step with `retry`: Tries in total = max_
     await tenant.move(id, 'running');
     assert.equal((await tenant.task(handler)).attempt, 1);
   });
-
-  test('a wait that is over by itself: the task is made at its end', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
-    await tenant.run([step('a', handler, { retry: { max_attempts: 2, initial_backoff: 150 } })]);
-    const from = await failedAt(tenant, await tenant.task(handler));
-    assert.ok(Date.parse((await tenant.task(handler)).created_at) >= from + 150);
-  });
-
-  test('not scheduled while something else of the instance is active', async () => {
-    const tenant = api.tenant();
-    const retry = { max_attempts: 2, initial_backoff: LONG_MS, max_backoff: LONG_MS };
-    const id = await tenant.run([parallel('p', [busy(retry)], [sleep('b', LONG_MS)])]);
-    assert.equal((await tenant.instance(id)).state, 'running');
-    assert.equal((await tenant.nodeStates(id)).a, 'waiting');
-  });
-
-  test('exhausted is a permanent failure, which a try_catch can catch', async () => {
-    const tenant = api.tenant();
-    const caught = tryCatch('t', [busy(QUICK)], [step('caught', 'noop')]);
-    const id = await tenant.runUntil('completed', [caught]);
-    assert.deepEqual(await tenant.rowsOf(id), ['a', 'caught']);
-  });
-});
-
-describe('Wrong worker, no epoch sent: 404; with epoch 409', () => {
-  for (const name of CALLS) {
-    test(name, async () => {
-      const tenant = api.tenant();
-      const handler = newHandler();
-      await tenant.run([step('a', handler)]);
-      const task = await tenant.task(handler);
-      const wrong = { worker_id: 'wrong' };
-      assert.equal(await tenant.call(name, task, wrong), 404);
-      assert.equal(await tenant.call(name, task, { ...wrong, claim_epoch: 1 }), 409);
-      assert.equal(await tenant.call(name, task, { claim_epoch: 2 }), 409);
-      assert.equal(await tenant.call(name, task, { claim_epoch: 0 }), 409);
-      assert.equal((await tenant.instance(task.instance_id)).state, 'waiting');
-      assert.equal(await tenant.call(name, task), 200);
-    });
-  }
 });
 
 describe('`timeout` of a step: Durable. The task of an external step ends `failed` (late calls get 404/409); the step fails retryably under its `retry`, and without `retry` it is a final step failure', {
@@ -149,12 +91,12 @@ describe('`timeout` of a step: Durable. The task of an external step ends `faile
   test('without `retry` it is a final step failure, and the task ends failed', async () => {
     const tenant = api.tenant();
     const handler = newHandler();
-    const id = await tenant.run([step('a', handler, { timeout: 300 }), step('b', 'noop')]);
+    const id = await tenant.run([step('a', handler, { timeout: 200 }), step('b', 'noop')]);
     await tenant.poll(handler);
     await tenant.until(id, 'failed');
     const [task] = await tenant.tasks(handler);
     assert.ok(task);
-    assert.deepEqual([task.state, task.timeout_ms], ['failed', 300]);
+    assert.deepEqual([task.state, task.timeout_ms], ['failed', 200]);
     for (const name of CALLS) {
       const late = { worker_id: 'w1' };
       assert.equal(await tenant.call(name, task, late), 404, name);
@@ -173,27 +115,23 @@ describe('`timeout` of a step: Durable. The task of an external step ends `faile
     const handler = newHandler();
     // More tries than needed: on a busy machine some of them time out before they are claimed.
     const retry = { max_attempts: 50, initial_backoff: 1, max_backoff: 1 };
-    const id = await tenant.run([step('a', handler, { timeout: 300, retry })]);
+    const id = await tenant.run([step('a', handler, { timeout: 200, retry })]);
     const first = await tenant.task(handler);
     return { tenant, id, handler, first, second: await tenant.task(handler) };
   }
 
   test('under its `retry` the step fails retryably: the next try is a new task', async () => {
-    const { tenant, id, first, second } = await timedOut();
+    const { tenant, id, handler, first, second } = await timedOut();
     assert.ok(second.id !== first.id && second.attempt > first.attempt);
     assert.equal(await tenant.call('complete', first), 404);
     assert.equal(await tenant.call('complete', first, { claim_epoch: 1 }), 409);
+    // What is dispatched again leaves the list, as after any failure.
+    assert.ok((await tenant.tasks(handler)).length <= 1);
     const { state } = await tenant.instance(id);
     assert.ok(state !== 'failed' && state !== 'completed', state);
   });
 
-  test('what is dispatched again leaves the list, as after any failure', async () => {
-    const { tenant, handler } = await timedOut();
-    assert.ok((await tenant.tasks(handler)).length <= 1);
-  });
-
   test('a step of the process likewise', async () => {
-    const tenant = api.tenant();
     const id = await tenant.runUntil('failed', [
       sleep('a', LONG_MS, { timeout: 50, retry: QUICK }),
     ]);
@@ -220,7 +158,6 @@ describe("Attempt numbers: Outside loops the output's `attempt` is the try (0-ba
     (await tenant.outputs(id)).filter((row) => row.block_id === 'a').map((row) => row.attempt);
 
   test('outside loops', async () => {
-    const tenant = api.tenant();
     const handler = newHandler();
     const id = await tenant.run([step('a', handler, { retry })]);
     assert.deepEqual(await work(tenant, handler, 1), [0, 1]);
@@ -229,7 +166,6 @@ describe("Attempt numbers: Outside loops the output's `attempt` is the try (0-ba
   });
 
   test('inside loop and for_each bodies', async () => {
-    const tenant = api.tenant();
     const handler = newHandler();
     const body = loop('l', 'true', [step('a', handler, { retry })], 2);
     const id = await tenant.run([forEach('f', 'items', [body])], {
@@ -248,17 +184,11 @@ describe("Attempt numbers: Outside loops the output's `attempt` is the try (0-ba
 
   /** Iteration path and try of each row of a block: what the routes do not show. */
   async function storedBeside(id: string, block: string): Promise<[string, number][]> {
-    const client = new pg.Client({ connectionString: api.database.connectionString });
-    await client.connect();
-    try {
-      const { rows } = await client.query<{ iteration: string; try: number }>(
-        'select iteration, try from block_outputs where instance_id = $1 and block_id = $2 order by attempt',
-        [id, block],
-      );
-      return rows.map((row) => [row.iteration, row.try]);
-    } finally {
-      await client.end();
-    }
+    const { rows } = await api.sql.query<{ iteration: string; try: number }>(
+      'select iteration, try from block_outputs where instance_id = $1 and block_id = $2 order by attempt',
+      [id, block],
+    );
+    return rows.map((row) => [row.iteration, row.try]);
   }
 });
 
@@ -307,5 +237,294 @@ describe('Worker task of a cancelled branch: Not offered, not listed; late calls
     const calls = Array.from({ length: 110 }, () => tenant.call('fail', task, { claim_epoch: 1 }));
     assert.deepEqual(new Set(await Promise.all(calls)), new Set([409]));
     assert.equal((await tenant.attempts(task.id)).length, 100);
+  });
+});
+
+// ---------------------------------------------------------------- policies
+
+interface Failing {
+  readonly tenant: Tenant;
+  readonly id: string;
+  readonly handler: string;
+  /** The task whose try has failed retryably. */
+  readonly task: WorkerTask;
+}
+
+/** An instance of one external step, whose first try has failed retryably. */
+async function failedOnce(more: Json = {}): Promise<Failing> {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const id = await tenant.run([step('a', handler, more)]);
+  const task = await tenant.task(handler);
+  await tenant.fail(task, 'busy', true);
+  return { tenant, id, handler, task };
+}
+
+test('retryable true with a policy re-dispatches: the instance goes to scheduled, then waiting, a second poll gets a task', async () => {
+  const { tenant, id, handler } = await failedOnce({
+    retry: { max_attempts: 2, initial_backoff: 100 },
+  });
+  await tenant.until(id, 'waiting');
+  const [task] = await tenant.poll(handler);
+  assert.deepEqual([task?.instance_id, task?.attempt], [id, 1]);
+  const { body } = await tenant.get<Timeline>(`/instances/${id}/timeline`);
+  const states = body.state_transitions.map((move) => move.to_state);
+  assert.deepEqual(
+    states.filter((state) => state !== 'running'),
+    ['waiting', 'scheduled', 'waiting'],
+  );
+});
+
+describe('External step with max_attempts 3: exactly three tasks are offered, then failed and in the DLQ; without policy a retryable failure is offered again', () => {
+  test('max_attempts 3 offers exactly three tasks, then failed, in the DLQ', async () => {
+    const { tenant, id, handler, task } = await failedOnce({ retry: QUICK });
+    const ids = new Set([task.id]);
+    for (const attempt of [1, 2]) {
+      const next = await tenant.task(handler);
+      assert.equal(next.attempt, attempt);
+      ids.add(next.id);
+      await tenant.fail(next, 'busy', true);
+    }
+    assert.equal(ids.size, 3);
+    await tenant.until(id, 'failed');
+    assert.deepEqual(await tenant.poll(handler), []);
+    assert.deepEqual(await tenant.deadLetters(), [id]);
+  });
+});
+
+describe('Retryable worker failure of a step without `retry`: dispatched again at once, then after 200 ms, 400 ms and so on, attempt + 1, without limit', () => {
+  test('dispatched again at once, attempt + 1', async () => {
+    const { tenant, id, handler, task } = await failedOnce();
+    assert.equal((await tenant.instance(id)).state, 'waiting');
+    const [next] = await tenant.poll(handler);
+    assert.deepEqual([next?.instance_id, next?.attempt], [id, 1]);
+    assert.notEqual(next?.id, task.id);
+  });
+
+  test('from the second failure on it waits, so that a broken worker is no hot loop', async () => {
+    const { tenant, id, handler } = await failedOnce();
+    await tenant.fail(await tenant.task(handler), 'busy', true);
+    assert.equal((await tenant.instance(id)).state, 'scheduled');
+    assert.deepEqual(await tenant.poll(handler), []);
+    const next = await tenant.task(handler);
+    assert.equal(next.attempt, 2);
+    await tenant.complete(next, { n: 1 });
+    await tenant.until(id, 'completed');
+    assert.equal((await tenant.outputs(id))[0]?.attempt, 2);
+  });
+});
+
+// ---------------------------------------------------------------- failures
+
+type Expected = Partial<Failure>;
+
+/** How an instance comes to fail, and what is told of it. */
+interface Way {
+  readonly blocks: (handler: string) => Json[];
+  readonly data?: Json;
+  /** What happens to it after its creation. */
+  readonly meanwhile?: (tenant: Tenant, id: string, handler: string) => Promise<unknown>;
+  readonly failure: Expected;
+}
+
+const failTask =
+  (retryable: boolean, times = 1) =>
+  async (tenant: Tenant, _id: string, handler: string) => {
+    for (let i = 0; i < times; i += 1) {
+      await tenant.fail(await tenant.task(handler), 'no money', retryable);
+    }
+  };
+
+const twice = { retry: { max_attempts: 2, initial_backoff: 0 } };
+const at = (block_id: string, handler: string, attempt = 0) => ({ block_id, handler, attempt });
+
+const WAYS: Readonly<Record<string, Way>> = {
+  'a built-in handler gives up': {
+    blocks: () => [step('a', 'fail', { params: { message: 'out of paper' } })],
+    failure: { ...at('a', 'fail'), code: 'handler_failed', path: 'a', message: 'out of paper' },
+  },
+  'a worker says that it is for good': {
+    blocks: (handler) => [step('a', handler)],
+    meanwhile: failTask(false),
+    failure: { block_id: 'a', attempt: 0, code: 'worker_failed', path: 'a', message: 'no money' },
+  },
+  'the last try of a worker fails': {
+    blocks: (handler) => [step('a', handler, twice)],
+    meanwhile: failTask(true, 2),
+    failure: { block_id: 'a', attempt: 1, code: 'retries_exhausted', message: 'no money' },
+  },
+  'the last try of a built-in handler fails': {
+    blocks: () => [step('a', 'fail', { params: { retryable: true }, ...twice })],
+    failure: { ...at('a', 'fail', 1), code: 'retries_exhausted', message: 'forced failure' },
+  },
+  'a retryable failure has no policy': {
+    blocks: () => [step('a', 'fail', { params: { retryable: true } })],
+    failure: { ...at('a', 'fail'), code: 'not_retried' },
+  },
+  'a template names what there is not': {
+    blocks: () => [transform('a', { n: '{{ nowhere.x }}' })],
+    failure: { ...at('a', 'transform'), code: 'expression_error' },
+  },
+  'a sleep gets no duration': {
+    blocks: () => [step('a', 'sleep', { params: { duration_ms: '{{data.items}}' } })],
+    data: { items: 'long' },
+    failure: { ...at('a', 'sleep'), code: 'invalid_params' },
+  },
+  'a collection is none': {
+    blocks: () => [forEach('f', 'items', [step('a', 'noop')])],
+    data: { items: 'x' },
+    failure: { block_id: 'f', path: 'f', handler: null, attempt: null, code: 'invalid_collection' },
+  },
+  'an output does not conform to its schema': {
+    blocks: (handler) => [step('a', handler, { output_schema: { required: ['paid'] } })],
+    meanwhile: async (tenant, _id, handler) => tenant.complete(await tenant.task(handler), {}),
+    failure: { block_id: 'a', code: 'output_schema' },
+  },
+  'somebody asks for it': {
+    blocks: (handler) => [step('a', handler)],
+    meanwhile: (tenant, id) => tenant.move(id, 'failed'),
+    failure: {
+      block_id: null,
+      path: null,
+      handler: null,
+      attempt: null,
+      code: 'failed_by_request',
+      message: 'failed by request',
+    },
+  },
+  'a pass of a loop within a for_each fails': {
+    blocks: () => [
+      forEach('f', 'items', [
+        router('r', {
+          'item == 2': [loop('l', 'yes', [step('x', 'fail', { params: { message: 'no' } })])],
+        }),
+      ]),
+    ],
+    data: { items: [1, 2], yes: true },
+    failure: { block_id: 'x', path: 'f[1]/r/l[0]/x', code: 'handler_failed', message: 'no' },
+  },
+  'a branch fails, and what fails behind it is caught': {
+    blocks: () => [
+      parallel(
+        'p',
+        [step('first', 'fail', { params: { message: 'first' } })],
+        [
+          tryCatch('t', [step('second', 'fail', { params: { message: 'second' } })], []),
+          step('b', 'noop'),
+        ],
+      ),
+    ],
+    failure: { block_id: 'first', path: 'p/first', message: 'first' },
+  },
+};
+
+async function failed(
+  tenant: Tenant,
+  { blocks, data = {}, meanwhile }: Way,
+): Promise<TaskInstance> {
+  const handler = newHandler();
+  const id = await tenant.run(blocks(handler), { context: { data } });
+  await meanwhile?.(tenant, id, handler);
+  return tenant.until(id, 'failed');
+}
+
+const FAILS: Way = WAYS['a built-in handler gives up']!;
+
+describe('Failure: Every instance that failed says which block did, where, at which try, by which code, with which message and when', () => {
+  for (const [title, way] of Object.entries(WAYS)) {
+    test(title, async () => {
+      const { failure } = await failed(api.tenant(), way);
+      assert.ok(failure !== null);
+      for (const [name, value] of Object.entries(way.failure)) {
+        assert.deepEqual(failure[name as keyof Failure], value, name);
+      }
+      assert.equal(new Date(failure.at).toISOString(), failure.at);
+    });
+  }
+
+  test('a long message is cut', async () => {
+    const way = {
+      ...FAILS,
+      blocks: () => [step('a', 'fail', { params: { message: 'x'.repeat(9_000) } })],
+    };
+    const { failure } = await failed(api.tenant(), way);
+    assert.equal(failure?.message.length, FAILURE_MESSAGE_MAX);
+  });
+});
+
+describe('Failure: It is shown alike in reads, lists, the dead letter queue, the audit, the feed and the stream, and gone once it is retried', () => {
+  test('everywhere the same', async () => {
+    const tenant = api.tenant();
+    const { id, failure } = await failed(tenant, FAILS);
+    const list = expectStatus(await tenant.get<TaskInstance[]>('/instances'), 200);
+    const dead = expectStatus(await tenant.get<TaskInstance[]>('/instances/dlq'), 200);
+    assert.deepEqual([list[0]?.failure, dead[0]?.failure], [failure, failure]);
+    const audit = expectStatus(await tenant.get<AuditEntry[]>(`/instances/${id}/audit`), 200);
+    const { changes } = expectStatus(await tenant.get<{ changes: AuditEntry[] }>('/changes'), 200);
+    for (const entries of [audit, changes]) {
+      const moves = entries.filter((entry) => entry.failure !== undefined);
+      assert.deepEqual(columns(moves, 'to_state', 'failure'), [['failed', failure]]);
+    }
+    const { text } = await tenant.get(`/instances/${id}/stream`);
+    const events = text.split('\n\n').map((frame) => frame.split('\ndata: '));
+    for (const name of ['state', 'done']) {
+      const data = events.find(([event]) => event === `event: ${name}`)?.[1];
+      assert.deepEqual(JSON.parse(data ?? '{}').failure, failure, name);
+    }
+  });
+
+  test('a retry clears it, a pause does not, and the next failure is another one', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const id = await tenant.run([step('a', handler)]);
+    const failWith = async (message: string) => {
+      await tenant.fail(await tenant.task(handler), message);
+      return (await tenant.until(id, 'failed')).failure?.message;
+    };
+    const listed = async () =>
+      expectStatus(await tenant.get<TaskInstance[]>('/instances'), 200).map(
+        (instance) => instance.failure?.message,
+      );
+    assert.equal(await failWith('first'), 'first');
+    await tenant.signal(id, 'pause');
+    assert.deepEqual(await listed(), ['first']);
+    await tenant.signal(id, 'resume');
+    assert.equal((await tenant.until(id, 'waiting')).failure, null);
+    assert.deepEqual(await listed(), [undefined]);
+    assert.equal(await failWith('second'), 'second');
+    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+    assert.equal((await tenant.until(id, 'waiting')).failure, null);
+    assert.equal(await failWith('third'), 'third');
+    await tenant.signal(id, 'cancel');
+    assert.equal((await tenant.instance(id)).failure, null);
+    assert.deepEqual(await listed(), [undefined]);
+  });
+});
+
+describe('Failure: A catch list sees it in context.data._error', () => {
+  test('of the block that failed deep inside, with its pass', async () => {
+    const tenant = api.tenant();
+    const tried = forEach('f', 'items', [
+      step('x', 'fail', { params: { message: '{{ data.item }}' } }),
+    ]);
+    const seen = transform('seen', { code: '{{ data._error.code }}', error: '{{ data._error }}' });
+    const data = { items: ['red', 'blue'] };
+    const id = await tenant.runUntil('completed', [tryCatch('t', [tried], [seen])], data);
+    const output = (await tenant.outputsOf(id)).seen ?? {};
+    assert.equal(output.code, 'handler_failed');
+    const { at: when, ...error } = output.error as Json;
+    assert.deepEqual(error, {
+      failed_blocks: ['f'],
+      source: 'try_catch',
+      block_id: 't',
+      failed_block_id: 'x',
+      path: 't/f[0]/x',
+      handler: 'fail',
+      attempt: 0,
+      code: 'handler_failed',
+      message: 'red',
+    });
+    assert.equal(typeof when, 'string');
+    assert.equal((await tenant.instance(id)).failure, null);
   });
 });

@@ -1,31 +1,28 @@
-/** The exchange of a worker: results side by side, tasks of several handlers, and when it answers. */
+/** The exchange of a worker, and workers that fall silent. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KeyMinted } from '../../schema/api-key.js';
 import type { TaskOutcome, TasksExchanged, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
   type Json,
   newHandler,
+  PREPARED,
   step,
-  type Tenant,
   useSharedApi,
   WORKER,
 } from '../helpers/api.js';
-import { expectStatus, NoReplyError } from '../helpers/client.js';
+import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
 const PATH = '/workers/tasks/exchange';
 
-const ask = (body: Json, who: Pick<Tenant, 'post'> = tenant) =>
-  who.post<TasksExchanged & { error: string }>(PATH, { worker_id: WORKER, ...body });
-const exchange = async (body: Json, who?: Pick<Tenant, 'post'>) =>
-  expectStatus(await ask(body, who), 200) as TasksExchanged;
-const report = async (results: readonly unknown[], who?: Pick<Tenant, 'post'>) =>
-  (await exchange({ results }, who)).outcomes;
+const ask = (body: Json) =>
+  tenant.post<TasksExchanged & { error: string }>(PATH, { worker_id: WORKER, ...body });
+const exchange = async (body: Json) => expectStatus(await ask(body), 200) as TasksExchanged;
+const report = async (results: readonly unknown[]) => (await exchange({ results })).outcomes;
 
 const of = (task: WorkerTask, kind: string, more: Json = {}): Json => ({
   kind,
@@ -145,42 +142,24 @@ describe('results', () => {
     assert.deepEqual(column(outcomes, 'task_id'), column(tasks, 'id'));
   });
 
-  test('another worker without an epoch is 404, with one 409', async () => {
-    const { tasks } = await claimed(1);
-    const [a] = tasks as [WorkerTask];
-    const results = [{ ...done(a), claim_epoch: null }, done(a)];
-    const { outcomes } = await exchange({ worker_id: 'somebody else', results });
-    assert.deepEqual(column(outcomes, 'status'), [404, 409]);
-    assert.deepEqual(column(await report([done(a)]), 'status'), [200]);
-  });
-
-  test('a thousand are taken at once, and each instance goes on', async () => {
-    const { tasks, sequence } = await claimed(1_000);
+  test('hundreds are taken at once, and each instance goes on', async () => {
+    const { tasks, sequence } = await claimed(300);
     const outcomes = await report(tasks.map((task, n) => done(task, { n })));
     assert.deepEqual(
       outcomes,
       tasks.map(({ id }): TaskOutcome => ({ task_id: id, status: 200 })),
     );
+    const again = await report(tasks.slice(0, 3).map((task) => done(task)));
+    assert.deepEqual(column(again, 'status'), [409, 409, 409]);
     const query = `/instances?sequence_id=${sequence}&state=completed&limit=1000`;
     const list = expectStatus(await tenant.get<Json[]>(query), 200);
-    assert.equal(list.length, 1_000);
-  });
-
-  test('sent again they are 409 and change nothing', async () => {
-    const { tasks } = await claimed(3);
-    const results = tasks.map((task) => done(task));
-    await report(results);
-    assert.deepEqual(column(await report(results), 'status'), [409, 409, 409]);
-    for (const { instance_id } of tasks) {
-      assert.equal((await tenant.outputs(instance_id)).length, 1);
-    }
+    assert.equal(list.length, 300);
   });
 });
 
 describe('the request', () => {
   const refused: Readonly<Record<string, readonly [Json, RegExp]>> = {
     'without a worker': [{ worker_id: null }, /worker_id/],
-    'with results that are no list': [{ results: {} }, /results must be an array/],
     'with more than a thousand results': [
       { results: Array.from({ length: 1_001 }, () => ({})) },
       /results must have at most 1000 items/,
@@ -190,7 +169,6 @@ describe('the request', () => {
       { poll: { handlers: ['h'], queue: ['q'] } },
       /poll\.queue is unknown; did you mean queues\?/,
     ],
-    'with a poll beside the place of polls': [{ handlers: ['h'] }, /handlers is unknown/],
     'with too many pairs of names': [
       {
         poll: {
@@ -201,34 +179,15 @@ describe('the request', () => {
       /poll must name at most 100 pairs/,
     ],
   };
-  for (const [what, [body, message]] of Object.entries(refused)) {
-    test(`${what} is refused as a whole, and nothing of it happens`, async () => {
-      const { tasks } = await claimed(1);
-      const [task] = tasks as [WorkerTask];
+  test('that is wrong is refused as a whole, and nothing of it happens', async () => {
+    const { tasks } = await claimed(1);
+    const [task] = tasks as [WorkerTask];
+    for (const [what, [body, message]] of Object.entries(refused)) {
       const reply = await ask({ results: [done(task)], ...body });
-      assert.equal(reply.status, 400);
+      assert.equal(reply.status, 400, what);
       assert.match(reply.body.error, message);
-      assert.deepEqual(column(await report([done(task)]), 'status'), [200]);
-    });
-  }
-
-  test('without results and without a poll is answered with nothing', async () => {
-    assert.deepEqual(await exchange({}), { outcomes: [], tasks: [] });
-  });
-
-  test('names its tenant, and takes the worker capability', async () => {
-    const mint = async (capabilities: readonly string[]) => {
-      const asked = { tenant_id: tenant.name, capabilities };
-      const { secret: apiKey } = expectStatus(
-        await api.root.post<KeyMinted>('/api-keys', asked),
-        201,
-      );
-      return api.root.with({ apiKey, tenant: tenant.name });
-    };
-    assert.equal((await ask({}, await mint(['starter']))).status, 403);
-    assert.equal((await ask({}, await mint(['worker']))).status, 200);
-    const { with: nobody } = api.root;
-    assert.equal((await ask({}, nobody({ tenant: null }))).status, 400);
+    }
+    assert.deepEqual(column(await report([done(task)]), 'status'), [200]);
   });
 });
 
@@ -280,21 +239,6 @@ describe('the poll', () => {
     assert.deepEqual(await take(), ['one', 'undefined']);
   });
 
-  test('takes the urgent before the old', async () => {
-    const handler = newHandler();
-    const sequence = await tenant.sequence([step('a', handler, { queue_name: 'one' })]);
-    const other = await tenant.sequence([step('a', handler, { queue_name: 'two' })]);
-    const ids = [
-      await tenant.create(sequence),
-      await tenant.create(other),
-      await tenant.create(other, { priority: 'critical' }),
-    ];
-    for (const id of ids) await tenant.until(id, 'waiting');
-    const poll = { handlers: [handler], queues: ['one', 'two'], limit: 2 };
-    const { tasks } = await exchange({ poll });
-    assert.deepEqual(column(tasks, 'instance_id'), [ids[2], ids[0]]);
-  });
-
   test('without results waits for the first task of any of its handlers', async () => {
     const handlers = three();
     const sequences = await Promise.all(handlers.map((name) => tenant.sequence([step('a', name)])));
@@ -306,14 +250,6 @@ describe('the poll', () => {
       assert.deepEqual(columns(tasks, 'instance_id', 'handler_name'), [[id, handlers[index]]]);
       assert.ok(Date.now() - began < 15_000);
     }
-  });
-
-  test('that waits in vain is answered with nothing when its time is over', async () => {
-    const began = Date.now();
-    const poll = { handlers: three(), wait_ms: 300 };
-    assert.deepEqual(await exchange({ poll }), { outcomes: [], tasks: [] });
-    const waited = Date.now() - began;
-    assert.ok(waited >= 295 && waited < 60_000, `${waited} ms`);
   });
 
   test('an exchange whose results were taken waits for tasks as long as it is told to, and one with a refused result does not', async () => {
@@ -348,16 +284,6 @@ describe('the poll', () => {
     assert.ok(found.every(({ block_id }) => block_id === 'b'));
   });
 
-  test('is not given tasks of another tenant', async () => {
-    const handler = newHandler();
-    const other = api.tenant();
-    const parked = exchange({ poll: { handlers: [handler], wait_ms: 400 } });
-    await other.run([step('a', handler)]);
-    assert.deepEqual((await parked).tasks, []);
-    const { tasks } = await exchange({ poll: { handlers: [handler], wait_ms: 5_000 } }, other);
-    assert.equal(tasks.length, 1);
-  });
-
   test('makes the worker known with its handlers, queues and version', async () => {
     const handlers = three();
     const worker_id = `worker-${newHandler()}`;
@@ -371,83 +297,108 @@ describe('the poll', () => {
       );
     });
   });
-
-  test('that is abandoned while it waits takes no task, and its results stay', async () => {
-    const handlers = three();
-    const sequences = await Promise.all(handlers.map((name) => tenant.sequence([step('a', name)])));
-    for (let round = 0; round < 12; round++) {
-      const gone = new AbortController();
-      const body = { worker_id: 'gone', poll: { handlers, limit: 5, wait_ms: 30_000 } };
-      const failure = assert.rejects(tenant.post(PATH, body, gone.signal), NoReplyError);
-      await tenant.get('/health/live');
-      gone.abort();
-      await failure;
-      const id = await tenant.create(sequences[round % handlers.length] as string);
-      const { tasks } = await exchange({ poll: { handlers, limit: 5, wait_ms: 30_000 } });
-      assert.deepEqual(column(tasks, 'instance_id'), [id]);
-      await report(tasks.map((task) => done(task)));
-    }
-  });
-
-  test('that is abandoned around its claims gives them back at once', async () => {
-    const handlers = three();
-    const sequences = await Promise.all(handlers.map((name) => tenant.sequence([step('a', name)])));
-    const rounds = 40;
-    let crossed = 0;
-    for (let round = 0; round < rounds; round++) {
-      const gone = new AbortController();
-      const body = { worker_id: 'gone', poll: { handlers, limit: 5, wait_ms: 30_000 } };
-      const parked = tenant
-        .post<TasksExchanged>(PATH, body, gone.signal)
-        .catch((error: unknown) => assert.ok(error instanceof NoReplyError));
-      const created = tenant.create(sequences[round % handlers.length] as string);
-      for (let turn = 0; turn < round % 20; turn++) await new Promise(setImmediate);
-      gone.abort();
-      const [reply, id] = [await parked, await created];
-      if (reply?.body.tasks.length === 1) continue;
-      const { tasks } = await exchange({ poll: { handlers, limit: 5, wait_ms: 1_000 } });
-      if (tasks.length === 0) crossed += 1;
-      else assert.deepEqual(column(tasks, 'instance_id'), [id]);
-    }
-    // An answer that had reached the client's machine when it turned away cannot be taken back.
-    assert.ok(crossed <= rounds / 6, `${crossed} of ${rounds} answers crossed the abort`);
-  });
 });
 
-test('a worker whose key says so is given the secrets that its tasks name', async () => {
-  const own = api.tenant();
-  const credential = { id: 'stripe', name: 'stripe', kind: 'api_key', value: 'sk_live_1' };
-  const kept = await own.post('/credentials', { ...credential, tenant_id: own.name });
-  expectStatus(kept, 201);
-  const handlers = [newHandler(), newHandler()];
-  for (const [capabilities, token] of [
-    [['worker', 'secrets'], 'sk_live_1'],
-    [['worker'], '{{secrets.stripe}}'],
-  ] as const) {
-    for (const handler of handlers) {
-      await own.run([step('a', handler, { params: { token: '{{ secrets.stripe }}' } })]);
-    }
-    const asked = { tenant_id: own.name, capabilities };
-    const { secret: apiKey } = expectStatus(
-      await api.root.post<KeyMinted>('/api-keys', asked),
-      201,
-    );
-    const worker = api.root.with({ apiKey, tenant: own.name });
-    const tasks: WorkerTask[] = [];
-    await eventually(async () => {
-      tasks.push(...(await exchange({ poll: { handlers, limit: 5 } }, worker)).tasks);
-      assert.equal(tasks.length, 2);
-    });
-    for (const { params } of tasks) assert.deepEqual(params, { token });
+// ---------------------------------------------------------------- silence
+
+const quick = useSharedApi('quick');
+
+const STALE_MS = 1_000 * Number(PREPARED.quick.env.ENGINE_WORKER_REAPER_STALE_SECS);
+
+/** An instance of one external step, whose task is claimed. */
+async function claimedAlone(worker_id = 'w1') {
+  const tenant = quick.tenant();
+  const handler = newHandler();
+  const id = await tenant.run([step('a', handler)]);
+  return { tenant, handler, id, task: await tenant.task(handler, { worker_id }) };
+}
+
+describe('silence', { concurrency: true }, () => {
+  test('A claimed task without heartbeat is offered again: same task id, new worker_id, state claimed; the new worker can complete it', async () => {
+    const { tenant, handler, id, task: silent } = await claimedAlone('silent');
+    const again = await tenant.task(handler, { worker_id: 'lively' });
     assert.deepEqual(
-      column(
-        await report(
-          tasks.map((task) => done(task)),
-          worker,
-        ),
-        'status',
-      ),
-      [200, 200],
+      [again.id, again.worker_id, again.state, again.attempt],
+      [silent.id, 'lively', 'claimed', 0],
     );
-  }
+    const silence = Date.parse(again.claimed_at ?? '') - Date.parse(silent.heartbeat_at ?? '');
+    assert.ok(silence >= STALE_MS, `${silence} ms`);
+    await tenant.complete(again);
+    await tenant.until(id, 'completed');
+  });
+
+  test('Epoch is 1 on the first claim and 2 after reclaim; the old epoch gets 409 even with the same worker_id; attempts show claimed, reclaimed, claimed, stale_mutation_rejected, ... completed', async () => {
+    const { tenant, handler, id, task: first } = await claimedAlone();
+    assert.equal(first.claim_epoch, 1);
+    const second = await tenant.task(handler);
+    assert.deepEqual([second.claim_epoch, second.worker_id], [2, first.worker_id]);
+    const late = (['complete', 'fail', 'heartbeat'] as const).map((call) =>
+      tenant.call(call, first, { claim_epoch: 1 }),
+    );
+    assert.deepEqual(await Promise.all(late), [409, 409, 409]);
+    await tenant.complete(second, { by: 'epoch 2' });
+    await tenant.until(id, 'completed');
+    assert.deepEqual(await tenant.outputsOf(id), { a: { by: 'epoch 2' } });
+    assert.deepEqual(await tenant.attempts(first.id), [
+      ['claimed', 1],
+      ['reclaimed', 1],
+      ['claimed', 2],
+      ...Array(3).fill(['stale_mutation_rejected', 1]),
+      ['completed', 2],
+    ]);
+  });
+
+  test('History of attempts: A reclaim after silence keeps the task and its id; a re-dispatch after a failure is a new task with a new id (the old one is deleted: not offered, not listed, late calls 404/409); the attempts of both stay readable under their ids until retention', async () => {
+    const { tenant, handler, task: first } = await claimedAlone();
+    const reclaimed = await tenant.task(handler);
+    assert.deepEqual([reclaimed.id, reclaimed.attempt], [first.id, 0]);
+    await tenant.fail(reclaimed, 'busy', true);
+    const next = await tenant.task(handler);
+    assert.notEqual(next.id, first.id);
+    assert.deepEqual([next.attempt, next.claim_epoch], [1, 1]);
+    await tenant.complete(next);
+    assert.deepEqual(
+      (await tenant.tasks(handler)).map((task) => task.id),
+      [next.id],
+    );
+    for (const call of ['complete', 'fail', 'heartbeat'] as const) {
+      assert.equal(await tenant.call(call, reclaimed), 404, call);
+      assert.equal(await tenant.call(call, reclaimed, { claim_epoch: 2 }), 409, call);
+    }
+    assert.deepEqual(await tenant.attempts(first.id), [
+      ['claimed', 1],
+      ['reclaimed', 1],
+      ['claimed', 2],
+      ['failed', 2],
+      ...Array(3).fill(['stale_mutation_rejected', 2]),
+    ]);
+    assert.deepEqual(await tenant.attempts(next.id), [
+      ['claimed', 1],
+      ['completed', 1],
+    ]);
+  });
+
+  test('a heartbeat keeps the claim', async () => {
+    const { tenant, handler, task } = await claimedAlone();
+    const until = Date.now() + 1.8 * STALE_MS;
+    await eventually(async () => {
+      assert.equal(await tenant.call('heartbeat', task), 200);
+      assert.ok(Date.now() > until);
+    });
+    assert.deepEqual(await tenant.poll(handler), []);
+    await tenant.complete(task);
+  });
+
+  test('a checkpoint is handed to the next try, and to who claims it next', async () => {
+    const { tenant, handler, task } = await claimedAlone();
+    const checkpoint = { page: 1 };
+    assert.equal(await tenant.call('heartbeat', task, { checkpoint, checkpoint_seq: 0 }), 200);
+    await tenant.fail(task, 'later', true);
+    const next = await tenant.task(handler);
+    const again = await tenant.task(handler, { worker_id: 'w2' });
+    assert.equal(again.id, next.id);
+    for (const { checkpoint_seq, resume_checkpoint } of [next, again]) {
+      assert.deepEqual([checkpoint_seq, resume_checkpoint], [1, checkpoint]);
+    }
+  });
 });

@@ -64,16 +64,6 @@ const BATCH_ITEMS_MAX = 8;
 const BACK_OFF_MS = 20;
 const FAR_FUTURE = '2999-01-01T00:00:00Z';
 
-/** What each control is as a request. */
-const CONTROL_REQUESTS: Readonly<Record<ControlKind, { signal: string } | { state: string }>> = {
-  pause: { signal: 'pause' },
-  resume: { signal: 'resume' },
-  cancel: { signal: 'cancel' },
-  'patch.paused': { state: 'paused' },
-  'patch.scheduled': { state: 'scheduled' },
-  'patch.cancelled': { state: 'cancelled' },
-};
-
 const CONTROL_WEIGHTS: Readonly<Record<ControlKind, number>> = {
   pause: 5,
   resume: 5,
@@ -213,10 +203,10 @@ export class ChaosClient {
     if (!isSteered) return this.#read(record);
     const kind = this.#random.weighted(CONTROL_WEIGHTS);
     const control = ledger.control(record, kind);
-    const request = CONTROL_REQUESTS[kind];
-    if ('signal' in request) return this.#signal(record, request.signal, {}, [control]);
+    const [signal, state] = kind.split('.');
+    if (state === undefined) return this.#signal(record, String(signal), {}, [control]);
     const path = `/instances/${record.id}/state`;
-    await this.#send([control], 200, () => client.patch(path, request));
+    await this.#send([control], 200, () => client.patch(path, { state }));
   }
 
   /** A doomed instance fails again; every other one refuses unless a worker failed it. */

@@ -6,6 +6,7 @@
  */
 
 import { type InstanceState, isTerminal } from '../../src/core/states.js';
+import { entryOf } from '../helpers/entry.js';
 import type { ShapeName } from './shapes.js';
 
 /** What became of a request, as far as its sender knows. */
@@ -34,15 +35,11 @@ export interface Signal extends Op {
   id?: string;
 }
 
-export const CONTROLS = [
-  'pause',
-  'resume',
-  'cancel',
-  'patch.paused',
-  'patch.scheduled',
-  'patch.cancelled',
-] as const;
-export type ControlKind = (typeof CONTROLS)[number];
+export type ControlKind =
+  | 'pause'
+  | 'resume'
+  | 'cancel'
+  | `patch.${'paused' | 'scheduled' | 'cancelled'}`;
 
 export interface Control extends Op {
   readonly kind: ControlKind;
@@ -220,8 +217,7 @@ export class Ledger {
   }
 
   #enterKey(key: string, id: string, deduplicated: boolean): void {
-    const entry = this.keys.get(key) ?? { id, freshReplies: 0 };
-    this.keys.set(key, entry);
+    const entry = entryOf(this.keys, key, () => ({ id, freshReplies: 0 }));
     if (entry.id !== id) this.complain(`key ${key} was answered with ${entry.id} and with ${id}`);
     if (!deduplicated) entry.freshReplies += 1;
     if (entry.freshReplies > 1) this.complain(`key ${key} was twice answered as new`);

@@ -6,16 +6,10 @@
 
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { say, whole } from './command.js';
 import { type RoundSummary, startChaosServer } from './run.js';
 
-interface Plan {
-  readonly cycles: number;
-  readonly pgCycles: number;
-  readonly hardships: number;
-  readonly takeOvers: number;
-  readonly seed: number;
-  readonly shards: number;
-}
+type Plan = ReturnType<typeof readPlan>;
 
 /** A round's ledger and rows are held in memory; more kills are more rounds. */
 const KILLS_PER_ROUND = 50;
@@ -23,7 +17,7 @@ const PROGRESS_EVERY_FAULTS = 10;
 
 process.exitCode = await main(readPlan());
 
-function readPlan(): Plan {
+function readPlan() {
   const { values } = parseArgs({
     options: {
       cycles: { type: 'string', default: '1000' },
@@ -34,22 +28,16 @@ function readPlan(): Plan {
       shards: { type: 'string', default: '2' },
     },
   });
-  const cycles = count('--cycles', values.cycles);
+  const cycles = whole('--cycles', values.cycles);
   return {
     cycles,
     // One crash of the database to ten kills, when nothing else is asked for.
-    pgCycles: count('--pg-cycles', values['pg-cycles'] ?? String(Math.ceil(cycles / 10))),
-    hardships: count('--hardships', values.hardships),
-    takeOvers: count('--take-overs', values['take-overs']),
-    seed: count('--seed', values.seed ?? String(randomInt(0x1_0000_0000))),
-    shards: count('--shards', values.shards),
+    pgCycles: whole('--pg-cycles', values['pg-cycles'] ?? String(Math.ceil(cycles / 10))),
+    hardships: whole('--hardships', values.hardships),
+    takeOvers: whole('--take-overs', values['take-overs']),
+    seed: whole('--seed', values.seed ?? String(randomInt(0x1_0000_0000))),
+    shards: whole('--shards', values.shards),
   };
-}
-
-function count(name: string, value: string): number {
-  if (/^\d{1,10}$/.test(value)) return Number(value);
-  process.stderr.write(`${name} must be a whole number, not "${value}"\n`);
-  process.exit(2);
 }
 
 async function main(plan: Plan): Promise<number> {
@@ -126,8 +114,4 @@ function times(values: readonly number[]): string {
   if (values.length === 0) return '-';
   const sorted = values.map(Math.round).sort((a, b) => a - b);
   return `median ${sorted[Math.floor(sorted.length / 2)]} ms, most ${sorted.at(-1)} ms`;
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -5,6 +5,7 @@
 
 import type pg from 'pg';
 import { TASKS as ALL_TASKS } from '../../src/db/tasks-as-they-stand.js';
+import { entryOf } from '../helpers/entry.js';
 import { LIMITED_BLOCK, RATE_LIMIT } from './shapes.js';
 
 export interface InstanceRow {
@@ -208,11 +209,6 @@ export async function readUnsettled(
 /** Items under their key, in their order. */
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
+  for (const item of items) entryOf(groups, keyOf(item), (): T[] => []).push(item);
   return groups;
 }

@@ -21,7 +21,7 @@ import { createRandom, type Random } from './random.js';
 import { readBack } from './read-back.js';
 import { findMisrouted, startCanary } from './releases.js';
 import { readOverbooked, readRows, readUnsettled } from './rows.js';
-import { RATE_LIMIT, SHAPE_NAMES, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
+import { RATE_LIMIT, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
 import { type Sink, startSink } from './sink.js';
 import { startChaosWorker } from './workers.js';
 
@@ -242,12 +242,12 @@ export async function storeSequences(
   all: ReturnType<typeof shapes>,
 ): Promise<Record<ShapeName, string>> {
   const ids: [ShapeName, string][] = [];
-  for (const name of SHAPE_NAMES) {
-    const body = { tenant_id: tenant, namespace: 'chaos', name, blocks: all[name].blocks };
+  for (const [name, { blocks }] of Object.entries(all)) {
+    const body = { tenant_id: tenant, namespace: 'chaos', name, blocks };
     const reply = await client.post<{ id: string }>('/sequences', { ...body, version: 1 });
     const { id } = expectStatus(reply, 201);
     await startCanary(client, id, { ...body, version: 2 });
-    ids.push([name, id]);
+    ids.push([name as ShapeName, id]);
   }
   const { key, ...limit } = RATE_LIMIT;
   expectStatus(await client.put(`/rate-limits/${key}`, limit), 200);

@@ -7,19 +7,7 @@
 
 import type { InstanceState } from '../../src/core/states.js';
 
-export const SHAPE_NAMES = [
-  'pure',
-  'external',
-  'flaky',
-  'timed',
-  'web',
-  'doomed',
-  'parked',
-  'later',
-  'slotted',
-  'limited',
-] as const;
-export type ShapeName = (typeof SHAPE_NAMES)[number];
+export type ShapeName = keyof ReturnType<typeof shapes>;
 
 export interface Shape {
   /** Blocks as they are sent. */
@@ -47,73 +35,42 @@ export const LIMITED_BLOCK = 'limited';
 /** Tries of a flaky step. The workers fail it at most twice, so it never runs out. */
 const FLAKY_TRIES = 8;
 
-const step = (id: string, handler: string, more: object = {}) => ({
-  type: 'step',
-  id,
-  handler,
-  ...more,
+interface Step {
+  readonly id: string;
+  readonly handler: string;
+}
+
+const step = (id: string, handler: string, more: object = {}): Step => {
+  return Object.assign({ type: 'step', id, handler }, more);
+};
+
+const shape = (blocks: readonly Step[], rest: InstanceState = 'completed'): Shape => ({
+  blocks,
+  outputs: blocks.map(({ id }) => id),
+  rest,
+  isServed: blocks.some(({ handler }) => handler === WORK_HANDLER),
 });
 
 /** @param sinkUrl where the http_request steps go */
-export function shapes(sinkUrl: string): Readonly<Record<ShapeName, Shape>> {
-  const served = { outputs: ['first', 'work', 'last'], rest: 'completed', isServed: true } as const;
+export function shapes(sinkUrl: string) {
   const first = step('first', 'noop');
   const last = step('last', 'transform', { params: { seen: '{{data.mark}}' } });
+  const around = (one: Step, rest?: InstanceState) => shape([first, one, last], rest);
   const retry = { max_attempts: FLAKY_TRIES, initial_backoff: 20, max_backoff: 100 };
   const url = `${sinkUrl}/{{context.config.token}}`;
+  const nap = step('first', 'sleep', { params: { duration_ms: 150 } });
   return {
-    pure: {
-      blocks: [first, step('said', 'log', { params: { message: 'chaos', level: 'debug' } }), last],
-      outputs: ['first', 'said', 'last'],
-      rest: 'completed',
-      isServed: false,
-    },
-    external: { blocks: [first, step('work', WORK_HANDLER), last], ...served },
-    flaky: { blocks: [first, step('work', WORK_HANDLER, { retry }), last], ...served },
-    timed: {
-      blocks: [
-        step('first', 'sleep', { params: { duration_ms: 150 } }),
-        step('work', WORK_HANDLER, { delay: { duration: 50 } }),
-        last,
-      ],
-      ...served,
-    },
-    web: {
-      blocks: [
-        first,
-        step('call', 'http_request', { params: { url, method: 'POST' }, retry }),
-        last,
-      ],
-      outputs: ['first', 'call', 'last'],
-      rest: 'completed',
-      isServed: false,
-    },
-    doomed: {
-      blocks: [first, step('doom', 'fail', { params: { message: 'as planned' } }), last],
-      outputs: ['first', 'doom', 'last'],
-      rest: 'failed',
-      isServed: false,
-    },
-    parked: {
-      blocks: [first, step('wait', UNSERVED_HANDLER), last],
-      outputs: ['first', 'wait', 'last'],
-      rest: 'waiting',
-      isServed: false,
-    },
+    pure: around(step('said', 'log', { params: { message: 'chaos', level: 'debug' } })),
+    external: around(step('work', WORK_HANDLER)),
+    flaky: around(step('work', WORK_HANDLER, { retry })),
+    timed: shape([nap, step('work', WORK_HANDLER, { delay: { duration: 50 } }), last]),
+    web: around(step('call', 'http_request', { params: { url, method: 'POST' }, retry })),
+    doomed: around(step('doom', 'fail', { params: { message: 'as planned' } }), 'failed'),
+    parked: around(step('wait', UNSERVED_HANDLER), 'waiting'),
     // The driver creates these under a few concurrency keys.
-    slotted: { blocks: [first, step('work', WORK_HANDLER), last], ...served },
-    limited: {
-      blocks: [first, step(LIMITED_BLOCK, 'noop', { rate_limit_key: RATE_LIMIT.key }), last],
-      outputs: ['first', LIMITED_BLOCK, 'last'],
-      rest: 'completed',
-      isServed: false,
-    },
+    slotted: around(step('work', WORK_HANDLER)),
+    limited: around(step(LIMITED_BLOCK, 'noop', { rate_limit_key: RATE_LIMIT.key })),
     // The driver creates these with a start in the far future.
-    later: {
-      blocks: [first, last],
-      outputs: ['first', 'last'],
-      rest: 'scheduled',
-      isServed: false,
-    },
-  };
+    later: shape([first, last], 'scheduled'),
+  } satisfies Readonly<Record<string, Shape>>;
 }

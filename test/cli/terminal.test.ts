@@ -1,4 +1,8 @@
-/** The command line in a terminal: tables of its width, questions, progress, Ctrl-C, and a pipe that closes. */
+/**
+ * The command line in a terminal: tables of its width, questions, progress, Ctrl-C, and a pipe that closes.
+ *
+ * Cost: 6 s, since it starts the command line in terminals.
+ */
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -34,6 +34,11 @@ interface Input {
 type List = Blocks<Untyped, Input, Untyped, Untyped>;
 type Place = Scope<Input, Record<string, Untyped>, Untyped>;
 
+const log = (message: (place: Place) => Untyped) => ({
+  handler: 'log',
+  params: (place: Place) => ({ message: message(place) }),
+});
+
 /** Writes sequences by chance: the same for the same seed. */
 class Author {
   #state: number;
@@ -101,50 +106,31 @@ class Author {
     const id = this.#id();
     const known = [...before];
     const params = (place: Place) => this.params(place, known);
-    const worker = {
-      handler: 'charge',
-      params,
-      queue_name: 'q',
-      queue_timeout: 1_000,
-      retry: {
-        max_attempts: 3,
-        retry_if: ({ error }: Untyped) => error.message.ne(this.#text()),
-      },
-      output_schema: { type: 'object' },
-      rate_limit_key: 'bank',
+    const noop = { handler: 'noop', ...this.#when(known) };
+    const retry = {
+      max_attempts: 3,
+      retry_if: ({ error }: Untyped) => error.message.ne(this.#text()),
     };
+    const worker = {
+      ...{ handler: 'charge', params, queue_name: 'q', queue_timeout: 1_000, retry },
+      ...{ output_schema: { type: 'object' }, rate_limit_key: 'bank', ...this.#when(known) },
+    };
+    const late = log(({ input }) => t`late: ${input.name}`);
+    const window = { start_hour: 8, end_hour: 20, days: [0, 1] };
+    const gate = {
+      prompt: ({ input }: Place) => t`Pay ${input.total}?`,
+      ...{ choices: [{ label: 'Yes', value: 'yes' }], timeout: 5, escalation_handler: 'boss' },
+    };
+    const condition = (place: Place) => ({ condition: this.condition(place, known) });
     const made = this.pick(
-      () => list.step(id, { ...worker, ...this.#when(known) }),
+      () => list.step(id, worker),
       () => list.transform(id, params, this.#when(known)),
-      () => list.step(id, { handler: 'noop', delay: { duration: 5, jitter: 1 }, timeout: 5 }),
-      () =>
-        list.step(id, {
-          handler: 'log',
-          params: (place: Place) => ({ message: this.params(place, known) }),
-          send_window: { start_hour: 8, end_hour: 20, days: [0, 1] },
-          deadline: 1_000,
-          on_deadline_breach: {
-            handler: 'log',
-            params: ({ input }: Place) => ({ message: t`late: ${input.name}` }),
-          },
-        }),
-      () =>
-        list.step(id, {
-          handler: 'assert',
-          params: (place: Place) => ({ condition: this.condition(place, known) }),
-        }),
+      () => list.step(id, { ...noop, delay: { duration: 5, jitter: 1 }, timeout: 5 }),
+      () => list.step(id, { ...log(params), deadline: 1_000, on_deadline_breach: late }),
+      () => list.step(id, { ...log(params), send_window: window }),
+      () => list.step(id, { handler: 'assert', params: condition }),
+      () => list.step(id, { ...noop, cancellable: false, wait_for_input: gate }),
       () => list.waitForEvent(id, { name: 'paid', key: ({ input }: Place) => input.name }),
-      () =>
-        list.step(id, {
-          handler: 'noop',
-          cancellable: false,
-          wait_for_input: {
-            prompt: ({ input }: Place) => t`Pay ${input.total}?`,
-            choices: [{ label: 'Yes', value: 'yes' }],
-            timeout: 5,
-            escalation_handler: 'boss',
-          },
-        }),
       () => list.subSequence(id, 'child', { input: ({ input }: Place) => ({ who: input.name }) }),
     )();
     before.push(id);
@@ -188,10 +174,10 @@ class Author {
         list.tryCatch(id, inside[0], {
           ...head,
           catch: (b: List, error: Untyped) =>
-            this.blocks(b, second, depth).step(this.#id(), {
-              handler: 'log',
-              params: { message: t`${error.code}: ${error.message}` },
-            }),
+            this.blocks(b, second, depth).step(
+              this.#id(),
+              log(() => t`${error.code}: ${error.message}`),
+            ),
           finally: this.#branch([...before], depth),
         }),
       () =>
@@ -205,10 +191,10 @@ class Author {
           id,
           ({ input }: Place) => input.tags,
           (b: List, item: Untyped, index: Untyped) =>
-            this.blocks(b, first, depth).step(this.#id(), {
-              handler: 'log',
-              params: { message: t`${index}: ${item}` },
-            }),
+            this.blocks(b, first, depth).step(
+              this.#id(),
+              log(() => t`${index}: ${item}`),
+            ),
           { ...head, concurrency: 2 },
         ),
       () => list.cancellationScope(id, inside[0], head),

@@ -158,10 +158,7 @@ const { term: anyTerm } = fc.letrec<{ term: Pair; operand: Pair }>((tie) => {
         }),
       ),
       term.map(
-        (pair): Pair => ({
-          term: ask(pair, 'not'),
-          tree: { kind: 'not', operand: pair.tree },
-        }),
+        (pair): Pair => ({ term: ask(pair, 'not'), tree: { kind: 'not', operand: pair.tree } }),
       ),
       fc.tuple(term, operand, operand).map(
         ([test_, yes, no]): Pair => ({

@@ -85,9 +85,7 @@ const KINDS = {
         blocks: (b) => b.step('large', { handler: 'log', params: { message: 'today' } }),
       },
     ],
-    {
-      default: (b) => b.step('normal', { handler: 'log', params: { message: 'tomorrow' } }),
-    },
+    { default: (b) => b.step('normal', { handler: 'log', params: { message: 'tomorrow' } }) },
   ),
   try_catch: sequence('try_catch').tryCatch(
     'guarded',

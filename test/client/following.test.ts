@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import {
   type Change,
   Client,
+  EngineError,
   type InstanceEvent,
   InstanceFailedError,
 } from '../../client/src/index.js';
@@ -36,7 +37,20 @@ test('run gives the outputs of the blocks by their ids', async () => {
   const client = await world(transform('sum', { total: '{{ context.data.a }}' }));
   const { id, outputs } = await client.instances.run<{ sum: { total: number } }>('flow', { a: 42 });
   assert.equal(outputs.sum.total, 42);
-  assert.equal((await client.instances.get(id)).state, 'completed');
+  const { state, namespace, tenant_id } = await client.instances.get(id);
+  assert.deepEqual([state, namespace], ['completed', 'default']);
+  assert.match(tenant_id, /^client-following-/);
+});
+
+test('a refusal has status, code, field and the id of the request', async () => {
+  const client = await world(work('a'));
+  const refused = client.sequences.create({ name: 'x', version: 1, blocks: [] });
+  await assert.rejects(refused, (error) => {
+    assert.ok(error instanceof EngineError);
+    const { status, code, field, requestId } = error;
+    assert.deepEqual([status, code, field], [400, 'ENG_VALIDATION', 'blocks']);
+    return requestId !== undefined;
+  });
 });
 
 test('run with a key that was used before waits for the instance that is there', async () => {

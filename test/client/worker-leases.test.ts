@@ -6,27 +6,22 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type AbortReason, TaskAbortedError } from '../../client/src/index.js';
-import { eventually, newHandler, step, useApi } from '../helpers/api.js';
+import { eventually, newHandler, PREPARED, step, useSharedApi } from '../helpers/api.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
-import { reportsOf, runWorker, signalled } from '../helpers/workers.js';
+import { type Between, reportsOf, runWorker, signalled } from '../helpers/workers.js';
 
-/** Long enough for a few heartbeats within a lease, however busy the machine is. */
-const STALE_SECS = 3;
 const EXAMPLE = fileURLToPath(new URL('../../examples/worker.js', import.meta.url));
 
-const LEASE_MS = STALE_SECS * 1_000;
+const LEASE_MS = 1_000 * Number(PREPARED.quick.env.ENGINE_WORKER_REAPER_STALE_SECS);
+/** Where a lease must not end by silence, however late a busy machine sends heartbeats. */
+const LONG_MS = 3_600_000;
 
-const api = useApi({
-  env: {
-    ENGINE_SHARDS: '2',
-    ENGINE_WORKER_REAPER_STALE_SECS: String(STALE_SECS),
-    ENGINE_WORKER_REAPER_TICK_SECS: '1',
-  },
-});
+const api = useSharedApi('quick');
 
 function world() {
   const tenant = api.tenant();
-  return { tenant, place: { url: api.url, tenant: tenant.name } };
+  const place = { url: api.url, tenant: tenant.name };
+  return { tenant, place, handler: newHandler() };
 }
 
 /** Resolves with why, once it is aborted. */
@@ -40,28 +35,26 @@ const abortOf = (signal: AbortSignal) =>
 
 describe('claims', { concurrency: true }, () => {
   test('a task that takes longer than the lease stays with its worker', async (t) => {
-    const { tenant, place } = world();
-    const handler = newHandler();
+    const { tenant, place, handler } = world();
     await runWorker(t, place, {
       leaseMs: LEASE_MS,
       handlers: {
-        [handler]: () => new Promise((resolve) => setTimeout(resolve, 2.5 * LEASE_MS, { n: 1 })),
+        [handler]: () => new Promise((resolve) => setTimeout(resolve, 2 * LEASE_MS, { n: 1 })),
       },
     });
     await tenant.runUntil('completed', [step('a', handler)]);
-    const [task] = await tenant.tasks(handler);
-    assert.deepEqual(await tenant.attempts(task?.id ?? ''), [
+    const [{ id } = { id: '' }] = await tenant.tasks(handler);
+    assert.deepEqual(await tenant.attempts(id), [
       ['claimed', 1],
       ['completed', 1],
     ]);
   });
 
   test('a cancel aborts the signal, and whatever the handler returns then is not reported', async (t) => {
-    const { tenant, place } = world();
-    const handler = newHandler();
+    const { tenant, place, handler } = world();
     const [began, aborted] = [signalled(), signalled<AbortReason>()];
     const { exchanges, warnings } = await runWorker(t, place, {
-      leaseMs: LEASE_MS,
+      leaseMs: LONG_MS,
       heartbeatMs: 200,
       handlers: {
         [handler]: async (_, { signal }) => {
@@ -81,32 +74,26 @@ describe('claims', { concurrency: true }, () => {
   });
 
   test('a worker that cannot reach the server stops its handlers when the lease is over, and another has the task', async (t) => {
-    const { tenant, place } = world();
-    const handler = newHandler();
+    const { tenant, place, handler } = world();
     const [began, aborted] = [signalled(), signalled<AbortReason>()];
     let isCut = false;
-    const { warnings } = await runWorker(
-      t,
-      {
-        ...place,
-        between: async (_, forward) => {
-          if (isCut) throw new TypeError('fetch failed');
-          return forward();
+    const between: Between = (_, forward) => {
+      if (isCut) throw new TypeError('fetch failed');
+      return forward();
+    };
+    const cut = { ...place, between };
+    const { warnings } = await runWorker(t, cut, {
+      leaseMs: LEASE_MS,
+      stopTimeoutMs: 0,
+      handlers: {
+        [handler]: async (_, { signal }) => {
+          isCut = true;
+          began.resolve();
+          aborted.resolve(await abortOf(signal));
+          throw signal.reason;
         },
       },
-      {
-        leaseMs: LEASE_MS,
-        stopTimeoutMs: 0,
-        handlers: {
-          [handler]: async (_, { signal }) => {
-            isCut = true;
-            began.resolve();
-            aborted.resolve(await abortOf(signal));
-            throw signal.reason;
-          },
-        },
-      },
-    );
+    });
     const id = await tenant.run([step('a', handler)]);
     await began.promise;
     assert.equal(await aborted.promise, 'silent');
@@ -118,12 +105,11 @@ describe('claims', { concurrency: true }, () => {
   });
 
   test('a result that comes after the claim was lost is dropped with a warning', async (t) => {
-    const { tenant, place } = world();
-    const handler = newHandler();
+    const { tenant, place, handler } = world();
     const [began, release] = [signalled(), signalled()];
     const { warnings } = await runWorker(t, place, {
-      // It thinks that it has an hour; and without a free place it does not take the task again itself.
-      leaseMs: 3_600_000,
+      // It assumes an hour; and without a free place it does not take the task again itself.
+      leaseMs: LONG_MS,
       concurrency: 1,
       handlers: {
         [handler]: async () => {
@@ -144,11 +130,10 @@ describe('claims', { concurrency: true }, () => {
   });
 
   test('the time limit of a task aborts its signal', async (t) => {
-    const { tenant, place } = world();
-    const handler = newHandler();
+    const { tenant, place, handler } = world();
     const reasons: AbortReason[] = [];
     await runWorker(t, place, {
-      leaseMs: LEASE_MS,
+      leaseMs: LONG_MS,
       handlers: {
         [handler]: async ({ attempt }, { signal }) => {
           if (attempt > 0) return { attempt };
@@ -158,7 +143,9 @@ describe('claims', { concurrency: true }, () => {
       },
     });
     const retry = { max_attempts: 2, initial_backoff: 1 };
-    const id = await tenant.runUntil('completed', [step('a', handler, { timeout: 400, retry })]);
+    // Long enough for the second try on a busy machine.
+    const limited = step('a', handler, { timeout: 2_000, retry });
+    const id = await tenant.runUntil('completed', [limited]);
     // The server's own limit began earlier, so that the next try may have ended before.
     await eventually(() => assert.deepEqual(reasons, ['timeout']));
     assert.deepEqual(await tenant.outputsOf(id), { a: { attempt: 1 } });
@@ -167,8 +154,7 @@ describe('claims', { concurrency: true }, () => {
 
 describe('a worker that stops', { concurrency: true }, () => {
   test('finishes and reports what it has, and takes nothing more', async (t) => {
-    const { tenant, place } = world();
-    const handler = newHandler();
+    const { tenant, place, handler } = world();
     const [began, release] = [signalled(), signalled()];
     const { worker } = await runWorker(t, place, {
       handlers: {
@@ -214,10 +200,8 @@ describe('a worker that stops', { concurrency: true }, () => {
       },
       hooks: { onTaskEnd: ({ ending }) => endings.push(ending) },
     });
-    const [first, second] = [
-      await tenant.run([step('a', polite)]),
-      await tenant.run([step('a', deaf)]),
-    ];
+    const first = await tenant.run([step('a', polite)]);
+    const second = await tenant.run([step('a', deaf)]);
     await began.promise;
     await worker.stop();
     assert.deepEqual(endings, ['completed', 'given_up']);

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, newHandler, step, type Tenant, useSharedApi } from '../helpers/api.js';
+import { eventually, step, type Tenant, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import { type Exchange, reportsOf, runWorker, signalled, testWorker } from '../helpers/workers.js';
 
 const api = useSharedApi();
+
+const handler = 'work';
 
 function world() {
   const tenant = api.tenant();
@@ -31,7 +33,6 @@ const ask = ({ sent }: Exchange) => sent.poll?.limit ?? 0;
 
 test('never more is claimed than there are places, and all are taken when there is work', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   const concurrency = 5;
   const tasks = 60;
   await createMany(tenant, handler, tasks);
@@ -72,7 +73,6 @@ test('never more is claimed than there are places, and all are taken when there 
 
 test('results under load go in batches, together with the next poll', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   const tasks = 200;
   await createMany(tenant, handler, tasks);
   const { exchanges } = await runWorker(t, place, {
@@ -91,7 +91,6 @@ test('results under load go in batches, together with the next poll', async (t) 
 
 test('one result of a worker with nothing else to do is reported at once, beside the poll that waits', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   const { exchanges } = await runWorker(t, place, {
     pollWaitMs: 60_000,
     handlers: { [handler]: () => ({}) },
@@ -107,7 +106,6 @@ test('one result of a worker with nothing else to do is reported at once, beside
 
 test('a free place is filled while a report waits for its answer', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   const [held, answered, filled] = [signalled(), signalled(), signalled()];
   let begun = 0;
   const { exchanges } = await runWorker(
@@ -142,7 +140,6 @@ test('a free place is filled while a report waits for its answer', async (t) => 
 
 test('a report is sent again, word for word, until it is answered, and taken once', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   let isLost = false;
   const refusals = [
     () => Promise.reject(new TypeError('fetch failed')),
@@ -181,7 +178,6 @@ test('a report is sent again, word for word, until it is answered, and taken onc
 
 test('a batch that is too large as a whole is sent in parts', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   const tasks = 8;
   await createMany(tenant, handler, tasks);
   const ready = signalled();
@@ -210,7 +206,7 @@ test('a batch that is too large as a whole is sent in parts', async (t) => {
 
 test('a server without the exchange is served by single requests', async (t) => {
   const { tenant, place } = world();
-  const [first, second] = [newHandler(), newHandler()];
+  const [first, second] = ['first', 'second'];
   const { exchanges } = await runWorker(
     t,
     {

@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { EngineError, Worker } from '../../client/src/index.js';
-import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
+import { eventually, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { runWorker, testWorker } from '../helpers/workers.js';
 
 const api = useSharedApi();
+
+const handler = 'work';
 
 function world() {
   const tenant = api.tenant();
@@ -33,7 +35,7 @@ async function refusalOf(worker: { start(): Promise<void>; run(): Promise<void> 
 
 test('a wrong key, one without the capability, and one of another tenant are refused at the start', async (t) => {
   const { tenant, place } = world();
-  const options = { handlers: { [newHandler()]: () => ({}) } };
+  const options = { handlers: { [handler]: () => ({}) } };
   const wrong = testWorker(t, { ...place, apiKey: 'sk_wrong' }, options);
   const unknown = await refusalOf(wrong.worker);
   assert.equal(unknown.status, 401);
@@ -56,14 +58,13 @@ test('an address that is no engine is refused at the start', async (t) => {
   const { worker } = testWorker(
     t,
     { ...place, between: () => new Response('<h1>Welcome</h1>', { status: 404 }) },
-    { handlers: { [newHandler()]: () => ({}) } },
+    { handlers: { [handler]: () => ({}) } },
   );
   assert.match((await refusalOf(worker)).message, /is the url right/);
 });
 
 test('a worker waits for a server that is not there yet, and says so once', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   let refused = 0;
   const { worker, warnings } = testWorker(
     t,
@@ -96,7 +97,7 @@ test('a key that is revoked while the worker runs is a warning, and no storm of 
         return new Response('{"error":"unauthenticated"}', { status: 401, headers });
       },
     },
-    { handlers: { [newHandler()]: () => ({}) }, pollWaitMs: 10 },
+    { handlers: { [handler]: () => ({}) }, pollWaitMs: 10 },
   );
   isRevoked = true;
   await eventually(() => assert.match(warnings.join('\n'), /does not know the key/));
@@ -113,12 +114,7 @@ test('handlers and queues that nobody names are told once, with those that tasks
   await tenant.sequence([step('a', planned)]);
   const shipped = await tenant.run([step('a', known, { queue_name: 'north' })]);
   const { warnings } = await runWorker(t, place, {
-    handlers: {
-      chrage: () => ({}),
-      log: () => ({}),
-      [planned]: () => ({}),
-      [known]: () => ({}),
-    },
+    handlers: { chrage: () => ({}), log: () => ({}), [planned]: () => ({}), [known]: () => ({}) },
     queues: ['north', 'south'],
     complainAfterMs: 1_000,
   });

@@ -1,4 +1,7 @@
-/** Schemas of the libraries themselves in front of and behind handlers: what conforms, what does not, and what they change. */
+/**
+ * Schemas of the libraries themselves in front of and behind handlers: what conforms, what does not,
+ * what they change, and what the compiler makes of them.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +9,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
-import { type Client, Worker } from '../../client/src/index.js';
+import { type Client, type JsonObject, type Task, Worker } from '../../client/src/index.js';
 import { eventually, step, useSharedApi } from '../helpers/api.js';
 import { runWorker } from '../helpers/workers.js';
 
@@ -98,15 +101,38 @@ test('the small form of zod, and what TypeBox compiles, do the same', async (t) 
   assert.match(String(await outcome('compiled', { parcel: '' })), /\/parcel: Expected/);
 });
 
-/** Compiled, and never called. */
+test('a schema with parse() holds outputs, and may change them', async (t) => {
+  const { place, outcome } = world();
+  const parcel = {
+    parse(value: unknown): { parcel: string } {
+      const { parcel: name } = value as { parcel?: unknown };
+      if (typeof name !== 'string') throw new Error('parcel: expected a text');
+      return { parcel: name.toUpperCase() };
+    },
+  };
+  await runWorker(t, place, {
+    handlers: {
+      pack: { output: parcel, run: ({ params }) => params as unknown as { parcel: string } },
+    },
+  });
+  assert.deepEqual(await outcome('pack', { parcel: 'p-1' }), { parcel: 'P-1' });
+  assert.match(String(await outcome('pack', {})), /output .*expected a text/);
+});
+
+/** Types come from schemas, annotations and type parameters. Compiled, and never called. */
 export function typed(client: Client) {
   new Worker(client, {
     handlers: {
+      plain: (task) => {
+        same<typeof task.params, JsonObject>(true);
+      },
+      annotated: async (task: Task<{ cents: number }>) => ({ cents: task.params.cents }),
       charge: {
         params: Charge,
         output: Receipt,
-        run: async (task) => {
+        run: async (task, ctx) => {
           same<typeof task.params, { order: string; cents: number; currency: 'EUR' | 'USD' }>(true);
+          ctx.log.info(task.params.order);
           return { receipt: task.params.order };
         },
       },
@@ -117,6 +143,9 @@ export function typed(client: Client) {
         },
       },
     },
+  });
+  new Worker<{ charge: { cents: number } }>(client, {
+    handlers: { charge: (task) => ({ cents: task.params.cents }) },
   });
   new Worker(client, {
     handlers: {
@@ -130,6 +159,12 @@ export function typed(client: Client) {
       misspelt: { output: Receipt, run: () => ({ reciept: 'r' }) },
     },
   });
+  // @ts-expect-error an output is an object
+  new Worker(client, { handlers: { text: () => 'done' } });
   // @ts-expect-error a schema of TypeBox judges nothing before it is compiled
   new Worker(client, { handlers: { bare: { params: Parcel, run: () => ({}) } } });
+  // @ts-expect-error every handler that is named has to be there
+  new Worker<{ charge: object; ship: object }>(client, { handlers: { charge: () => ({}) } });
+  // @ts-expect-error the option is `concurrency`
+  new Worker(client, { handlers: { plain: () => ({}) }, concurency: 3 });
 }

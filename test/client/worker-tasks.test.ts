@@ -1,10 +1,14 @@
 /** A worker of the library against a real server: what handlers are given, and what becomes of what they give back. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { Type } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { FatalError, RetryableError, type Task } from '../../client/src/index.js';
+import { type TestContext, test } from 'node:test';
+import {
+  FatalError,
+  type Named,
+  RetryableError,
+  type Task,
+  type WorkerOptions,
+} from '../../client/src/index.js';
 import type { WorkerAttempt } from '../../schema/worker.js';
 import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
@@ -12,15 +16,22 @@ import { reportsOf, runWorker, signalled } from '../helpers/workers.js';
 
 const api = useSharedApi();
 
+const handler = 'work';
+
 function world() {
   const tenant = api.tenant();
   return { tenant, place: { url: api.url, tenant: tenant.name } };
 }
 
-test('one worker serves several handlers, and what they return are the outputs', async (t) => {
+/** A worker of a new tenant, which runs until the test ends. */
+async function working<P extends Named, O = object>(t: TestContext, options: WorkerOptions<P, O>) {
   const { tenant, place } = world();
-  const [charge, ship] = [newHandler(), newHandler()];
-  await runWorker(t, place, {
+  return { tenant, ...(await runWorker(t, place, options)) };
+}
+
+test('one worker serves several handlers, and what they return are the outputs', async (t) => {
+  const [charge, ship] = ['charge', 'ship'];
+  const { tenant } = await working(t, {
     handlers: {
       [charge]: async (task) => ({ paid: task.params.amount }),
       [ship]: () => undefined,
@@ -35,9 +46,10 @@ test('one worker serves several handlers, and what they return are the outputs',
 });
 
 test('a worker of queues takes tasks of these and no others', async (t) => {
-  const { tenant, place } = world();
-  const handler = newHandler();
-  await runWorker(t, place, { handlers: { [handler]: () => ({}) }, queues: ['north', 'south'] });
+  const { tenant } = await working(t, {
+    handlers: { [handler]: () => ({}) },
+    queues: ['north', 'south'],
+  });
   const east = await tenant.run([step('a', handler, { queue_name: 'east' })]);
   for (const queue_name of ['north', 'south']) {
     await tenant.until(await tenant.run([step('a', handler, { queue_name })]), 'completed');
@@ -46,9 +58,8 @@ test('a worker of queues takes tasks of these and no others', async (t) => {
 });
 
 test('an error is tried again, a FatalError is not, and both say why', async (t) => {
-  const { tenant, place } = world();
-  const [flaky, broken] = [newHandler(), newHandler()];
-  await runWorker(t, place, {
+  const [flaky, broken] = ['flaky', 'broken'];
+  const { tenant } = await working(t, {
     handlers: {
       [flaky]: (task) => {
         if (task.attempt === 0) throw new Error('no connection');
@@ -76,12 +87,10 @@ test('an error is tried again, a FatalError is not, and both say why', async (t)
 });
 
 test('what is thrown need not be an error', async (t) => {
-  const { tenant, place } = world();
-  const handler = newHandler();
   const circle: Record<string, unknown> = {};
   circle.self = circle;
   const thrown: unknown[] = ['out of stock', undefined, { code: 7 }, null, circle];
-  await runWorker(t, place, {
+  const { tenant } = await working(t, {
     handlers: {
       [handler]: ({ params }) => {
         throw thrown[Number(params.which)];
@@ -108,7 +117,6 @@ test('what is thrown need not be an error', async (t) => {
 
 test('retryAfterMs holds the failure back, with its claim, and without its place', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   const retryAfterMs = 700;
   const tries: number[] = [];
   const { exchanges } = await runWorker(t, place, {
@@ -137,9 +145,8 @@ test('retryAfterMs holds the failure back, with its claim, and without its place
 });
 
 test('lines that a handler logs are kept with the instance, cut to what the server takes', async (t) => {
-  const { tenant, place } = world();
-  const [chatty, brief] = [newHandler(), newHandler()];
-  await runWorker(t, place, {
+  const [chatty, brief] = ['chatty', 'brief'];
+  const { tenant } = await working(t, {
     handlers: {
       [chatty]: (_, { log }) => {
         for (let n = 0; n < 1_500; n += 1) log.debug(`line ${n}`);
@@ -174,10 +181,8 @@ test('lines that a handler logs are kept with the instance, cut to what the serv
 });
 
 test('a checkpoint is there for the next try', async (t) => {
-  const { tenant, place } = world();
-  const handler = newHandler();
   const found: unknown[] = [];
-  await runWorker(t, place, {
+  const { tenant } = await working(t, {
     handlers: {
       [handler]: async (task, ctx) => {
         found.push(task.checkpoint);
@@ -196,7 +201,6 @@ test('a checkpoint is there for the next try', async (t) => {
 
 test('a checkpoint whose answer was lost is stored once, and the next one follows it', async (t) => {
   const { tenant, place } = world();
-  const handler = newHandler();
   let lost = 0;
   const { warnings } = await runWorker(
     t,
@@ -228,9 +232,7 @@ test('a checkpoint whose answer was lost is stored once, and the next one follow
 });
 
 test('a refused checkpoint is the handler to deal with', async (t) => {
-  const { tenant, place } = world();
-  const handler = newHandler();
-  await runWorker(t, place, {
+  const { tenant } = await working(t, {
     handlers: {
       [handler]: async (_, ctx) => {
         await assert.rejects(
@@ -247,7 +249,6 @@ test('a refused checkpoint is the handler to deal with', async (t) => {
 });
 
 test('an output that cannot be taken fails the step for good, and no other result of its batch', async (t) => {
-  const { tenant, place } = world();
   const [fine, ...bad] = [newHandler(), newHandler(), newHandler(), newHandler(), newHandler()];
   const [large = '', bigint = '', list = '', late = ''] = bad;
   const ready = signalled();
@@ -258,7 +259,7 @@ test('an output that cannot be taken fails the step for good, and no other resul
     await ready.promise;
     return output;
   };
-  await runWorker(t, place, {
+  const { tenant } = await working(t, {
     handlers: {
       [fine ?? '']: () => together({ ok: true }),
       [large]: () => together({ text: 'x'.repeat(1_100_000) }),
@@ -280,68 +281,9 @@ test('an output that cannot be taken fails the step for good, and no other resul
   assert.match(messages[3] ?? '', /output was refused/);
 });
 
-test('params and outputs are held against schemas: of a standard, with parse(), and of TypeBox', async (t) => {
-  const { tenant, place } = world();
-  const names = [newHandler(), newHandler(), newHandler()] as const;
-  const amounts = {
-    '~standard': {
-      version: 1,
-      vendor: 'test',
-      validate: (value: unknown) => {
-        const { amount } = value as { amount?: unknown };
-        return typeof amount === 'number'
-          ? { value: { amount, isChecked: true } }
-          : { issues: [{ message: 'Expected a number', path: ['amount'] }] };
-      },
-      types: undefined as
-        | { input: unknown; output: { amount: number; isChecked: boolean } }
-        | undefined,
-    },
-  } as const;
-  const parcel = {
-    parse(value: unknown): { parcel: string } {
-      const { parcel: name } = value as { parcel?: unknown };
-      if (typeof name !== 'string') throw new Error('parcel: expected a text');
-      return { parcel: name.toUpperCase() };
-    },
-  };
-  const typed = TypeCompiler.Compile(Type.Object({ amount: Type.Number() }));
-  await runWorker(t, place, {
-    handlers: {
-      [names[0]]: { params: amounts, run: ({ params }) => ({ paid: params.amount, ...params }) },
-      [names[1]]: { output: parcel, run: ({ params }) => params as unknown as { parcel: string } },
-      [names[2]]: { params: typed, run: ({ params }) => ({ twice: params.amount * 2 }) },
-    },
-  });
-  const outputOf = async (handler: string, params: object) => {
-    const id = await tenant.run([step('a', handler, { params })]);
-    await eventually(async () =>
-      assert.match((await tenant.instance(id)).state, /completed|failed/),
-    );
-    const tasks = await tenant.tasks(handler);
-    const task = tasks.find(({ instance_id }) => instance_id === id);
-    return task?.error_message ?? (await tenant.outputsOf(id)).a;
-  };
-  assert.deepEqual(await outputOf(names[0], { amount: 3 }), {
-    paid: 3,
-    amount: 3,
-    isChecked: true,
-  });
-  assert.match(
-    String(await outputOf(names[0], { amount: 'x' })),
-    /params .*\/amount: Expected a n/,
-  );
-  assert.deepEqual(await outputOf(names[1], { parcel: 'p-1' }), { parcel: 'P-1' });
-  assert.match(String(await outputOf(names[1], {})), /output .*expected a text/);
-  assert.deepEqual(await outputOf(names[2], { amount: 3 }), { twice: 6 });
-  assert.match(String(await outputOf(names[2], { amount: 'x' })), /params .*\/amount: Expected/);
-});
-
 test('the trace of the instance is given to the handler', async (t) => {
-  const { tenant, place } = world();
-  const handler = newHandler();
   const given = signalled<string | undefined>();
-  await runWorker(t, place, {
+  const { tenant } = await working(t, {
     handlers: { [handler]: (_, { traceparent }) => given.resolve(traceparent) },
   });
   const trace = '0af7651916cd43dd8448eb211c80319c';
@@ -354,10 +296,8 @@ test('the trace of the instance is given to the handler', async (t) => {
 });
 
 test('hooks are told of tasks, polls, reports and errors, and one that throws harms nothing', async (t) => {
-  const { tenant, place } = world();
-  const handler = newHandler();
   const told: string[] = [];
-  const { warnings } = await runWorker(t, place, {
+  const { tenant, warnings } = await working(t, {
     handlers: {
       [handler]: ({ attempt }: Task) => {
         if (attempt === 0) throw new Error('no');
@@ -388,9 +328,7 @@ test('hooks are told of tasks, polls, reports and errors, and one that throws ha
 });
 
 test('a worker is listed with its id, version, handlers and queues, and sends its epochs', async (t) => {
-  const { tenant, place } = world();
-  const handler = newHandler();
-  const { worker, exchanges } = await runWorker(t, place, {
+  const { tenant, worker, exchanges } = await working(t, {
     handlers: { [handler]: () => ({}) },
     queues: ['north'],
     version: '4.2.0',

@@ -16,6 +16,13 @@ function answer(status: number, body: unknown, headers: Answer['headers'] = JSON
   return { status, headers, text: typeof body === 'string' ? body : JSON.stringify(body) };
 }
 
+const HTML = { 'content-type': 'text/html' };
+const ODD = { 'x-request-id': 'a b' };
+const ONE = `/instances/${ID}`;
+const list = (headers: Answer['headers']) => answer(200, [], headers);
+const refusal = (code?: string) =>
+  answer(404, { error: 'x' }, { ...JSON_HEADERS, ...(code && { 'x-error-code': code }) });
+
 const notFound = answer(404, { error: 'not found' }, ERROR_HEADERS);
 
 describe('an answer as described passes', () => {
@@ -43,48 +50,12 @@ describe('an answer with one thing wrong does not pass:', () => {
   const wrong: readonly [string, string, string, Answer, RegExp][] = [
     ['its status', 'GET', '/instances', answer(206, []), /status 206 is not described/],
     ['a status of another operation', 'GET', '/handlers', answer(201, {}), /status 201/],
-    [
-      'its content type',
-      'GET',
-      '/instances',
-      answer(200, [], { ...JSON_HEADERS, 'content-type': 'text/html' }),
-      /content type text\/html/,
-    ],
-    [
-      'no content type',
-      'GET',
-      '/instances',
-      answer(200, [], { 'x-request-id': 'r-1' }),
-      /content type/,
-    ],
-    [
-      'a header that must be there',
-      'GET',
-      '/instances',
-      answer(200, [], { 'content-type': 'application/json' }),
-      /x-request-id is missing/,
-    ],
-    [
-      'a header of a wrong form',
-      'GET',
-      '/instances',
-      answer(200, [], { ...JSON_HEADERS, 'x-request-id': 'a b' }),
-      /header x-request-id/,
-    ],
-    [
-      'an error code that nobody knows',
-      'GET',
-      `/instances/${ID}`,
-      answer(404, { error: 'x' }, { ...JSON_HEADERS, 'x-error-code': 'ENG_SURPRISE' }),
-      /x-error-code/,
-    ],
-    [
-      'a refusal without its code',
-      'GET',
-      `/instances/${ID}`,
-      answer(404, { error: 'x' }),
-      /x-error-code is missing/,
-    ],
+    ['its content type', 'GET', '/instances', list({ ...JSON_HEADERS, ...HTML }), /text\/html/],
+    ['no content type', 'GET', '/instances', list({ 'x-request-id': 'r-1' }), /content type/],
+    ['a header that must be there', 'GET', '/instances', list(HTML), /x-request-id is missing/],
+    ['a header of a wrong form', 'GET', '/instances', list({ ...JSON_HEADERS, ...ODD }), /header/],
+    ['an error code that nobody knows', 'GET', ONE, refusal('ENG_SURPRISE'), /x-error-code/],
+    ['a refusal without its code', 'GET', ONE, refusal(), /x-error-code is missing/],
     ['its body', 'GET', '/health/live', answer(200, { status: 'fine' }), /the body\/status/],
     ['a part of its body', 'GET', '/instances', answer(200, [{ id: ID }]), /the body\/0/],
     ['a body that is no JSON', 'GET', '/instances', answer(200, '[}'), /the body/],

@@ -51,22 +51,14 @@ function checkCommand(words: readonly string[]): void {
   }
 }
 
+/** Whatever a file of YAML holds: a member that is missing fails its test. */
+type Yaml = ReturnType<typeof JSON.parse>;
+
+const objectsOf = (text: string): Yaml[] =>
+  parseAllDocuments(text, { merge: true }).map((document) => document.toJS());
+
 describe('deploy/compose.yaml', () => {
-  interface Service {
-    readonly image?: string;
-    readonly build?: string;
-    readonly command?: readonly string[];
-    readonly environment?: Readonly<Record<string, string>>;
-    readonly ports?: readonly string[];
-    readonly volumes?: readonly string[];
-    readonly depends_on?: readonly string[];
-    readonly user?: string;
-    readonly stop_grace_period?: string;
-  }
-  const { services, volumes } = parse(read('compose.yaml'), { merge: true }) as {
-    readonly services: Readonly<Record<string, Service>>;
-    readonly volumes: object;
-  };
+  const { services, volumes }: Yaml = parse(read('compose.yaml'), { merge: true });
   const engines = CELLS.flatMap((cell) => ['a', 'b'].map((name) => [cell, `${cell}-${name}`]));
   const envFile = { ...SECRETS, DATABASE_PASSWORD: 'secret' };
 
@@ -84,7 +76,7 @@ describe('deploy/compose.yaml', () => {
 
   test('has two engines for each of two cells, which the product understands', () => {
     for (const [cell = '', name = ''] of engines) {
-      const { environment, build = '', stop_grace_period = '' } = services[name]!;
+      const { environment, build, stop_grace_period } = services[name];
       const config = configOf(filled(environment));
       assert.equal(config.dbSchema, cell);
       assert.equal(config.advertisedAddress, `${name}:${PORT}`);
@@ -99,7 +91,7 @@ describe('deploy/compose.yaml', () => {
     for (const [, name] of read('compose.yaml').matchAll(/\$\{(\w+):\?/g)) {
       assert.match(text, new RegExp(`^${name}=.*\\$\\(openssl`, 'm'));
     }
-    for (const [name, service] of Object.entries(services)) {
+    for (const [name, service] of Object.entries<Yaml>(services)) {
       for (const other of service.depends_on ?? []) assert.ok(other in services, other);
       if (service.build !== undefined) {
         assert.ok(existsSync(path.join(DEPLOY, service.build, 'Dockerfile')), name);
@@ -129,28 +121,14 @@ describe('deploy/compose.yaml', () => {
   });
 
   test('its three Postgres lose nothing with their primary, and agree on names, ports and etcd', () => {
-    interface Patroni {
-      readonly scope: string;
-      readonly etcd3: { readonly hosts: string };
-      readonly bootstrap: {
-        readonly dcs: {
-          readonly ttl: number;
-          readonly loop_wait: number;
-          readonly retry_timeout: number;
-          readonly synchronous_mode: boolean;
-          readonly synchronous_mode_strict: boolean;
-        };
-      };
-      readonly postgresql: { readonly bin_dir: string };
-    }
-    const own = parse(read('patroni/patroni.yml')) as Patroni;
+    const own: Yaml = parse(read('patroni/patroni.yml'));
     const { ttl, loop_wait, retry_timeout, ...more } = own.bootstrap.dcs;
     assert.ok(ttl >= loop_wait + 2 * retry_timeout);
     // Else a lost primary takes with it what was acknowledged.
     assert.deepEqual([more.synchronous_mode, more.synchronous_mode_strict], [true, true]);
-    const members = Object.entries(services).filter(
-      ([, { environment }]) => environment?.PATRONI_NAME !== undefined,
-    );
+    const having = (variable: string) =>
+      Object.entries<Yaml>(services).filter(([, { environment }]) => environment?.[variable]);
+    const members = having('PATRONI_NAME');
     const balancer = read('patroni/haproxy.cfg');
     assert.equal(members.length, 3);
     for (const [name, { environment }] of members) {
@@ -158,10 +136,8 @@ describe('deploy/compose.yaml', () => {
       assert.equal(environment?.PATRONI_POSTGRESQL_CONNECT_ADDRESS, `${name}:5432`);
       assert.match(balancer, new RegExp(`^ +server ${name} ${name}:5432$`, 'm'));
     }
-    const stores = Object.entries(services).filter(
-      ([, { environment }]) => environment?.ETCD_NAME !== undefined,
-    );
-    assert.equal(own.etcd3.hosts, stores.map(([name]) => `${name}:2379`).join(','));
+    const stores = having('ETCD_NAME').map(([name]) => `${name}:2379`);
+    assert.equal(own.etcd3.hosts, stores.join(','));
     const [, version] = /postgresql-(\d+) /.exec(read('patroni/Dockerfile')) ?? [];
     assert.equal(own.postgresql.bin_dir, `/usr/lib/postgresql/${version}/bin`);
     for (const [, file = ''] of read('patroni/Dockerfile').matchAll(/^COPY (?:--\S+ )?(\S+) /gm)) {
@@ -182,81 +158,22 @@ function run(program: string, args: readonly string[]) {
 }
 
 describe('deploy/kubernetes', () => {
-  interface Variable {
-    readonly name: string;
-    readonly value?: string;
-    readonly valueFrom?: {
-      readonly fieldRef?: { readonly fieldPath: string };
-      readonly secretKeyRef?: { readonly name: string; readonly key: string };
-    };
-  }
-  interface Probe {
-    readonly httpGet: { readonly path: string; readonly port: string };
-  }
-  interface Container {
-    readonly name: string;
-    readonly image: string;
-    readonly args?: readonly string[];
-    readonly env: readonly Variable[];
-    readonly envFrom: readonly { readonly secretRef: { readonly name: string } }[];
-    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
-    readonly startupProbe: Probe;
-    readonly livenessProbe: Probe;
-    readonly readinessProbe: Probe;
-    readonly resources: { readonly requests: object; readonly limits: object };
-    readonly securityContext: object;
-  }
-  interface Pod {
-    readonly terminationGracePeriodSeconds: number;
-    readonly containers: readonly Container[];
-    readonly initContainers?: readonly Container[];
-    readonly securityContext: { readonly runAsNonRoot: boolean };
-    readonly affinity: {
-      readonly podAntiAffinity: {
-        readonly requiredDuringSchedulingIgnoredDuringExecution: readonly {
-          readonly topologyKey: string;
-        }[];
-      };
-    };
-  }
-  interface Manifest {
-    readonly kind: string;
-    readonly metadata: { readonly name: string };
-    readonly spec: {
-      readonly serviceName: string;
-      readonly replicas: number;
-      readonly minAvailable: number;
-      readonly minReadySeconds: number;
-      readonly clusterIP: string;
-      readonly publishNotReadyAddresses: boolean;
-      readonly selector: object;
-      readonly ports: readonly { readonly port: number; readonly targetPort: string }[];
-      readonly template: {
-        readonly metadata: { readonly labels: object };
-        readonly spec: Pod;
-      };
-    };
-  }
-
-  const manifests = (file: string) =>
-    parseAllDocuments(read(`kubernetes/${file}`), { merge: true }).map(
-      (document) => document.toJS() as Manifest,
-    );
-  const kinds = (all: readonly Manifest[]) =>
+  const manifests = (file: string) => objectsOf(read(`kubernetes/${file}`));
+  const kinds = (all: readonly Yaml[]): Yaml =>
     Object.fromEntries(all.map((manifest) => [manifest.kind, manifest]));
   const { Service, PodDisruptionBudget, StatefulSet } = kinds(manifests('base/engines.yaml'));
   const [job] = manifests('migrate/job.yaml');
   const { Deployment, Service: front } = kinds(manifests('proxy/proxy.yaml'));
-  const podOf = (manifest: Manifest | undefined) => manifest!.spec.template.spec;
-  const engine = podOf(StatefulSet).containers[0]!;
+  const podOf = (manifest: Yaml): Yaml => manifest.spec.template.spec;
+  const engine = podOf(StatefulSet).containers[0];
 
   /** As Kubernetes fills it in for the first pod of a cell. */
-  function environmentOf({ env }: Container, cell: string): Record<string, string> {
+  function environmentOf({ env }: Yaml, cell: string): Record<string, string> {
     const found: Record<string, string> = {};
     for (const { name, value, valueFrom } of env) {
       const field = valueFrom?.fieldRef?.fieldPath;
       const text = field === undefined ? (value ?? '') : FIELDS[field]!(cell);
-      found[name] = text.replace(/\$\((\w+)\)/g, (_, other: string) => found[other] ?? '');
+      found[name] = text.replace(/\$\((\w+)\)/g, (_: string, other: string) => found[other] ?? '');
     }
     return found;
   }
@@ -273,6 +190,8 @@ describe('deploy/kubernetes', () => {
       assert.equal(config.runMigrations, false);
     }
     assert.deepEqual(engine.ports, [{ name: 'http', containerPort: PORT }]);
+    const { terminationGracePeriodSeconds } = podOf(StatefulSet);
+    assert.ok(terminationGracePeriodSeconds * 1_000 > 2 * LIMITS.shutdownMs, 'to end in order');
   });
 
   test('a standby counts as ready, so that updates and drains go on', () => {
@@ -280,32 +199,27 @@ describe('deploy/kubernetes', () => {
     for (const probe of [engine.startupProbe, engine.livenessProbe, engine.readinessProbe]) {
       assert.deepEqual(probe.httpGet, live);
     }
-    const { replicas, minReadySeconds, serviceName } = StatefulSet!.spec;
+    const { replicas, minReadySeconds, serviceName } = StatefulSet.spec;
     assert.equal(replicas, 2);
     assert.ok(minReadySeconds >= 10);
-    assert.equal(PodDisruptionBudget!.spec.minAvailable, replicas - 1);
-    assert.equal(serviceName, Service!.metadata.name);
-    assert.equal(Service!.spec.clusterIP, 'None');
-    assert.equal(Service!.spec.publishNotReadyAddresses, true);
+    assert.equal(PodDisruptionBudget.spec.minAvailable, replicas - 1);
+    assert.equal(serviceName, Service.metadata.name);
+    assert.equal(Service.spec.clusterIP, 'None');
+    assert.equal(Service.spec.publishNotReadyAddresses, true);
     const [apart] =
       podOf(StatefulSet).affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution;
     assert.equal(apart?.topologyKey, 'kubernetes.io/hostname');
   });
 
-  test('an engine has time to end in order', () => {
-    const graceMs = podOf(StatefulSet).terminationGracePeriodSeconds * 1_000;
-    assert.ok(graceMs > 2 * LIMITS.shutdownMs);
-  });
-
   test('selectors find the pods that they are meant for, and those of a migration are no engines', () => {
-    const { selector, template } = StatefulSet!.spec;
+    const { selector, template } = StatefulSet.spec;
     const labels = template.metadata.labels;
     assert.deepEqual(selector, { matchLabels: labels });
-    assert.deepEqual(PodDisruptionBudget!.spec.selector, { matchLabels: labels });
-    assert.deepEqual(Service!.spec.selector, labels);
-    assert.notDeepEqual(job!.spec.template.metadata.labels, labels);
-    assert.deepEqual(front!.spec.selector, Deployment!.spec.template.metadata.labels);
-    assert.equal(front!.spec.ports[0]?.port, PROXY_PORT);
+    assert.deepEqual(PodDisruptionBudget.spec.selector, { matchLabels: labels });
+    assert.deepEqual(Service.spec.selector, labels);
+    assert.notDeepEqual(job.spec.template.metadata.labels, labels);
+    assert.deepEqual(front.spec.selector, Deployment.spec.template.metadata.labels);
+    assert.equal(front.spec.ports[0].port, PROXY_PORT);
   });
 
   test('every container is locked down, and has what it may use stated', () => {
@@ -327,15 +241,15 @@ describe('deploy/kubernetes', () => {
 
   test('the Job only migrates, with a role that no engine has', () => {
     const [migrate] = podOf(job).containers;
-    const [, entry = '', start, ...flags] = migrate?.args ?? [];
+    const [, entry = '', start, ...flags] = migrate.args;
     assert.match(dockerfile, new RegExp(entry.replaceAll('/', '\\/')));
     assert.equal(start, 'start');
     const owner = { DATABASE_MIGRATION_URL: 'postgres://owner:secret@database:5432/engine' };
-    const config = configOf({ ...SECRETS, ...owner, ...environmentOf(migrate!, 'east') }, flags);
+    const config = configOf({ ...SECRETS, ...owner, ...environmentOf(migrate, 'east') }, flags);
     assert.equal(config.migrateOnly, true);
-    const secretsOf = ({ envFrom }: Container) => envFrom.map(({ secretRef }) => secretRef.name);
+    const secretsOf = ({ envFrom }: Yaml) => envFrom.map(({ secretRef }: Yaml) => secretRef.name);
     assert.deepEqual(secretsOf(engine), ['engine', 'database']);
-    assert.deepEqual(secretsOf(migrate!), ['engine', 'database-owner']);
+    assert.deepEqual(secretsOf(migrate), ['engine', 'database-owner']);
     const { text } = page('docs/operate/deploy-cells.md');
     for (const name of [...Object.keys(SECRETS), ...Object.keys(owner)]) {
       assert.match(text, new RegExp(`from-literal=${name}=`));
@@ -345,11 +259,11 @@ describe('deploy/kubernetes', () => {
   test('what keeps the maps of the proxy true is told by commands that exist', () => {
     const { containers, initContainers = [] } = podOf(Deployment);
     const writers = [...initContainers, ...containers].filter(
-      ({ image }) => image === 'durable-workflow-engine',
+      ({ image }: Yaml) => image === 'durable-workflow-engine',
     );
     assert.equal(writers.length, 2);
     for (const { args = [] } of writers) checkCommand(args.slice(1));
-    const haproxy = containers.find(({ name }) => name === 'haproxy');
+    const haproxy = containers.find(({ name }: Yaml) => name === 'haproxy');
     assert.deepEqual(haproxy?.ports, [{ name: 'http', containerPort: PROXY_PORT }]);
   });
 
@@ -358,33 +272,23 @@ describe('deploy/kubernetes', () => {
     const text = read('kubernetes/proxy/proxy.yaml');
     assert.doesNotMatch(text, /envFrom/);
     for (const { image, env = [] } of [...initContainers, ...containers]) {
-      const secrets = env.map(({ name, valueFrom }) => [name, valueFrom?.secretKeyRef]);
+      const secrets = env.map(({ name, valueFrom }: Yaml) => [name, valueFrom?.secretKeyRef]);
       const directory = { name: 'engine', key: 'ENGINE_CLUSTER_URL' };
       const wanted = image === 'durable-workflow-engine' ? [['ENGINE_CLUSTER_URL', directory]] : [];
       assert.deepEqual(secrets, wanted);
     }
   });
 
-  interface Kustomization {
-    readonly resources: readonly string[];
-    readonly nameSuffix: string;
-    readonly labels: readonly { readonly pairs: object }[];
-    readonly patches: readonly { readonly patch: string }[];
-  }
-
   test('the folder of a cell names it in its suffix, its label and its secret, and nothing else differs', () => {
     const [east = '', west = ''] = CELLS.map((cell) =>
       read(`kubernetes/${cell}/kustomization.yaml`),
     );
     assert.equal(west, east.replaceAll('east', 'west'));
-    const { resources, nameSuffix, labels, patches } = parse(east) as Kustomization;
+    const { resources, nameSuffix, labels, patches } = parse(east) as Yaml;
     assert.deepEqual(resources, ['../base']);
     assert.equal(nameSuffix, '-east');
-    assert.deepEqual(labels[0]?.pairs, { cell: 'east' });
-    const [{ path: place = '', value = '' } = {}] = parse(patches[0]?.patch ?? '[]') as {
-      path?: string;
-      value?: string;
-    }[];
+    assert.deepEqual(labels[0].pairs, { cell: 'east' });
+    const [{ path: place, value }]: Yaml = parse(patches[0].patch);
     assert.equal(value, 'database-east');
     assert.equal(place, '/spec/template/spec/containers/0/envFrom/1/secretRef/name');
     assert.match(page('docs/operate/deploy-cells.md').text, /secret generic database-east/);
@@ -397,14 +301,14 @@ describe('deploy/kubernetes', () => {
       assert.equal(made.status, 0, made.stderr);
     }
     const made = run('kubectl', ['kustomize', path.join(DEPLOY, 'kubernetes/east')]).stdout;
-    const all = kinds(parseAllDocuments(made).map((document) => document.toJS() as Manifest));
+    const all = kinds(objectsOf(made));
     const labels = { app: 'engine', cell: 'east' };
-    assert.equal(all.StatefulSet?.spec.serviceName, all.Service?.metadata.name);
-    assert.deepEqual(all.Service?.spec.selector, labels);
-    assert.deepEqual(all.PodDisruptionBudget?.spec.selector, { matchLabels: labels });
-    assert.deepEqual(all.StatefulSet?.spec.template.metadata.labels, labels);
+    assert.equal(all.StatefulSet.spec.serviceName, all.Service.metadata.name);
+    assert.deepEqual(all.Service.spec.selector, labels);
+    assert.deepEqual(all.PodDisruptionBudget.spec.selector, { matchLabels: labels });
+    assert.deepEqual(all.StatefulSet.spec.template.metadata.labels, labels);
     const { containers, affinity } = podOf(all.StatefulSet);
     assert.match(JSON.stringify(affinity), /"cell":"east"/);
-    assert.equal(containers[0]?.envFrom[1]?.secretRef.name, 'database-east');
+    assert.equal(containers[0].envFrom[1].secretRef.name, 'database-east');
   });
 });

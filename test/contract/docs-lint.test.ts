@@ -1,6 +1,6 @@
 /**
- * The manual holds together: its links lead somewhere, what it names exists, its samples use one
- * convention, and its words are spelled in one way.
+ * The manual holds together: its links lead somewhere, what it names exists, and its samples use one
+ * convention.
  */
 
 import assert from 'node:assert/strict';
@@ -98,6 +98,13 @@ describe('names', () => {
     nothing(wrong(MANUAL, pattern, isUnknown));
   });
 
+  test('every source file that is named is there', () => {
+    const pattern =
+      /(?<![\w/])((?:client\/src|ui|test|src|actors|schema|scripts|bench|cli)\/[\w./-]+\.(?:ts|mjs|sql))\b/g;
+    const isOurs = ([, file = '']: RegExpMatchArray) => existsSync(path.join(ROOT, file));
+    nothing(wrong(PAGES, pattern, (match) => !isOurs(match)));
+  });
+
   test('every alert has a section that says what to do, and no section is without its alert', () => {
     const rules = [...read('docs/alerts.yaml').matchAll(/^ +- alert: (\w+)$/gm)];
     const sections = page('docs/operate/alerts.md').text.split(/^## /m).slice(1);
@@ -138,90 +145,9 @@ describe('samples', () => {
   });
 });
 
-describe('words', () => {
-  /** Spelled or said in one way. The left one is refused. */
-  const WORDS: readonly (readonly [RegExp, string])[] = [
-    [/\b(?:recieve|seperat|occured|untill|wich|adress(?!e)|lenght|priviledg|accross|begining)/, ''],
-    [/\b(?:sucess|retreiv|succesful|dependan(?:t|cy)\b|existan|neccess|refered|transfered)/, ''],
-    [/\b(?:teh|thier|becuase|recomend|occuring|definate|enviro(?!n)|persistan|consistan)/, ''],
-    [/\bcancel(?:ed|ing)\b/, 'cancelled'],
-    [/\bbehavior\b/, 'behaviour'],
-    [/\bneighbor/, 'neighbour'],
-    [/\butiliz|\butilis/, 'use'],
-    [/\bleverag/, 'use'],
-    [/\b(?:simply|obviously|basically|of course)\b/, 'nothing: leave it out'],
-    [/\b(the|an?|of|to|is|and|in|it|or) \1\b/, 'once'],
-  ];
-
-  test('no page has a word that is spelled in another way elsewhere', () => {
-    const found = PAGES.flatMap(({ file, prose }) => {
-      const plain = prose.replace(/`[^`\n]*`/g, '`');
-      return WORDS.flatMap(([pattern, better]) => {
-        const match = pattern.exec(plain);
-        return match === null ? [] : [`${file}: ${match[0]} → ${better}`];
-      });
-    });
-    nothing(found);
-  });
-
-  /** A longer sentence needs a second reading. */
-  const SENTENCE_WORDS_MAX = 26;
-
-  test('the sentences of the plain pages are short', () => {
-    nothing(
-      PLAIN.flatMap(({ file, prose }) =>
-        sentencesOf(prose)
-          .filter((sentence) => sentence.split(' ').length > SENTENCE_WORDS_MAX)
-          .map((sentence) => `${file}: ${sentence}`),
-      ),
-    );
-  });
-
-  /** Of paragraphs and items of lists. */
-  function sentencesOf(prose: string): string[] {
-    const paragraphs = prose.replace(/^(?:#|\|).*$/gm, '').split(/\n\s*\n|\n(?= *(?:-|\d+\.) )/);
-    return paragraphs.flatMap((text) =>
-      text
-        .replace(/\s+/g, ' ')
-        .trim()
-        .split(/(?<=[.:?!])\s/),
-    );
-  }
-});
-
 describe('manifests', () => {
-  interface Probe {
-    readonly httpGet: { readonly path: string; readonly port: string };
-  }
-  interface Container {
-    readonly env: readonly { readonly name: string; readonly value: string }[];
-    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
-    readonly livenessProbe: Probe;
-    readonly readinessProbe: Probe;
-  }
-  interface Deployment {
-    readonly kind: string;
-    readonly spec: {
-      readonly selector: { readonly matchLabels: object };
-      readonly template: {
-        readonly metadata: { readonly labels: object };
-        readonly spec: { readonly containers: readonly Container[] };
-      };
-    };
-  }
-  interface KubernetesService {
-    readonly kind: string;
-    readonly spec: {
-      readonly selector: object;
-      readonly ports: readonly { readonly targetPort: string }[];
-    };
-  }
-  interface Service {
-    readonly environment?: Readonly<Record<string, string>>;
-    readonly ports?: readonly string[];
-    readonly volumes?: readonly string[];
-    readonly build?: string;
-  }
+  /** Whatever a file of YAML holds: a member that is missing fails its test. */
+  type Yaml = ReturnType<typeof JSON.parse>;
 
   const SECRETS = {
     DATABASE_URL: 'postgres://engine:secret@postgres:5432/engine',
@@ -240,15 +166,12 @@ describe('manifests', () => {
   }
 
   test('compose.yaml starts engines that the product understands, on the port of the image', () => {
-    const file = parse(read('docs/operate/compose.yaml'), { merge: true }) as {
-      readonly services: Readonly<Record<string, Service>>;
-      readonly volumes: object;
-    };
+    const file: Yaml = parse(read('docs/operate/compose.yaml'), { merge: true });
     const { postgres, proxy, ...engines } = file.services;
     assert.deepEqual(Object.keys(engines), ['engine', 'engine-b']);
     assert.ok(postgres && proxy);
-    for (const { environment = {}, build = '' } of Object.values(engines)) {
-      const filled = Object.entries(environment).map(([name, text]) => {
+    for (const { environment, build } of Object.values<Yaml>(engines)) {
+      const filled = Object.entries<string>(environment).map(([name, text]) => {
         // As Compose does it: the secrets come from the file .env.
         const value = text.replace(/\$\{(\w+):\?[^}]*\}/g, (_, secret: string) => {
           return { POSTGRES_PASSWORD: 'secret', ...SECRETS }[secret] ?? '';
@@ -260,8 +183,8 @@ describe('manifests', () => {
       assert.equal(config.encryptionKey, SECRETS.ENGINE_ENCRYPTION_KEY);
       assert.ok(existsSync(path.join(ROOT, 'docs/operate', build, 'Dockerfile')));
     }
-    assert.deepEqual(file.services.engine?.ports, [`127.0.0.1:8080:${exposed}`]);
-    assert.deepEqual(Object.keys(file.volumes), [postgres.volumes?.[0]?.split(':')[0]]);
+    assert.deepEqual(file.services.engine.ports, [`127.0.0.1:8080:${exposed}`]);
+    assert.deepEqual(Object.keys(file.volumes), [postgres.volumes[0].split(':')[0]]);
   });
 
   test('the proxy asks the engines of compose.yaml whether they are ready', () => {
@@ -276,15 +199,11 @@ describe('manifests', () => {
 
   test('kubernetes.yaml starts engines that the product understands, with its probes', () => {
     const documents = parseAllDocuments(read('docs/operate/kubernetes.yaml'));
-    const [deployment, service] = documents.map((document) => document.toJS() as unknown) as [
-      Deployment,
-      KubernetesService,
-    ];
+    const [deployment, service]: Yaml[] = documents.map((document) => document.toJS());
     assert.deepEqual([deployment.kind, service.kind], ['Deployment', 'Service']);
     const { selector, template } = deployment.spec;
     const [container] = template.spec.containers;
-    assert.ok(container);
-    const env = container.env.map(({ name, value }) => [name, value]);
+    const env = container.env.map(({ name, value }: Yaml) => [name, value]);
     configOf({ ...SECRETS, ...Object.fromEntries(env) });
     assert.deepEqual(container.ports, [{ name: 'http', containerPort: exposed }]);
     const { livenessProbe, readinessProbe } = container;
@@ -292,7 +211,7 @@ describe('manifests', () => {
     assert.deepEqual(readinessProbe.httpGet, { path: ROUTES['health.ready'].path, port: 'http' });
     assert.deepEqual(template.metadata.labels, selector.matchLabels);
     assert.deepEqual(service.spec.selector, selector.matchLabels);
-    assert.equal(service.spec.ports[0]?.targetPort, 'http');
+    assert.equal(service.spec.ports[0].targetPort, 'http');
   });
 
   test('the guide makes the secrets that the manifests ask for', () => {

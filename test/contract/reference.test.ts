@@ -3,16 +3,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { Type } from '@sinclair/typebox';
 import { KIND_NAMES, membersOf } from '../../schema/blocks.js';
 import { BUILTIN_HANDLERS, HANDLER_PARAMS } from '../../schema/handlers.js';
-import { evaluated, toldTable } from '../../scripts/reference/evaluated.js';
-import { prettyJson, table } from '../../scripts/reference/markdown.js';
+import { evaluated } from '../../scripts/reference/evaluated.js';
+import { prettyJson } from '../../scripts/reference/markdown.js';
 import { referencePages } from '../../scripts/reference/pages.js';
 import { pythonFiles } from '../../scripts/reference/python.js';
 import { fillRegions } from '../../scripts/reference/regions.js';
 import { rowsFor, said } from '../../scripts/reference/rows.js';
-import { memberTable } from '../../scripts/reference/schema-tables.js';
 import { VARIABLES } from '../../src/config.js';
 import { FILTER_NAMES } from '../../src/core/expression/filters.js';
 import { FUNCTION_NAMES } from '../../src/core/expression/functions.js';
@@ -85,25 +83,6 @@ describe('what is missing is an error that names it', () => {
     assert.throws(() => said(' ', 'the variable X'), /no text for the variable X/);
   });
 
-  test('a member without a description, also inside of another one', () => {
-    const inner = (member: object) => Type.Object({ a: Type.Object({ b: Type.String(member) }) });
-    const told = { a: { description: 'An object.' } };
-    const schema = inner({});
-    Object.assign(schema.properties.a, told.a);
-    assert.throws(() => memberTable({ schema }), /no text for a\.b/);
-    const whole = inner({ description: 'A text.' });
-    Object.assign(whole.properties.a, told.a);
-    assert.match(
-      memberTable({ schema: whole }),
-      /\| `a\.b` \| text \| must be given \| A text\. \|/,
-    );
-  });
-
-  test('a function without an example', () => {
-    const told = { forms: ['f()'], does: 'Nothing.', examples: [] };
-    assert.throws(() => toldTable('function', [['f', told]]), /no example of f/);
-  });
-
   test('a region that nothing is generated for, and a text without a region', () => {
     const page = 'a\n<!-- generated: x -->\nold\n<!-- /generated -->\nb\n';
     const filled = fillRegions(page, { x: 'new' });
@@ -114,7 +93,7 @@ describe('what is missing is an error that names it', () => {
   });
 });
 
-describe('examples and tables', () => {
+describe('examples', () => {
   test('a value is what the evaluator gives, and a failure says why', () => {
     assert.deepEqual(evaluated({ text: '{{ data.a | upper }}', data: { a: 'b' } }), {
       ok: true,
@@ -123,10 +102,6 @@ describe('examples and tables', () => {
     assert.deepEqual(evaluated({ text: 'a + 1', data: { a: 2 } }), { ok: true, value: 3 });
     assert.equal(evaluated({ text: '{{ nothing }}' }).ok, false);
     assert.equal(evaluated({ text: 'a +' }).ok, false);
-  });
-
-  test('a bar does not end a cell', () => {
-    assert.equal(table(['a'], [['x | y']]), '| a |\n|---|\n| x \\| y |');
   });
 
   test('JSON of examples is JSON, however it is broken into lines', () => {

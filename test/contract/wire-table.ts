@@ -149,11 +149,7 @@ export const WIRE_ROUTES: readonly WireRoute[] = [
     reply: { count: 'integer !' },
   }),
   route('GET', '/instances/{id}', 200, { reply: TASK_INSTANCE }),
-  route('GET', '/instances', 200, {
-    query: LIST_QUERY,
-    reply: TASK_INSTANCE,
-    isList: true,
-  }),
+  route('GET', '/instances', 200, { query: LIST_QUERY, reply: TASK_INSTANCE, isList: true }),
   route('PATCH', '/instances/{id}/state', 200, {
     body: {
       state: 'string ! of scheduled|running|waiting|paused|failed|completed|cancelled',
@@ -167,10 +163,7 @@ export const WIRE_ROUTES: readonly WireRoute[] = [
     body: { signal_type: 'string !', payload: 'any' },
     reply: { signal_id: 'uuid !' },
   }),
-  route('GET', '/instances/{id}/outputs', 200, {
-    reply: BLOCK_OUTPUT,
-    isList: true,
-  }),
+  route('GET', '/instances/{id}/outputs', 200, { reply: BLOCK_OUTPUT, isList: true }),
   route('POST', '/instances/{id}/retry', 200, {
     reply: { id: 'uuid !', state: 'string ! of scheduled' },
   }),
@@ -181,11 +174,7 @@ export const WIRE_ROUTES: readonly WireRoute[] = [
     `),
     reply: { count: 'integer !' },
   }),
-  route('GET', '/instances/dlq', 200, {
-    query: LIST_QUERY,
-    reply: TASK_INSTANCE,
-    isList: true,
-  }),
+  route('GET', '/instances/dlq', 200, { query: LIST_QUERY, reply: TASK_INSTANCE, isList: true }),
 
   route('POST', '/cron', 201, {
     body: fields(`
@@ -240,12 +229,9 @@ export const WIRE_ROUTES: readonly WireRoute[] = [
     `),
   }),
   // "HTTP method and payloads: not shown"
-  route('POST', '/releases/{id}/validate', 200),
-  route('POST', '/releases/{id}/canary', 200),
-  route('POST', '/releases/{id}/evaluate', 200),
-  route('POST', '/releases/{id}/promote', 200),
-  route('POST', '/releases/{id}/pause', 200),
-  route('POST', '/releases/{id}/rollback', 200),
+  ...['validate', 'canary', 'evaluate', 'promote', 'pause', 'rollback'].map((step) =>
+    route('POST', `/releases/{id}/${step}`, 200),
+  ),
   route('GET', '/releases/{id}/diff', 200),
   route('GET', '/releases/{id}/decisions', 200, { isList: true }),
 

@@ -147,22 +147,18 @@ describe('every route of the table', () => {
       if (reply !== undefined || route.isList) checkReply(route, reply ?? {});
     });
 
-    test(`${nameOf(route)} asks for what it should: key and tenant, a key, or nothing`, () => {
+    test(`${nameOf(route)} asks for key and tenant, a key, or nothing, and has the errors of the table`, () => {
       const alternatives = operationAt(route.method, route.path).security as JsonObject[];
       const asked = alternatives.map((alternative) => Object.keys(alternative).sort());
-      const key = [['apiKey'], ['bearer']];
       const both = [
         ['apiKey', 'tenant'],
         ['bearer', 'tenant'],
       ];
-      if (route.access === 'key') assert.deepEqual(asked, key);
+      if (route.access === 'key') assert.deepEqual(asked, [['apiKey'], ['bearer']]);
       else if (route.access === 'open') {
         // An empty alternative is none, and so is no alternative.
         assert.ok(asked.length === 0 || asked.some((names) => names.length === 0), String(asked));
       } else assert.deepEqual(asked.slice(0, 2), both);
-    });
-
-    test(`${nameOf(route)} has the errors of the table`, () => {
       for (const [status, applies] of Object.entries(WIRE_ERRORS)) {
         if (typeof applies !== 'function' || !applies(route)) continue;
         const schema = jsonSchemaOf(responseAt(route, Number(status)));

@@ -5,9 +5,8 @@ import { after, before, test } from 'node:test';
 import { Directory, DirectoryError, makeDirectory } from '../../src/cluster/directory.js';
 import { eventually } from '../helpers/api.js';
 import { column } from '../helpers/columns.js';
-import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
-let postgres: TestPostgres;
 let database: TestDatabase;
 let directory: Directory;
 
@@ -19,8 +18,7 @@ const cell = (name: string) => ({
 });
 
 before(async () => {
-  postgres = await startPostgres();
-  database = await postgres.createDatabase({ isMigrated: false });
+  database = await createTestDatabase({ isMigrated: false });
   directory = new Directory(database.connectionString, 'test');
   await assert.rejects(directory.check(), DirectoryError);
   await Promise.all([1, 2, 3].map(() => makeDirectory(database.connectionString)));
@@ -32,7 +30,6 @@ before(async () => {
 after(async () => {
   await directory?.close();
   await database?.drop();
-  await postgres?.stop();
 });
 
 test('a directory of another version is refused', async () => {
@@ -92,7 +89,8 @@ test('whoever waits for a cell to be closed is not settled there', async () => {
     settling = directory.settle(['waits'], 'west', 'hash');
     await eventually(async () => {
       const { rows } = await client.query<{ waiting: number }>(
-        "select count(*)::int as waiting from pg_stat_activity where wait_event_type = 'Lock'",
+        `select count(*)::int as waiting from pg_stat_activity
+         where wait_event_type = 'Lock' and datname = current_database()`,
       );
       assert.equal(rows[0]?.waiting, 1);
     });
@@ -146,7 +144,8 @@ test('whoever listens is told the revision of each change', async () => {
   await eventually(() => assert.equal(told.at(-1), revision));
   await directory.transaction((client) =>
     client.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'test listens'",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'test listens' and datname = current_database()`,
     ),
   );
   await eventually(() => assert.equal(broken, 1));

@@ -1,7 +1,8 @@
 /**
- * The plans of every hot statement over 100,000 rows a table: nothing reads a whole table, nothing
- * sorts one, and updates stay heap-only. Statements that are prepared by name are looked at twice:
- * planned for their values, and as the plan for any values that Postgres may keep after five runs.
+ * The plans of every hot statement over 20,000 rows a table or more: nothing reads a whole table,
+ * nothing sorts one, and updates stay heap-only. Statements that are prepared by name are looked at
+ * twice: planned for their values, and as the plan for any values that Postgres may keep after five
+ * runs.
  */
 
 import assert from 'node:assert/strict';
@@ -62,7 +63,9 @@ import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/stat
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
-const ROWS = 100_000;
+const ROWS = 20_000;
+/** Of the tables whose lists would be sorted if they were shorter. */
+const MANY = 100_000;
 const TENANTS = 5;
 const SEQUENCES = 50;
 /** Rows of one instance in the tables whose rows are many per instance. */
@@ -90,7 +93,7 @@ const uuid = (number: number) => `01950000-0000-7000-8000-${number.toString(16).
 const UUID_OF = (number: string) =>
   `('01950000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
 
-const SOME_IDS = [5, 700, 20_000, 50_001, 99_999].map(uuid);
+const SOME_IDS = [5, 700, 4_000, 10_001, 19_999].map(uuid);
 const BUSY = uuid(1);
 const A_SEQUENCE = uuid(7);
 const VERSIONS = [7, 12, 17].map(uuid);
@@ -114,184 +117,156 @@ function placeOfTry(): string {
   return cursorAfter({ created_at: A_TIME, id: uuid(200) } as AttemptRow);
 }
 
-/** One statement per table; `g` counts the rows, a second apart. */
-const AT = "timestamptz '2025-01-01' + g * interval '1 second'";
+/** `g` counts the rows of a table, which span a day whether there are many or more. */
+const AT = "timestamptz '2025-01-01' + g * interval '5 seconds'";
+const AT_SECONDS = "timestamptz '2025-01-01' + g * interval '1 second'";
+const ID = UUID_OF('g');
+const TENANT = `'tenant-' || g % ${TENANTS}`;
+const SEQUENCE = UUID_OF(`1 + g % ${SEQUENCES}`);
+const OWNER = UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`);
 const FILL = [
   `insert into sequences (id, tenant_id, namespace, name, version, definition, created_at)
-   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default', 'name-' || g / 50, g % 50,
-     '{"blocks":[]}', ${AT}
-   from generate_series(1, 10000) g`,
+    select ${ID}, ${TENANT}, 'default', 'name-' || g / 50, g % 50, '{"blocks":[]}', ${AT}
+    from generate_series(1, 10000) g`,
   `insert into sequence_tombstones (id, created_at)
-   select ${UUID_OF('g')}, ${AT} from generate_series(20000, 30000) g`,
-  `insert into instances (
-     id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
-     config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
-     parent_instance_id, signal_count, audit_count, created_at, updated_at)
-   select ${UUID_OF('g')}, ${UUID_OF(`1 + g % ${SEQUENCES}`)}, 'tenant-' || g % ${TENANTS},
-     'default', (array['scheduled', 'running', 'waiting', 'completed', 'failed'])[1 + g % 5],
-     null, 1, 'UTC', '{}', '{"order":{"id":1,"lines":[1,2,3]}}', '{}', '[]', '{}', '{"n":{}}',
-     null, null, null, case when g % 10 = 0 then ${UUID_OF('g / 20 + 1')} end, 0, 0, ${AT}, ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${AT} from generate_series(20000, 30000) g`,
+  `insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority,
+    timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key,
+    max_concurrency, idempotency_key, parent_instance_id, signal_count, audit_count, created_at,
+    updated_at)
+    select ${ID}, ${SEQUENCE}, ${TENANT}, 'default',
+    (array['scheduled', 'running', 'waiting', 'completed', 'failed'])[1 + g % 5], null, 1, 'UTC',
+    '{}', '{"order":{"id":1,"lines":[1,2,3]}}', '{}', '[]', '{}', '{"n":{}}', null, null, null,
+    case when g % 10 = 0 then ${UUID_OF('g / 20 + 1')} end, 0, 0, ${AT_SECONDS}, ${AT_SECONDS}
+    from generate_series(1, ${MANY}) g`,
   `insert into timers (instance_id, fire_at, recover)
-   select ${UUID_OF('g')}, ${AT}, g % 100 = 0 from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${AT}, g % 100 = 0`,
   `insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason, namespace,
-     sequence_id, failure_code, block_id, handler, folded_reason)
-   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, ${AT}, ${AT}, 'no ' || g, 'default',
-     ${UUID_OF(`1 + g % ${SEQUENCES}`)}, 'worker_failed', 'a', 'h', 'no #'
-   from generate_series(1, ${ROWS}) g`,
-  `insert into block_outputs (
-     id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at)
-   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, 'a', '', g, 0, '{}',
-     null, 2, ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    sequence_id, failure_code, block_id, handler, folded_reason)
+    select ${ID}, ${TENANT}, ${AT_SECONDS}, ${AT_SECONDS}, 'no ' || g, 'default', ${SEQUENCE},
+      'worker_failed', 'a', 'h', 'no #'
+    from generate_series(1, ${MANY}) g`,
+  `insert into block_outputs (id, instance_id, block_id, iteration, attempt, try, output,
+    output_ref, output_size, created_at)
+    select ${ID}, ${OWNER}, 'a', '', g, 0, '{}', null, 2, ${AT}`,
   `insert into signals (id, instance_id, seq, signal_type, payload, created_at, status)
-   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, g, 'custom:a', '{}', ${AT},
-     case when g % 10 = 0 then 'kept' end
-   from generate_series(1, ${ROWS}) g`,
-  `insert into events (
-     id, key_id, seq, tenant_id, event_name, producer_event_id, payload, status, matched, targets,
-     created_at, expires_at, ended_at, fires)
-   select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, g, 'tenant-' || g % ${TENANTS}, 'name-' || g / 50, g, '{}',
-     case when g % 10 = 0 then 'pending' else 'consumed' end, 0, case when g % 100 = 1 then json '[]' end,
-     ${AT}, ${AT} + interval '1 day', case when g % 10 <> 0 then ${AT} end,
-     case when g % 100 = 2 then json '["paid"]' end
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${OWNER}, g, 'custom:a', '{}', ${AT_SECONDS}, case when g % 10 = 0 then 'kept' end
+    from generate_series(1, ${MANY}) g`,
+  `insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, payload, status,
+    matched, targets, created_at, expires_at, ended_at, fires)
+    select ${ID}, ${UUID_OF('g / 3')}, g, ${TENANT}, 'name-' || g / 50, g, '{}',
+    case when g % 10 = 0 then 'pending' else 'consumed' end, 0,
+    case when g % 100 = 1 then json '[]' end, ${AT}, ${AT} + interval '1 day',
+    case when g % 10 <> 0 then ${AT} end, case when g % 100 = 2 then json '["paid"]' end`,
   `insert into event_waits (instance_id, id, key_id)
-   select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g / 2')} from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${ID}, ${UUID_OF('g / 2')}`,
   `insert into event_takes (instance_id, event_id, wait_id, block_id, outcome, taken_at)
-   select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g')}, 'a', 'taken', ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${ID}, ${ID}, 'a', 'taken', ${AT}`,
   // Most of them are closed.
-  `insert into approvals (
-     id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate,
-     waiting_since, outcome)
-   select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default',
-     ${UUID_OF(`1 + g % ${SEQUENCES}`)}, 'a', 'a', '', '', '{}', ${AT},
-     case when g % 10 > 0 then 'answered' end
-   from generate_series(0, ${ROWS - 1}) g`,
+  `insert into approvals (id, instance_id, tenant_id, namespace, sequence_id, block_id, path,
+    iteration, prompt, gate, waiting_since, outcome)
+    select ${ID}, ${ID}, ${TENANT}, 'default', ${SEQUENCE}, 'a', 'a', '', '', '{}', ${AT_SECONDS},
+    case when g % 10 > 0 then 'answered' end from generate_series(0, ${MANY - 1}) g`,
   `insert into iteration_snapshots (instance_id, key, items)
-   select ${UUID_OF('g')}, '0', '[]' from generate_series(1, ${ROWS}) g`,
+    select ${ID}, '0', '[]'`,
   `insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
-   select ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, g, 'tenant-1',
-     '[{"event_type":"state_transition"},{"event_type":"step"}]', ${AT}
-   from generate_series(1, ${ROWS}) g`,
-  `insert into worker_tasks (
-     id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params,
-     overlay, attempt, timeout_ms, priority, state, worker_id, claim_epoch, checkpoint_seq, history,
-     created_at)
-   select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g / 10 % ${TENANTS}, 'a', 0, '',
-     'handler-' || g % 10, case when g / 50 % 2 = 0 then 'queue-' || g / 100 % 4 end, '{}', null, 0,
-     null, g % 4,
-     case when g % 3 > 0 then 'completed' else 'pending' end,
-     case when g % 3 > 0 or g % 100 = 0 then 'worker-' || g % 40 end, 0, 0, '[]', ${AT}
-   from generate_series(1, ${ROWS}) g`,
-  `insert into open_tasks (
-     task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at, worker_id,
-     claim_epoch, claimed_at, heartbeat_at, checkpoint_seq)
-   select id, instance_id, tenant_id, handler_name, queue_name, 3 - priority, created_at, worker_id,
-     1, at, at, 0
-   from worker_tasks cross join lateral (
-     select case when worker_id is not null then created_at end as at) claims
-   where state = 'pending'`,
+    select ${OWNER}, g, 'tenant-1', '[{"event_type":"state_transition"},{"event_type":"step"}]',
+    ${AT}`,
+  `insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name,
+    queue_name, params, overlay, attempt, timeout_ms, priority, state, worker_id, claim_epoch,
+    checkpoint_seq, history, created_at)
+    select ${ID}, ${ID}, 'tenant-' || g / 10 % ${TENANTS}, 'a', 0, '', 'handler-' || g % 10,
+    case when g / 50 % 2 = 0 then 'queue-' || g / 100 % 4 end, '{}', null, 0, null, g % 4,
+    case when g % 3 > 0 then 'completed' else 'pending' end,
+    case when g % 3 > 0 or g % 100 = 0 then 'worker-' || g % 40 end, 0, 0, '[]', ${AT_SECONDS}
+    from generate_series(1, ${MANY}) g`,
+  `insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank,
+    created_at, worker_id, claim_epoch, claimed_at, heartbeat_at, checkpoint_seq)
+    select id, instance_id, tenant_id, handler_name, queue_name, 3 - priority, created_at,
+    worker_id, 1, at, at, 0
+    from worker_tasks cross join lateral (
+      select case when worker_id is not null then created_at end as at) claims
+    where state = 'pending'`,
   `insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
-   select ${UUID_OF('g')}, ${UUID_OF('1 + g % 100')}, 2, 1, ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${UUID_OF('1 + g % 100')}, 2, 1, ${AT}`,
   `insert into permits (instance_id, key_id, number)
-   select instance_id, key_id, number from permit_requests order by created_at limit 20000`,
+    select instance_id, key_id, number from permit_requests order by created_at limit 20000`,
   `insert into kin_notes (to_id, from_id, id, word)
-   select ${UUID_OF('g')}, ${UUID_OF('g + 1')}, ${UUID_OF('g + 2')}, 'pause'
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${UUID_OF('g + 1')}, ${UUID_OF('g + 2')}, 'pause'`,
   `insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
-   select ${UUID_OF('g')}, 'tenant-' || g % 100, 'key-' || g, 10, 60, ${AT}
-   from generate_series(1, 10000) g`,
+    select ${ID}, 'tenant-' || g % 100, 'key-' || g, 10, 60, ${AT}
+    from generate_series(1, 10000) g`,
   `insert into rate_grants (limit_id, granted_at, id, count)
-   select ${UUID_OF('1 + g % 100')}, ${AT}, ${UUID_OF('g')}, 1
-   from generate_series(1, ${ROWS}) g`,
+    select ${UUID_OF('1 + g % 100')}, ${AT}, ${ID}, 1`,
   `insert into checkpoints (id, instance_id, checkpoint_data, created_at)
-   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, '{}', ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${OWNER}, '{}', ${AT}`,
   `insert into step_logs (id, instance_id, entries, created_at)
-   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, '[{"level":"info"}]',
-     ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${OWNER}, '[{"level":"info"}]', ${AT}`,
   `insert into injected_blocks (instance_id, blocks)
-   select ${UUID_OF('g')}, '[]' from generate_series(1, ${ROWS}) g`,
-  `insert into cron_schedules (
-     id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, overlap_policy,
-     skipped_fires, next_fire_at, created_at, updated_at)
-   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default', ${UUID_OF('g')}, '@daily', 'UTC',
-     true, '{}', 'allow', 0, ${AT}, ${AT}, ${AT}
-   from generate_series(1, 10000) g`,
-  `insert into api_keys (
-     id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
-   select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
-   from generate_series(1, 10000) g`,
+    select ${ID}, '[]'`,
+  `insert into cron_schedules (id, tenant_id, namespace, sequence_id, cron_expr, timezone,
+    enabled, metadata, overlap_policy, skipped_fires, next_fire_at, created_at, updated_at)
+    select ${ID}, ${TENANT}, 'default', ${ID}, '@daily', 'UTC', true, '{}', 'allow', 0, ${AT},
+    ${AT}, ${AT} from generate_series(1, 10000) g`,
+  `insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
+    select 'ak_' || g, ${TENANT}, '', '["operator"]', 'hash-' || g, ${AT}, false
+    from generate_series(1, 10000) g`,
   `insert into activity (tenant_id, at, shard, created, completed, failed, cancelled, durations)
-   select 'tenant-' || g % ${TENANTS}, ${AT}, 0, 1, 1, 0, 0, '[]' from generate_series(1, 20000) g
-   on conflict do nothing`,
-  `insert into bulk_jobs (
-     id, tenant_id, operation, request, state, matched, applied, skipped, failed, created_at,
-     updated_at, ended_at)
-   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'state', '{}', 'completed', 0, 0, 0, 0, ${AT},
-     ${AT}, case when g % 1000 > 0 then ${AT} end
-   from generate_series(1, 20000) g`,
+    select ${TENANT}, ${AT}, 0, 1, 1, 0, 0, '[]' from generate_series(1,
+    20000) g on conflict do nothing`,
+  `insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped,
+    failed, created_at, updated_at, ended_at)
+    select ${ID}, ${TENANT}, 'state', '{}', 'completed', 0, 0, 0, 0, ${AT}, ${AT},
+    case when g % 1000 > 0 then ${AT} end from generate_series(1, 20000) g`,
   `insert into bulk_changes (job_id, instance_id)
-   select ${UUID_OF('g % 100')}, ${UUID_OF('g')} from generate_series(1, 20000) g`,
+    select ${UUID_OF('g % 100')}, ${ID} from generate_series(1, 20000) g`,
   `insert into tenant_limits (tenant_id, limits, set_at)
-   select 'tenant-' || g, '{}', ${AT} from generate_series(1, 10000) g`,
-  `insert into webhook_outbox (
-     id, url, event_type, instance_id, tenant_id, body, attempts, status, next_attempt_at,
-     created_at, subscription_id)
-   select ${UUID_OF('g')}, 'http://sink-' || g % 10 || '.example', 'instance.failed',
-     ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, '{}', 0,
-     case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT},
-     case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
-   from generate_series(1, ${ROWS}) g`,
+    select 'tenant-' || g, '{}', ${AT} from generate_series(1, 10000) g`,
+  `insert into webhook_outbox (id, url, event_type, instance_id, tenant_id, body, attempts,
+    status, next_attempt_at, created_at, subscription_id)
+    select ${ID}, 'http://sink-' || g % 10 || '.example', 'instance.failed', ${ID}, ${TENANT},
+    '{}', 0, case when g % 7 = 0 then 'parked' else 'pending' end,
+    case when g % 7 > 0 then ${AT_SECONDS} end, ${AT_SECONDS},
+    case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
+    from generate_series(1, ${MANY}) g`,
   `insert into credentials (tenant_id, id, name, kind, value, enabled, created_at, updated_at)
-   select 'tenant-' || n % 300, 'secret-' || n, 'n', 'api_key', '{}', true, now(), now()
-   from generate_series(1, 20000) n`,
-  `insert into triggers (slug, tenant_id, namespace, sequence_name, trigger_type, config, event_name,
-     enabled, created_at, updated_at)
-   select 'slug-' || n, 'tenant-' || n % 300, 'n', 's-' || n, 'webhook', '{}',
-     case when n % 3 = 0 then 'paid-' || n % 500 end, true, now() - n * interval '1 s', now()
-   from generate_series(1, 20000) n`,
+    select 'tenant-' || n % 300, 'secret-' || n, 'n', 'api_key', '{}', true, now(), now()
+    from generate_series(1, 20000) n`,
+  `insert into triggers (slug, tenant_id, namespace, sequence_name, trigger_type, config,
+    event_name, enabled, created_at, updated_at)
+    select 'slug-' || n, 'tenant-' || n % 300, 'n', 's-' || n, 'webhook', '{}',
+    case when n % 3 = 0 then 'paid-' || n % 500 end, true, now() - n * interval '1 s', now()
+    from generate_series(1, 20000) n`,
   `insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
-   select ${UUID_OF('g')}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
-   from generate_series(1, 10000) g`,
-  `insert into webhook_deliveries (
-     id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms,
-     success, signed, subscription_id)
-   select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, 'http://sink.example', 'instance.failed',
-     ${UUID_OF('g')}, g % 3, ${AT}, 5, g % 3 = 2, false,
-     case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
-   from generate_series(1, ${ROWS}) g`,
-  `insert into releases (
-     id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version,
-     candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy,
-     created_at, updated_at)
-   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default', 'name-' || g / 50,
-     ${UUID_OF('g')}, 1, ${UUID_OF('g + 1')}, 2,
-     case g % 500 when 0 then 'canary' when 1 then 'promoted' when 2 then 'validating'
-       else (array['draft', 'ready', 'rolled_back', 'failed'])[1 + g % 4] end,
-     0, '[]', 'pin', ${AT}, ${AT}
-   from generate_series(1, 10000) g`,
-  `insert into release_decisions (
-     id, release_id, from_state, to_state, actor, reason, decided_at)
-   select ${UUID_OF('g')}, ${UUID_OF('1 + g / 10')}, 'draft', 'ready', 'operator', 'asked for', ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
+    from generate_series(1, 10000) g`,
+  `insert into webhook_deliveries (id, delivery_id, url, event_type, instance_id, attempt_number,
+    attempted_at, duration_ms, success, signed, subscription_id)
+    select ${ID}, ${UUID_OF('g / 3')}, 'http://sink.example', 'instance.failed', ${ID}, g % 3,
+    ${AT}, 5, g % 3 = 2, false, case when g % 2 = 0 then ${UUID_OF('g % 1000')} end`,
+  `insert into releases (id, tenant_id, namespace, sequence_name, baseline_sequence_id,
+    baseline_version, candidate_sequence_id, candidate_version, state, canary_percent, gates,
+    in_flight_policy, created_at, updated_at)
+    select ${ID}, ${TENANT}, 'default', 'name-' || g / 50, ${ID}, 1, ${UUID_OF('g + 1')}, 2,
+    case g % 500 when 0 then 'canary' when 1 then 'promoted' when 2 then 'validating'
+      else (array['draft', 'ready', 'rolled_back', 'failed'])[1 + g % 4] end,
+    0, '[]', 'pin', ${AT}, ${AT} from generate_series(1, 10000) g`,
+  `insert into release_decisions (id, release_id, from_state, to_state, actor, reason, decided_at)
+    select ${ID}, ${UUID_OF('1 + g / 10')}, 'draft', 'ready', 'operator', 'asked for', ${AT}`,
   `insert into release_outcomes (instance_id, release_id, sequence_id, state, created_at)
-   select ${UUID_OF('g')}, ${UUID_OF('1 + g % 100')}, ${UUID_OF('1 + g % 2')},
-     (array['completed', 'failed', 'cancelled'])[1 + g % 3], ${AT}
-   from generate_series(1, ${ROWS}) g`,
+    select ${ID}, ${UUID_OF('1 + g % 100')}, ${UUID_OF('1 + g % 2')},
+    (array['completed', 'failed', 'cancelled'])[1 + g % 3], ${AT}`,
 ];
 
 async function fill(): Promise<void> {
   // Nothing of this has to survive.
   await client.query('set synchronous_commit = off');
-  const all = [...FILL, ...continuityFill(10_000, UUID_OF, AT)];
-  for (const statement of all) await client.query(statement);
+  // All have as many rows but those that say something else.
+  const rows = ` from generate_series(1, ${ROWS}) g`;
+  const own = FILL.map((text) => (/\bfrom\b/.test(text) ? text : text + rows));
+  for (const text of [...own, ...continuityFill(10_000, UUID_OF, AT)]) await client.query(text);
   await client.query('vacuum analyze');
-  // While it looks at a table, versions that are over stay: then an update finds no room in its page.
+  // A vacuum keeps old versions while it runs: an update then finds no room in its page.
   for (const table of ['instances', 'worker_tasks', 'open_tasks']) {
     await client.query(`alter table ${table} set (autovacuum_enabled = off)`);
   }
@@ -310,8 +285,8 @@ interface Node {
 
 interface Expectation {
   /**
-   * Sorts are refused unless a sentence says why one is needed; it may then sort as many rows as one
-   * instance has in `fill`, never a table.
+   * Sorts are refused unless a sentence says why one is needed; it may then sort as many rows as
+   * one instance has in `fill`, never a table.
    */
   readonly mayNotAvoidSorting?: string;
   /** Where these are more than those of one instance. */
@@ -538,13 +513,13 @@ describe('what the front thread reads', () => {
   const ofTenant = { tenant_id: tenant };
   const ofBusy = { instance_id: BUSY };
   const first = { offset: 0, limit: 100 };
-  const deep = { offset: 2_000, limit: 1_000 };
+  const deep = { offset: 1_000, limit: 500 };
   const AT_NOON = { created_at: A_TIME, id: uuid(43_200), instance_id: uuid(43_200) };
   const NAME_7 = { tenant_id: tenant, namespace: 'default', name: 'name-7', version: 3 };
   const behind = <Row>({ cursorAfter }: PageRequest<Row>, row: object) => ({
     cursor: cursorAfter?.(row as Row & object),
   });
-  const after = { id: uuid(40_003), at: '2025-01-01 11:06:43+00' };
+  const after = { id: uuid(8_003), at: '2025-01-01 11:06:55+00' };
   const open = { ...ofTenant, is_open: true } as const;
   const asManyAsLookedAt = {
     mayNotAvoidSorting: 'as many as are looked at',
@@ -557,7 +532,8 @@ describe('what the front thread reads', () => {
   const LISTS: readonly (readonly [
     what: string,
     asked: Query | { readonly query: Query },
-    expected?: Expectation,
+    /** Why it sorts, where it does. */
+    expected?: string | Expectation,
   ])[] = [
     ...continuityQueries(uuid(9), A_TIME),
     ['instances of a tenant', instanceList({ ...ofTenant, ...first })],
@@ -574,7 +550,7 @@ describe('what the front thread reads', () => {
     [
       'instances of a sequence name of a tenant',
       instanceList({ ...ofTenant, sequence_name: 'name-1', ...first }),
-      { mayNotAvoidSorting: 'a name has several versions, each with an order of its own' },
+      'a name has several versions, each with an order of its own',
     ],
     [
       'instances of the versions of a name',
@@ -642,35 +618,25 @@ describe('what the front thread reads', () => {
         ...behind(candidateList(open), AT_NOON),
         limit: 500,
       }),
-      { mayNotAvoidSorting: 'when fewer are left than a window holds' },
+      'when fewer are left than a window holds',
     ],
-    ['outputs of an instance', outputList(ofBusy), { mayNotAvoidSorting: ofOneInstance }],
-    [
-      'tries of the steps of an instance',
-      attemptList(BUSY, STEPS, TRIES),
-      { mayNotAvoidSorting: ofOneInstance },
-    ],
+    ['outputs of an instance', outputList(ofBusy), ofOneInstance],
+    ['tries of the steps of an instance', attemptList(BUSY, STEPS, TRIES), ofOneInstance],
     [
       'later tries of a block of an instance',
       attemptList(BUSY, STEPS, { ...TRIES, block_id: 'a', cursor: placeOfTry() }),
-      { mayNotAvoidSorting: ofOneInstance },
+      ofOneInstance,
     ],
     [
       'instances by their ids',
       instanceList({ ...ofTenant, ids: SOME_IDS, ...first }),
-      {
-        mayNotAvoidSorting: 'as many as are named',
-      },
+      'as many as are named',
     ],
     [
       'children of an instance by a filter',
       instanceList({ parent_instance_id: uuid(500), state: ['failed'], ...first }),
     ],
-    [
-      'entries of a timeline',
-      entryList({ ...ofBusy, ...first }),
-      { mayNotAvoidSorting: ofOneInstance },
-    ],
+    ['entries of a timeline', entryList({ ...ofBusy, ...first }), ofOneInstance],
     ['the first window of an action', candidateList({ ...ofTenant, limit: 500 })],
     [
       'a later window of an action',
@@ -679,38 +645,30 @@ describe('what the front thread reads', () => {
     ['jobs of a tenant', bulkJobList({ ...ofTenant, ...first })],
     ['a job and what it has changed', { text: bulkJobStanding.text, values: [uuid(77)] }],
     ['the oldest open job of each tenant', { text: openBulkJobs.text, values: [1_000] }],
-    [
-      'all outputs of an instance, for a stream',
-      outputsAfter(BUSY, undefined),
-      { mayNotAvoidSorting: ofOneInstance },
-    ],
+    ['all outputs of an instance, for a stream', outputsAfter(BUSY, undefined), ofOneInstance],
     [
       'the later outputs of an instance, for a stream',
       outputsAfter(BUSY, { id: after.id, created_at: after.at }),
-      { mayNotAvoidSorting: ofOneInstance },
+      ofOneInstance,
     ],
     ['checkpoints of an instance', checkpointList({ ...ofBusy, limit: 100 })],
     [
       'lines that the steps of an instance logged',
-      lineList({ instance_id: uuid(50_000), ...first }),
-      { mayNotAvoidSorting: 'the lines of one instance: workers say from when they are' },
+      lineList({ instance_id: uuid(10_000), ...first }),
+      'the lines of one instance: workers say from when they are',
     ],
-    [
-      'rate limits of a tenant',
-      rateLimitList(ofTenant),
-      { mayNotAvoidSorting: 'the limits of one tenant' },
-    ],
-    ['the audit of an instance', auditList(BUSY, { limit: 200 }), { mayNotAvoidSorting: oneByOne }],
-    ['the transitions of an instance', transitionList(BUSY), { mayNotAvoidSorting: oneByOne }],
+    ['rate limits of a tenant', rateLimitList(ofTenant), 'the limits of one tenant'],
+    ['the audit of an instance', auditList(BUSY, { limit: 200 }), oneByOne],
+    ['the transitions of an instance', transitionList(BUSY), oneByOne],
     [
       'changes of a tenant from the start',
       changesQuery('tenant-1', FEED_START, END_OF_ROWS, 501),
-      { mayNotAvoidSorting: sameTime },
+      sameTime,
     ],
     [
       'changes of a tenant behind a place',
       changesQuery('tenant-1', { at: Date.parse(A_TIME), id: uuid(7) }, END_OF_ROWS, 101),
-      { mayNotAvoidSorting: sameTime },
+      sameTime,
     ],
     ['instances that a page of changes walks past', windowQuery(tenant, 0, END_OF_ROWS)],
     ['approvals of a tenant', approvalList({ ...ofTenant, ...first })],
@@ -731,14 +689,14 @@ describe('what the front thread reads', () => {
     [
       'what an instance asks',
       { text: promptsOf.text, values: [uuid(9), 100] },
-      { mayNotAvoidSorting: 'what one instance asks at once' },
+      'what one instance asks at once',
     ],
     ['the outbox', outboxList({ limit: 100 })],
     ['deliveries', deliveryList({ limit: 100 })],
     [
       'deliveries of a subscription that failed, which walks them in their order',
       deliveryList({ limit: 100, subscription_id: uuid(2), delivered: false }),
-      { mayNotAvoidSorting: 'the few deliveries of one subscription' },
+      'the few deliveries of one subscription',
     ],
     [
       'deliveries that failed at an address',
@@ -760,7 +718,7 @@ describe('what the front thread reads', () => {
     [
       'definitions of a tenant behind a place',
       sequenceList({ ...ofTenant, ...behind(sequenceList(first), NAME_7), ...first }),
-      { mayNotAvoidSorting: 'the versions of one name' },
+      'the versions of one name',
     ],
     [
       'tasks of a tenant that a worker has had, which walks them in their order',
@@ -794,7 +752,7 @@ describe('what the front thread reads', () => {
     [
       'what ended of a release over time',
       outcomesQuery(uuid(7), Date.parse(A_TIME), 60),
-      { mayNotAvoidSorting: 'as many as are looked at' },
+      'as many as are looked at',
     ],
     [
       'audit of an instance behind a place',
@@ -802,7 +760,7 @@ describe('what the front thread reads', () => {
         limit: 200,
         ...behind(auditList(BUSY, { limit: 1 }), { seq: 5, place: 1 }),
       }),
-      { mayNotAvoidSorting: oneByOne },
+      oneByOne,
     ],
     [
       'effects of an instance behind a place',
@@ -810,7 +768,7 @@ describe('what the front thread reads', () => {
         limit: 100,
         ...behind(effectList(effectsOfInstance(BUSY, {})), AT_NOON),
       }),
-      { mayNotAvoidSorting: ofOneInstance },
+      ofOneInstance,
     ],
     ['releases of a tenant', releaseList({ ...ofTenant, limit: 100 })],
     ['releases of all tenants', releaseList({ limit: 1_000 })],
@@ -819,7 +777,7 @@ describe('what the front thread reads', () => {
     [
       'what a run left behind',
       { text: storedRun.text, values: [BUSY] },
-      { mayNotAvoidSorting: 'the rows of one instance' },
+      'the rows of one instance',
     ],
     ['sequences of a tenant', sequenceList({ ...ofTenant, ...first })],
     ['sequences of all tenants', sequenceList(first)],
@@ -830,7 +788,7 @@ describe('what the front thread reads', () => {
     [
       'sequences of a tenant by name',
       sequenceList({ ...ofTenant, name: 'name-7', ...first }),
-      { mayNotAvoidSorting: 'the versions of one name' },
+      'the versions of one name',
     ],
     [
       'sequences of a tenant by a part of their name',
@@ -843,12 +801,13 @@ describe('what the front thread reads', () => {
     [
       'versions of a name',
       versionList({ ...ofTenant, namespace: 'default', name: 'name-7' }),
-      { mayNotAvoidSorting: 'the few versions of one name' },
+      'the few versions of one name',
     ],
   ];
   for (const [what, asked, expected] of LISTS) {
     const query = 'query' in asked ? asked.query : asked;
-    test(`${what}: found by an index, in its order`, () => assertPlan(query, expected));
+    const sorting = typeof expected === 'string' ? { mayNotAvoidSorting: expected } : expected;
+    test(`${what}: found by an index, in its order`, () => assertPlan(query, sorting));
   }
 
   const named = [tenant, 'default', 'name-7'];
@@ -922,66 +881,56 @@ describe('updates stay heap-only', () => {
     assert.deepEqual([all - before.all, hot - before.hot], [rows.length, rows.length]);
   }
 
-  test('of instances', async () => {
-    await assertHot('instances', 1, STATEMENTS['instance.update'].text, (number, form) => ({
-      id: uuid(number),
+  const instance = (number: number) => ({
+    id: uuid(number),
+    state: 'running',
+    runtime: {},
+    execution: {},
+    signal_count: 0,
+    audit_count: number,
+    updated_at: A_TIME,
+  });
+  const claim = { worker_id: 'worker-1', claimed_at: A_TIME, heartbeat_at: A_TIME };
+
+  test('of instances', () =>
+    assertHot('instances', 1, STATEMENTS['instance.update'].text, (number, form) => ({
+      ...instance(number),
       state: form % 2 === 0 ? 'running' : 'waiting',
       next_fire_at: form % 2 === 0 ? A_TIME : null,
       runtime: { attempt: form, current_step: 'a' },
       execution: { n: { 0: { b: form, p: 'task' } } },
       signal_count: form,
-      audit_count: form,
-      updated_at: A_TIME,
-    }));
-  });
+    })));
 
-  test('of contexts', async () => {
-    await assertHot(
-      'instances',
-      1 + APART / 2,
-      STATEMENTS['instance.change'].text,
-      (number, form) => ({
-        id: uuid(number),
-        state: 'running',
-        runtime: {},
-        execution: {},
-        signal_count: 0,
-        audit_count: form,
-        updated_at: A_TIME,
-        data: { order: { id: form, lines: [1, 2, 3] } },
-      }),
-    );
-  });
+  test('of contexts', () =>
+    assertHot('instances', 1 + APART / 2, STATEMENTS['instance.change'].text, (number, form) => ({
+      ...instance(number),
+      data: { order: { id: form, lines: [1, 2, 3] } },
+    })));
 
-  test('of worker tasks', async () => {
-    await assertHot('worker_tasks', 1, STATEMENTS['task.end'].text, (number, form) => ({
+  test('of worker tasks', () =>
+    assertHot('worker_tasks', 1, STATEMENTS['task.end'].text, (number, form) => ({
+      ...claim,
       id: uuid(number),
       state: 'completed',
       withdrawn: false,
-      worker_id: 'worker-1',
       claim_epoch: form,
-      claimed_at: A_TIME,
-      heartbeat_at: A_TIME,
       completed_at: null,
       output: null,
       error_message: null,
       error_retryable: null,
       checkpoint_seq: form,
       history: [{ event: 'claimed', claim_epoch: form }],
-    }));
-  });
+    })));
 
-  test('of claims', async () => {
+  test('of claims', () =>
     // Every third task is open.
-    await assertHot('open_tasks', 4, STATEMENTS['openTask.claim'].text, (number, form) => ({
+    assertHot('open_tasks', 4, STATEMENTS['openTask.claim'].text, (number, form) => ({
+      ...claim,
       task_id: uuid(number - (number % 3)),
-      worker_id: 'worker-1',
       claim_epoch: form,
-      claimed_at: A_TIME,
-      heartbeat_at: A_TIME,
       checkpoint_seq: form,
-    }));
-  });
+    })));
 });
 
 describe('where one sequence has everything', () => {

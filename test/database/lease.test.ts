@@ -27,6 +27,7 @@ let admin: pg.Client;
 let waiting: AbortController;
 let leases: Lease[];
 let children: TestChild[];
+let proxies: FaultProxy[];
 
 beforeEach(async () => {
   database = await createTestDatabase();
@@ -35,12 +36,14 @@ beforeEach(async () => {
   waiting = new AbortController();
   leases = [];
   children = [];
+  proxies = [];
 });
 
 afterEach(async () => {
   waiting.abort(new Error('the test is over'));
   for (const lease of leases) await lease.release();
   for (const child of children) await child.end('SIGKILL');
+  for (const proxy of proxies) await proxy.stop();
   await admin.end();
   await database.drop();
 });
@@ -72,12 +75,33 @@ function startOwner(owner: string, timing = TIMING): TestChild {
   return child;
 }
 
-/** Starts waiting as a standby; resolves when it has seen the owner. */
-async function startStandby(owner: string): Promise<{ lease: Promise<Lease> }> {
-  const { promise, resolve } = withResolvers();
-  const lease = acquire(owner, { onStandby: resolve });
-  await promise;
-  return { lease };
+/** Starts waiting as a standby; resolves when it has seen the owner. `troubled` is its first warning. */
+async function startStandby(
+  owner: string,
+  changes: Partial<LeaseOptions> = {},
+): Promise<{ lease: Promise<Lease>; troubled: Promise<void> }> {
+  const [seen, troubled] = [withResolvers(), withResolvers()];
+  const log = { info: silent, warn: troubled.resolve, error: silent };
+  const lease = acquire(owner, { onStandby: seen.resolve, log, ...changes });
+  await seen.promise;
+  return { lease, troubled: troubled.promise };
+}
+
+/** A proxy before the database, as long as the test runs. */
+async function proxied(): Promise<FaultProxy & { url: string }> {
+  const { proxy, url } = await FaultProxy.before(database.connectionString);
+  proxies.push(proxy);
+  return Object.assign(proxy, { url });
+}
+
+async function nobodyTookOver(): Promise<void> {
+  const { rows } = await admin.query('select epoch, owner from engine_lease');
+  assert.deepEqual(rows, [{ epoch: '1', owner: 'first' }]);
+}
+
+async function untilPast(end: string): Promise<void> {
+  const isPast = 'select clock_timestamp() > $1::timestamptz as past';
+  await until(async () => (await admin.query(isPast, [end])).rows[0].past);
 }
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
@@ -134,8 +158,7 @@ test('an owner renews its lease, and stays the owner beyond the first end of it'
   await acquire('first');
   const standby = await startStandby('second');
   const { rows } = await admin.query<{ end: string }>('select expires_at as end from engine_lease');
-  const isPast = `select clock_timestamp() > $1::timestamptz as past`;
-  await until(async () => (await admin.query(isPast, [rows[0]!.end])).rows[0].past);
+  await untilPast(rows[0]!.end);
   assert.ok((await leftMs()) > 0);
   waiting.abort(new Error('enough'));
   await assert.rejects(standby.lease, /enough/);
@@ -211,8 +234,7 @@ test('an owner whose connection is cut goes on in the same epoch', async () => {
     return rows.length === 1;
   });
   await until(async () => (await leftMs()) > TIMING.ttlMs / 2);
-  const { rows } = await admin.query('select epoch, owner from engine_lease');
-  assert.deepEqual(rows, [{ epoch: '1', owner: 'first' }]);
+  await nobodyTookOver();
 });
 
 test('an owner that the database kept waiting past the end of its lease goes on', async (t) => {
@@ -256,78 +278,43 @@ test('a stopped owner is replaced, although the clock of the database was set ba
 });
 
 test('a standby that could not look for longer than the lease does not take the owner for gone', async () => {
-  const { proxy, url } = await FaultProxy.before(database.connectionString);
-  try {
-    const owner = await acquire('first', { timing: { ...TIMING, renewMs: 600_000 } });
-    const told = withResolvers();
-    const troubled = withResolvers();
-    const log = { info: silent, warn: troubled.resolve, error: silent };
-    const standby = acquire('second', { connectionString: url, onStandby: told.resolve, log });
-    await told.promise;
-    proxy.refuse();
-    await troubled.promise;
-    const ended = await admin.query<{ end: string }>('select now() + $1::interval as end', ['1 s']);
-    const isPast = 'select clock_timestamp() > $1::timestamptz as past';
-    await until(async () => (await admin.query(isPast, [ended.rows[0]!.end])).rows[0].past);
-    const resumedAt = performance.now();
-    proxy.resume();
-    assert.equal((await standby).epoch, owner.epoch + 1);
-    assert.ok(performance.now() - resumedAt >= TIMING.ttlMs, 'it watched for a whole lease again');
-  } finally {
-    await proxy.stop();
-  }
+  const owner = await acquire('first', { timing: { ...TIMING, renewMs: 600_000 } });
+  const proxy = await proxied();
+  const standby = await startStandby('second', { connectionString: proxy.url });
+  proxy.refuse();
+  await standby.troubled;
+  const ended = await admin.query<{ end: string }>("select now() + interval '1 s' as end");
+  await untilPast(ended.rows[0]!.end);
+  const resumedAt = performance.now();
+  proxy.resume();
+  assert.equal((await standby.lease).epoch, owner.epoch + 1);
+  assert.ok(performance.now() - resumedAt >= TIMING.ttlMs, 'it watched for a whole lease again');
 });
 
 test('a lock that is free because the server began anew is left to the owner, for a while', async () => {
-  const around = await FaultProxy.before(database.connectionString);
-  const before = await FaultProxy.before(database.connectionString);
-  try {
-    // Renewals never end, and the owner has all the time there is to come back.
-    const timing = { ...LONG, statementMs: 600_000 };
-    const owner = await acquire('first', { connectionString: around.url });
-    const told = withResolvers();
-    const troubled = withResolvers();
-    const log = { info: silent, warn: troubled.resolve, error: silent };
-    const standby = { connectionString: before.url, onStandby: told.resolve, log, timing };
-    void acquire('second', standby).catch(silent);
-    await told.promise;
-    for (const { proxy } of [around, before]) proxy.refuse();
-    await troubled.promise;
-    before.proxy.resume();
-    await until(async () => (await admin.query(SESSION, ['second lease'])).rows.length > 0);
-    around.proxy.resume();
-    const renewedFrom = (await admin.query('select xmin from engine_lease')).rows[0].xmin;
-    await until(
-      async () => (await admin.query('select xmin from engine_lease')).rows[0].xmin !== renewedFrom,
-    );
-    assert.equal(owner.epoch, 1);
-    const { rows } = await admin.query('select epoch, owner from engine_lease');
-    assert.deepEqual(rows, [{ epoch: '1', owner: 'first' }]);
-  } finally {
-    await around.proxy.stop();
-    await before.proxy.stop();
-  }
+  const [around, before] = [await proxied(), await proxied()];
+  // Renewals never end, and the owner has all the time there is to come back.
+  const timing = { ...LONG, statementMs: 600_000 };
+  const owner = await acquire('first', { connectionString: around.url });
+  const standby = await startStandby('second', { connectionString: before.url, timing });
+  void standby.lease.catch(silent);
+  for (const proxy of [around, before]) proxy.refuse();
+  await standby.troubled;
+  before.resume();
+  await until(async () => (await admin.query(SESSION, ['second lease'])).rows.length > 0);
+  around.resume();
+  await nextRenewal();
+  assert.equal(owner.epoch, 1);
+  await nobodyTookOver();
 });
 
 test('an owner that does not come back with its server is replaced', async () => {
-  const around = await FaultProxy.before(database.connectionString);
-  const before = await FaultProxy.before(database.connectionString);
-  try {
-    await acquire('first', { connectionString: around.url, timing: LONG });
-    const told = withResolvers();
-    const standby = acquire('second', {
-      connectionString: before.url,
-      onStandby: told.resolve,
-      timing: LONG,
-    });
-    await told.promise;
-    around.proxy.refuse();
-    before.proxy.cut();
-    assert.equal((await standby).epoch, 2);
-  } finally {
-    await around.proxy.stop();
-    await before.proxy.stop();
-  }
+  const [around, before] = [await proxied(), await proxied()];
+  await acquire('first', { connectionString: around.url, timing: LONG });
+  const standby = await startStandby('second', { connectionString: before.url, timing: LONG });
+  around.refuse();
+  before.cut();
+  assert.equal((await standby.lease).epoch, 2);
 });
 
 test('a standby that was paused with the owner gives it a whole lease to come back', async () => {

@@ -37,6 +37,8 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
+/** Applies the migrations of the test's own folder. */
+const run = (upTo?: number) => migrate(database.connectionString, dir, upTo);
 const put = (file: string, sql: string) => writeFileSync(path.join(dir, file), sql);
 
 async function applied(): Promise<string[]> {
@@ -95,71 +97,63 @@ test('a task that was claimed before its claim lay with its place in the queue i
 });
 
 test('a second run applies nothing, and a new file alone', async () => {
-  assert.deepEqual(await migrate(database.connectionString, dir), ['0000_engine', '0001_one']);
-  assert.deepEqual(await migrate(database.connectionString, dir), []);
+  assert.deepEqual(await run(), ['0000_engine', '0001_one']);
+  assert.deepEqual(await run(), []);
   put('0002_two.sql', 'create table two (id integer);');
-  assert.deepEqual(await migrate(database.connectionString, dir), ['0002_two']);
+  assert.deepEqual(await run(), ['0002_two']);
   assert.equal(readMigrations(dir).at(-1)?.version, 2);
 });
 
 test('ownership needs only the first file, and leaves the rest to the owner', async () => {
-  await migrate(database.connectionString, dir, OWNERSHIP_VERSION);
-  await migrate(database.connectionString, dir, OWNERSHIP_VERSION);
+  await run(OWNERSHIP_VERSION);
+  await run(OWNERSHIP_VERSION);
   assert.deepEqual(await applied(), ['0000_engine']);
   assert.equal(await tableExists('one'), false);
 });
 
 test('a database newer than the program is refused with a message that says so', async () => {
   put('0002_two.sql', 'create table two (id integer);');
-  await migrate(database.connectionString, dir);
+  await run();
   rmSync(path.join(dir, '0002_two.sql'));
   const newer = (error: unknown) =>
     error instanceof SchemaError && /newer than this program: it has 0002_two/.test(error.message);
-  await assert.rejects(migrate(database.connectionString, dir), newer);
-  await assert.rejects(migrate(database.connectionString, dir, OWNERSHIP_VERSION), newer);
+  await assert.rejects(run(), newer);
+  await assert.rejects(run(OWNERSHIP_VERSION), newer);
   await assert.rejects(expectSchema(database.connectionString, dir), newer);
 });
 
 test('a file that was changed after it had been applied is refused', async () => {
-  await migrate(database.connectionString, dir);
+  await run();
   put('0001_one.sql', 'create table one (id bigint primary key);');
   put('0002_two.sql', 'create table two (id integer);');
-  await assert.rejects(
-    migrate(database.connectionString, dir),
-    /0001_one was changed after it had been applied/,
-  );
+  await assert.rejects(run(), /0001_one was changed after it had been applied/);
   assert.equal(await tableExists('two'), false);
 });
 
 test('line ends do not change what a file is', async () => {
-  await migrate(database.connectionString, dir);
+  await run();
   put('0000_engine.sql', readMigrations(MIGRATIONS_DIR)[0]!.sql.replaceAll('\n', '\r\n'));
-  assert.deepEqual(await migrate(database.connectionString, dir), []);
+  assert.deepEqual(await run(), []);
 });
 
 test('a database of another line of the program is refused', async () => {
-  await migrate(database.connectionString, dir);
+  await run();
   rmSync(path.join(dir, '0001_one.sql'));
   put('0002_two.sql', 'create table two (id integer);');
-  await assert.rejects(migrate(database.connectionString, dir), /belongs to another line/);
+  await assert.rejects(run(), /belongs to another line/);
 });
 
 test('a file that fails leaves nothing of itself and keeps those before it', async () => {
   put('0002_two.sql', 'create table two (id integer); select 1 / 0;');
-  await assert.rejects(
-    migrate(database.connectionString, dir),
-    /migration 0002_two failed: division by zero/,
-  );
+  await assert.rejects(run(), /migration 0002_two failed: division by zero/);
   assert.equal(await tableExists('two'), false);
   assert.deepEqual(await applied(), ['0000_engine', '0001_one']);
   put('0002_two.sql', 'create table two (id integer);');
-  assert.deepEqual(await migrate(database.connectionString, dir), ['0002_two']);
+  assert.deepEqual(await run(), ['0002_two']);
 });
 
 test('programs that start together apply every file once', async () => {
-  const runs = await Promise.all(
-    Array.from({ length: 5 }, () => migrate(database.connectionString, dir)),
-  );
+  const runs = await Promise.all(Array.from({ length: 5 }, () => run()));
   assert.deepEqual(runs.flat().sort(), ['0000_engine', '0001_one']);
 });
 
@@ -169,7 +163,7 @@ test('without the right to migrate, a schema that is behind is refused and stays
     /schema is empty, this program needs 0001_one/,
   );
   assert.equal(await tableExists('schema_migrations'), false);
-  await migrate(database.connectionString, dir, OWNERSHIP_VERSION);
+  await run(OWNERSHIP_VERSION);
   await assert.rejects(
     expectSchema(database.connectionString, dir),
     /is 0000_engine, this program needs 0001_one/,
@@ -178,8 +172,5 @@ test('without the right to migrate, a schema that is behind is refused and stays
 
 test('two files of one number are refused', async () => {
   put('0001_other.sql', 'select 1;');
-  await assert.rejects(
-    migrate(database.connectionString, dir),
-    /two migrations have the number of 0001_other/,
-  );
+  await assert.rejects(run(), /two migrations have the number of 0001_other/);
 });

@@ -11,9 +11,7 @@ import { createTestDatabase } from '../helpers/database.js';
 /** The rest of the engine's own book-keeping; `lanes` is in the data for the simulation. */
 const NOT_OF_ACTORS = ['engine_lease', 'schema_migrations', 'tenant_moves'];
 
-const TYPE_NAMES: Readonly<Record<string, string>> = {
-  timestamptz: 'timestamp with time zone',
-};
+const TYPE_NAMES: Readonly<Record<string, string>> = { timestamptz: 'timestamp with time zone' };
 
 test('every table has the columns, the key and the unique indexes that the migrations give it', async () => {
   const database = await createTestDatabase();

@@ -1,26 +1,37 @@
 /**
  * The writer between faults: connections that break at the worst moment, a database that is silent,
- * slow or away. Whatever happens, a unit is written once and told once.
+ * slow or away. Whatever happens, a unit is written once, told once, and counted once.
  */
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
+import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { Writer } from '../../actors/writer/writer.js';
+import type { UnitGate } from '../../src/core/unit.js';
 import { COMMIT, FENCE } from '../../src/db/statements.js';
 import type { TroubleKind } from '../../src/errors.js';
+import { COUNTER_INDEX } from '../../src/metrics/catalog.js';
+import { CommitLedger } from '../../src/metrics/ledger.js';
+import { Meter } from '../../src/metrics/meter.js';
+import { eventually } from '../helpers/api.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { type Fault, FaultProxy } from '../helpers/proxy.js';
 import {
   auditPut,
   createHarness,
+  envelope,
   harness,
   instancePut,
   instanceUpdate,
   outcomeOf,
+  type Put,
+  poisonPut,
   prepareLanes,
   stopHarnesses,
   timerPut,
   uuid,
+  type WriterHarness,
 } from '../helpers/writer.js';
 
 let database: TestDatabase;
@@ -97,6 +108,18 @@ for (const [fault, how] of FAULTS) {
     assert.equal(await count('instances'), 3);
     assert.equal(await count('audit_log'), 1);
     assert.equal(await count('timers'), 1);
+  });
+
+  test(`a unit is counted once when the connection ${how}`, async () => {
+    const writer = await startWriter(url);
+    writer.submit(0, 0, [counted(1, [auditPut(1, 1)])]);
+    await settled(1);
+    const sent = proxy.whenSent(FENCE.name, fault);
+    writer.submit(0, 0, [counted(10, [auditPut(1, 2)])]);
+    await sent;
+    writer.submit(0, 0, [counted(100, [auditPut(1, 3)])]);
+    await settled(3);
+    assert.equal(total(), 111);
   });
 }
 
@@ -313,6 +336,113 @@ test('a take-over during a lost flush fences the writer', async () => {
   await h.stop();
   assert.equal(await count('audit_log'), h.acks.length);
 });
+
+// ---------------------------------------------------------------- counts of units
+
+const COUNTER = COUNTER_INDEX.engine_signals_delivered_total;
+/** One name, as writers have that follow one another. */
+const APPLICATION = `counting writer ${process.pid}`;
+
+let ledger: CommitLedger;
+let meter: Meter;
+let writers: WriterHarness[];
+let seq: number;
+
+beforeEach(() => {
+  ledger = new CommitLedger(1);
+  meter = new Meter();
+  writers = [];
+  seq = 0;
+});
+
+/** A writer over the memory that all of a test's writers share, as one thread after the other does. */
+async function startWriter(connectionString: string): Promise<Writer> {
+  const started = await harness({
+    connectionString,
+    applicationName: APPLICATION,
+    ledger: new CommitLedger(1, ledger.memory),
+    meter: new Meter(meter.memory),
+  });
+  writers.push(started);
+  return started.writer;
+}
+
+/** A unit of an actor of its own that counts `by`. */
+function counted(by: number, puts: readonly Put[], gate: UnitGate = 'none'): UnitEnvelope {
+  seq += 1;
+  return { ...envelope(seq, `actor ${seq}`, puts, gate), counts: [COUNTER, by] };
+}
+
+const total = () => ledger.totals()[COUNTER];
+
+const acked = () => writers.flatMap(({ acks }) => acks);
+const settled = (units: number) => eventually(() => assert.equal(acked().length, units));
+
+test('a unit whose commit the writer never hears of is counted when its successor has looked', async () => {
+  const writer = await startWriter(url);
+  const sent = proxy.whenSent(FENCE.name, 'mute');
+  writer.submit(0, 0, [counted(1, [auditPut(1, 1)])]);
+  await sent;
+  await eventually(async () => assert.equal(await count('audit_log'), 1));
+  await writer.stop();
+  await startWriter(database.connectionString);
+  assert.equal(total(), 1);
+});
+
+test('a unit that was never committed is not counted, whatever its writer had prepared', async () => {
+  const writer = await startWriter(url);
+  writer.submit(0, 0, [counted(1, [auditPut(1, 1)])]);
+  await settled(1);
+  const sent = proxy.whenSent(FENCE.name, 'cut-before');
+  writer.submit(0, 0, [counted(10, [auditPut(1, 2)])]);
+  await sent;
+  proxy.refuse();
+  await writer.stop();
+  const successor = await startWriter(database.connectionString);
+  assert.equal(await count('audit_log'), 1);
+  assert.equal(total(), 1);
+  successor.submit(0, 1, [counted(100, [auditPut(1, 3)])]);
+  await settled(2);
+  assert.equal(total(), 101);
+});
+
+test('of a batch that is halved, what is refused is not counted', async () => {
+  const writer = await startWriter(url);
+  const units = Array.from({ length: 8 }, (_, i) =>
+    counted(10 ** i, i === 3 ? [poisonPut(1)] : [auditPut(1, i)]),
+  );
+  writer.submit(0, 0, units);
+  await settled(8);
+  assert.equal(total(), 11_110_111);
+});
+
+test('a unit whose gate finds its row is not counted', async () => {
+  const writer = await startWriter(url);
+  writer.submit(0, 0, [counted(1, [instancePut(1)], 'exists')]);
+  await settled(1);
+  writer.submit(0, 0, [
+    counted(10, [instancePut(1), auditPut(1, 1)], 'exists'),
+    counted(100, [instancePut(2), auditPut(2, 1)], 'exists'),
+  ]);
+  await settled(3);
+  assert.deepEqual(
+    acked().map(({ outcome }) => outcome),
+    ['committed', 'exists', 'committed'],
+  );
+  assert.equal(total(), 101);
+});
+
+test('flushes are measured, and nothing is left waiting', async () => {
+  const writer = await startWriter(url);
+  writer.submit(0, 0, [counted(1, [auditPut(1, 1)]), counted(1, [auditPut(1, 2)])]);
+  await settled(2);
+  const { buckets, sum } = meter.observations('engine_writer_flush_units');
+  assert.deepEqual([buckets.reduce((all, one) => all + one), sum], [1, 2]);
+  assert.equal(meter.gauge('engine_writer_backlog_units'), 0);
+  assert.equal(meter.gauge('engine_writer_backlog_bytes'), 0);
+});
+
+// ---------------------------------------------------------------- what the tests share
 
 /** Resolves when a session of that name waits for a lock. */
 async function waitsForLock(applicationName: string): Promise<void> {

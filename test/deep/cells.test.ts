@@ -10,6 +10,17 @@ import { randomInt } from 'node:crypto';
 import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
+import { CellPairs } from '../chaos/cells/pairs.js';
+import { Probe, sharedMs, type Took } from '../chaos/cells/probe.js';
+import { type LoadOptions, startTenant, type TenantLoad } from '../chaos/cells/tenant.js';
+import { feltElsewhere, type Window } from '../chaos/cells/windows.js';
+import { findViolations } from '../chaos/invariants.js';
+import { readBack } from '../chaos/read-back.js';
+import { findMisrouted } from '../chaos/releases.js';
+import { readRows, readUnsettled } from '../chaos/rows.js';
+import { WORK_HANDLER } from '../chaos/shapes.js';
+import { type Sink, startSink } from '../chaos/sink.js';
+import { eventually } from '../helpers/api.js';
 import { runtime } from '../helpers/cell-proxy.js';
 import { type Client, createClient, NoReplyError } from '../helpers/client.js';
 import { tenantLedTo } from '../helpers/cluster.js';
@@ -17,16 +28,6 @@ import { byDepth, isDeep } from '../helpers/depth.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import { lacksPatroni } from '../helpers/patroni.js';
 import { isInstalled } from '../helpers/proxies.js';
-import { findViolations } from '../chaos/invariants.js';
-import { readBack } from '../chaos/read-back.js';
-import { findMisrouted } from '../chaos/releases.js';
-import { readRows, readUnsettled } from '../chaos/rows.js';
-import { WORK_HANDLER } from '../chaos/shapes.js';
-import { type Sink, startSink } from '../chaos/sink.js';
-import { CellPairs } from '../chaos/cells/pairs.js';
-import { Probe, sharedMs, type Took } from '../chaos/cells/probe.js';
-import { type LoadOptions, startTenant, type TenantLoad } from '../chaos/cells/tenant.js';
-import { feltElsewhere, type Window } from '../chaos/cells/windows.js';
 
 const CELLS = byDepth(['east', 'west'], ['east', 'west', 'north']);
 const ADDED = 'south';
@@ -153,6 +154,7 @@ async function addCell(): Promise<void> {
   await run();
   await during('a cell is opened', [ADDED], async () => {
     await pairs.command('cells', 'open', ADDED);
+    await untilEnginesKnow(ADDED);
   });
   const late = await startTenants([
     tenantLedTo(ADDED, [...CELLS, ADDED], `late-${seed}`),
@@ -184,6 +186,20 @@ async function removeCell(t: TestContext): Promise<void> {
 
 interface Leaving {
   readonly tenant_id: string;
+}
+
+/** An engine that does not know yet that the cell is open would settle its new tenants where they were led before. */
+async function untilEnginesKnow(cell: string): Promise<void> {
+  const tenant = tenantLedTo(cell, [...CELLS, cell], `asked-${seed}`);
+  const headers = { 'x-api-key': DEFAULT_API_KEY, 'x-tenant-id': tenant };
+  for (const { url } of CELLS.flatMap((name) => pairs.cell(name).engines)) {
+    for (;;) {
+      const reply = await fetch(`${url}/api/v1/sequences`, { headers });
+      // A standby settles nobody, and reads the directory when it becomes the owner.
+      if (reply.status === 503 || reply.headers.get('x-cell') === cell) break;
+      await wait(20);
+    }
+  }
 }
 
 async function untilProxyKnows(cell: string, isKnown: boolean): Promise<void> {
@@ -242,7 +258,8 @@ async function moveThereAndBack(): Promise<void> {
 }
 
 async function placements(): Promise<ReadonlyMap<string, string>> {
-  const rows = await pairs.directory.placements({ after: '', limit: 10_000 });
+  // The directory gives up a session that takes three seconds to begin, which it may on a machine that is busy.
+  const rows = await eventually(() => pairs.directory.placements({ after: '', limit: 10_000 }));
   return new Map(rows.map(({ tenant_id, cell }) => [tenant_id, cell]));
 }
 

@@ -1,6 +1,6 @@
 /**
  * A disk that is really full: the tables of the database, or its log, lie on a small file system in memory, which
- * another file fills. Mounting it takes root, so it is a long form; outage.test.ts has the same with an error that is made up.
+ * another file fills. Mounting it takes root, so it is a long form; database.test.ts has the same with an error that is made up.
  */
 
 import assert from 'node:assert/strict';

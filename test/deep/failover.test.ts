@@ -9,6 +9,9 @@ import { randomInt } from 'node:crypto';
 import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
+import type { World } from '../chaos/clients.js';
+import { LOADED_ENV, promised, underLoad } from '../chaos/run.js';
+import { type Sink, startSink } from '../chaos/sink.js';
 import { createClient } from '../helpers/client.js';
 import { isDeep } from '../helpers/depth.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
@@ -18,9 +21,6 @@ import {
   type PatroniCluster,
   startPatroni,
 } from '../helpers/patroni.js';
-import type { World } from '../chaos/clients.js';
-import { LOADED_ENV, promised, underLoad } from '../chaos/run.js';
-import { type Sink, startSink } from '../chaos/sink.js';
 
 const FAILOVERS = Number(process.env.CHAOS_FAILOVERS ?? 2);
 /** Served before each of them. */
@@ -162,29 +162,27 @@ async function lose(
   }
 }
 
-test(
-  'primaries that are killed under load lose nothing, and the engine goes on without a restart',
-  {
-    skip,
-  },
-  (t) => lose(t, 'killed', cluster.proxyUrl, (primary) => cluster.kill(primary)),
-);
-
-test(
-  'the same where the engine finds the primary by itself',
-  {
-    skip,
-  },
-  (t) => lose(t, 'hosts', cluster.hostsUrl, (primary) => cluster.kill(primary)),
-);
-
-test(
-  'a primary that goes on when another one has been promoted acknowledges nothing',
-  {
-    skip,
-  },
-  (t) => lose(t, 'split', cluster.proxyUrl, (primary) => cluster.killPatroni(primary)),
-);
+for (const [title, name, how] of [
+  [
+    'primaries that are killed under load lose nothing, and the engine goes on without a restart',
+    'killed',
+    (primary) => cluster.kill(primary),
+  ],
+  [
+    'the same where the engine finds the primary by itself',
+    'hosts',
+    (primary) => cluster.kill(primary),
+  ],
+  [
+    'a primary that goes on when another one has been promoted acknowledges nothing',
+    'split',
+    (primary) => cluster.killPatroni(primary),
+  ],
+] as readonly [string, string, (primary: MemberName) => void][]) {
+  test(title, { skip }, (t) =>
+    lose(t, name, name === 'hosts' ? cluster.hostsUrl : cluster.proxyUrl, how),
+  );
+}
 
 /** Why it is not ready; undefined when it is. */
 async function reasonOf({ url }: Engine): Promise<string | undefined> {

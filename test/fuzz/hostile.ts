@@ -4,6 +4,7 @@
  */
 
 import { conforms, deref, type Parameter, type Schema } from '../helpers/contract.js';
+import { words } from '../helpers/table.js';
 
 /** A value with exactly one thing wrong. */
 export interface Violation {
@@ -158,6 +159,12 @@ const RAW_JSON: readonly string[] = [
 ];
 
 export const HOSTILE_TEXTS: readonly string[] = [
+  ...words(`
+    {{context.data.__proto__.polluted_by_fuzz}} {{context}} ../../../../etc/passwd
+    <script>alert(1)</script> __proto__ constructor prototype.polluted_by_fuzz
+    __proto__.polluted_by_fuzz toString null undefined NaN true -1 1e400
+    9223372036854775808 infinity 2031-05-01T10:00:00Z 00000000-0000-0000-0000-000000000000
+  `),
   '',
   ' ',
   '\u0000',
@@ -170,81 +177,29 @@ export const HOSTILE_TEXTS: readonly string[] = [
   "'; drop table instances; --",
   "' or '1'='1",
   '$1 $$ %s %n %x {} $' + '{7*7} {{7*7}} #{7*7}',
-  '{{context.data.__proto__.polluted_by_fuzz}}',
-  '{{context}}',
-  '../../../../etc/passwd',
-  '<script>alert(1)</script>',
   '\r\nx-injected: 1',
-  '__proto__',
-  'constructor',
-  'prototype.polluted_by_fuzz',
-  '__proto__.polluted_by_fuzz',
-  'toString',
-  'null',
-  'undefined',
-  'NaN',
-  'true',
-  '-1',
-  '1e400',
-  '9223372036854775808',
-  'infinity',
-  '2031-05-01T10:00:00Z',
-  '00000000-0000-0000-0000-000000000000',
   'x'.repeat(5_000),
   '\u{10ffff}'.repeat(300),
 ];
 
 /** Parts of a path or query as they stand on the line. */
 export const HOSTILE_ENCODED: readonly string[] = [
-  '%',
-  '%0',
-  '%zz',
-  '%00',
-  '%2e%2e',
-  '..%2f..%2fetc%2fpasswd',
-  '%2f',
-  '%252e%252e',
-  '%c0%80',
-  '%ed%a0%80',
-  '%ff%fe',
-  '%u0041',
-  '__proto__',
-  'constructor',
-  '%5f%5fproto%5f%5f',
-  '%27%20or%201%3d1--',
-  '%0d%0ax-injected:%201',
-  '%F0%9F%98%80',
-  '%E2%80%AE',
-  ';',
-  '@',
-  '*',
-  'null',
+  ...words(`
+    % %0 %zz %00 %2e%2e ..%2f..%2fetc%2fpasswd %2f %252e%252e %c0%80 %ed%a0%80 %ff%fe
+    %u0041 __proto__ constructor %5f%5fproto%5f%5f %27%20or%201%3d1-- %0d%0ax-injected:%201
+    %F0%9F%98%80 %E2%80%AE ; @ * null
+  `),
   `${'a'.repeat(3_000)}`,
 ];
 
 export const HOSTILE_QUERIES: readonly string[] = [
-  '&&&=&=',
-  '__proto__=1&constructor=2',
-  '__proto__[polluted_by_fuzz]=1',
-  'metadata.__proto__=x&metadata.constructor=y',
-  'metadata.=x',
-  'limit=1&limit=2',
-  'offset=9007199254740993',
-  'offset=99999999999999999999999',
-  'limit=0',
-  'limit=1000000000',
-  'n=50&n=50',
-  'tenant_id=&namespace=',
-  'cursor=e30',
-  'cursor=%00',
-  'state=,,,',
-  'delivered=1&delivered=0',
-  'a=%ff',
-  'a=%',
-  '%00=1',
-  'a=%u0041',
-  'tenant_id=%F0%9F%98%80',
-  'namespace=%27%3B--',
+  ...words(`
+    &&&=&= __proto__=1&constructor=2 __proto__[polluted_by_fuzz]=1
+    metadata.__proto__=x&metadata.constructor=y metadata.=x limit=1&limit=2
+    offset=9007199254740993 offset=99999999999999999999999 limit=0 limit=1000000000
+    n=50&n=50 tenant_id=&namespace= cursor=e30 cursor=%00 state=,,, delivered=1&delivered=0
+    a=%ff a=% %00=1 a=%u0041 tenant_id=%F0%9F%98%80 namespace=%27%3B--
+  `),
   Array.from({ length: 20 }, (_, index) => `metadata.k${index}=v`).join('&'),
   `a=${'x'.repeat(8_000)}`,
 ];

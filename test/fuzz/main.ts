@@ -5,6 +5,7 @@
 
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { refuse, say, whole } from '../chaos/command.js';
 import { stopSharedServer } from '../helpers/database.js';
 import { type FuzzReport, fuzz } from './fuzzer.js';
 import { BACKENDS, startFuzzedServer } from './server.js';
@@ -43,18 +44,4 @@ function print({ sent, failures, byPurpose, byOperation }: FuzzReport): void {
   for (const { problem, exchange } of failures) say(`\nPROBLEM ${problem}\n${exchange}`);
   const seconds = (performance.now() - startedMs) / 1_000;
   say(`${sent} requests in ${seconds.toFixed(1)} s, ${failures.length} sorts of problems`);
-}
-
-function whole(name: string, value: string): number {
-  if (/^\d{1,10}$/.test(value)) return Number(value);
-  return refuse(name, 'a whole number', value);
-}
-
-function refuse(name: string, wanted: string, value: string): never {
-  process.stderr.write(`${name} must be ${wanted}, not "${value}"\n`);
-  process.exit(2);
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

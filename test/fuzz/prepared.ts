@@ -46,6 +46,13 @@ export async function prepared(tenant: Tenant): Promise<Prepared[]> {
   return found;
 }
 
+/** The most usual form: the one that the id names, with a body. */
+const on = (operation: string, id: string, body: unknown = {}): Prepared => ({
+  operation,
+  params: { id },
+  body,
+});
+
 async function approvals(tenant: Tenant): Promise<Prepared[]> {
   const token = async () => {
     const id = await makeApproval(tenant);
@@ -53,12 +60,8 @@ async function approvals(tenant: Tenant): Promise<Prepared[]> {
     return { token: expectStatus(link, 201).url.split('/').at(-1) ?? '' };
   };
   return [
-    {
-      operation: 'approvalsAnswer',
-      params: { id: await makeApproval(tenant) },
-      body: { value: 'yes' },
-    },
-    { operation: 'approvalsLink', params: { id: await makeApproval(tenant) }, body: {} },
+    on('approvalsAnswer', await makeApproval(tenant), { value: 'yes' }),
+    on('approvalsLink', await makeApproval(tenant)),
     { operation: 'approvalsPage', params: await token() },
     { operation: 'approvalsAnswerByLink', params: await token(), body: { value: 'no' } },
   ];
@@ -121,36 +124,34 @@ async function instances(tenant: Tenant): Promise<Prepared[]> {
       params: { id: await tenant.runUntil('failed', failing), block_id: 'b0' },
       body: {},
     },
-    { operation: 'instancesPatchState', params: { id: later }, body: { state: 'paused' } },
+    on('instancesPatchState', later, { state: 'paused' }),
   ];
 }
 
 async function tasks(tenant: Tenant): Promise<Prepared[]> {
-  const ofOne = async (operation: string, more: Json = {}) => {
+  const claimed = async () => {
     const handler = `prepared-${randomUUID()}`;
     await tenant.run([step('b0', handler)]);
-    const { id, worker_id, claim_epoch } = await tenant.task(handler);
-    return { operation, params: { id }, body: { worker_id, claim_epoch, ...more } };
+    return tenant.task(handler);
   };
-  const results = await Promise.all([
-    ofOne('', { kind: 'complete', output: { a: 1 } }),
-    ofOne('', { kind: 'fail', message: 'no' }),
-    ofOne('', { kind: 'heartbeat' }),
-  ]);
+  const ofOne = async (operation: string, more: Json = {}) => {
+    const { id, worker_id, claim_epoch } = await claimed();
+    return on(operation, id, { worker_id, claim_epoch, ...more });
+  };
+  const ends: Json[] = [
+    { kind: 'complete', output: { a: 1 } },
+    { kind: 'fail', message: 'no' },
+    { kind: 'heartbeat' },
+  ];
+  const held = await Promise.all(ends.map(claimed));
+  const results = held.map(({ id, claim_epoch }, at) => {
+    return { ...ends[at], task_id: id, claim_epoch };
+  });
   const handler = `prepared-${randomUUID()}`;
   await tenant.run([step('b0', handler)]);
+  const poll = { handlers: [handler], wait_ms: 1_000 };
   return [
-    {
-      operation: 'workersExchange',
-      body: {
-        worker_id: results[0]?.body.worker_id,
-        results: results.map(({ params, body: { worker_id: _, ...result } }) => ({
-          ...result,
-          task_id: params.id,
-        })),
-        poll: { handlers: [handler], wait_ms: 1_000 },
-      },
-    },
+    { operation: 'workersExchange', body: { worker_id: held[0]?.worker_id, results, poll } },
     await ofOne('workersComplete', { output: { a: 1 } }),
     await ofOne('workersFail', { message: 'no' }),
     await ofOne('workersHeartbeat'),
@@ -175,20 +176,12 @@ async function versions(tenant: Tenant): Promise<Prepared[]> {
       operation: 'continuityCheckpoint',
       params: { id: planned.id, checkpoint_id: expectStatus(saved, 201).id },
     },
-    {
-      operation: 'migrationsMigrate',
-      params: { id: direct.id },
-      body: { to_sequence_id: direct.to },
-    },
+    on('migrationsMigrate', direct.id, { to_sequence_id: direct.to }),
     {
       operation: 'sequencesMigrateInstance',
       body: { instance_id: old.id, target_sequence_id: old.to },
     },
-    {
-      operation: 'sequencesMigrateInstances',
-      params: { id: many.from },
-      body: { to_sequence_id: many.to },
-    },
+    on('sequencesMigrateInstances', many.from, { to_sequence_id: many.to }),
     {
       operation: 'migrationsPlan',
       body: { continuity_id: planned.id, to_sequence_id: planned.to, to_version: 2 },
@@ -204,8 +197,7 @@ async function paused(tenant: Tenant, sequence: string): Promise<string> {
 
 async function releases(tenant: Tenant): Promise<Prepared[]> {
   const ofOne = async (operation: string, state: 'ready' | 'canary', body?: Json) => {
-    const { id } = await releaseIn(tenant, state);
-    return { operation, params: { id }, body };
+    return { ...on(operation, (await releaseIn(tenant, state)).id), body };
   };
   return [
     { operation: 'releasesCreate', body: await pairOf(tenant) },
@@ -221,12 +213,8 @@ async function releases(tenant: Tenant): Promise<Prepared[]> {
 async function handoffs(tenant: Tenant): Promise<Prepared[]> {
   const sequence = await tenant.sequence([step('b0', 'noop'), step('b1', 'noop')]);
   const passage = async () => passageOf(tenant, await paused(tenant, sequence));
-  const asked = await passage();
-  const open = await passage();
-  const sealed = await passage();
-  const there = await passage();
-  const taken = await passage();
-  const gone = await passage();
+  const [asked, open, sealed] = [await passage(), await passage(), await passage()];
+  const [there, taken, gone] = [await passage(), await passage(), await passage()];
   const away = await gone.handoff(gone.id, gone.destination);
   const preview = await asked.preview(asked.id, asked.destination);
   const bundle = await exported(sealed, await sealed.handoff(sealed.id, sealed.destination));
@@ -237,23 +225,14 @@ async function handoffs(tenant: Tenant): Promise<Prepared[]> {
   expectStatus(await taken.act(id, 'accept', accepting(last.instance)), 200);
   return [
     { operation: 'handoffsCreate', body: asked.creation(preview) },
-    {
-      operation: 'handoffsExport',
-      params: { id: (await open.handoff(open.id, open.destination)).id },
-      body: { payload_key_base64: newTransferKey(), capture_checkpoint: true },
-    },
+    on('handoffsExport', (await open.handoff(open.id, open.destination)).id, {
+      payload_key_base64: newTransferKey(),
+      capture_checkpoint: true,
+    }),
     { operation: 'capsulesImport', body: importOf(bundle) },
-    {
-      operation: 'handoffsAccept',
-      params: { id: arrival.bundle.handoff.id },
-      body: accepting(arrival.instance),
-    },
-    { operation: 'handoffsResume', params: { id }, body: {} },
-    {
-      operation: 'handoffsRevoke',
-      params: { id: (await exported(gone, away)).handoff.id },
-      body: {},
-    },
+    on('handoffsAccept', arrival.bundle.handoff.id, accepting(arrival.instance)),
+    on('handoffsResume', id),
+    on('handoffsRevoke', (await exported(gone, away)).handoff.id),
   ];
 }
 

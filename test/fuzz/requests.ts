@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import type { Random } from '../chaos/random.js';
 import { OPERATIONS, type Operation } from '../helpers/contract.js';
+import { words } from '../helpers/table.js';
 import { type Draft, draftOf, kindOfPath } from './arbitrary.js';
 import type { Purpose } from './checks.js';
 import {
@@ -90,26 +91,20 @@ export class Requests {
     if (prepared !== undefined) return this.#ready(prepared, operations);
     const isLively = purpose === 'valid' || purpose === 'hostile';
     const operation = this.#random.pick(isLively ? this.#often(operations) : operations);
-    switch (purpose) {
-      case 'prepared':
-      case 'valid':
-        return this.#valid(this.#draft(operation));
-      case 'hostile':
-        return this.#hostile(this.#draft(operation));
-      case 'negative':
-        return this.#negative(this.#draft(operation));
-      case 'malformed':
-        return this.#malformed(this.#draft(operation));
-      case 'method':
-        return this.#method(this.#draft(operation));
-      case 'unauthenticated':
-        return this.#unauthenticated(this.#draft(operation));
-      case 'no-tenant':
-        return this.#withoutTenant(this.#draft(operation));
-      case 'foreign':
-      case 'gone':
-        return this.#absent(purpose, this.#draft(operation));
-    }
+    const draft = this.#draft(operation);
+    const makers: Record<Purpose, () => Request | undefined> = {
+      prepared: () => this.#valid(draft),
+      valid: () => this.#valid(draft),
+      hostile: () => this.#hostile(draft),
+      negative: () => this.#negative(draft),
+      malformed: () => this.#malformed(draft),
+      method: () => this.#method(draft),
+      unauthenticated: () => this.#unauthenticated(draft),
+      'no-tenant': () => this.#withoutTenant(draft),
+      foreign: () => this.#absent('foreign', draft),
+      gone: () => this.#absent('gone', draft),
+    };
+    return makers[purpose]();
   }
 
   /** The next valid ones: later ones may change what these need. */
@@ -315,23 +310,12 @@ function hostileHeader(pick: <T>(list: readonly T[]) => T): Record<string, strin
   const text = pick([
     '',
     ' ',
-    '__proto__',
     "' or 1=1 --",
-    '%00',
     'x'.repeat(300),
-    '\u00e9\u00ff',
-    '*/*',
+    ...words('__proto__ %00 é\u00ff */*'),
   ]);
-  const name = pick([
-    'x-tenant-id',
-    'x-request-id',
-    'content-type',
-    'accept',
-    'last-event-id',
-    'traceparent',
-    'origin',
-  ]);
-  return { [name]: text };
+  const names = 'x-tenant-id x-request-id content-type accept last-event-id traceparent origin';
+  return { [pick(words(names))]: text };
 }
 
 function hostileQuery({ parameters }: Operation, pick: <T>(list: readonly T[]) => T): string {

@@ -96,19 +96,72 @@ export interface ApiOptions extends EngineOptions {
   readonly database?: TestDatabase;
 }
 
-/** What capsules and provenance of the server that files share are encrypted and signed with. */
+/** The master key of the prepared servers that seal and sign. */
 export const SHARED_MASTER_KEY = 'a7'.repeat(32);
 
-/** What the server that files share is started with: tenants of each file on every one of its shards. */
-export const SHARED_SERVER: ApiOptions = {
-  env: {
-    ENGINE_SHARDS: '4',
-    ENGINE_ALLOW_INTERNAL_URLS: 'true',
-    ENGINE_ENCRYPTION_KEY: SHARED_MASTER_KEY,
-    ENGINE_CORS_ORIGINS: 'https://console.example',
+/**
+ * The servers that test files share. Each costs two seconds of processor time and 300 MB, so a setting is
+ * added to one of them instead of a new server, unless two tests need different values of it.
+ */
+export const PREPARED = {
+  /** The defaults, with every feature on; no claim expires during a test. */
+  standard: {
+    env: {
+      ENGINE_SHARDS: '4',
+      ENGINE_ALLOW_INTERNAL_URLS: 'true',
+      ENGINE_ENCRYPTION_KEY: SHARED_MASTER_KEY,
+      ENGINE_CORS_ORIGINS: 'https://console.example',
+      ENGINE_WORKER_REAPER_STALE_SECS: '3600',
+    },
+    isCovered: true,
   },
-  isCovered: true,
-};
+  /**
+   * Claims expire soon, bodies, contexts and outputs are small, and the tenant header is optional. Safety
+   * scans for due timers are so rare that whatever goes on was woken by an event.
+   */
+  quick: {
+    env: {
+      ENGINE_SHARDS: '2',
+      ENGINE_ENCRYPTION_KEY: SHARED_MASTER_KEY,
+      ENGINE_WORKER_REAPER_STALE_SECS: '4',
+      ENGINE_WORKER_REAPER_TICK_SECS: '1',
+      ENGINE_TICK_INTERVAL_MS: '60000',
+      ENGINE_MAX_BODY_BYTES: '16384',
+      ENGINE_MAX_CONTEXT_BYTES: '4096',
+      ENGINE_MAX_OUTPUT_BYTES: '8192',
+      ENGINE_REQUIRE_TENANT_HEADER: 'false',
+      ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
+    },
+  },
+  /**
+   * `--insecure-auth` on one shard, without an encryption key; workers must send `claim_epoch`, and a
+   * retryable failure without a policy fails the step.
+   */
+  open: {
+    apiKey: null,
+    env: {
+      ENGINE_SHARDS: '1',
+      ENGINE_REQUIRE_CLAIM_EPOCH: 'true',
+      ENGINE_UNPOLICIED_RETRY: 'fail',
+    },
+  },
+} satisfies Record<string, ApiOptions>;
+
+export type PreparedName = keyof typeof PREPARED;
+
+/** Names the URL of a prepared server and that of its database, separated by `|`. */
+const variableOf = (kind: PreparedName) => `TEST_API_${kind.toUpperCase()}`;
+
+/** The prepared servers that several of the files name; what a single file names it starts by itself. */
+export function preparedIn(sources: readonly string[]): PreparedName[] {
+  const named = sources.map((source) => {
+    const uses = source.matchAll(/\b(?:sharedApi|useSharedApi|useTenant)\((?:'(\w+)')?\)/g);
+    return new Set([...uses].map(([, kind = 'standard']) => kind));
+  });
+  return (Object.keys(PREPARED) as PreparedName[]).filter(
+    (kind) => named.filter((kinds) => kinds.has(kind)).length > 1,
+  );
+}
 
 /** What a test may touch of a server that others use at the same time: of its rows, only its own. */
 export interface SharedApi extends Pick<Api, 'url' | 'root' | 'sql' | 'tenant' | 'stop'> {
@@ -116,14 +169,16 @@ export interface SharedApi extends Pick<Api, 'url' | 'root' | 'sql' | 'tenant' |
 }
 
 /**
- * A server like any other, for tests that stay within tenants of their own, and look neither at its
- * process nor at numbers that other tests change. `npm test` starts one for all files, and names it
- * and its database in TEST_API_URL and TEST_API_DATABASE; a file that is run by itself starts its own.
+ * A prepared server, for tests that stay within tenants of their own, and look neither at its process nor
+ * at numbers that other tests change. `npm test` starts those that the chosen files name; a file that is
+ * run by itself starts its own.
  */
-export async function sharedApi(): Promise<SharedApi> {
-  const { TEST_API_URL: url, TEST_API_DATABASE: connectionString } = process.env;
-  if (url === undefined || connectionString === undefined) return startApi(SHARED_SERVER);
-  const root = checked(createClient({ url, apiKey: DEFAULT_API_KEY, connections: 64 }));
+export async function sharedApi(kind: PreparedName = 'standard'): Promise<SharedApi> {
+  const options: ApiOptions = PREPARED[kind];
+  const [url, connectionString] = process.env[variableOf(kind)]?.split('|') ?? [];
+  if (url === undefined || connectionString === undefined) return startApi(options);
+  const { apiKey = DEFAULT_API_KEY } = options;
+  const root = checked(createClient({ url, apiKey, connections: 64 }));
   const sql = new pg.Pool({ connectionString, max: 1 });
   return {
     url,
@@ -136,6 +191,33 @@ export async function sharedApi(): Promise<SharedApi> {
       await root.close();
     },
   };
+}
+
+/** Prepared servers that are running, and the environment by which test processes find them. */
+export interface PreparedServers {
+  readonly env: Readonly<Record<string, string>>;
+  /** @throws AssertionError when one of them does not stop cleanly */
+  stop(): Promise<void>;
+}
+
+/** Starts them all at once. @throws Error when one of them does not get ready */
+export async function startPrepared(kinds: readonly PreparedName[]): Promise<PreparedServers> {
+  const starting = kinds.map(async (kind) => [kind, await startApi(PREPARED[kind])] as const);
+  const started = (await Promise.allSettled(starting)).flatMap((it) =>
+    it.status === 'fulfilled' ? [it.value] : [],
+  );
+  const stop = async () => void (await Promise.all(started.map(([, api]) => api.stop())));
+  if (started.length < kinds.length) {
+    await stop();
+    await Promise.all(starting);
+  }
+  const env = Object.fromEntries(
+    started.map(([kind, { url, database }]) => [
+      variableOf(kind),
+      `${url}|${database.connectionString}`,
+    ]),
+  );
+  return { env, stop };
 }
 
 /** @throws Error when the server does not get ready; the message ends with its output */
@@ -187,9 +269,9 @@ export function useApi(options: ApiOptions | (() => ApiOptions | Promise<ApiOpti
   return started(async () => startApi(typeof options === 'function' ? await options() : options));
 }
 
-/** The server that files share, in the same way. */
-export function useSharedApi(): SharedApi {
-  return started(sharedApi);
+/** A prepared server, in the same way. */
+export function useSharedApi(kind: PreparedName = 'standard'): SharedApi {
+  return started(() => sharedApi(kind));
 }
 
 /** A hook that needs the server, since hooks at the top of a file run all at once. */
@@ -208,8 +290,8 @@ export function tenantThrough(url: string, name: string): Tenant {
   return tenantOf(() => client, name);
 }
 
-/** A new tenant of the server that files share. */
-export const useTenant = (): Tenant => useSharedApi().tenant();
+/** A new tenant of a prepared server. */
+export const useTenant = (kind: PreparedName = 'standard'): Tenant => useSharedApi(kind).tenant();
 
 /** Stands for the server that its hook starts; before that only tenants may be made of it. */
 function started<Some extends SharedApi>(start: () => Promise<Some>): Some {

@@ -238,15 +238,11 @@ function step(handler: keyof typeof handlers, mayWait: Partial<typeof gates>): f
             type: 'step',
             id,
             handler,
-            ...(own === undefined ? {} : { params: own(builder) }),
-            ...(set.when === undefined ? {} : { when: set.when(builder) }),
+            ...present({ params: own?.(builder), when: set.when?.(builder) }),
+            ...present({ retry: set.retry, timeout: set.timeout }),
             ...(set.delay === undefined ? {} : { delay: { duration: set.delay } }),
-            ...(set.retry === undefined ? {} : { retry: set.retry }),
-            ...(set.timeout === undefined ? {} : { timeout: set.timeout }),
-            ...(set.deadline === undefined || !isWhole ? {} : { deadline: set.deadline }),
-            ...(set.queue_timeout === undefined || !isWhole || handler !== 'work'
-              ? {}
-              : { queue_timeout: set.queue_timeout }),
+            ...(isWhole ? present({ deadline: set.deadline }) : {}),
+            ...(isWhole && handler === 'work' ? present({ queue_timeout: set.queue_timeout }) : {}),
             ...(set.input === undefined || !isWhole ? {} : { wait_for_input: gateOf(set.input) }),
             ...(set.isProtected === true ? { cancellable: false } : {}),
             ...(set.isLimited === true ? { rate_limit_key: 'limited' } : {}),
@@ -255,13 +251,15 @@ function step(handler: keyof typeof handlers, mayWait: Partial<typeof gates>): f
     );
 }
 
-function gateOf({ timeout, escalation_handler, store_as }: NonNullable<Gates['input']>) {
-  return {
-    choices: ['fast', 'slow'].map((value) => ({ label: value, value })),
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(escalation_handler === undefined ? {} : { escalation_handler }),
-    ...(store_as === undefined ? {} : { store_as }),
-  };
+function gateOf({ said: _, ...gate }: NonNullable<Gates['input']>) {
+  const choices = ['fast', 'slow'].map((value) => ({ label: value, value }));
+  return { choices, ...present(gate) };
+}
+
+/** The fields that are there. */
+function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
 const { when: _, ...unguarded } = gates;
@@ -353,8 +351,7 @@ function guarded(block: fc.Arbitrary<Shape>): fc.Arbitrary<Shape> {
     ([shape, when, timeout]): Shape =>
       (builder) => ({
         ...shape(builder),
-        ...(when === undefined ? {} : { when: when(builder) }),
-        ...(timeout === undefined || !builder.isWhole ? {} : { timeout }),
+        ...present({ when: when?.(builder), timeout: builder.isWhole ? timeout : undefined }),
       }),
   );
 }
@@ -483,15 +480,13 @@ function forEaches(body: fc.Arbitrary<Shape[]>): fc.Arbitrary<Shape> {
       concurrency: sometimes(fc.integer({ min: 1, max: 3 }), 1, 2),
     })
     .map(
-      ({ body: shapes, item_var, max_iterations, collection, index_var, concurrency }): Shape =>
+      ({ body: shapes, collection, item_var, max_iterations, ...whole }): Shape =>
         (builder) => ({
           type: 'for_each',
           id: builder.id(),
           collection,
-          ...(item_var === undefined ? {} : { item_var }),
-          ...(max_iterations === undefined ? {} : { max_iterations }),
-          ...(index_var === undefined || !builder.isWhole ? {} : { index_var }),
-          ...(concurrency === undefined || !builder.isWhole ? {} : { concurrency }),
+          ...present({ item_var, max_iterations }),
+          ...(builder.isWhole ? present(whole) : {}),
           body: builder.list(shapes),
         }),
     );

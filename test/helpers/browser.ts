@@ -15,8 +15,8 @@ const require = createRequire(import.meta.url);
 
 // ---------------------------------------------------------------- what a page complains of
 
-/** On a busy machine a tenant is asked to wait for its share, which pages do. */
-const ASKED_TO_WAIT = /answered 429$|status of 429 /;
+/** On a busy machine a tenant or everybody is asked to wait, which pages do. */
+const ASKED_TO_WAIT = /answered (?:429|503)$|status of (?:429|503) /;
 
 export interface Complaints {
   /** From now on, what matches is no complaint. */
@@ -25,7 +25,7 @@ export interface Complaints {
   readonly origins: ReadonlySet<string>;
   /** The paths that were asked. */
   readonly paths: ReadonlySet<string>;
-  /** @throws AssertionError when there are any */
+  /** @throws AssertionError when there were any since the last call */
   expectNone(): void;
 }
 
@@ -67,7 +67,9 @@ export function complaintsOf(context: BrowserContext, origin: string): Complaint
     paths,
     expectNone: () => {
       const expected = [ASKED_TO_WAIT, ...allowed];
-      const left = found.filter((text) => !expected.some((pattern) => pattern.test(text)));
+      const left = found
+        .splice(0)
+        .filter((text) => !expected.some((pattern) => pattern.test(text)));
       assert.deepEqual(left, []);
     },
   };
@@ -99,10 +101,20 @@ export interface Browsers {
    */
   test(
     name: string,
-    options: (() => VisitOptions) | VisitOptions,
+    options: () => VisitOptions | Promise<VisitOptions>,
     run: (visit: Visit, t: TestContext) => Promise<void>,
     more?: TestOptions,
   ): void;
+  /**
+   * The same for tests that leave nothing behind in their page: it stays open for the next one, since a profile and
+   * the first load cost more than most of what is tried.
+   *
+   * @param enter what is done once in each page, such as signing in
+   */
+  tabs(
+    options: () => VisitOptions,
+    enter: (visit: Visit) => Promise<void>,
+  ): (name: string, run: (visit: Visit) => Promise<void>) => void;
 }
 
 /** The browser of a test file: it is started before the first and closed after the last test. */
@@ -123,24 +135,51 @@ export function useBrowser(): Browsers {
     context.setDefaultTimeout(PAGE_PATIENCE_MS);
     return { complaints: complaintsOf(context, url), context, page: await context.newPage() };
   };
+  /** Runs with a page, which is given back when there was nothing wrong. */
+  const run = async (
+    t: TestContext,
+    take: () => Promise<Visit>,
+    use: (visit: Visit, t: TestContext) => Promise<void>,
+    giveBack?: (visit: Visit) => void,
+  ) => {
+    if (browser === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
+    const visited = await take();
+    let isGood = false;
+    try {
+      await use(visited, t);
+      visited.complaints.expectNone();
+      isGood = true;
+    } catch (error) {
+      throw await withPage(error, visited.page);
+    } finally {
+      if (isGood && giveBack !== undefined) giveBack(visited);
+      else {
+        // What is being asked for by a route is not awaited, and its failure is nobody's.
+        await visited.page.unrouteAll({ behavior: 'ignoreErrors' });
+        await visited.context.close();
+      }
+    }
+  };
   return {
     get browser() {
       return browser;
     },
     visit,
-    test: (name, options, run, more = {}) =>
-      void test(name, more, async (t) => {
-        if (browser === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
-        const visited = await visit(typeof options === 'function' ? options() : options);
-        try {
-          await run(visited, t);
-          visited.complaints.expectNone();
-        } catch (error) {
-          throw await withPage(error, visited.page);
-        } finally {
-          await visited.context.close();
-        }
-      }),
+    test: (name, options, use, more = {}) => {
+      const take = async () => visit(await options());
+      void test(name, more, (t) => run(t, take, use));
+    },
+    tabs: (options, enter) => {
+      const idle: Visit[] = [];
+      const take = async () => {
+        const open = idle.pop();
+        if (open !== undefined) return open;
+        const opened = await visit(options());
+        await enter(opened);
+        return opened;
+      };
+      return (name, use) => void test(name, (t) => run(t, take, use, (it) => idle.push(it)));
+    },
   };
 }
 

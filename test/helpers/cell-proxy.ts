@@ -25,22 +25,14 @@ export interface CellProxy extends RunningProxy {
   readonly folder: string;
   /** HAProxy's runtime socket. */
   readonly socket: string;
-  /** What the command has printed. */
-  output(): string;
   /** The command goes no further, and the proxy stays as it is. */
   freeze(): void;
   thaw(): void;
 }
 
-export interface CellProxyOptions {
-  readonly clusterUrl: string;
-  /** More arguments of the command. */
-  readonly args?: readonly string[];
-}
-
 export async function startCellProxy(
   kind: ProxyKind,
-  { clusterUrl, args = [] }: CellProxyOptions,
+  { clusterUrl }: { readonly clusterUrl: string },
 ): Promise<CellProxy> {
   const home = proxyFolder(kind);
   const folder = path.join(home, 'written');
@@ -60,7 +52,7 @@ export async function startCellProxy(
   if (kind === 'haproxy') given.push('--apply', socket);
   const command = spawn(
     process.execPath,
-    [CLI, 'cells', 'proxy-config', ...given, '--reload', run.reload, ...args],
+    [CLI, 'cells', 'proxy-config', ...given, '--reload', run.reload],
     {
       env: { PATH: process.env.PATH ?? '', HOME: home, ENGINE_CLUSTER_URL: clusterUrl },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -91,7 +83,6 @@ export async function startCellProxy(
       ...proxy,
       folder,
       socket,
-      output: () => output,
       freeze: () => void command.kill('SIGSTOP'),
       thaw: () => void command.kill('SIGCONT'),
       stop: async () => {

@@ -1,7 +1,5 @@
 /**
- * A real browser for tests of what is served to people, and what a page of it does: whom it asks, and what its
- * console says.
- *
+ * A real browser for tests of what is served to people.
  * The browser is the one of CHROMIUM_PATH, of the usual places, or of Playwright's own cache, into which it is fetched
  * when there is none. Where that fails, too, such tests are left out, and say so loudly.
  */
@@ -11,8 +9,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { after, before } from 'node:test';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, chromium } from 'playwright-core';
 
 /** Rendering takes seconds on a busy machine; a page that does not come fails the test all the same. */
 export const PAGE_PATIENCE_MS = 60_000;
@@ -79,44 +76,4 @@ async function fetchChromium(): Promise<string> {
   const [code] = await once(installer, 'exit');
   if (code !== 0) throw new Error('the installer of Playwright failed');
   return chromium.executablePath();
-}
-
-/** Starts it for the tests of the file. @returns what gives a new page; undefined: there is no browser */
-export function useChromium(): () => Promise<Page> | undefined {
-  let browser: Browser | undefined;
-  before(async () => {
-    browser = await launchChromium();
-  });
-  after(() => browser?.close());
-  return () => browser && openPage(browser);
-}
-
-async function openPage(browser: Browser): Promise<Page> {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(PAGE_PATIENCE_MS);
-  return page;
-}
-
-export interface Seen {
-  readonly problems: string[];
-  readonly origins: Set<string>;
-  readonly paths: Set<string>;
-}
-
-/** What the page says on its console, and whom it asks. */
-export function watch(page: Page): Seen {
-  const seen: Seen = { problems: [], origins: new Set(), paths: new Set() };
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) seen.problems.push(message.text());
-  });
-  page.on('pageerror', (error) => seen.problems.push(error.message));
-  page.on('requestfailed', (request) => seen.problems.push(`failed: ${request.url()}`));
-  page.on('request', (request) => {
-    const url = new URL(request.url());
-    // Pictures within the style sheet are no requests of anyone.
-    if (url.protocol === 'data:') return;
-    seen.origins.add(url.origin);
-    seen.paths.add(url.pathname);
-  });
-  return seen;
 }

@@ -15,8 +15,8 @@ export interface DashboardPage {
   readonly path: string | ((shop: Shop) => string);
   /** Its heading. */
   readonly title: RegExp | string;
-  /** Of its picture. */
-  readonly caption: string;
+  /** A text on it when the shop is open. */
+  readonly shows: RegExp | string;
 }
 
 const instance = (name: keyof ShopInstances, tab = '') => {
@@ -37,241 +37,63 @@ export const SIGN_IN: DashboardPage = {
   name: 'sign-in',
   path: '/',
   title: 'Sign in',
-  caption: 'A key is asked for, and kept until the tab is closed.',
+  shows: 'API key',
 };
 
-/** Every page with something on it, in the order of the navigation. */
-export const PAGES: readonly DashboardPage[] = [
-  {
-    name: 'overview',
-    path: '/',
-    title: 'Overview',
-    caption: 'The overview: what fails by reason, what waits, throughput, canaries, schedules.',
-  },
-  {
-    name: 'instances',
-    path: '/instances',
-    title: 'Instances',
-    caption: 'Instances, narrowed by filters, and what can be done with all that match.',
-  },
-  {
-    name: 'instance',
-    path: instance('declined'),
-    title: /order-fulfilment/,
-    caption: 'An order that failed: why, what can be done about it, and its flow.',
-  },
-  {
-    name: 'instance-waiting',
-    path: instance('everyKind'),
-    title: /onboarding/,
-    caption: 'An instance that waits, with blocks of every kind: for what, and since when.',
-  },
-  {
-    name: 'instance-timeline',
-    path: instance('forEach', '/timeline'),
-    title: /invoice-run/,
-    caption: 'The timeline of an instance: a bar for each try, and passes side by side.',
-  },
-  {
-    name: 'instance-data',
-    path: instance('completed', '/data'),
-    title: /order-fulfilment/,
-    caption: 'The data of an instance: its context and what its blocks gave.',
-  },
-  {
-    name: 'instance-logs',
-    path: instance('completed', '/logs'),
-    title: /order-fulfilment/,
-    caption: 'What the steps of an instance logged.',
-  },
-  {
-    name: 'instance-signals',
-    path: instance('paused', '/signals'),
-    title: /order-fulfilment/,
-    caption: 'The signals of an instance, and what became of each.',
-  },
-  {
-    name: 'instance-history',
-    path: instance('saga', '/history'),
-    title: /trip-booking/,
-    caption: 'The history of an instance: every change of its state.',
-  },
-  {
-    name: 'instance-children',
-    path: instance('parent', '/children'),
-    title: /gift-order/,
-    caption: 'The instances that an instance started.',
-  },
-  {
-    name: 'failures',
-    path: '/failures',
-    title: 'Failures',
-    caption: 'Failures by their reason, each to be looked at or retried as a whole.',
-  },
-  {
-    name: 'approvals',
-    path: '/approvals',
-    title: 'Approvals',
-    caption: 'What people are asked, with the answers as buttons.',
-  },
-  {
-    name: 'schedules',
-    path: '/schedules',
-    title: 'Schedules',
-    caption: 'Schedules, and when each starts its next instance.',
-  },
-  {
-    name: 'jobs',
-    path: '/jobs',
-    title: 'Bulk jobs',
-    caption: 'Bulk jobs: changes of many instances, and how far each is.',
-  },
-  {
-    name: 'sequences',
-    path: '/sequences',
-    title: 'Sequences',
-    caption: 'Sequences, with the newest version of each.',
-  },
-  {
-    name: 'new-sequence',
-    path: '/sequences/new',
-    title: /New/,
-    caption: 'A sequence is written: its text is checked and drawn while one types.',
-  },
-  {
-    name: 'sequence',
-    path: sequence('order-fulfilment 2'),
-    title: /order-fulfilment/,
-    caption: 'One version of a sequence as a drawing.',
-  },
-  {
-    name: 'definition',
-    path: sequence('order-fulfilment 2', '/definition'),
-    title: /order-fulfilment/,
-    caption: 'The same version as text.',
-  },
-  {
-    name: 'versions',
-    path: sequence('order-fulfilment 2', '/versions'),
-    title: /order-fulfilment/,
-    caption: 'The versions of a sequence, and what differs between two of them.',
-  },
-  {
-    name: 'start',
-    path: sequence('order-fulfilment 2', '/start'),
-    title: /order-fulfilment/,
-    caption: 'An instance is started by a form that its input schema makes.',
-  },
-  {
-    name: 'releases',
-    path: '/releases',
-    title: 'Releases',
-    caption: 'Releases: drafts, canaries and those that have ended.',
-  },
-  {
-    name: 'release',
-    path: release(),
-    title: /checkout/,
-    caption: 'A canary: how far it is, its gates, and both versions over time.',
-  },
-  {
-    name: 'release-changes',
-    path: release('/changes'),
-    title: /checkout/,
-    caption: 'What the new version of a release changes.',
-  },
-  {
-    name: 'release-evidence',
-    path: release('/evidence'),
-    title: /checkout/,
-    caption: 'What the replay of ended runs showed before a release.',
-  },
-  {
-    name: 'release-decisions',
-    path: release('/decisions'),
-    title: /checkout/,
-    caption: 'Who moved a release, when and why.',
-  },
-  {
-    name: 'workers',
-    path: '/workers',
-    title: /Workers/,
-    caption: 'Queues: what waits in each, and whether somebody takes it.',
-  },
-  {
-    name: 'worker-list',
-    path: '/workers/list',
-    title: /Workers/,
-    caption: 'Workers, with their versions, and when each was last heard of.',
-  },
-  {
-    name: 'tasks',
-    path: '/workers/tasks',
-    title: /Workers/,
-    caption: 'The tasks of workers.',
-  },
-  {
-    name: 'webhooks',
-    path: '/webhooks',
-    title: 'Webhooks',
-    caption: 'Who is told of ended instances.',
-  },
-  {
-    name: 'outbox',
-    path: '/webhooks/outbox',
-    title: 'Webhooks',
-    caption: 'Webhooks that are not delivered yet, and why.',
-  },
-  {
-    name: 'deliveries',
-    path: '/webhooks/deliveries',
-    title: 'Webhooks',
-    caption: 'Deliveries of webhooks, with what became of each.',
-  },
-  {
-    name: 'triggers',
-    path: '/triggers',
-    title: /Triggers/,
-    caption: 'Triggers: what outside starts instances.',
-  },
-  {
-    name: 'events',
-    path: '/triggers/events',
-    title: /Triggers/,
-    caption: 'Events, and who took each.',
-  },
-  {
-    name: 'keys',
-    path: '/keys',
-    title: /Keys/,
-    caption: 'The keys of a tenant, and what each may do.',
-  },
-  {
-    name: 'secrets',
-    path: '/keys/secrets',
-    title: /Keys/,
-    caption: 'The secrets that steps name, none of which is ever shown.',
-  },
-  {
-    name: 'limits',
-    path: '/limits',
-    title: 'Limits',
-    caption: 'How fast steps and the tenant may go.',
-  },
-  { name: 'server', path: '/server', title: 'Server', caption: 'How the server itself is.' },
-  {
-    name: 'cells',
-    path: '/cells',
-    title: 'Cells',
-    caption: 'The cells of a cluster, and the moves of tenants between them.',
-  },
-  {
-    name: 'not-found',
-    path: '/no/such/page',
-    title: 'Not found',
-    caption: 'An address that no page has.',
-  },
-];
+/** Every page with something on it, in the order of the navigation, and a text that it then shows. */
+export const PAGES: readonly DashboardPage[] = (
+  [
+    ['overview', '/', 'Overview', 'the card was declined'],
+    ['instances', '/instances', 'Instances', /^cohort_key: visitor-/],
+    ['instance', instance('declined'), /order-fulfilment/, 'the card was declined'],
+    ['instance-waiting', instance('everyKind'), /onboarding/, /confirmed by phone\?/],
+    ['instance-timeline', instance('forEach', '/timeline'), /invoice-run/, 'item 24'],
+    ['instance-data', instance('completed', '/data'), /order-fulfilment/, 'C-order-1001'],
+    [
+      'instance-logs',
+      instance('completed', '/logs'),
+      /order-fulfilment/,
+      'order order-1001 is closed',
+    ],
+    ['instance-signals', instance('paused', '/signals'), /order-fulfilment/, 'applied'],
+    ['instance-history', instance('saga', '/history'), /trip-booking/, 'Saga compensated'],
+    ['instance-children', instance('parent', '/children'), /gift-order/, /^the card was declined$/],
+    ['failures', '/failures', 'Failures', 'the bank does not answer'],
+    ['approvals', '/approvals', 'Approvals', /^Sell yacht to /],
+    ['schedules', '/schedules', 'Schedules', '0 30 2 * * Mon-Fri *'],
+    ['jobs', '/jobs', 'Bulk jobs', 'No bulk jobs'],
+    ['sequences', '/sequences', 'Sequences', 'bank-transfer'],
+    ['new-sequence', '/sequences/new', /New/, 'It can be stored.'],
+    ['sequence', sequence('order-fulfilment 2'), /order-fulfilment/, 'charge_card'],
+    [
+      'definition',
+      sequence('order-fulfilment 2', '/definition'),
+      /order-fulfilment/,
+      '"namespace"',
+    ],
+    ['versions', sequence('order-fulfilment 2', '/versions'), /order-fulfilment/, '8 blocks added'],
+    ['start', sequence('order-fulfilment 2', '/start'), /order-fulfilment/, 'Order number'],
+    ['releases', '/releases', 'Releases', /^rolled back$/],
+    ['release', release(), /checkout/, /is within 15\.56 %/],
+    ['release-changes', release('/changes'), /checkout/, '1 block added'],
+    ['release-evidence', release('/evidence'), /checkout/, 'No replay yet'],
+    ['release-decisions', release('/decisions'), /checkout/, 'canary at 25% of new instances'],
+    ['workers', '/workers', /Workers/, 'render_report'],
+    ['worker-list', '/workers/list', /Workers/, 'warehouse-1'],
+    ['tasks', '/workers/tasks', /Workers/, 'parcel_status'],
+    ['webhooks', '/webhooks', 'Webhooks', /\/orders-down$/],
+    ['outbox', '/webhooks/outbox', 'Webhooks', 'the receiver is being updated'],
+    ['deliveries', '/webhooks/deliveries', 'Webhooks', /\/orders-down$/],
+    ['triggers', '/triggers', /Triggers/, 'refund.asked'],
+    ['events', '/triggers/events', /Triggers/, 'newsletter.wanted'],
+    ['keys', '/keys', /Keys/, 'old back office'],
+    ['secrets', '/keys/secrets', /Keys/, 'of the bank that charges cards'],
+    ['limits', '/limits', 'Limits', 'newsletter'],
+    ['server', '/server', 'Server', 'It owns the database, and reaches it.'],
+    ['cells', '/cells', 'Cells', 'europe_1'],
+    ['not-found', '/no/such/page', 'Not found', 'There is no page at this address'],
+  ] as const
+).map(([name, path, title, shows]) => ({ name, path, title, shows }));
 
 export function addressOf({ path }: DashboardPage, shop: Shop): string {
   return typeof path === 'string' ? path : path(shop);
@@ -314,6 +136,12 @@ export async function signInByHand(
 /** Opens the page at this path below `/ui` and waits until it is all there. */
 export async function open(page: Page, url: string, path: string, title: RegExp | string) {
   await page.goto(`${url}/ui${path}`);
+  await expectPage(page, title);
+}
+
+/** The same from another page of it, without loading the dashboard again. */
+export async function pushTo(page: Page, path: string, title: RegExp | string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', ${JSON.stringify(`/ui${path}`)})`);
   await expectPage(page, title);
 }
 

@@ -42,10 +42,20 @@ export interface StreamRequest {
   readonly method?: 'GET' | 'HEAD';
 }
 
+/** Streams whose connection is open: after a failed test they would keep its process. */
+const connected = new Set<http.ClientRequest>();
+
+/** Closes those that a test has left open. */
+export function closeStreams(): void {
+  for (const request of connected) request.destroy();
+}
+
 /** Resolves with the head of the answer. */
 export function openEvents({ url, headers, method = 'GET' }: StreamRequest): Promise<EventReader> {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method, headers, agent: false });
+    connected.add(request);
+    request.once('close', () => connected.delete(request));
     request.once('error', reject);
     request.once('response', (response) => {
       const problem = describeHead(new URL(url).pathname, method, response);

@@ -23,9 +23,22 @@ export class HandClock implements Clock {
     this.#timers.delete(handle as object);
   }
 
+  /** No timer runs any more. */
+  forget(): void {
+    this.#timers.clear();
+  }
+
   /** How many timers wait. */
   get waiting(): number {
     return this.#timers.size;
+  }
+
+  /** Time passes at once: what is due in it runs at its end. */
+  jump(ms: number): void {
+    this.ms += ms;
+    for (const [handle, { at, fn }] of this.#timers) {
+      if (at <= this.ms && this.#timers.delete(handle)) fn();
+    }
   }
 
   /** Lets time pass with everything that is due in it. */

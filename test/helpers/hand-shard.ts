@@ -16,18 +16,19 @@ import type {
 import { Versions } from '../../actors/runtime/versions.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
-import type { Clock } from '../../src/core/clock.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createLogger } from '../../src/log.js';
 import type { Json } from './api.js';
-import { SHARD_SETTINGS } from './shard.js';
+import { HandClock } from './hand-clock.js';
+import { SHARD_SETTINGS } from './shard-settings.js';
+import { words } from './table.js';
 import { readRow } from './unit-rows.js';
 
 export const TENANT = 'tenant';
 export const SEQUENCE = '0195ffff-0000-7000-8000-000000000001';
 
 export class HandShard {
-  now = 1_700_000_000_000;
+  readonly clock = new HandClock(1_700_000_000_000);
   readonly replies = new Map<number, Reply>();
   /** What was posted to the writer and has no outcome yet. */
   units: UnitEnvelope[] = [];
@@ -36,24 +37,13 @@ export class HandShard {
   readonly versions = new Versions();
   readonly shard: Shard;
   readonly #turns: (() => void)[] = [];
-  readonly #timers = new Map<object, { readonly at: number; readonly fn: () => void }>();
   #requests = 0;
 
   /** @param rows what is found; everything else is empty */
   constructor(rows: Partial<Rows> = {}, toFront: (post: ReplyPost) => void = () => undefined) {
-    const clock: Clock = {
-      now: () => this.now,
-      monotonic: () => this.now,
-      setTimeout: (fn, ms) => {
-        const handle = {};
-        this.#timers.set(handle, { at: this.now + ms, fn });
-        return handle;
-      },
-      clearTimeout: (handle) => this.#timers.delete(handle as object),
-    };
     this.shard = new Shard({
       settings: SHARD_SETTINGS,
-      clock,
+      clock: this.clock,
       random: Math.random,
       log: createLogger('error', 'test', { write: (line) => this.errors.push(JSON.parse(line)) }),
       loader: new Proxy(rows, {
@@ -78,6 +68,10 @@ export class HandShard {
         drainPeers: () => [],
       },
     });
+  }
+
+  get now(): number {
+    return this.clock.ms;
   }
 
   async start(): Promise<void> {
@@ -119,10 +113,7 @@ export class HandShard {
 
   /** Puts the clock forward. */
   async pass(ms: number): Promise<void> {
-    this.now += ms;
-    for (const [handle, { at, fn }] of this.#timers) {
-      if (at <= this.now && this.#timers.delete(handle)) fn();
-    }
+    this.clock.jump(ms);
     await this.run();
   }
 
@@ -156,17 +147,12 @@ const EMPTY = (name: string | symbol) => {
   return async () => (isMap ? new Map() : ONES.has(String(name)) ? undefined : []);
 };
 const MAPS = new Set(['instances', 'outputs', 'taskOwners', 'schedules']);
-const ONES = new Set([
-  'rateLimit',
-  'sequence',
-  'release',
-  'task',
-  'webhook',
-  'oldestActivity',
-  'oldestDelivery',
-  'oldestEndedEvent',
-  'storedEvent',
-]);
+const ONES = new Set(
+  words(`
+    rateLimit sequence release task webhook oldestActivity
+    oldestDelivery oldestEndedEvent storedEvent
+  `),
+);
 
 /** The rows of one kind that a unit puts. */
 export function rowsOf(units: readonly UnitEnvelope[], kind: string): Json[] {

@@ -4,16 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
-import { setImmediate } from 'node:timers/promises';
 import { Keys } from '../../actors/limits/keys.js';
-import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
-import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { PermitHolderRow, PermitWaiterRow } from '../../actors/runtime/rows.js';
+import type { Effect } from '../../actors/runtime/turn.js';
 import { realClock } from '../../src/clock.js';
 import { isoTime } from '../../src/core/time.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
-import { createLogger } from '../../src/log.js';
+import { ActorWorld, committed, refused } from './actor-world.js';
 
 const KEY = '00000000-0000-8000-8000-000000000000';
 
@@ -26,7 +24,7 @@ interface Asked {
 /** Something that is said to the actor; a word that is never said is lost. */
 export type Word = () => void;
 
-export class KeyWorld {
+export class KeyWorld extends ActorWorld {
   /** The table `permit_requests`, by instance. */
   readonly wishes = new Map<string, Asked>();
   /** The table `permits`, by instance: the number of the wish. */
@@ -41,11 +39,10 @@ export class KeyWorld {
   /** The next unit is refused. */
   refuses = false;
   readonly #numbers = new Map<string, number>();
-  #commits = new CommitLog();
   #keys: Keys;
-  #work: Word[] = [];
 
   constructor() {
+    super();
     this.#keys = this.#born();
   }
 
@@ -69,8 +66,8 @@ export class KeyWorld {
   /** The actor hears these words in one turn; resolves when all that follows has happened. */
   async turn(...words: Word[]): Promise<void> {
     for (const word of words) word();
-    this.#keys.endTurn();
-    await this.#quiet();
+    this.endTurn();
+    await this.quiet();
   }
 
   async rescan(): Promise<void> {
@@ -79,8 +76,7 @@ export class KeyWorld {
 
   /** Only the tables are left. */
   async restart(): Promise<void> {
-    this.#commits = new CommitLog();
-    this.#work = [];
+    this.forget();
     this.#keys = this.#born();
     await this.rescan();
   }
@@ -99,24 +95,20 @@ export class KeyWorld {
       permitWaiters: async (_key, limit) => this.#waiters().slice(0, limit),
     };
     return new Keys({
-      commits: this.#commits,
+      ...this.host(),
       loader: rows as Rows,
-      log: createLogger('silent', 'test'),
       clock: { ...realClock, setTimeout: () => undefined },
       shards: 1,
-      schedule: (work) => this.#work.push(work),
-      scheduleSpare: (work) => this.#work.push(work),
-      whenWriterKnown: (then) => then(),
-      release: (effects) => {
-        for (const effect of effects) {
-          if (effect.kind !== 'peer' || effect.message.kind !== 'permit.granted') continue;
-          this.#hear(effect.message.instance, effect.message.number);
-        }
-      },
     });
   }
 
-  #hear(instance: string, number: number): void {
+  protected override endTurn(): void {
+    this.#keys.endTurn();
+  }
+
+  protected override perform(effect: Effect): void {
+    if (effect.kind !== 'peer' || effect.message.kind !== 'permit.granted') return;
+    const { instance, number } = effect.message;
     this.told.push(`${instance}#${number}`);
     assert.equal(this.slots.get(instance), number, 'told before it was committed');
     if (this.wishes.get(instance)?.number === number) this.running.add(instance);
@@ -138,33 +130,23 @@ export class KeyWorld {
       });
   }
 
-  async #quiet(): Promise<void> {
-    for (;;) {
-      // Every read has its answer by then.
-      await setImmediate();
-      const work = this.#work.splice(0);
-      for (const each of work) each();
-      const units = this.#commits.take();
-      if (units.length > 0) this.#commits.settle(units.map((unit) => this.#commit(unit)));
-      this.#keys.endTurn();
-      if (work.length === 0 && units.length === 0) return;
-    }
-  }
-
-  #commit({ seq, mutations }: UnitEnvelope): Ack {
-    if (this.refuses) {
-      this.refuses = false;
-      return { seq, outcome: 'refused', sqlState: '23514', reason: 'no' };
-    }
-    const kinds: string[] = [];
-    for (let i = 0; i < mutations.length; i += 3) {
-      const kind = MUTATION_KINDS[mutations[i] as number] ?? '';
-      const row = JSON.parse(mutations[i + 2] as string) as PermitHolderRow;
-      if (kind === 'permit.set') this.slots.set(row.instance_id, row.number);
-      else this.slots.delete(row.instance_id);
-      kinds.push(kind);
-    }
-    this.units.push(kinds);
-    return { seq, outcome: 'committed' };
+  protected override write(units: readonly UnitEnvelope[]): void {
+    this.commits.settle(
+      units.map((unit) => {
+        if (this.refuses) {
+          this.refuses = false;
+          return refused(unit, '23514');
+        }
+        const kinds: string[] = [];
+        this.units.push(kinds);
+        return committed(unit, (kind, row: PermitHolderRow) => {
+          if (kind === 'permit.set') this.slots.set(row.instance_id, row.number);
+          else this.slots.delete(row.instance_id);
+          kinds.push(kind);
+        });
+      }),
+    );
+    // What was refused makes it read the rows again.
+    this.endTurn();
   }
 }

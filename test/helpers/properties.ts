@@ -1,13 +1,15 @@
 /**
  * Runs properties so that a failure can be repeated: the seed of every run is printed with its test,
  * `FC_SEED` sets it, `FC_PATH` goes straight to the case that a failure named (give the test's name
- * to `--test-name-pattern`, since a path belongs to one property), and `FC_RUNS` multiplies the cases.
+ * to `--test-name-pattern`, since a path belongs to one property), and `FC_RUNS` multiplies the cases, of which
+ * the fast tier tries a fifth.
  */
 
 import type { TestContext } from 'node:test';
 import fc from 'fast-check';
+import { CASES_SHARE } from './depth.js';
 
-const { FC_SEED, FC_PATH, FC_RUNS = '1' } = process.env;
+const { FC_SEED, FC_PATH, FC_RUNS = String(CASES_SHARE) } = process.env;
 
 /** Whether all cases are run, so that statistics over them mean something. */
 export const isWholeRun = FC_PATH === undefined && Number(FC_RUNS) >= 1;

@@ -31,8 +31,6 @@ export interface RunningProxy {
 /** Where the engines are: one, and for HAProxy perhaps a second one. */
 export interface Behind {
   readonly ports: readonly [number, number?];
-  /** What differs from the documented configuration: `[text in it, text instead]`. */
-  readonly changes?: readonly (readonly [from: string, to: string])[];
 }
 
 /** How long it may take to open its port. */
@@ -102,7 +100,7 @@ export function nginxFolders(folder: string): string {
 }
 
 const ARGS: Record<ProxyKind, (folder: string, port: number, behind: Behind) => string[]> = {
-  nginx: (folder, port, { ports: [engine], changes }) => {
+  nginx: (folder, port, { ports: [engine] }) => {
     const sample = page('docs/operate/proxies.md').fences.find(({ text }) =>
       text.startsWith('upstream engine {'),
     );
@@ -110,7 +108,6 @@ const ARGS: Record<ProxyKind, (folder: string, port: number, behind: Behind) => 
     const site = edited((sample?.text ?? '').replace(/^ *ssl_.*\n/gm, ''), [
       ['server 127.0.0.1:8080;', `server 127.0.0.1:${engine};`],
       ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
-      ...(changes ?? []),
     ]);
     const file = path.join(folder, 'nginx.conf');
     writeFileSync(
@@ -120,7 +117,7 @@ const ARGS: Record<ProxyKind, (folder: string, port: number, behind: Behind) => 
     );
     return ['-p', folder, '-c', file];
   },
-  haproxy: (folder, port, { ports: [engine, standby = 9], changes }) => {
+  haproxy: (folder, port, { ports: [engine, standby = 9] }) => {
     const sample = readFileSync(path.join(ROOT, 'docs/operate/haproxy.cfg'), 'utf8');
     const file = path.join(folder, 'haproxy.cfg');
     writeFileSync(
@@ -129,7 +126,6 @@ const ARGS: Record<ProxyKind, (folder: string, port: number, behind: Behind) => 
         ['bind :8090', `bind 127.0.0.1:${port}`],
         ['engine:8080', `127.0.0.1:${engine}`],
         ['engine-b:8080', `127.0.0.1:${standby}`],
-        ...(changes ?? []),
       ]),
     );
     return ['-db', '-f', file];

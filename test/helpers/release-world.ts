@@ -4,10 +4,8 @@
  */
 
 import assert from 'node:assert/strict';
-import { setImmediate } from 'node:timers/promises';
 import { Plans } from '../../actors/catalog/plans.js';
 import { Releases } from '../../actors/release/releases.js';
-import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { SequenceRow } from '../../actors/runtime/rows.js';
@@ -20,9 +18,8 @@ import {
 import type { Release, ReleaseDecision } from '../../schema/release.js';
 import type { Outcomes } from '../../src/core/releases/gates.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
-import { createLogger } from '../../src/log.js';
+import { ActorWorld, committed, refused } from './actor-world.js';
 import type { Json } from './api.js';
 import { HandClock } from './hand-clock.js';
 
@@ -38,7 +35,7 @@ export interface Answer {
   readonly body: Json;
 }
 
-export class ReleaseWorld {
+export class ReleaseWorld extends ActorWorld {
   readonly clock = new HandClock(START);
   readonly sequences = new Map<string, SequenceRow>();
   readonly releases = new Map<string, ReleaseRow>();
@@ -61,16 +58,13 @@ export class ReleaseWorld {
   readonly answering: Set<number>;
   readonly shards: number;
   readonly plans: Plans;
-  #commits = new CommitLog();
   #actor: Releases;
   #slow: UnitEnvelope[] = [];
-  #isWriterAway = false;
-  #whenKnown: (() => void)[] = [];
-  #work: (() => void)[] = [];
   #requests = 0;
   #ids = 0;
 
   constructor(shards = 3) {
+    super();
     this.shards = shards;
     this.answering = new Set(Array.from({ length: shards }, (_, shard) => shard));
     this.plans = new Plans(this.#rows());
@@ -142,10 +136,9 @@ export class ReleaseWorld {
 
   /** Instances that the release routed have ended. */
   ended(release: Release, side: 'baseline' | 'candidate', state: string, instances = 1): void {
-    const list = this.outcomes.get(release.id) ?? [];
     const sequence_id = release[`${side}_sequence_id`];
-    list.push({ sequence_id, state, instances, is_earlier: false, at: this.clock.ms });
-    this.outcomes.set(release.id, list);
+    const outcome = { sequence_id, state, instances, is_earlier: false, at: this.clock.ms };
+    this.outcomes.set(release.id, [...(this.outcomes.get(release.id) ?? []), outcome]);
   }
 
   stateOf({ id }: Pick<Release, 'id'>): string | undefined {
@@ -171,24 +164,22 @@ export class ReleaseWorld {
 
   /** A new writer has settled what the old one left. */
   async writerReady(): Promise<void> {
-    this.#isWriterAway = false;
     this.mood = 'commits';
-    for (const then of this.#whenKnown.splice(0)) then();
+    this.writerKnown();
     await this.quiet();
   }
 
   /** What a slow writer has is committed. */
   async flush(): Promise<void> {
     this.mood = 'commits';
-    this.#commits.settle(this.#slow.splice(0).map((unit) => this.#commit(unit)));
+    this.write(this.#slow.splice(0));
     await this.quiet();
   }
 
   /** The thread is replaced: only the tables are left. */
   async restart(): Promise<void> {
     this.#actor.stop();
-    this.#commits = new CommitLog();
-    this.#work = [];
+    this.forget();
     this.#slow = [];
     this.#actor = this.#born();
     this.#actor.start();
@@ -203,19 +194,6 @@ export class ReleaseWorld {
     this.clock.ms = until;
   }
 
-  /** Resolves when nothing happens any more without time passing. */
-  async quiet(): Promise<void> {
-    for (;;) {
-      // Every read has its answer by then.
-      await setImmediate();
-      const work = this.#work.splice(0);
-      for (const each of work) each();
-      const units = this.#isWriterAway ? [] : this.#commits.take();
-      if (units.length > 0) this.#write(units);
-      if (work.length === 0 && units.length === 0) return;
-    }
-  }
-
   newId(): string {
     this.#ids += 1;
     return `01950000-0000-7000-8000-${String(this.#ids).padStart(12, '0')}`;
@@ -225,27 +203,19 @@ export class ReleaseWorld {
 
   #born(): Releases {
     return new Releases({
-      commits: this.#commits,
+      ...this.host(),
       loader: this.#rows(),
-      log: createLogger('silent', 'test'),
       clock: this.clock,
       now: () => this.clock.now(),
       newId: () => this.newId(),
       shards: this.shards,
       plans: this.plans,
-      schedule: (work) => this.#work.push(work),
-      scheduleSpare: (work) => this.#work.push(work),
-      whenWriterKnown: (then) => {
-        if (this.#isWriterAway) this.#whenKnown.push(then);
-        else then();
-      },
-      release: (effects) => {
-        for (const effect of effects) this.#perform(effect);
-      },
     });
   }
 
-  #perform(effect: Effect): void {
+  protected override endTurn(): void {}
+
+  protected override perform(effect: Effect): void {
     if (effect.kind === 'reply') {
       const body = JSON.parse(effect.body) as Json;
       this.#answer(effect.request, { status: effect.status, body });
@@ -258,7 +228,7 @@ export class ReleaseWorld {
       const { version } = effect.message;
       this.#told.push(`${shard}@${version}`);
       if (!this.answering.has(shard)) return;
-      this.#work.push(() => this.#actor.routesSettled(version, shard));
+      this.work.push(() => this.#actor.routesSettled(version, shard));
     }
   }
 
@@ -327,7 +297,7 @@ export class ReleaseWorld {
 
   // ---------------------------------------------------------------- the writer
 
-  #write(units: readonly UnitEnvelope[]): void {
+  protected override write(units: readonly UnitEnvelope[]): void {
     switch (this.mood) {
       case 'is slow':
         this.#slow.push(...units);
@@ -335,29 +305,22 @@ export class ReleaseWorld {
       case 'dies before':
       case 'dies after':
         if (this.mood === 'dies after') for (const unit of units) this.#commit(unit);
-        this.#isWriterAway = true;
-        this.#commits.lose();
+        this.isWriterAway = true;
+        this.commits.lose();
         return;
       case 'refuses':
-        this.#commits.settle(
-          units.map(
-            ({ seq }): Ack => ({ seq, outcome: 'refused', sqlState: '23514', reason: 'no' }),
-          ),
-        );
+        this.commits.settle(units.map((unit) => refused(unit, '23514')));
         return;
       case 'commits':
-        this.#commits.settle(units.map((unit) => this.#commit(unit)));
+        this.commits.settle(units.map((unit) => this.#commit(unit)));
     }
   }
 
-  #commit({ seq, mutations }: UnitEnvelope): Ack {
-    for (let i = 0; i < mutations.length; i += 3) {
-      const kind = MUTATION_KINDS[mutations[i] as number];
-      const row = JSON.parse(mutations[i + 2] as string);
-      if (kind === 'release.set') this.releases.set(row.id, row as ReleaseRow);
-      else if (kind === 'releaseDecision.insert') this.decisions.push(row as ReleaseDecision);
+  #commit(unit: UnitEnvelope): Ack {
+    return committed(unit, (kind, row: ReleaseRow & ReleaseDecision) => {
+      if (kind === 'release.set') this.releases.set(row.id, row);
+      else if (kind === 'releaseDecision.insert') this.decisions.push(row);
       else assert.fail(`a mutation ${kind}`);
-    }
-    return { seq, outcome: 'committed' };
+    });
   }
 }

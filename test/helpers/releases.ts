@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EvaluationReport, Release, ReleaseDecision } from '../../schema/release.js';
-import { bucketOf, cohortSeed } from '../../src/core/releases/cohort.js';
 import type { ReleaseState, Variant } from '../../src/core/releases/release.js';
 import { type Json, newHandler, router, step, type Tenant } from './api.js';
 import { type Client, expectStatus, type Reply } from './client.js';
+import { keyOn } from './routed.js';
 
 export type Pair = Readonly<Record<'baseline_sequence_id' | 'candidate_sequence_id', string>>;
 
@@ -94,15 +94,6 @@ export async function evaluate(
   return expectStatus(await act<EvaluationReport>(tenant, release, 'evaluate'), 200);
 }
 
-/** A key that falls on this side of the release. */
-export function cohortKey({ id, canary_percent }: Release, variant: Variant): string {
-  const seed = cohortSeed(id);
-  for (;;) {
-    const key = randomUUID();
-    if (bucketOf(seed, key) < canary_percent === (variant === 'candidate')) return key;
-  }
-}
-
 /** Creates an instance of the baseline that the release routes to this side. */
 export async function begin(
   tenant: Tenant,
@@ -111,7 +102,7 @@ export async function begin(
   end: End,
 ): Promise<string> {
   const id = await tenant.create(release.baseline_sequence_id, {
-    metadata: { cohort_key: cohortKey(release, variant) },
+    metadata: { cohort_key: keyOn(release.id, variant, release.canary_percent) },
     context: { data: { end } },
   });
   const { sequence_id, metadata } = await tenant.instance(id);

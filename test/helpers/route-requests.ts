@@ -7,11 +7,11 @@ import { randomUUID } from 'node:crypto';
 import { EXAMPLES } from '../../schema/examples.js';
 import type { Route, RouteId } from '../../schema/routes.js';
 import {
-  type Api,
   eventually,
   type Json,
   NAMESPACE,
   newHandler,
+  type SharedApi,
   step,
   type Tenant,
 } from './api.js';
@@ -66,7 +66,7 @@ export interface Things {
 }
 
 /** A tenant that has one of everything. Webhooks belong to the server, and are those of nobody. */
-export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
+export async function makeThings(api: Pick<SharedApi, 'root'>, tenant: Tenant): Promise<Things> {
   const handler = newHandler();
   const sequenceName = `s-${tenant.name}`;
   const worker = `w-${tenant.name}`;
@@ -75,8 +75,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
   const candidate = await tenant.sequence([step('a', handler)], next);
   const instance = await tenant.create(sequence);
   const { id: task, claim_epoch: epoch } = await tenant.task(handler, { worker_id: worker });
-  const checkpoint = { checkpoint_data: 1 };
-  expectStatus(await tenant.post(`/instances/${instance}/checkpoints`, checkpoint), 201);
+  await made(tenant, `/instances/${instance}/checkpoints`, { checkpoint_data: 1 });
   await makeLimits(api, tenant.name);
   const minting = { tenant_id: tenant.name, capabilities: ['operator'] };
   const key = await api.root.post<{ id: string }>('/api-keys', minting);
@@ -85,7 +84,8 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     sequence,
     sequenceName,
     candidate,
-    release: await makeRelease(tenant, sequence, candidate),
+    // A draft.
+    release: await made(tenant, '/releases', sides({ sequence, candidate })),
     instance,
     task,
     epoch,
@@ -105,7 +105,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
 }
 
 /** Limits that nobody meets; resolves with the tenant. */
-export async function makeLimits(api: Api, tenant: string): Promise<string> {
+export async function makeLimits(api: Pick<SharedApi, 'root'>, tenant: string): Promise<string> {
   const limits = { schedules_max: 10_000 };
   expectStatus(await api.root.put(`/tenants/${tenant}/limits`, limits), 200);
   return tenant;
@@ -129,9 +129,8 @@ async function makeContinuity(
   const execution = await tenant.create(sequence, { next_fire_at: '2099-01-01T00:00:00Z' });
   await tenant.move(execution, 'paused');
   await continuity.enrol(execution);
-  const saved = await tenant.post<{ id: string }>(`/instances/${execution}/checkpoints`, {
-    checkpoint_data: { safe_boundary: 'a' },
-  });
+  const saved = { checkpoint_data: { safe_boundary: 'a' } };
+  const checkpoint = await made(tenant, `/instances/${execution}/checkpoints`, saved);
   const migration = await tenant.post<{ id: string }>('/continuity/migrations/plan', {
     continuity_id: execution,
     to_sequence_id: candidate,
@@ -142,7 +141,7 @@ async function makeContinuity(
   const handoff = await continuity.handoff(execution, runtime);
   return {
     execution,
-    checkpoint: expectStatus(saved, 201).id,
+    checkpoint,
     runtime,
     placement: preview.placement_decision_id,
     preview: preview.preview_sha256,
@@ -151,44 +150,32 @@ async function makeContinuity(
   };
 }
 
+/** Posts the body; resolves with what the answer names the new thing by. */
+async function made(tenant: Tenant, path: string, body: Json, name = 'id'): Promise<string> {
+  return expectStatus(await tenant.post<Record<string, string>>(path, body), 201)[name] ?? '';
+}
+
 /** Never fires. */
-export async function makeSchedule(tenant: Tenant, sequence_id: string): Promise<string> {
-  const reply = await tenant.post<{ id: string }>('/cron', {
-    tenant_id: tenant.name,
-    namespace: NAMESPACE,
-    sequence_id,
-    cron_expr: '0 0 0 1 1 * *',
-    enabled: false,
-  });
-  return expectStatus(reply, 201).id;
-}
+export const makeSchedule = (tenant: Tenant, sequence: string) =>
+  made(tenant, '/cron', yearly(sequence, tenant.name));
 
-export async function makeSubscription(tenant: Tenant): Promise<string> {
-  const body = { url: 'https://hooks.example/in' };
-  return expectStatus(await tenant.post<{ id: string }>('/webhooks', body), 201).id;
-}
+export const makeSubscription = (tenant: Tenant) =>
+  made(tenant, '/webhooks', { url: 'https://hooks.example/in' });
 
-export async function makeCredential(tenant: Tenant): Promise<string> {
-  const body = { id: `c-${randomUUID()}`, value: 'hush' };
-  return expectStatus(await tenant.post<{ id: string }>('/credentials', body), 201).id;
-}
+export const makeCredential = (tenant: Tenant) =>
+  made(tenant, '/credentials', { id: `c-${randomUUID()}`, value: 'hush' });
 
-export async function makeBulkJob(tenant: Tenant): Promise<string> {
+export const makeTrigger = (tenant: Tenant, sequence: string) =>
+  made(tenant, '/triggers', trigger(sequence, tenant.name), 'slug');
+
+/** Nobody waits for it. */
+export const makeEvent = (tenant: Tenant) =>
+  made(tenant, '/events', sweptEvent(tenant.name), 'event_id');
+
+async function makeBulkJob(tenant: Tenant): Promise<string> {
   const body = { filter: nowhere(tenant.name), state: 'cancelled' };
   const reply = await tenant.patch<{ id: string }>('/instances/bulk/state?async=true', body);
   return expectStatus(reply, 202).id;
-}
-
-export async function makeTrigger(tenant: Tenant, sequence_name: string): Promise<string> {
-  const slug = `t-${randomUUID()}`;
-  const body = { slug, tenant_id: tenant.name, namespace: NAMESPACE, sequence_name };
-  return expectStatus(await tenant.post<{ slug: string }>('/triggers', body), 201).slug;
-}
-
-/** Nobody waits for it. */
-export async function makeEvent(tenant: Tenant): Promise<string> {
-  const body = { event_name: 'swept', producer_event_id: randomUUID() };
-  return expectStatus(await tenant.post<{ event_id: string }>('/events', body), 201).event_id;
 }
 
 /** What a person is asked, once the list shows it: the instance is created before it has come to its gate. */
@@ -204,16 +191,6 @@ export async function makeApproval(tenant: Tenant): Promise<string> {
   });
 }
 
-/** A draft. */
-export async function makeRelease(
-  tenant: Tenant,
-  baseline_sequence_id: string,
-  candidate_sequence_id: string,
-): Promise<string> {
-  const body = { baseline_sequence_id, candidate_sequence_id };
-  return expectStatus(await tenant.post<{ id: string }>('/releases', body), 201).id;
-}
-
 export async function makeRateLimit(tenant: Tenant): Promise<string> {
   const key = `limit-${randomUUID()}`;
   const body = { max_count: 1, window_seconds: 1 };
@@ -223,37 +200,28 @@ export async function makeRateLimit(tenant: Tenant): Promise<string> {
 
 /** Ids of the right form that nothing has. */
 export function noThings(tenant: string): Things {
+  const ids = IDS.map((kind) => [kind, randomUUID()] as const);
   return {
+    ...(Object.fromEntries(ids) as Record<(typeof IDS)[number], string>),
     tenant,
-    sequence: randomUUID(),
     sequenceName: `nothing-${randomUUID()}`,
-    candidate: randomUUID(),
-    release: randomUUID(),
-    instance: randomUUID(),
-    task: randomUUID(),
     epoch: 1,
     handler: newHandler(),
-    schedule: randomUUID(),
     rateLimit: `limit-${randomUUID()}`,
     key: `ak_${randomUUID().replaceAll('-', '')}`,
-    subscription: randomUUID(),
     trigger: `t-${randomUUID()}`,
     credential: `c-${randomUUID()}`,
-    bulkJob: randomUUID(),
-    event: randomUUID(),
-    approval: randomUUID(),
-    webhook: randomUUID(),
-    delivery: randomUUID(),
-    execution: randomUUID(),
-    checkpoint: randomUUID(),
-    effect: randomUUID(),
-    runtime: randomUUID(),
-    placement: randomUUID(),
     preview: DIGEST,
-    handoff: randomUUID(),
-    migration: randomUUID(),
   };
 }
+
+/** Things whose ids are UUIDs. */
+const IDS = [
+  ...(['sequence', 'candidate', 'release', 'instance', 'task', 'schedule'] as const),
+  ...(['subscription', 'bulkJob', 'event', 'approval', 'webhook', 'delivery'] as const),
+  ...(['execution', 'checkpoint', 'effect', 'runtime', 'placement'] as const),
+  ...(['handoff', 'migration'] as const),
+];
 
 /** Of the right form, and of nothing. */
 const DIGEST = '0'.repeat(64);
@@ -335,6 +303,14 @@ const definition = (_: Things, tenant: string): Json => ({
   blocks: [step('a', 'noop')],
 });
 
+const yearly = (sequence_id: string, tenant_id: string): Json => {
+  return { tenant_id, namespace: NAMESPACE, sequence_id, cron_expr: '@yearly', enabled: false };
+};
+
+const trigger = (sequence_name: string, tenant_id: string): Json => {
+  return { tenant_id, namespace: NAMESPACE, slug: `t-${randomUUID()}`, sequence_name };
+};
+
 const sweptEvent = (tenant_id: string): Json => ({
   tenant_id,
   event_name: 'swept',
@@ -380,25 +356,14 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'workers.complete': ({ tenant }) => ({ ...staleClaim(tenant), output: {} }),
   'workers.fail': ({ tenant }) => ({ ...staleClaim(tenant), message: 'm' }),
   'workers.heartbeat': ({ tenant, epoch }) => ({ worker_id: `w-${tenant}`, claim_epoch: epoch }),
-  'cron.create': ({ sequence }, tenant) => ({
-    tenant_id: tenant,
-    namespace: NAMESPACE,
-    sequence_id: sequence,
-    cron_expr: '@yearly',
-    enabled: false,
-  }),
+  'cron.create': ({ sequence }, tenant) => yearly(sequence, tenant),
   'cron.update': () => ({ enabled: false }),
   'cron.run': () => ({}),
   'webhooks.subscribe': (_, tenant) => ({ tenant_id: tenant, url: 'https://hooks.example/in' }),
   'webhooks.update': () => ({ events: ['instance.failed'] }),
   'credentials.create': (_, tenant) => ({ tenant_id: tenant, id: `c-${randomUUID()}`, value: 'v' }),
   'credentials.update': () => ({ description: 'of the sweeper' }),
-  'triggers.create': ({ sequenceName }, tenant) => ({
-    tenant_id: tenant,
-    slug: `t-${randomUUID()}`,
-    namespace: NAMESPACE,
-    sequence_name: sequenceName,
-  }),
+  'triggers.create': ({ sequenceName }, tenant) => trigger(sequenceName, tenant),
   'triggers.update': () => ({ enabled: true }),
   'triggers.fire': () => ({}),
   'triggers.receive': () => ({}),
@@ -497,7 +462,7 @@ function creation({ sequence }: Things, tenant: string): Json {
   return { sequence_id: sequence, tenant_id: tenant, namespace: NAMESPACE, idempotency_key };
 }
 
-function sides({ sequence, candidate }: Things): Json {
+function sides({ sequence, candidate }: Pick<Things, 'sequence' | 'candidate'>): Json {
   return { baseline_sequence_id: sequence, candidate_sequence_id: candidate };
 }
 

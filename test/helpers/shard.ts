@@ -12,9 +12,8 @@ import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { Reply } from '../../actors/runtime/protocol.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
-import type { ShardSettings } from '../../actors/shard/parts.js';
 import { Shard } from '../../actors/shard/shard.js';
-import { Writer } from '../../actors/writer/writer.js';
+import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createClient, createPool } from '../../src/db/pool.js';
@@ -22,6 +21,7 @@ import type { EffectHandler } from '../../src/handlers/registry.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { eventually, type Json } from './api.js';
 import { createTestDatabase } from './database.js';
+import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
 import { prepareLanes } from './writer.js';
 
 export interface LocalShard {
@@ -49,37 +49,10 @@ const TENANT = 'tenant';
 const HOUR_MS = 3_600_000;
 const APPLICATION = `test shard ${process.pid}`;
 
-/** Of a shard that is alone; nothing in them makes a test wait. */
-export const SHARD_SETTINGS: ShardSettings = {
-  shard: 0,
-  shards: 1,
-  tickIntervalMs: 100,
-  cronTickMs: 10_000,
-  workerStaleMs: 60_000,
-  workerReaperTickMs: 5_000,
-  requireClaimEpoch: false,
-  // Long enough that `letHoursPass` is what ends a call.
-  stepTimeoutMaxMs: HOUR_MS,
-  unpoliciedRetry: 'redispatch',
-  maxContextBytes: 262_144,
-  maxOutputBytes: 1_048_576,
-  webhookUrls: [],
-};
-
 export async function startShard(
   handlers: ReadonlyMap<string, EffectHandler>,
 ): Promise<LocalShard> {
-  const database = await createTestDatabase();
-  const { connectionString } = database;
-  const sql = new pg.Client({ connectionString });
-  await sql.connect();
-  await prepareLanes(sql);
-  const pool = createPool({
-    connectionString,
-    applicationName: `${APPLICATION} reads`,
-    connectionsMax: 3,
-    onError: () => undefined,
-  });
+  const { sql, pool, newWriter, stop } = await startStorage(APPLICATION);
   const lines: Json[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line) as Json) });
   const { clock, letHoursPass } = stretchedClock();
@@ -87,17 +60,10 @@ export async function startShard(
   let requests = 0;
   const meter = new Meter();
 
-  const writer = new Writer({
-    connect: () =>
-      createClient({ connectionString, applicationName: APPLICATION, statementTimeoutMs: 0 }),
-    applicationName: APPLICATION,
-    epoch: 1,
+  const writer = newWriter({
     lanes: 1,
-    clock: realClock,
     log,
     onAcks: (_shard, _incarnation, acks) => shard.receiveAcks(acks),
-    onFenced: () => assert.fail('fenced'),
-    onDatabase: () => undefined,
   });
   const shard = new Shard({
     settings: SHARD_SETTINGS,
@@ -107,11 +73,7 @@ export async function startShard(
     loader: new Loader(pool, SHARD_SETTINGS),
     handlers,
     continuityRows: new ContinuityRows(pool),
-    webhookSender: {
-      isSigned: false,
-      problemOf: () => undefined,
-      send: () => assert.fail('there is no webhook'),
-    },
+    webhookSender: NO_WEBHOOKS,
     meter,
     setImmediate: (fn) => void setImmediate(fn),
     ports: {
@@ -126,33 +88,26 @@ export async function startShard(
   await writer.start();
   await shard.start();
 
-  const self: LocalShard = {
+  const ask: LocalShard['ask'] = async (operation, target, body) => {
+    requests += 1;
+    const id = requests;
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const request = { id, operation, tenant: TENANT, target, body: text };
+    const reply = await new Promise<Reply>((resolve) => {
+      replies.set(id, resolve);
+      shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+    });
+    replies.delete(id);
+    if ('error' in reply) assert.fail(`${operation}: ${JSON.stringify(reply.error)}`);
+    return (reply.body === '' ? {} : JSON.parse(reply.body)) as Json;
+  };
+
+  return {
+    ...requestsOf(TENANT, ask),
     sql,
     lines,
     active: () => meter.gauge('engine_active_tasks'),
-    async ask(operation, target, body) {
-      requests += 1;
-      const id = requests;
-      const text = body === undefined ? '' : JSON.stringify(body);
-      const request = { id, operation, tenant: TENANT, target, body: text };
-      const reply = await new Promise<Reply>((resolve) => {
-        replies.set(id, resolve);
-        shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
-      });
-      replies.delete(id);
-      if ('error' in reply) assert.fail(`${operation}: ${JSON.stringify(reply.error)}`);
-      return (reply.body === '' ? {} : JSON.parse(reply.body)) as Json;
-    },
-    async sequence(blocks) {
-      const place = { tenant_id: TENANT, namespace: 'test', name: randomUUID(), version: 1 };
-      return String((await self.ask('sequences.create', '', { ...place, blocks })).id);
-    },
-    async create(sequenceId, more = {}) {
-      const place = { sequence_id: sequenceId, tenant_id: TENANT, namespace: 'test' };
-      return String((await self.ask('instances.create', '', { ...place, ...more })).id);
-    },
-    until: (id, state) =>
-      eventually(async () => assert.equal((await self.ask('instances.get', id)).state, state)),
+    ask,
     async reason(id) {
       const { rows } = await sql.query('select reason from dead_letters where instance_id = $1', [
         id,
@@ -164,12 +119,61 @@ export async function startShard(
     async stop() {
       shard.stop();
       await writer.stop();
+      await stop();
+    },
+  };
+}
+
+/** What local shards are made on: a database of their own, a pool to read with, and its writers. */
+export async function startStorage(applicationName: string) {
+  const database = await createTestDatabase();
+  const { connectionString } = database;
+  const sql = new pg.Client({ connectionString });
+  await sql.connect();
+  await prepareLanes(sql);
+  const pool = createPool({
+    connectionString,
+    applicationName: `${applicationName} reads`,
+    connectionsMax: 3,
+    onError: () => undefined,
+  });
+  return {
+    sql,
+    pool,
+    newWriter: (own: Pick<WriterOptions, 'lanes' | 'log' | 'onAcks'>) =>
+      new Writer({
+        connect: () => createClient({ connectionString, applicationName, statementTimeoutMs: 0 }),
+        applicationName,
+        epoch: 1,
+        clock: realClock,
+        onFenced: () => assert.fail('fenced'),
+        onDatabase: () => undefined,
+        ...own,
+      }),
+    stop: async () => {
       await pool.end();
       await sql.end();
       await database.drop();
     },
   };
-  return self;
+}
+
+/** Requests that most tests of local shards make. */
+export function requestsOf(tenant_id: string, ask: LocalShard['ask']) {
+  const place = { tenant_id, namespace: 'test' };
+  return {
+    async sequence(blocks: readonly Json[]) {
+      const body = { ...place, name: randomUUID(), version: 1, blocks };
+      return String((await ask('sequences.create', '', body)).id);
+    },
+    /** @param target an id, to whose shard that of the instance will lead, too */
+    async create(sequence_id: string, more: Json = {}, target = '') {
+      const body = { ...place, sequence_id, ...more };
+      return String((await ask('instances.create', target, body)).id);
+    },
+    until: (id: string, state: string) =>
+      eventually(async () => assert.equal((await ask('instances.get', id)).state, state)),
+  };
 }
 
 function stretchedClock(): { readonly clock: Clock; readonly letHoursPass: () => void } {

@@ -6,24 +6,22 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { PeerPost, Reply, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
-import { Writer } from '../../actors/writer/writer.js';
+import type { Writer } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
-import { createClient, createPool } from '../../src/db/pool.js';
 import { ERROR_STATUS } from '../../src/errors.js';
-import { eventually, type Json } from './api.js';
-import { createTestDatabase } from './database.js';
-import { SHARD_SETTINGS } from './shard.js';
-import { prepareLanes } from './writer.js';
+import type { Json } from './api.js';
+import { requestsOf, startStorage } from './shard.js';
+import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
 
 export interface Answer {
   readonly status: number;
@@ -74,17 +72,7 @@ interface Running {
 export async function startShards(
   rowsOf: (pool: pg.Pool) => ContinuityRows = (pool) => new ContinuityRows(pool),
 ): Promise<LocalShards> {
-  const database = await createTestDatabase();
-  const { connectionString } = database;
-  const sql = new pg.Client({ connectionString });
-  await sql.connect();
-  await prepareLanes(sql);
-  const pool = createPool({
-    connectionString,
-    applicationName: `${APPLICATION} reads`,
-    connectionsMax: 3,
-    onError: () => undefined,
-  });
+  const { sql, pool, newWriter: newWriterOf, stop } = await startStorage(APPLICATION);
   const log = pino({ level: 'silent' });
   const { clock, advance, stop: stopClock } = movableClock();
   const tenant = `t-${randomUUID()}`;
@@ -95,21 +83,14 @@ export async function startShards(
   let requests = 0;
 
   const newWriter = () => {
-    const one = new Writer({
-      connect: () =>
-        createClient({ connectionString, applicationName: APPLICATION, statementTimeoutMs: 0 }),
-      applicationName: APPLICATION,
-      epoch: 1,
+    const one: Writer = newWriterOf({
       lanes: 2,
-      clock: realClock,
       log,
       onAcks: (shard, incarnation, acks) => {
         const to = running[shard];
         const isHeard = one === writer && to?.incarnation === incarnation && !to.isDead;
         if (isHeard) to.shard.receiveAcks(acks);
       },
-      onFenced: () => assert.fail('fenced'),
-      onDatabase: () => undefined,
     });
     return one;
   };
@@ -129,11 +110,7 @@ export async function startShards(
         handlers: new Map(),
         continuityRows: rowsOf(pool),
         keyring,
-        webhookSender: {
-          isSigned: false,
-          problemOf: () => undefined,
-          send: () => assert.fail('there is no webhook'),
-        },
+        webhookSender: NO_WEBHOOKS,
         setImmediate: (fn) => void setImmediate(fn),
         ports: {
           toFront(post) {
@@ -243,19 +220,10 @@ export async function startShards(
       assert.ok(answer.status < 300, `${operation}: ${JSON.stringify(answer)}`);
       return answer.body;
     },
-    sequence: async (blocks) => {
-      const place = { tenant_id: tenant, namespace: 'test', name: randomUUID(), version: 1 };
-      return String((await self.get('sequences.create', '', { ...place, blocks })).id);
-    },
-    create: async (sequence_id, shard, more = {}) => {
-      const body = { sequence_id, tenant_id: tenant, namespace: 'test', ...more };
-      const operation = 'instances.create';
-      // Where there is no target, the shard that is asked gives an id that leads to it.
-      const target = `00000000-0000-7000-8000-00000000000${shard}`;
-      return String((await self.get(operation, target, body)).id);
-    },
-    until: (id, state) =>
-      eventually(async () => assert.equal((await self.get('instances.get', id)).state, state)),
+    sequence: (blocks) => usual.sequence(blocks),
+    create: (sequence, shard, more) =>
+      usual.create(sequence, more, `00000000-0000-7000-8000-00000000000${shard}`),
+    until: (id, state) => usual.until(id, state),
     advance,
     killAtUnits: (shard, when, skip = 0) =>
       new Promise((resolve, reject) => {
@@ -277,11 +245,10 @@ export async function startShards(
       for (const { shard } of running) shard.stop();
       stopClock();
       await writer?.stop();
-      await pool.end();
-      await sql.end();
-      await database.drop();
+      await stop();
     },
   };
+  const usual = requestsOf(tenant, (...request) => self.get(...request));
   return self;
 }
 

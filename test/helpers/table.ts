@@ -8,3 +8,8 @@ export function casesIn(text: string): string[][] {
     .filter((line) => line.trim() !== '' && !line.startsWith('#'))
     .map((line) => line.split('|').map((cell) => cell.trim()));
 }
+
+/** The words of a text, for lists that are only looked over. */
+export function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}

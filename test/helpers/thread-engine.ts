@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { ShardClient } from '../../actors/shard/client.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
-import { Supervisor, type SupervisorDeps, writerName } from '../../actors/shard/supervisor.js';
+import { Supervisor, writerName } from '../../actors/shard/supervisor.js';
 import { realClock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { acquireLease } from '../../src/db/lease.js';
@@ -43,11 +43,10 @@ export interface ThreadEngineOptions {
   readonly lanes: number;
   /** Whom `ask` asks for; names the engine, too. */
   readonly tenant: string;
-  readonly hooks?: Partial<Pick<SupervisorDeps, 'onComplete' | 'stampsFrom'>>;
 }
 
 export async function startThreadEngine(options: ThreadEngineOptions): Promise<ThreadEngine> {
-  const { shards, lanes, tenant, hooks = {} } = options;
+  const { shards, lanes, tenant } = options;
   const owner = `${tenant}-test`;
   const log = createLogger('silent', 'test');
   const database = await createTestDatabase();
@@ -80,7 +79,6 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
     onFenced: () => assert.fail('nobody else owns the database'),
     onComplete: () => undefined,
     onHopeless: (reason) => assert.fail(reason),
-    ...hooks,
   });
   const { epoch, clockOffsetMs } = lease;
   await supervisor.start({ epoch, lanes, clockOffsetMs });

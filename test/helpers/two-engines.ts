@@ -15,7 +15,6 @@ import { type Api, type Json, newHandler, startApi, step, type Tenant } from './
 import { accepted, type Bundle, exported, imported } from './capsules.js';
 import { expectStatus, type Reply } from './client.js';
 import { type Continuity, continuityOf } from './continuity.js';
-import type { TestDatabase } from './database.js';
 
 export interface Side {
   readonly api: Api;
@@ -34,14 +33,7 @@ export interface Pair {
 
 const MASTERS = { a: 'a1'.repeat(32), b: 'b2'.repeat(32) } as const;
 
-/**
- * @param databases what they begin with, which the caller drops; default: new ones
- * @param settings more of the environment of both
- */
-export async function startPair(
-  databases: Partial<Readonly<Record<'a' | 'b', TestDatabase>>> = {},
-  settings: Readonly<Record<string, string>> = {},
-): Promise<Pair> {
+export async function startPair(): Promise<Pair> {
   const keyrings = {
     a: createKeyring(Buffer.from(MASTERS.a, 'hex')),
     b: createKeyring(Buffer.from(MASTERS.b, 'hex')),
@@ -49,15 +41,12 @@ export async function startPair(
   const start = async (own: 'a' | 'b', other: 'a' | 'b'): Promise<Side> => {
     const { id, publicKey } = keyrings[other].signing;
     const env = {
-      ...settings,
       ENGINE_SHARDS: '2',
       ENGINE_ALLOW_INTERNAL_URLS: 'true',
       ENGINE_ENCRYPTION_KEY: MASTERS[own],
       ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: JSON.stringify({ [id]: publicKey }),
     };
-    const database = databases[own];
-    const api = await startApi(database === undefined ? { env } : { env, database });
-    return { api, keyring: keyrings[own], env };
+    return { api: await startApi({ env }), keyring: keyrings[own], env };
   };
   const seen: string[] = [];
   const server = createServer((request, response) => {
@@ -105,7 +94,7 @@ export interface Journey extends Places {
 }
 
 /** The blocks of every journey, in order: each must have one output at its end. */
-export const JOURNEY_BLOCKS = ['before', 'there', 'here', 'after', 'end'];
+const JOURNEY_BLOCKS = ['before', 'there', 'here', 'after', 'end'];
 
 /** A tenant on both servers. */
 export async function startPlaces({ a, b }: Pick<Pair, 'a' | 'b'>): Promise<Places> {
@@ -163,28 +152,16 @@ export async function storeOnBoth({ a, b }: Places, definition: Json): Promise<v
   }
 }
 
-/**
- * Registers both runtimes on both servers; they are live for some minutes.
- *
- * @param more what else each says of itself
- */
-export async function announce(
-  { a, b }: Places,
-  sides: { readonly a: Side; readonly b: Side },
-  more: Json = {},
-): Promise<void> {
+/** Registers both runtimes on both servers; they are live for some minutes. */
+async function announce({ a, b }: Places, sides: Pick<Pair, 'a' | 'b'>): Promise<void> {
   for (const { continuity } of [a, b]) {
-    const keyOf = ({ keyring }: Side) => keyring.signing.publicKey;
-    await continuity.runtime({
-      ...more,
-      runtime_id: a.runtime,
-      capsule_signing_public_key: keyOf(sides.a),
-    });
-    await continuity.runtime({
-      ...more,
-      runtime_id: b.runtime,
-      capsule_signing_public_key: keyOf(sides.b),
-    });
+    for (const [{ runtime: runtime_id }, { keyring }] of [
+      [a, sides.a],
+      [b, sides.b],
+    ] as const) {
+      const capsule_signing_public_key = keyring.signing.publicKey;
+      await continuity.runtime({ runtime_id, capsule_signing_public_key });
+    }
   }
 }
 

@@ -5,17 +5,16 @@
  */
 
 import assert from 'node:assert/strict';
-import { setImmediate } from 'node:timers/promises';
-import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { Subscription, WebhookRow } from '../../actors/runtime/rows.js';
+import type { Effect } from '../../actors/runtime/turn.js';
 import { Webhooks } from '../../actors/webhook/webhooks.js';
 import { createIdGenerator } from '../../src/core/ids.js';
 import { isoTime } from '../../src/core/time.js';
 import type { AttemptOutcome } from '../../src/core/webhook.js';
-import { MUTATION_KINDS } from '../../src/db/mutations.js';
-import { createLogger } from '../../src/log.js';
+import { ActorWorld, committed, refused } from './actor-world.js';
+import { HandClock } from './hand-clock.js';
 
 const START_MS = Date.UTC(2031, 0, 1);
 
@@ -36,11 +35,16 @@ export const busy = (status = 503): AttemptOutcome => ({
   excerpt: `status ${status}`,
 });
 
+interface DeliveryRow {
+  readonly attempt_number: number;
+  readonly success: boolean;
+}
+
 export interface WorldOptions {
   readonly urls?: readonly string[];
 }
 
-export class WebhookWorld {
+export class WebhookWorld extends ActorWorld {
   readonly outbox = new Map<string, WebhookRow>();
   /** Lines of the delivery log: number, success. */
   readonly log: { readonly webhook: string; readonly number: number; readonly success: boolean }[] =
@@ -56,20 +60,16 @@ export class WebhookWorld {
   fate: 'commit' | 'refuse' | 'hold' = 'commit';
   /** Reads have seen the rows and are not answered yet. */
   areReadsHeld = false;
-  nowMs = START_MS;
+  readonly clock = new HandClock(START_MS);
   readonly subscriptions = new Map<string, Subscription>();
   sender: Webhooks;
   readonly #options: WorldOptions;
-  #commits = new CommitLog();
-  #work: (() => void)[] = [];
   #held: UnitEnvelope[] = [];
-  #timers: { at: number; fn: () => void }[] = [];
-  #whenKnown: (() => void)[] = [];
   #heldReads: (() => void)[] = [];
-  #isWriterAway = false;
   #ids = 0;
 
   constructor(options: WorldOptions = {}) {
+    super();
     this.#options = options;
     this.sender = this.#born();
   }
@@ -77,9 +77,8 @@ export class WebhookWorld {
   /** Only the outbox is left, and a new process takes it up. */
   async restart(): Promise<void> {
     this.sender.stop();
-    this.#commits = new CommitLog();
-    this.#work = [];
-    this.#timers = [];
+    this.forget();
+    this.clock.forget();
     this.#held = [];
     this.sent = [];
     this.sender = this.#born();
@@ -102,9 +101,9 @@ export class WebhookWorld {
       last_error: null,
       delivery_id: null,
       status: 'pending',
-      next_attempt_at: isoTime(this.nowMs),
+      next_attempt_at: isoTime(this.clock.ms),
       claimed_at: null,
-      created_at: isoTime(this.nowMs),
+      created_at: isoTime(this.clock.ms),
       subscription_id: null,
       ...changes,
     };
@@ -129,10 +128,7 @@ export class WebhookWorld {
   }
 
   async pass(ms: number): Promise<void> {
-    this.nowMs += ms;
-    const due = this.#timers.filter(({ at }) => at <= this.nowMs);
-    this.#timers = this.#timers.filter(({ at }) => at > this.nowMs);
-    for (const { fn } of due) fn();
+    this.clock.jump(ms);
     await this.quiet();
   }
 
@@ -140,15 +136,14 @@ export class WebhookWorld {
   async loseWriter(isCommitted: boolean): Promise<void> {
     const held = this.#held.splice(0);
     if (isCommitted) for (const unit of held) this.#commit(unit);
-    this.#isWriterAway = true;
+    this.isWriterAway = true;
     this.fate = 'commit';
-    this.#commits.lose();
+    this.commits.lose();
     await this.quiet();
   }
 
   async findWriter(): Promise<void> {
-    this.#isWriterAway = false;
-    for (const then of this.#whenKnown.splice(0)) then();
+    this.writerKnown();
     this.sender.rescan();
     await this.quiet();
   }
@@ -163,23 +158,22 @@ export class WebhookWorld {
   /** Acknowledges the units that were held. */
   async settle(): Promise<void> {
     this.fate = 'commit';
-    this.#commits.settle(this.#held.splice(0).map((unit) => this.#commit(unit)));
+    this.write(this.#held.splice(0));
     await this.quiet();
   }
 
-  /** Resolves when all that follows has happened. */
-  async quiet(): Promise<void> {
-    for (;;) {
-      // Every read and every answer has arrived by then.
-      await setImmediate();
-      const work = this.#work.splice(0);
-      for (const each of work) each();
-      this.sender.endTurn();
-      const units = this.#isWriterAway ? [] : this.#commits.take();
-      if (this.fate === 'hold') this.#held.push(...units);
-      else this.#commits.settle(units.map((unit) => this.#commit(unit)));
-      if (work.length === 0 && units.length === 0) return;
-    }
+  protected override endTurn(): void {
+    this.sender.endTurn();
+  }
+
+  protected override write(units: readonly UnitEnvelope[]): void {
+    if (this.fate === 'hold') this.#held.push(...units);
+    else this.commits.settle(units.map((unit) => this.#commit(unit)));
+  }
+
+  protected override perform(effect: Effect): void {
+    if (effect.kind === 'reply') this.replies.set(effect.request, effect.status);
+    if (effect.kind === 'error') this.replies.set(effect.request, effect.error.code);
   }
 
   #born(): Webhooks {
@@ -216,37 +210,13 @@ export class WebhookWorld {
       subscribers: { get: (id) => this.subscriptions.get(id) },
       keyring: undefined,
       ids: createIdGenerator(
-        () => this.nowMs,
+        () => this.clock.ms,
         () => random++,
       ),
-      commits: this.#commits,
+      ...this.host(),
       loader: rows as Rows,
-      log: createLogger('silent', 'test'),
-      clock: {
-        now: () => this.nowMs,
-        monotonic: () => this.nowMs,
-        setTimeout: (fn, ms) => {
-          const timer = { at: this.nowMs + ms, fn };
-          this.#timers.push(timer);
-          return timer;
-        },
-        clearTimeout: (handle) => {
-          this.#timers = this.#timers.filter((timer) => timer !== handle);
-        },
-      },
-      now: () => this.nowMs,
-      schedule: (work) => this.#work.push(work),
-      scheduleSpare: (work) => this.#work.push(work),
-      whenWriterKnown: (then) => {
-        if (this.#isWriterAway) this.#whenKnown.push(then);
-        else then();
-      },
-      release: (effects) => {
-        for (const effect of effects) {
-          if (effect.kind === 'reply') this.replies.set(effect.request, effect.status);
-          if (effect.kind === 'error') this.replies.set(effect.request, effect.error.code);
-        }
-      },
+      clock: this.clock,
+      now: this.clock.now,
     });
   }
 
@@ -263,19 +233,16 @@ export class WebhookWorld {
     return this.outbox.has(JSON.parse(body) as string);
   }
 
-  #commit({ seq, mutations }: UnitEnvelope): Ack {
-    if (this.fate === 'refuse') return { seq, outcome: 'refused', sqlState: '22023', reason: 'no' };
-    for (let i = 0; i < mutations.length; i += 3) {
-      const kind = MUTATION_KINDS[mutations[i] as number];
-      const row = JSON.parse(mutations[i + 2] as string);
+  #commit(unit: UnitEnvelope): Ack {
+    if (this.fate === 'refuse') return refused(unit, '22023');
+    return committed(unit, (kind, row: WebhookRow & DeliveryRow) => {
       if (kind === 'webhook.set') this.outbox.set(row.id, row);
       else if (kind === 'webhook.clear') this.outbox.delete(row.id);
       else if (kind === 'delivery.insert') {
         const { instance_id: webhook, attempt_number: number, success } = row;
         this.log.push({ webhook, number, success });
       }
-    }
-    return { seq, outcome: 'committed' };
+    });
   }
 }
 

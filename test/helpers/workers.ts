@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test';
 import { Client, type Named, Worker, type WorkerOptions } from '../../client/src/index.js';
 import type { ExchangeTasks, TasksExchanged } from '../../schema/worker.js';
 import { DEFAULT_API_KEY } from './engine.js';
+import { withResolvers } from './resolvers.js';
 
 /** A request of the worker, with its answer once it has one. */
 export interface Exchange {
@@ -80,9 +81,5 @@ export function reportsOf(exchanges: readonly Exchange[]): readonly Exchange[] {
 
 /** A promise that a test settles. */
 export function signalled<T = void>() {
-  let resolve: (value: T) => void = () => undefined;
-  const promise = new Promise<T>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
+  return withResolvers<T>();
 }

@@ -28,7 +28,9 @@ export interface WriterHarness {
 }
 
 export interface HarnessOptions
-  extends Partial<Pick<WriterOptions, 'lanes' | 'isLastForBatches' | 'limits' | 'epoch'>> {
+  extends Partial<
+    Pick<WriterOptions, 'lanes' | 'isLastForBatches' | 'limits' | 'epoch' | 'ledger' | 'meter'>
+  > {
   readonly connectionString: string;
   readonly applicationName?: string;
 }
@@ -77,7 +79,9 @@ export function createHarness(options: HarnessOptions): WriterHarness {
     epoch: options.epoch ?? 1,
     lanes: options.lanes ?? 1,
     ...(options.isLastForBatches && { isLastForBatches: true }),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.limits && { limits: options.limits }),
+    ...(options.ledger && { ledger: options.ledger }),
+    ...(options.meter && { meter: options.meter }),
     clock: realClock,
     log: silent,
     onAcks(shard, _incarnation, list) {

@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../src/errors.js';
+import { AddressRequests } from '../../src/http/address-requests.js';
 import { Connections } from '../../src/http/connections.js';
 import {
   type HttpBodyStream,
@@ -19,6 +20,7 @@ import {
   type HttpServerOptions,
   startHttpServer,
 } from '../../src/http/server.js';
+import { TrustedProxies } from '../../src/http/trusted-proxies.js';
 import { LIMITS } from '../../src/limits.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { Client, type Reply, Signal } from '../helpers/raw-client.js';
@@ -37,10 +39,13 @@ interface Fixture {
 type Options = Partial<HttpServerOptions>;
 
 for (const backend of BACKENDS) {
-  const withServer = async (
+  const withServer = (handler: HttpHandler, body: (fixture: Fixture) => Promise<void>) =>
+    withOptions({}, handler, body);
+
+  const withOptions = async (
+    options: Options,
     handler: HttpHandler,
     body: (fixture: Fixture) => Promise<void>,
-    options: Options = {},
   ) => {
     const logged: Fixture['logged'] = [];
     const log = (level: string) => (_fields: object, message: string) => {
@@ -65,51 +70,10 @@ for (const backend of BACKENDS) {
   };
 
   describe(`the ${backend} backend`, () => {
-    test('hands over method, path and query as they were sent', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send('PATCH /a%2e%2e//b;c?x=%20&y HTTP/1.1\r\nHost: h\r\n\r\n');
-        const seen = JSON.parse((await client.reply()).body);
-        assert.equal(seen.method, 'PATCH');
-        assert.equal(seen.path, '/a%2e%2e//b;c');
-        assert.equal(seen.query, 'x=%20&y');
-        client.send('GET /plain HTTP/1.1\r\nHost: h\r\n\r\n');
-        assert.equal(JSON.parse((await client.reply()).body).query, '');
-        client.close();
-      });
-    });
-
-    test('calls the handler for a body in one piece, in many, and chunked', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send('POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde');
-        assert.equal(JSON.parse((await client.reply()).body).body, 'abcde');
-        for (const piece of [
-          'POST /a HTTP/1.1\r\nHo',
-          'st: h\r\nContent-Length: 9\r\n\r\n',
-          'ab',
-        ]) {
-          await client.sendAlone(piece);
-        }
-        await client.sendAlone('cdefg');
-        client.send('hi');
-        assert.equal(JSON.parse((await client.reply()).body).body, 'abcdefghi');
-        client.send('POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n');
-        assert.equal(JSON.parse((await client.reply()).body).body, '');
-        client.send(
-          'POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n',
-        );
-        assert.equal(JSON.parse((await client.reply()).body).body, 'abcde');
-        client.close();
-      });
-    });
-
     test('a route may take less than the server, and its refusal has the number', async () => {
-      const options = {
-        maxBodyBytes: 200_000,
-        bodyBytesOf: (_method: string, path: string) => (path === '/all' ? undefined : 70_000),
-      };
-      await withServer(
+      const bodyBytesOf = (_: string, path: string) => (path === '/all' ? undefined : 70_000);
+      await withOptions(
+        { maxBodyBytes: 200_000, bodyBytesOf },
         describeRequest,
         async ({ port }) => {
           for (const [path, bytes, status] of [
@@ -118,60 +82,36 @@ for (const backend of BACKENDS) {
             ['/all', 200_000, 200],
             ['/all', 200_001, 413],
           ] as const) {
-            for (const isChunked of [false, true]) {
-              const client = await Client.open(port);
-              const text = 'x'.repeat(bytes);
-              client.send(
-                isChunked
-                  ? `POST ${path} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`
-                  : `POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n${text}`,
-              );
-              const reply = await client.reply();
-              assert.equal(reply.status, status, `${path} ${bytes} ${isChunked}`);
+            const text = 'x'.repeat(bytes);
+            for (const body of [
+              `Content-Length: ${bytes}\r\n\r\n${text}`,
+              `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
+            ]) {
+              const reply = await answerTo(port, `POST ${path} HTTP/1.1\r\nHost: h\r\n${body}`);
+              assert.equal(reply.status, status, `${path} ${body.slice(0, 20)}`);
               if (status === 413) assert.match(reply.body, new RegExp(`than ${bytes - 1} bytes`));
-              client.close();
             }
           }
         },
-        options,
       );
     });
 
-    test('a compressed body is a 415 that names its encoding, identity is none', async () => {
+    test('no answer is stored or sniffed, and a refusal says why', async () => {
       await withServer(describeRequest, async ({ port }) => {
-        for (const [encoding, status] of [
-          ['identity', 200],
-          ['gzip', 415],
-          ['BR', 415],
+        for (const [bytes, status, says] of [
+          [request(), 200, '"path":"/"'],
+          [request('X-Api-Key: a\r\nX-Api-Key: b\r\n'), 400, 'x-api-key'],
+          [posting('b', 'Content-Encoding: BR\r\n'), 415, ' br '],
+          [posting('x'.repeat(MAX_BODY_BYTES + 1)), 413, `"payload too large: `],
+          [request('', `/?${'q'.repeat(30_000)}`), 431, '"error":"'],
         ] as const) {
-          const client = await Client.open(port);
-          client.send(
-            `POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: ${encoding}\r\nContent-Length: 2\r\n\r\n{}`,
-          );
-          const reply = await client.reply();
-          assert.equal(reply.status, status, encoding);
-          if (status === 415)
-            assert.ok(reply.body.includes(` ${encoding.toLowerCase()} `), reply.body);
-          client.close();
-        }
-      });
-    });
-
-    test('nobody keeps an answer in JSON, or takes it for something else, refusals included', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        for (const request of [
-          'GET /a HTTP/1.1\r\nHost: h\r\n\r\n',
-          'GET /a HTTP/1.1\r\nHost: h\r\nX-Api-Key: a\r\nX-Api-Key: b\r\n\r\n',
-          `POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: ${MAX_BODY_BYTES + 1}\r\n\r\n${'x'.repeat(MAX_BODY_BYTES + 1)}`,
-        ]) {
-          const client = await Client.open(port);
-          client.send(request);
-          const { headers } = await client.reply();
-          const told = new Map(Object.entries(headers));
-          assert.equal(told.get('cache-control'), 'no-store', request.slice(0, 80));
+          const reply = await answerTo(port, bytes);
+          assert.equal(reply.status, status, bytes.slice(0, 80));
+          assert.ok(reply.body.includes(says), reply.body);
+          const told = new Map(Object.entries(reply.headers));
+          assert.equal(told.get('cache-control'), 'no-store');
           assert.equal(told.get('x-content-type-options'), 'nosniff');
           assert.equal(told.get('vary'), 'authorization, x-api-key, x-tenant-id, accept');
-          client.close();
         }
       });
     });
@@ -185,7 +125,7 @@ for (const backend of BACKENDS) {
       await withServer(keep, async ({ port }) => {
         const client = await Client.open(port);
         for (const text of ['first', 'other']) {
-          client.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n${text}`);
+          client.send(posting(text));
           await client.reply();
         }
         client.close();
@@ -213,23 +153,21 @@ for (const backend of BACKENDS) {
         assert.equal(seen?.header('accept'), 'a');
         assert.equal(seen?.header('x-api-key'), undefined);
         assert.throws(() => seen?.header('x-never-asked-for'));
-        client.close();
       });
     });
 
     test('HEAD gets the headers of GET without the body', async () => {
       await withServer(describeRequest, async ({ port }) => {
         const client = await Client.open(port);
-        client.send('GET /abc HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request('', '/abc'));
         const get = await client.reply();
         client.send('HEAD /abc HTTP/1.1\r\nHost: h\r\n\r\n');
         const head = await client.reply('HEAD');
         assert.equal(head.headers['content-type'], get.headers['content-type']);
         // The body names the method, which is one letter longer here.
         assert.equal(Number(head.headers['content-length']), get.body.length + 1);
-        client.send('GET /abc HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request('', '/abc'));
         assert.equal((await client.reply()).body, get.body);
-        client.close();
       });
     });
 
@@ -237,16 +175,10 @@ for (const backend of BACKENDS) {
       const status: HttpHandler = (request, exchange) =>
         exchange.reply({ status: Number(request.path.slice(1)), body: undefined });
       await withServer(status, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send('DELETE /204 HTTP/1.1\r\nHost: h\r\n\r\n');
-        const none = await client.reply();
-        assert.equal(none.status, 204);
-        assert.equal(none.headers['content-length'], undefined);
-        client.send('GET /200 HTTP/1.1\r\nHost: h\r\n\r\n');
-        const empty = await client.reply();
-        assert.equal(empty.headers['content-length'], '0');
-        assert.equal(empty.headers['content-type'], undefined);
-        client.close();
+        const none = await answerTo(port, request('', '/204'));
+        assert.deepEqual([none.status, none.headers['content-length']], [204, undefined]);
+        const { headers } = await answerTo(port, request('', '/200'));
+        assert.deepEqual([headers['content-length'], headers['content-type']], ['0', undefined]);
       });
     });
 
@@ -263,111 +195,48 @@ for (const backend of BACKENDS) {
 
     test('every reply echoes the request id, sanitised, or carries a new one', async () => {
       await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        const cases: [string, string][] = [
+        for (const [header, expected] of [
           ['', UUID],
           ['X-Request-Id: Ab_9-z\r\n', 'Ab_9-z'],
           ['X-Request-Id: a b/c;d\r\n', 'abcd'],
           ['X-Request-Id: ///\r\n', UUID],
           [`X-Request-Id: ${'r'.repeat(200)}\r\n`, 'r'.repeat(128)],
-        ];
-        for (const [header, expected] of cases) {
-          client.send(`GET / HTTP/1.1\r\nHost: h\r\n${header}\r\n`);
-          const reply = await client.reply();
+        ] as const) {
+          const reply = await answerTo(port, request(header));
           assert.equal(reply.headers['x-request-id'], expected);
           assert.equal(JSON.parse(reply.body).requestId, expected);
         }
-        client.send(
-          'GET / HTTP/1.1\r\nHost: h\r\nX-Api-Key: a\r\nX-Api-Key: b\r\nX-Request-Id: mine\r\n\r\n',
-        );
-        assert.equal((await client.reply()).headers['x-request-id'], 'mine');
-        client.close();
+        const refused = request('X-Api-Key: a\r\nX-Api-Key: b\r\nX-Request-Id: mine\r\n');
+        assert.equal((await answerTo(port, refused)).headers['x-request-id'], 'mine');
       });
     });
 
-    test('pipelined requests that are answered at once are answered in order', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send('GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n');
-        assert.equal(JSON.parse((await client.reply()).body).path, '/1');
-        assert.equal(JSON.parse((await client.reply()).body).path, '/2');
-        client.close();
-      });
-    });
-
-    test('a preflight from an allowed origin is answered without the handler', async () => {
-      const never: HttpHandler = () => assert.fail('the handler was called');
-      await withServer(
-        never,
-        async ({ port }) => {
-          const client = await Client.open(port);
-          const preflight = (origin: string) =>
-            client.send(
-              `OPTIONS /x HTTP/1.1\r\nHost: h\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
-            );
-          preflight('https://a.example');
-          const allowed = await client.reply();
-          assert.equal(allowed.status, 204);
-          assert.equal(allowed.headers['access-control-allow-origin'], 'https://a.example');
-          assert.equal(
-            allowed.headers['access-control-allow-methods'],
-            'GET, POST, PUT, PATCH, DELETE, OPTIONS',
-          );
-          assert.match(allowed.headers['access-control-allow-headers'] ?? '', /x-tenant-id/);
-          preflight('https://b.example');
-          const foreign = await client.reply();
-          assert.equal(foreign.status, 204);
-          assert.deepEqual(corsNames(foreign), []);
-          client.close();
-        },
+    test('only an allowed origin may read answers, and its preflight needs no handler', async () => {
+      await withOptions(
         { corsOrigins: ['https://a.example'] },
-      );
-    });
-
-    test('replies to an allowed origin may be read, to another one not', async () => {
-      await withServer(
         describeRequest,
         async ({ port }) => {
-          const client = await Client.open(port);
-          client.send('GET / HTTP/1.1\r\nHost: h\r\nOrigin: https://a.example\r\n\r\n');
-          const allowed = await client.reply();
-          assert.equal(allowed.headers['access-control-allow-origin'], 'https://a.example');
-          client.send('GET / HTTP/1.1\r\nHost: h\r\nOrigin: null\r\n\r\n');
-          assert.deepEqual(corsNames(await client.reply()), []);
-          client.send('OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n');
-          assert.equal(JSON.parse((await client.reply()).body).method, 'OPTIONS');
-          client.close();
-        },
-        { corsOrigins: ['https://a.example'] },
-      );
-    });
+          const preflight = (origin: string) =>
+            answerTo(
+              port,
+              `OPTIONS /x HTTP/1.1\r\nHost: h\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
+            );
+          const allowed = await preflight('https://a.example');
+          assert.deepEqual([allowed.status, allowed.body], [204, '']);
+          const allow = (name: string) => allowed.headers[`access-control-allow-${name}`];
+          assert.equal(allow('origin'), 'https://a.example');
+          assert.equal(allow('methods'), 'GET, POST, PUT, PATCH, DELETE, OPTIONS');
+          assert.match(allow('headers') ?? '', /x-tenant-id/);
+          const foreign = await preflight('https://b.example');
+          assert.deepEqual([foreign.status, corsNames(foreign)], [204, []]);
 
-    test('a body of the limit is served, one byte more is a 413', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        for (const [bytes, status] of [
-          [MAX_BODY_BYTES - 1, 200],
-          [MAX_BODY_BYTES, 200],
-          [MAX_BODY_BYTES + 1, 413],
-        ] as const) {
-          const text = 'x'.repeat(bytes);
-          const bodies = [
-            `Content-Length: ${bytes}\r\n\r\n${text}`,
-            `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
-          ];
-          for (const body of bodies) {
-            const client = await Client.open(port);
-            client.send(`POST / HTTP/1.1\r\nHost: h\r\n${body}`);
-            const reply = await client.reply();
-            assert.equal(reply.status, status);
-            if (status === 413) {
-              assert.match(JSON.parse(reply.body).error, /^payload too large: /);
-              assert.equal(reply.headers['x-error-code'], 'ENG_TOO_LARGE');
-              await client.closed;
-            }
-            client.close();
-          }
-        }
-      });
+          const { headers } = await answerTo(port, request('Origin: https://a.example\r\n'));
+          assert.equal(headers['access-control-allow-origin'], 'https://a.example');
+          assert.deepEqual(corsNames(await answerTo(port, request('Origin: null\r\n'))), []);
+          const options = await answerTo(port, 'OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n');
+          assert.equal(JSON.parse(options.body).method, 'OPTIONS');
+        },
+      );
     });
 
     test('a client that sends megabytes too many still reads its 413', async () => {
@@ -407,27 +276,22 @@ for (const backend of BACKENDS) {
     });
 
     test('bodies under way beyond the common memory are refused with 503', async () => {
-      await withServer(
-        describeRequest,
-        async ({ port }) => {
-          const first = await Client.open(port);
-          const second = await Client.open(port);
-          const head = 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n';
-          await first.sendAlone(head + 'x'.repeat(600));
-          await second.sendAlone(head + 'x'.repeat(600));
-          second.send('x'.repeat(300));
-          const refused = await second.reply();
-          assert.equal(refused.status, 503);
-          assert.equal(refused.headers['retry-after'], '1');
-          first.send('x'.repeat(300));
-          assert.equal((await first.reply()).status, 200);
-          first.send(head + 'x'.repeat(600));
-          first.send('x'.repeat(300));
-          assert.equal((await first.reply()).status, 200);
-          first.close();
-        },
-        { maxBufferedBytes: 1_000 },
-      );
+      await withOptions({ maxBufferedBytes: 1_000 }, describeRequest, async ({ port }) => {
+        const first = await Client.open(port);
+        const second = await Client.open(port);
+        const head = 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n';
+        await first.sendAlone(head + 'x'.repeat(600));
+        await second.sendAlone(head + 'x'.repeat(600));
+        second.send('x'.repeat(300));
+        const refused = await second.reply();
+        assert.equal(refused.status, 503);
+        assert.equal(refused.headers['retry-after'], '1');
+        first.send('x'.repeat(300));
+        assert.equal((await first.reply()).status, 200);
+        first.send(head + 'x'.repeat(600));
+        first.send('x'.repeat(300));
+        assert.equal((await first.reply()).status, 200);
+      });
     });
 
     test('what cannot be served now is told so by its length, and is not kept while it comes', async () => {
@@ -436,7 +300,8 @@ for (const backend of BACKENDS) {
         asked.push(bytes);
         return bytes > 200_000 ? unavailable('ENG_OVERLOADED', 'full', 3_000) : undefined;
       };
-      await withServer(
+      await withOptions(
+        { refuseBody, maxBodyBytes: 1_000_000 },
         describeRequest,
         async ({ port }) => {
           const lengthy = (bytes: number) =>
@@ -452,29 +317,16 @@ for (const backend of BACKENDS) {
           await client.closed;
           assert.deepEqual(asked, [100_000, 300_000]);
         },
-        { refuseBody, maxBodyBytes: 1_000_000 },
       );
     });
 
     test('header bytes of the limit are served, one more is a 431', async () => {
       await withServer(describeRequest, async ({ port }) => {
         const fixed = '/'.length + 'host'.length + 'h'.length + 'x-a'.length;
-        for (const [excess, status] of [
-          [0, 200],
-          [1, 431],
-        ] as const) {
-          const client = await Client.open(port);
-          const value = 'v'.repeat(MAX_HEADER_BYTES - fixed + excess);
-          client.send(`GET / HTTP/1.1\r\nHost: h\r\nX-A: ${value}\r\n\r\n`);
-          assert.equal((await client.reply()).status, status);
-          client.close();
-        }
-        const client = await Client.open(port);
-        client.send(`GET /?${'q'.repeat(30_000)} HTTP/1.1\r\nHost: h\r\n\r\n`);
-        const reply = await client.reply();
-        assert.equal(reply.status, 431);
-        assert.equal(typeof JSON.parse(reply.body).error, 'string');
-        await client.closed;
+        const status = async (bytes: number) =>
+          (await answerTo(port, request(`X-A: ${'v'.repeat(bytes - fixed)}\r\n`))).status;
+        assert.equal(await status(MAX_HEADER_BYTES), 200);
+        assert.equal(await status(MAX_HEADER_BYTES + 1), 431);
       });
     });
 
@@ -485,19 +337,6 @@ for (const backend of BACKENDS) {
         client.send('HEAD / HTTP/1.1\r\nHost: h\r\nX-Api-Key: a\r\nX-Api-Key: b\r\n\r\n');
         assert.equal((await client.reply('HEAD')).status, 400);
         await client.closed;
-      });
-    });
-
-    test('a client that waits for 100-continue is told to go on', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send(
-          'POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
-        );
-        assert.equal((await client.reply('HEAD')).status, 100);
-        client.send('abc');
-        assert.equal(JSON.parse((await client.reply()).body).body, 'abc');
-        client.close();
       });
     });
 
@@ -516,7 +355,7 @@ for (const backend of BACKENDS) {
       };
       await withServer(park, async ({ port, logged }) => {
         const client = await Client.open(port);
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         await arrived.raised;
         client.close();
         await aborted.raised;
@@ -540,43 +379,35 @@ for (const backend of BACKENDS) {
         bodies.push(request.body.toString());
         exchange.reply({ status: 200, body: '{}' });
       };
-      await withServer(
-        collect,
-        async ({ port }) => {
-          const client = await Client.open(port);
-          await client.sendAlone(
-            `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n${'x'.repeat(800)}`,
-          );
-          client.close();
-          await client.closed;
-          // The memory of the broken body is free again only once the server has noticed.
-          for (let status = 503; status !== 200; ) {
-            const next = await Client.open(port);
-            next.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n`);
-            await next.sendAlone('y'.repeat(800));
-            next.send('y'.repeat(100));
-            ({ status } = await next.reply());
-            next.close();
-          }
-          assert.deepEqual(bodies, ['y'.repeat(900)]);
-        },
-        { maxBufferedBytes: 1_000 },
-      );
+      await withOptions({ maxBufferedBytes: 1_000 }, collect, async ({ port }) => {
+        const client = await Client.open(port);
+        await client.sendAlone(
+          `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n${'x'.repeat(800)}`,
+        );
+        client.close();
+        await client.closed;
+        // The memory of the broken body is free again only once the server has noticed.
+        for (let status = 503; status !== 200; ) {
+          const next = await Client.open(port);
+          next.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n`);
+          await next.sendAlone('y'.repeat(800));
+          next.send('y'.repeat(100));
+          ({ status } = await next.reply());
+          next.close();
+        }
+        assert.deepEqual(bodies, ['y'.repeat(900)]);
+      });
     });
 
     test('a body that stalls is answered with 408 and its connection closed', async () => {
-      await withServer(
-        describeRequest,
-        async ({ port }) => {
-          const client = await Client.open(port);
-          client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab');
-          const reply = await client.reply();
-          assert.equal(reply.status, 408);
-          assert.equal(typeof JSON.parse(reply.body).error, 'string');
-          await client.closed;
-        },
-        { bodyIdleTimeoutMs: 40 },
-      );
+      await withOptions({ bodyIdleTimeoutMs: 40 }, describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab');
+        const reply = await client.reply();
+        assert.equal(reply.status, 408);
+        assert.equal(typeof JSON.parse(reply.body).error, 'string');
+        await client.closed;
+      });
     });
 
     test('a handler that throws answers 500 without details, and is logged', async () => {
@@ -586,7 +417,7 @@ for (const backend of BACKENDS) {
       await withServer(broken, async ({ port, logged }) => {
         const client = await Client.open(port);
         for (let i = 0; i < 2; i += 1) {
-          client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+          client.send(request());
           const reply = await client.reply();
           assert.equal(reply.status, 500);
           assert.equal(reply.body, '{"error":"internal error"}');
@@ -644,7 +475,7 @@ for (const backend of BACKENDS) {
       await withServer(produce, async ({ port }) => {
         const client = await Client.open(port);
         client.pause();
-        client.send('GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+        client.send(request('Connection: close\r\n'));
         await filled.raised;
         client.resume();
         await client.closed;
@@ -667,11 +498,10 @@ for (const backend of BACKENDS) {
       await withServer(produce, async ({ port }) => {
         const client = await Client.open(port);
         client.pause();
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         await filled.raised;
         client.resume();
         await client.bytes(bytes);
-        client.close();
       });
     });
 
@@ -692,10 +522,9 @@ for (const backend of BACKENDS) {
       await withServer(events, async ({ port }) => {
         const client = await Client.open(port);
         client.pause();
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         await full.raised;
         assert.ok(written < 64 * 1024 * 1024, `${written} bytes were taken`);
-        client.close();
       });
     });
 
@@ -709,7 +538,7 @@ for (const backend of BACKENDS) {
       };
       await withServer(events, async ({ port }) => {
         const client = await Client.open(port);
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         await client.count('data', 1);
         client.close();
         await gone.raised;
@@ -733,7 +562,7 @@ for (const backend of BACKENDS) {
       };
       await withServer(broken, async ({ port, logged }) => {
         const client = await Client.open(port);
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         await client.closed;
         await cut.raised;
         assert.equal(logged.length, 2);
@@ -754,14 +583,13 @@ for (const backend of BACKENDS) {
           assert.equal(reply.headers['content-type'], 'text/event-stream');
         }
         await gone.raised;
-        client.close();
       });
     });
 
     test('after stopListening the open connection is served once more and closed', async () => {
       await withServer(describeRequest, async ({ server, port }) => {
         const client = await Client.open(port);
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         const before = await client.reply();
         assert.notEqual(before.headers.connection, 'close');
         await client.sendAlone('GET / HTTP/1.1\r\n');
@@ -784,7 +612,7 @@ for (const backend of BACKENDS) {
       };
       await withServer(open, async ({ server, port }) => {
         const client = await Client.open(port);
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         await client.count('first', 1);
         server.stopListening();
         stream?.write('last\n');
@@ -794,7 +622,6 @@ for (const backend of BACKENDS) {
           unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4)),
           'first\nlast\n',
         );
-        client.close();
       });
     });
 
@@ -807,7 +634,7 @@ for (const backend of BACKENDS) {
       };
       await withServer(park, async ({ server, port }) => {
         const client = await Client.open(port);
-        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        client.send(request());
         await arrived.raised;
         await server.close();
         await gone.raised;
@@ -819,7 +646,7 @@ for (const backend of BACKENDS) {
     test('an address that is taken is refused at the start', async () => {
       await withServer(describeRequest, async ({ port }) => {
         await assert.rejects(
-          withServer(describeRequest, async () => {}, { port }),
+          withOptions({ port }, describeRequest, async () => {}),
           new RegExp(`port ${port} of 127.0.0.1 is in use`),
         );
       });
@@ -827,82 +654,119 @@ for (const backend of BACKENDS) {
 
     test('a connection too many is closed, and finds a place once another has gone', async () => {
       const connections = new Connections({ max: 1, perAddressMax: 1 }, { warn: () => {} });
-      const get = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
-      await withServer(
-        describeRequest,
-        async ({ port }) => {
-          const first = await Client.open(port);
-          first.send(get);
-          assert.equal((await first.reply()).status, 200);
-          const second = await Client.open(port);
-          if (backend === 'node') assert.equal((await second.reply()).status, 503);
-          await second.closed;
-          assert.deepEqual([connections.open, connections.refused], [1, 1]);
-          first.send(get);
-          assert.equal((await first.reply()).status, 200);
-          first.close();
-          while (connections.open > 0) await new Promise(setImmediate);
-          const third = await Client.open(port);
-          third.send(get);
-          assert.equal((await third.reply()).status, 200);
-          third.close();
-        },
-        { connections },
-      );
+      await withOptions({ connections }, describeRequest, async ({ port }) => {
+        const first = await Client.open(port);
+        first.send(request());
+        assert.equal((await first.reply()).status, 200);
+        const second = await Client.open(port);
+        if (backend === 'node') assert.equal((await second.reply()).status, 503);
+        await second.closed;
+        assert.deepEqual([connections.open, connections.refused], [1, 1]);
+        first.send(request());
+        assert.equal((await first.reply()).status, 200);
+        first.close();
+        await until(() => connections.open === 0);
+        const third = await Client.open(port);
+        third.send(request());
+        assert.equal((await third.reply()).status, 200);
+      });
     });
 
     test('one address has its share of the connections, and another one finds a place', async () => {
       const connections = new Connections({ max: 9, perAddressMax: 2 }, { warn: () => {} });
-      await withServer(
-        describeRequest,
-        async ({ port }) => {
-          const status = async (client: Client) => {
-            client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
-            return (await client.reply()).status;
-          };
-          const first = await Client.open(port, '127.0.0.2');
-          const second = await Client.open(port, '127.0.0.2');
-          assert.deepEqual([await status(first), await status(second)], [200, 200]);
-          const third = await Client.open(port, '127.0.0.2');
-          if (backend === 'node') assert.equal((await third.reply()).status, 429);
-          await third.closed;
-          const other = await Client.open(port, '127.0.0.3');
-          assert.equal(await status(other), 200);
-          second.close();
-          while (connections.open > 2) await new Promise(setImmediate);
-          const next = await Client.open(port, '127.0.0.2');
-          assert.equal(await status(next), 200);
-          for (const client of [first, other, next]) client.close();
-        },
-        { connections },
-      );
+      await withOptions({ connections }, describeRequest, async ({ port }) => {
+        const status = async (client: Client) => {
+          client.send(request());
+          return (await client.reply()).status;
+        };
+        const first = await Client.open(port, '127.0.0.2');
+        const second = await Client.open(port, '127.0.0.2');
+        assert.deepEqual([await status(first), await status(second)], [200, 200]);
+        const third = await Client.open(port, '127.0.0.2');
+        if (backend === 'node') assert.equal((await third.reply()).status, 429);
+        await third.closed;
+        const other = await Client.open(port, '127.0.0.3');
+        assert.equal(await status(other), 200);
+        second.close();
+        await until(() => connections.open <= 2);
+        const next = await Client.open(port, '127.0.0.2');
+        assert.equal(await status(next), 200);
+      });
     });
 
-    test('a request behind one in work is answered in its turn, or not served at all', async () => {
-      const waiting: [path: string, exchange: HttpExchange][] = [];
-      const handler: HttpHandler = ({ path }, exchange) => waiting.push([path, exchange]);
-      const post = (path: string) =>
-        `POST ${path} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}`;
-      await withServer(handler, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send(post('/a') + post('/b'));
-        if (backend === 'node') {
-          while (waiting.length < 2) await new Promise(setImmediate);
-          for (const [path, exchange] of waiting.toReversed()) {
-            exchange.reply({ status: 200, body: JSON.stringify(path) });
-          }
-          const bodies = [(await client.reply()).body, (await client.reply()).body];
-          assert.deepEqual(bodies, ['"/a"', '"/b"']);
-          client.close();
-          return;
-        }
-        await client.closed;
-        assert.equal(client.text, '');
-        assert.deepEqual(
-          waiting.map(([path, { aborted }]) => [path, aborted]),
-          [['/a', true]],
-        );
+    /** With a bound of two requests for each address, and a handler that answers nothing by itself. */
+    const parked = async (
+      use: (held: HttpExchange[], requests: AddressRequests, port: number) => Promise<void>,
+      proxies?: TrustedProxies,
+    ) => {
+      const requests = new AddressRequests(2);
+      const held: HttpExchange[] = [];
+      const options = { requests, ...(proxies && { proxies }) };
+      const keep: HttpHandler = (_request, exchange) => void held.push(exchange);
+      await withOptions(options, keep, ({ port }) => use(held, requests, port));
+    };
+
+    test('requests of an address beyond the bound are refused with 429 that says so, and those of others are served', async () => {
+      await parked(async (held, requests, port) => {
+        await post(port);
+        await post(port);
+        await until(() => held.length === 2);
+        const refused = await post(port);
+        const { status, headers, body } = await refused.reply();
+        assert.deepEqual([status, headers['x-error-code']], [429, 'ENG_TOO_MANY_REQUESTS']);
+        assert.ok(Number(headers['retry-after']) > 0);
+        assert.match(body, /\b2 of this address\b.*ENGINE_MAX_REQUESTS_PER_ADDRESS/);
+        await post(port, '127.0.0.3');
+        await until(() => held.length === 3);
+        assert.equal(requests.refused, 1);
       });
+    });
+
+    test('the next request finds room when one is answered, its stream ended, or its client gone', async () => {
+      await parked(async (held, _, port) => {
+        const clients = [await post(port), await post(port)];
+        await until(() => held.length === 2);
+        held[0]!.reply({ status: 200, body: '{}' });
+        clients.push(await post(port));
+        await until(() => held.length === 3);
+        const stream = held[1]!.stream({ status: 200, contentType: 'text/plain' });
+        const during = await post(port);
+        assert.equal((await during.reply()).status, 429);
+        stream.end();
+        clients.push(await post(port));
+        await until(() => held.length === 4);
+        clients[2]!.close();
+        await until(() => held[2]!.aborted);
+        clients.push(await post(port));
+        await until(() => held.length === 5);
+      });
+    });
+
+    test('a request beyond the bound with a body is refused, and nothing behind it is served', async () => {
+      await parked(async (held, _, port) => {
+        await post(port);
+        await post(port);
+        await until(() => held.length === 2);
+        const refused = await post(port, '127.0.0.2', '', '{}');
+        assert.equal((await refused.reply()).status, 429);
+        await refused.closed;
+        assert.equal(held.length, 2);
+      });
+    });
+
+    test('behind a trusted proxy the bound holds for each address of its clients', async () => {
+      const proxies = new TrustedProxies([{ address: '127.0.0.2', bits: 32 }]);
+      await parked(async (held, _, port) => {
+        const of = (address: string) => `X-Forwarded-For: ${address}\r\n`;
+        const clients = [];
+        for (const address of ['10.0.0.1', '10.0.0.1', '10.0.0.2']) {
+          clients.push(await post(port, '127.0.0.2', of(address)));
+        }
+        await until(() => held.length === 3);
+        const refused = await post(port, '127.0.0.2', of('10.0.0.1'));
+        assert.equal((await refused.reply()).status, 429);
+        for (const client of [...clients, refused]) client.close();
+      }, proxies);
     });
 
     test('a process whose server is closed exits by itself', async () => {
@@ -952,8 +816,8 @@ test('a client that pipelines behind requests in work gets every answer in order
   );
   const client = await Client.open(server.port);
   const count = LIMITS.pipelinedRequestsMax;
-  client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n'.repeat(count + 50));
-  while (waiting.length < count) await new Promise(setImmediate);
+  client.send(request().repeat(count + 50));
+  await until(() => waiting.length >= count);
   // The last one is answered first.
   for (const [n, exchange] of [...waiting.entries()].reverse()) {
     exchange.reply({ status: 200, body: String(n) });
@@ -990,11 +854,36 @@ test('off the main thread uws is refused, and auto takes node:http with a log li
   assert.equal(seen.status, 200);
 });
 
+const request = (headers = '', target = '/') =>
+  `GET ${target} HTTP/1.1\r\nHost: h\r\n${headers}\r\n`;
+const posting = (body: string, headers = '') =>
+  `POST / HTTP/1.1\r\nHost: h\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
+
+/** On a connection of its own. */
+async function answerTo(port: number, bytes: string): Promise<Reply> {
+  const client = await Client.open(port);
+  client.send(bytes);
+  const reply = await client.reply();
+  client.close();
+  return reply;
+}
+
 /** Answers with what it was asked. */
 function describeRequest(request: HttpRequest, exchange: HttpExchange): void {
   const { method, path, query, requestId } = request;
   const body = JSON.stringify({ method, path, query, requestId, body: request.body.toString() });
   exchange.reply({ status: 200, body });
+}
+
+/** Resolves with the connection of an address that asked, whose answer may still be to come. */
+async function post(port: number, from = '127.0.0.2', header = '', body = ''): Promise<Client> {
+  const client = await Client.open(port, from);
+  client.send(posting(body, header));
+  return client;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(setImmediate);
 }
 
 const corsNames = (reply: Reply) =>

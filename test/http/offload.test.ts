@@ -1,4 +1,8 @@
-/** Heavy work in the threads of the pool: the same answers as in place, and what is too much. */
+/**
+ * Heavy work in the threads of the pool: the same answers as in place, and what is too much.
+ *
+ * Cost: 5 s, since it hands texts of many megabytes to threads.
+ */
 
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
@@ -137,18 +141,6 @@ const threeSteps = migrationReplay(3);
 /** Each job with an input for a thread, and what is to be in the answer. */
 const CASES: readonly (readonly [what: string, name: JobName, input: unknown, says: RegExp])[] = [
   ['a long chain', 'verifyProvenance', chain(120), /"valid":true,"entries_checked":120/],
-  [
-    'a long chain of strangers',
-    'verifyProvenance',
-    { ...chain(120), trusted: [] },
-    /PROVENANCE_SIGNING_KEY_UNTRUSTED/,
-  ],
-  [
-    'a long chain with another end',
-    'verifyProvenance',
-    { ...chain(120), expectedHead: 'x' },
-    /PROVENANCE_HEAD_MISMATCH/,
-  ],
   ['large definitions', 'compareDefinitions', pair(128 * 1024), /block_added.*block_removed/],
   ['a large capsule', 'sealCapsule', sealTask([LARGE_OUTPUT]), /"ok":true/],
   ['a candidate that runs', 'compileCandidate', same, /^""$/],
@@ -159,12 +151,6 @@ const CASES: readonly (readonly [what: string, name: JobName, input: unknown, sa
     /not unique/,
   ],
   ['a run', 'replayRun', runReplay(), /"kind":"match"/],
-  [
-    'a run of a candidate with more',
-    'replayRun',
-    runReplay({ definitions: { ...same, candidate: definition([noop('a'), noop('more')]) } }),
-    /"blocks_added":\["more"\]/,
-  ],
   [
     'a run of a candidate with two blocks of one id',
     'replayRun',

@@ -9,11 +9,9 @@ import type { ShardReply } from '../../actors/shard/client.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { rateLimitId } from '../../src/core/ids.js';
 import { EngineError } from '../../src/errors.js';
-import type { Cluster } from './cluster.js';
 import type { SimEngine } from './engine.js';
-import type { Faults } from './faults.js';
+import type { Parts } from './parts.js';
 import type { Mark } from './promises.js';
-import type { World } from './world.js';
 
 /** `status` 0: nobody knows what became of it. */
 export interface ApiReply {
@@ -30,16 +28,11 @@ export interface Call {
   readonly shard: number | undefined;
 }
 
-/** Told of every answer when it leaves an engine. */
-export type OnAnswer = (call: Call, reply: ApiReply, engine: SimEngine, mark: Mark) => void;
-
-export interface ApiDeps {
-  readonly world: World;
-  readonly faults: Faults;
-  readonly cluster: Cluster;
+interface ApiDeps extends Pick<Parts, 'world' | 'faults' | 'cluster'> {
   /** What is true when the request comes in; handed to `onAnswer` with its answer. */
   readonly onRequest: (call: Call) => Mark;
-  readonly onAnswer: OnAnswer;
+  /** Told of every answer when it leaves an engine. */
+  readonly onAnswer: (call: Call, reply: ApiReply, engine: SimEngine, mark: Mark) => void;
 }
 
 const UNKNOWN: ApiReply = { status: 0, body: undefined };

@@ -5,14 +5,12 @@
 
 import { keyedInstanceId } from '../../src/core/ids.js';
 import { INSTANCE_STATES } from '../../src/core/states.js';
-import type { Random } from '../chaos/random.js';
-import type { Api, ApiReply } from './api.js';
-import type { Faults } from './faults.js';
+import type { ApiReply } from './api.js';
 import { POISON } from './memory-backend.js';
-import type { MemoryTables, Row } from './memory-tables.js';
+import type { Row } from './memory-tables.js';
+import type { Parts } from './parts.js';
 import { CHOICES, CONFIG, DATA, EVENT, EVENT_KEYS } from './shapes.js';
-import { openSteps } from './waits-observer.js';
-import type { World } from './world.js';
+import { openSteps } from './watcher.js';
 
 export interface SimSequence {
   readonly id: string;
@@ -39,14 +37,9 @@ export const CONCURRENCY = [
   { concurrency_key: 'two', max_concurrency: 2 },
 ] as const;
 
-export interface ClientDeps {
-  readonly world: World;
-  readonly api: Api;
-  readonly faults: Faults;
-  readonly random: Random;
+/** In the tables they look what is asked and waited for. */
+interface ClientDeps extends Pick<Parts, 'world' | 'api' | 'faults' | 'random' | 'tables'> {
   readonly sequences: readonly SimSequence[];
-  /** Where they look what is asked and waited for. */
-  readonly tables: MemoryTables;
   /** Many instances come with a concurrency key. */
   readonly isKeyed: boolean;
   /** There are releases: most of what clients do is to make instances. */
@@ -126,39 +119,29 @@ export class SimClient {
     if (operation === 'create keyed') return this.#createKeyed();
     if (operation === 'create batch') return this.#createBatch();
     const { id, tenant } = this.#target();
-    switch (operation) {
-      case 'signal':
-        return this.#signal(id, tenant);
-      case 'burst':
-        return this.#burst(id, tenant);
-      case 'patch state': {
+    const operations: Record<typeof operation, () => Promise<unknown>> = {
+      signal: () => this.#signal(id, tenant),
+      burst: () => this.#burst(id, tenant),
+      'patch state': () => {
         const state = random.pick(INSTANCE_STATES);
         const at = random.chance(0.3) ? { next_fire_at: this.#soon() } : {};
         return api.call('instances.patchState', tenant, id, { state, ...at });
-      }
-      case 'patch context': {
+      },
+      'patch context': () => {
         const config = { ...CONFIG, mark: this.#newToken() };
         return api.call('instances.patchContext', tenant, id, { context: { config } });
-      }
-      case 'get':
-        return api.call('instances.get', tenant, id);
-      case 'tree':
-        return api.call('instances.tree', tenant, id);
-      case 'retry':
-        return api.call('instances.retry', tenant, id);
-      case 'change':
-        return this.#changeMany(tenant);
-      case 'rest':
-        return this.#rest(id, tenant);
-      case 'answer':
-        return this.#answer();
-      case 'event':
-        return this.#sendEvent(tenant);
-      case 'rate limit':
-        return this.#limitRate(tenant);
-      case 'change sequence':
-        return this.#changeSequence();
-    }
+      },
+      get: () => api.call('instances.get', tenant, id),
+      tree: () => api.call('instances.tree', tenant, id),
+      retry: () => api.call('instances.retry', tenant, id),
+      change: () => this.#changeMany(tenant),
+      rest: () => this.#rest(id, tenant),
+      answer: () => this.#answer(),
+      event: () => this.#sendEvent(tenant),
+      'rate limit': () => this.#limitRate(tenant),
+      'change sequence': () => this.#changeSequence(),
+    };
+    return operations[operation]();
   }
 
   /** One that a client made, or a child of one. */

@@ -10,6 +10,7 @@ import type { ShardOperation } from '../../actors/shard/operations.js';
 import { firedInstanceId } from '../../src/core/ids.js';
 import { EngineError } from '../../src/errors.js';
 import { createRandom } from '../chaos/random.js';
+import { NO_WEBHOOKS, SHARD_SETTINGS } from '../helpers/shard-settings.js';
 import { Cluster } from './cluster.js';
 import { Counts, type Fault, Faults } from './faults.js';
 import { MemoryServer } from './memory-server.js';
@@ -18,12 +19,6 @@ import { World } from './world.js';
 
 export const TENANT = 'north';
 export const SEQUENCE = '00000000-0000-7000-8000-000000000001';
-
-const NO_WEBHOOKS = {
-  isSigned: false,
-  problemOf: () => undefined,
-  send: () => assert.fail('there are no webhooks'),
-};
 
 /** Longer than any fault lasts. */
 const TRIES_MAX = 1_000;
@@ -92,17 +87,10 @@ export class CronWorld {
       server: this.#server,
       faults: this.#faults,
       settings: {
+        ...SHARD_SETTINGS,
         shards: 2,
         tickIntervalMs: 5_000,
-        cronTickMs: options.cronTickMs ?? 10_000,
-        workerStaleMs: 60_000,
-        workerReaperTickMs: 5_000,
-        requireClaimEpoch: false,
-        stepTimeoutMaxMs: 300_000,
-        unpoliciedRetry: 'redispatch',
-        maxContextBytes: 0,
-        maxOutputBytes: 1_048_576,
-        webhookUrls: [],
+        cronTickMs: options.cronTickMs ?? SHARD_SETTINGS.cronTickMs,
       },
       lanes: 2,
       handlersOf: () => new Map(),

@@ -1,8 +1,13 @@
-/** Cron schedules in virtual time: every fire once, at its time, whatever dies meanwhile. */
+/**
+ * Cron schedules in virtual time: every fire once, at its time, whatever dies meanwhile.
+ *
+ * Cost: 7 s, since each test runs a cluster for minutes of its time.
+ */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { byTier } from '../helpers/depth.js';
 import { CronWorld, type CronWorldOptions, SEQUENCE } from './cron-world.js';
 
 const NOON = '2031-03-03T12:00:00.500Z';
@@ -97,6 +102,7 @@ describe('a change of the schedule', () => {
 describe('exactly once', () => {
   const EVERY_TEN = ['12:00:10', '12:00:20', '12:00:30', '12:00:40'];
   type Strike = (cron: CronWorld, id: string) => void;
+  type Times = (cron: CronWorld, id: string) => string[];
   const shardOfId = (id: string) => shardOf(routeOf(id), 2);
   const STRIKES: Readonly<Record<string, Strike>> = {
     'the writer dies at the commit of a fire': ({ cluster }) => cluster.newest.killWriter(),
@@ -108,25 +114,28 @@ describe('exactly once', () => {
     'the process dies at the commit of a fire': ({ cluster }) => cluster.newest.exit('killed'),
   };
   for (const [what, strike] of Object.entries(STRIKES)) {
-    test(`when ${what}`, () =>
+    const survives = (arm: (cron: CronWorld, id: string) => void, timesOf: Times) =>
       play({}, async (cron) => {
         const id = await cron.schedule('*/10 * * * * ? *');
-        cron.atNextFire = () => strike(cron, id);
+        arm(cron, id);
         await cron.until('2031-03-03T12:00:45Z');
-        const seen = cron.times(id).map((time) => time.slice(0, 8));
-        assert.deepEqual(seen, EVERY_TEN);
+        assert.deepEqual(timesOf(cron, id), EVERY_TEN);
         assert.ok(cron.states(id).every((state) => state === 'completed'));
-      }));
+      });
+
+    test(`when ${what}`, () =>
+      survives(
+        (cron, id) => {
+          cron.atNextFire = () => strike(cron, id);
+        },
+        (cron, id) => cron.times(id).map((time) => time.slice(0, 8)),
+      ));
 
     test(`when, just before a fire, ${what}`, () =>
-      play({}, async (cron) => {
-        const id = await cron.schedule('*/10 * * * * ? *');
-        cron.world.at(Date.parse('2031-03-03T12:00:20Z'), () => strike(cron, id));
-        await cron.until('2031-03-03T12:00:45Z');
-        const fireTimes = cron.fired.map((row) => String(row.idempotency_key).slice(-13, -5));
-        assert.deepEqual(fireTimes, EVERY_TEN);
-        assert.ok(cron.states(id).every((state) => state === 'completed'));
-      }));
+      survives(
+        (cron, id) => cron.world.at(Date.parse('2031-03-03T12:00:20Z'), () => strike(cron, id)),
+        (cron) => cron.fired.map((row) => String(row.idempotency_key).slice(-13, -5)),
+      ));
   }
 });
 
@@ -160,17 +169,20 @@ describe('a missed stretch fires once, then the next time counts', () => {
 describe('while an earlier run has not ended', () => {
   const LONG = sleeping(25_000);
 
-  test('allow: every fire makes an instance', () =>
+  const everyTen = (overlap_policy: string, scenario: (cron: CronWorld, id: string) => unknown) =>
     play({ blocks: LONG }, async (cron) => {
-      const id = await cron.schedule('*/10 * * * * ? *');
+      await scenario(cron, await cron.schedule('*/10 * * * * ? *', { overlap_policy }));
+    });
+
+  test('allow: every fire makes an instance', () =>
+    everyTen('allow', async (cron, id) => {
       await cron.until('2031-03-03T12:00:41Z');
       assert.deepEqual(cron.times(id), ['12:00:10', '12:00:20', '12:00:30', '12:00:40']);
       assert.deepEqual(cron.states(id), ['completed', 'running', 'running', 'running']);
     }));
 
   test('skip: no instance, and the skips are counted', () =>
-    play({ blocks: LONG }, async (cron) => {
-      const id = await cron.schedule('*/10 * * * * ? *', { overlap_policy: 'skip' });
+    everyTen('skip', async (cron, id) => {
       await cron.until('2031-03-03T12:01:15Z');
       assert.deepEqual(cron.times(id), ['12:00:10', '12:00:40', '12:01:10']);
       const { skipped_fires, last_skipped_at } = cron.row(id) ?? {};
@@ -178,8 +190,7 @@ describe('while an earlier run has not ended', () => {
     }));
 
   test('buffer_one: one fire waits, and comes as soon as the run ends', () =>
-    play({ blocks: LONG }, async (cron) => {
-      const id = await cron.schedule('*/10 * * * * ? *', { overlap_policy: 'buffer_one' });
+    everyTen('buffer_one', async (cron, id) => {
       await cron.until('2031-03-03T12:00:34Z');
       assert.deepEqual(cron.times(id), ['12:00:10']);
       assert.equal(cron.row(id)?.next_fire_at, '2031-03-03T12:00:20.000Z');
@@ -191,8 +202,7 @@ describe('while an earlier run has not ended', () => {
     }));
 
   test('buffer_one: the fire that waits survives its thread', () =>
-    play({ blocks: LONG }, async (cron) => {
-      const id = await cron.schedule('*/10 * * * * ? *', { overlap_policy: 'buffer_one' });
+    everyTen('buffer_one', async (cron, id) => {
       await cron.until('2031-03-03T12:00:30Z');
       cron.cluster.newest.killShard(shardOf(routeOf(id), 2));
       await cron.until('2031-03-03T12:00:41Z');
@@ -200,8 +210,7 @@ describe('while an earlier run has not ended', () => {
     }));
 
   test('cancel_previous: the run is cancelled before the next one begins', () =>
-    play({ blocks: LONG }, async (cron) => {
-      const id = await cron.schedule('*/10 * * * * ? *', { overlap_policy: 'cancel_previous' });
+    everyTen('cancel_previous', async (cron, id) => {
       await cron.until('2031-03-03T12:00:31Z');
       assert.deepEqual(cron.times(id), ['12:00:10', '12:00:20', '12:00:30']);
       assert.deepEqual(cron.states(id), ['cancelled', 'cancelled', 'running']);
@@ -209,7 +218,7 @@ describe('while an earlier run has not ended', () => {
 });
 
 describe('whatever goes wrong', () => {
-  const SEEDS = 12;
+  const SEEDS = byTier({ fast: 4, full: 12, deep: 100 });
   const POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'];
   const EXPRESSIONS = ['*/2 * * * * ? *', '*/3 * * * * ? *'];
   for (let seed = 1; seed <= SEEDS; seed++) {

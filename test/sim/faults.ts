@@ -7,76 +7,51 @@
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { Random } from '../chaos/random.js';
 
-export const FAULTS = [
-  /** A statement fails before the commit, for a reason that goes away. */
-  'exchange.failed',
-  /** The same for a reason that counts as the data's. */
-  'exchange.refused',
-  /** The connection breaks, and nothing was committed. */
-  'exchange.lost before',
-  /** The connection breaks, but the commit happened. */
-  'exchange.lost after',
-  /** The request, or the answer, gets lost on a connection that stays open. */
-  'exchange.unheard',
-  'exchange.silent',
-  /** The commit takes long. */
-  'exchange.slow',
-  'connect.refused',
-  'database.away',
-  'read.failed',
-  'read.slow',
-  /** Data that the database cannot store. */
-  'poison',
-  'hint.lost',
-  'hint.twice',
-  /** The client goes away before its answer comes. */
-  'client.gone',
-  /** The answer gets lost on the way to the client. */
-  'reply.lost',
-  'shard.died',
-  'writer.died',
-  /** At the moment of a commit: nobody is told of it. */
-  'shard.died at commit',
-  'writer.died at commit',
-  'engine.crashed',
-  /** Another engine takes the database over from one that still runs. */
-  'engine.replaced',
-  /** A thread, or the whole process, does nothing for a while. */
-  'thread.busy',
-  'engine.stopped',
-] as const;
-export type Fault = (typeof FAULTS)[number];
-
 /**
  * How often each comes in a run in which it may: by exchange, connection, read, message, request, or
  * by second, whatever it is that it befalls.
  */
-const RATES: Readonly<Record<Fault, number>> = {
+const RATES = {
+  /** A statement fails before the commit, for a reason that goes away. */
   'exchange.failed': 0.03,
+  /** The same for a reason that counts as the data's. */
   'exchange.refused': 0.004,
+  /** The connection breaks, and nothing was committed. */
   'exchange.lost before': 0.015,
+  /** The connection breaks, but the commit happened. */
   'exchange.lost after': 0.02,
+  /** The request, or the answer, gets lost on a connection that stays open. */
   'exchange.unheard': 0.006,
   'exchange.silent': 0.006,
+  /** The commit takes long. */
   'exchange.slow': 0.03,
   'connect.refused': 0.1,
   'database.away': 0.02,
   'read.failed': 0.04,
   'read.slow': 0.05,
+  /** Data that the database cannot store. */
   poison: 0.05,
   'hint.lost': 0.03,
   'hint.twice': 0.05,
+  /** The client goes away before its answer comes. */
   'client.gone': 0.02,
+  /** The answer gets lost on the way to the client. */
   'reply.lost': 0.04,
   'shard.died': 0.06,
   'writer.died': 0.04,
+  /** At the moment of a commit: nobody is told of it. */
   'shard.died at commit': 0.01,
   'writer.died at commit': 0.01,
   'engine.crashed': 0.03,
+  /** Another engine takes the database over from one that still runs. */
   'engine.replaced': 0.06,
+  /** A thread, or the whole process, does nothing for a while. */
   'thread.busy': 0.1,
   'engine.stopped': 0.02,
-};
+} as const;
+
+export type Fault = keyof typeof RATES;
+export const FAULTS = Object.keys(RATES) as Fault[];
 
 /** How a message between shards can get lost. Ports lose nothing while both of their ends live. */
 type Loss =

@@ -8,17 +8,11 @@
 import { routeOf } from '../../src/core/ids.js';
 import { isoTime } from '../../src/core/time.js';
 import { EngineError } from '../../src/errors.js';
-import type { Random } from '../chaos/random.js';
-import type { Cluster } from './cluster.js';
-import type { MemoryTables, Row } from './memory-tables.js';
+import type { Row } from './memory-tables.js';
+import type { Parts } from './parts.js';
 import { Violation } from './violation.js';
-import type { World } from './world.js';
 
-export interface FeedReaderDeps {
-  readonly world: World;
-  readonly cluster: Cluster;
-  readonly tables: MemoryTables;
-  readonly random: Random;
+interface FeedReaderDeps extends Pick<Parts, 'world' | 'cluster' | 'tables' | 'random'> {
   readonly tenant: string;
 }
 

@@ -14,8 +14,8 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkTasks(tables);
   checkDeadLetters(tables);
   checkFailures(tables);
-  observer.receipts.checkEnd(tables);
-  observer.sagas.checkEnd(tables);
+  observer.receipts.checkEnd();
+  observer.sagas.checkEnd();
   for (const { instance, birth, key } of promises.noted) {
     const row = tables.row('instances', instance);
     const isSame = birth === observer.birthsOf(instance);

@@ -5,25 +5,17 @@
 
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
-import type { Counts } from './faults.js';
-import type { Change, MemoryTables, Row } from './memory-tables.js';
+import type { Change, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
-import { openSteps } from './waits-observer.js';
+import { openSteps, Watcher } from './watcher.js';
 
-export class KinObserver {
-  readonly #tables: MemoryTables;
-  readonly #counts: Counts;
+export class KinObserver extends Watcher {
   /** Made in the commit that is looked at. */
   readonly #made: Row[] = [];
   /** Child → the output row of its parent that has its outputs. */
   readonly #told = new Map<string, string>();
   /** Child → the block of its parent that waited for it. */
   readonly #steps = new Map<string, string>();
-
-  constructor(tables: MemoryTables, counts: Counts) {
-    this.#tables = tables;
-    this.#counts = counts;
-  }
 
   /** @throws Violation */
   look({ table, key, before, after }: Change): void {
@@ -42,11 +34,11 @@ export class KinObserver {
   }
 
   #checkMade({ id, parent_instance_id }: Row): void {
-    const parent = this.#tables.row('instances', String(parent_instance_id));
+    const parent = this.tables.row('instances', String(parent_instance_id));
     if (parent === undefined || isEnded(parent.state as InstanceState)) return;
     const isKnown = openSteps(parent).some(({ c }) => c === id);
-    const note = this.#tables.keyOf('kin_notes', { to_id: id!, from_id: parent.id! });
-    const isCut = this.#tables.row('kin_notes', note)?.word === 'cancel';
+    const note = this.tables.keyOf('kin_notes', { to_id: id!, from_id: parent.id! });
+    const isCut = this.tables.row('kin_notes', note)?.word === 'cancel';
     if (!isKnown && !isCut) throw new Violation('no step of its parent has the child', String(id));
   }
 
@@ -57,7 +49,7 @@ export class KinObserver {
       if (c === undefined) continue;
       if (seen.has(c)) throw new Violation(`two steps wait for ${c}`, id);
       seen.add(c);
-      const child = this.#tables.row('instances', c);
+      const child = this.tables.row('instances', c);
       if (child !== undefined && child.parent_instance_id !== id) {
         throw new Violation(`waits for ${c}, the child of ${child.parent_instance_id}`, id);
       }
@@ -66,7 +58,7 @@ export class KinObserver {
     for (const [node, [code, , , kept]] of Object.entries(d ?? {})) {
       const child = (kept as StepRecord | undefined)?.c;
       if (child === undefined) continue;
-      const state = this.#tables.row('instances', child)?.state ?? 'completed';
+      const state = this.tables.row('instances', child)?.state ?? 'completed';
       if (code === 0 && state !== 'completed') {
         throw new Violation(`its child ${child} is ${state}, and its block completed`, id);
       }
@@ -86,13 +78,13 @@ export class KinObserver {
     if (child === undefined) return;
     if (this.#told.has(child)) throw new Violation(`the outputs of ${child} came twice`, parent);
     this.#told.set(child, String(id));
-    const row = this.#tables.row('instances', child);
+    const row = this.tables.row('instances', child);
     if (row === undefined) return;
     if (row.state !== 'completed' || row.parent_instance_id !== instance_id) {
       throw new Violation(`${block_id} has outputs of the ${row.state} ${child}`, parent);
     }
     let count = 0;
-    for (const one of this.#tables.rows('block_outputs').values()) {
+    for (const one of this.tables.rows('block_outputs').values()) {
       if (one.instance_id === child) count += 1;
     }
     if (count !== output.length) {
@@ -101,13 +93,13 @@ export class KinObserver {
   }
 
   #note(before: Row | undefined, after: Row | undefined): void {
-    if (before === undefined) this.#counts.add(`kin told ${after?.word}`);
+    if (before === undefined) this.counts.add(`kin told ${after?.word}`);
     if (before?.word !== 'cancel') return;
     const { to_id, from_id } = before;
     if (after !== undefined && after.word !== 'cancel') {
       throw new Violation(`was cancelled by its parent, then told to ${after.word}`, String(to_id));
     }
-    const child = this.#tables.row('instances', String(to_id));
+    const child = this.tables.row('instances', String(to_id));
     if (after !== undefined || child === undefined || child.parent_instance_id !== from_id) return;
     const { x } = child.execution as unknown as Execution;
     if (x !== 1 && !isEnded(child.state as InstanceState)) {

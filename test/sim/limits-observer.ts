@@ -3,9 +3,11 @@
  * or wait than its limit allows, and within no window more tries begin than the rate limit allows.
  */
 
+import { entryOf } from '../helpers/entry.js';
 import { RATE_KEY } from './clients.js';
-import type { Change, MemoryTables, Row } from './memory-tables.js';
+import type { Change, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
+import { Watcher } from './watcher.js';
 
 /** A rate limit since a commit; `max` is undefined when there is none. */
 interface Rule {
@@ -17,9 +19,7 @@ interface Rule {
 /** So long after a change, tries may begin that were let through before it. */
 const CHANGE_MS = 3_000;
 
-export class LimitsObserver {
-  readonly #tables: MemoryTables;
-  readonly #now: () => number;
+export class LimitsObserver extends Watcher {
   /** Tenant and key → instances that run or wait. */
   readonly #active = new Map<string, Set<string>>();
   readonly #permits = new Map<string, Set<string>>();
@@ -30,17 +30,12 @@ export class LimitsObserver {
   /** Sequence → its steps that are under the rate limit. */
   readonly #limited = new Map<string, ReadonlySet<string>>();
 
-  constructor(tables: MemoryTables, now: () => number) {
-    this.#tables = tables;
-    this.#now = now;
-  }
-
   instance({ key, before, after }: Change): void {
     const row = (after ?? before)!;
     if (row.concurrency_key === null || row.max_concurrency === null) return;
     const name = `${row.tenant_id}: ${row.concurrency_key}`;
     const isActive = after?.state === 'running' || after?.state === 'waiting';
-    const active = setOf(this.#active, name);
+    const active = entryOf(this.#active, name, newSet);
     if (isActive) active.add(key);
     else active.delete(key);
     this.#toCheck.add(name);
@@ -48,10 +43,10 @@ export class LimitsObserver {
 
   permit({ key, before, after }: Change): void {
     const { key_id } = (after ?? before)!;
-    const holders = setOf(this.#permits, String(key_id));
+    const holders = entryOf(this.#permits, String(key_id), newSet);
     if (after === undefined) holders.delete(key);
     else holders.add(key);
-    const max = this.#tables.row('instances', key)?.max_concurrency;
+    const max = this.tables.row('instances', key)?.max_concurrency;
     if (after !== undefined && holders.size > Number(max)) {
       throw new Violation(`${holders.size} instances have a slot of a key for ${max}`, key);
     }
@@ -60,10 +55,10 @@ export class LimitsObserver {
   /** When all changes of a commit are known. @throws Violation */
   check(): void {
     for (const name of this.#toCheck) {
-      const active = this.#active.get(name) ?? [];
+      const active = entryOf(this.#active, name, newSet);
       for (const id of active) {
-        const max = Number(this.#tables.row('instances', id)?.max_concurrency);
-        const { size } = setOf(this.#active, name);
+        const max = Number(this.tables.row('instances', id)?.max_concurrency);
+        const { size } = active;
         if (size > max) throw new Violation(`${size} instances of key ${name} run, not ${max}`, id);
       }
     }
@@ -76,7 +71,7 @@ export class LimitsObserver {
     const { tenant_id, limit_key } = (after ?? before)!;
     if (limit_key !== RATE_KEY) return;
     this.#rules.set(String(tenant_id), {
-      since: this.#now(),
+      since: this.now(),
       max: after === undefined ? undefined : Number(after.max_count),
       windowMs: Number(after?.window_seconds ?? 0) * 1_000,
     });
@@ -84,11 +79,10 @@ export class LimitsObserver {
 
   /** A task was inserted: a try began. @throws Violation */
   begun(task: Row): void {
-    const instance = this.#tables.row('instances', String(task.instance_id));
+    const instance = this.tables.row('instances', String(task.instance_id));
     if (instance === undefined || !this.#isLimited(String(instance.sequence_id), task)) return;
     const tenant = String(task.tenant_id);
-    const times = this.#begun.get(tenant) ?? [];
-    this.#begun.set(tenant, times);
+    const times = entryOf(this.#begun, tenant, (): number[] => []);
     times.push(Date.parse(String(task.created_at)));
     times.sort((a, b) => a - b);
     const rule = this.#rules.get(tenant);
@@ -105,12 +99,8 @@ export class LimitsObserver {
   }
 
   #isLimited(sequence: string, { block_id }: Row): boolean {
-    let limited = this.#limited.get(sequence);
-    if (limited === undefined) {
-      limited = limitedSteps(this.#tables.row('sequences', sequence)?.definition);
-      this.#limited.set(sequence, limited);
-    }
-    return limited.has(String(block_id));
+    const stepsOf = () => limitedSteps(this.tables.row('sequences', sequence)?.definition);
+    return entryOf(this.#limited, sequence, stepsOf).has(String(block_id));
   }
 }
 
@@ -122,11 +112,4 @@ function limitedSteps(definition: unknown, found = new Set<string>()): ReadonlyS
   return found;
 }
 
-function setOf(sets: Map<string, Set<string>>, name: string): Set<string> {
-  let set = sets.get(name);
-  if (set === undefined) {
-    set = new Set();
-    sets.set(name, set);
-  }
-  return set;
-}
+const newSet = () => new Set<string>();

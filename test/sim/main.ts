@@ -4,17 +4,24 @@
  * prints everything that happened. `--brief`: the brief form, as in `npm test`.
  */
 
+import { parseArgs } from 'node:util';
+import { say, whole } from '../chaos/command.js';
 import { Counts } from './faults.js';
 import { readableFailure } from './report.js';
 import { simulate } from './simulate.js';
 
-const DEFAULTS = { seeds: 2_000, from: 1 };
-
-const isBrief = process.argv.includes('--brief');
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '2000' },
+    from: { type: 'string', default: '1' },
+    brief: { type: 'boolean', default: false },
+  },
+});
+const isBrief = values.brief;
 
 const only = process.env.SIM_SEED;
 if (only !== undefined) await replay(Number(only));
-else await runMany(argument('seeds'), argument('from'));
+else await runMany(whole('--seeds', values.seeds), whole('--from', values.from));
 
 async function replay(seed: number): Promise<void> {
   const { trace, violation, events } = await simulate(seed, { isTraced: true, isBrief });
@@ -42,15 +49,4 @@ async function runMany(seeds: number, from: number): Promise<void> {
     say(`${String(count).padStart(9)}  ${name}`);
   say(`${seeds} seeds, ${events} events, ${failures} failures, ${ms.toFixed(1)} ms of CPU a seed`);
   process.exitCode = failures === 0 ? 0 : 1;
-}
-
-function argument(name: keyof typeof DEFAULTS): number {
-  const at = process.argv.indexOf(`--${name}`);
-  const value = at < 0 ? DEFAULTS[name] : Number(process.argv[at + 1]);
-  if (!Number.isInteger(value) || value < 0) throw new Error(`--${name} takes a whole number`);
-  return value;
-}
-
-function say(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

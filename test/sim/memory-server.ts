@@ -1,14 +1,10 @@
 /** The simulated database server: its tables, its sessions, and when it cannot be reached. */
 
-import type { Faults } from './faults.js';
 import { Backend } from './memory-backend.js';
 import { Blocked, type Change, type MemoryTables, SqlError, Transaction } from './memory-tables.js';
-import type { World } from './world.js';
+import type { Parts } from './parts.js';
 
-export interface MemoryServerDeps {
-  readonly world: World;
-  readonly tables: MemoryTables;
-  readonly faults: Faults;
+interface MemoryServerDeps extends Pick<Parts, 'world' | 'tables' | 'faults'> {
   /** A row that a constraint forbids: nothing that the engine may ever write. */
   readonly onBroken: (text: string) => void;
   /** Told of every commit, at the moment at which it happens. */

@@ -6,6 +6,7 @@
 
 import type { JsonValue } from '../../src/core/json.js';
 import { type BaseType, TABLES, type Table } from '../../src/db/tables.js';
+import { entryOf } from '../helpers/entry.js';
 
 /** JSON columns hold the parsed value, times are RFC 3339 with milliseconds. Never changed inside. */
 export type Row = Readonly<Record<string, JsonValue>>;
@@ -120,12 +121,7 @@ export class MemoryTables {
   /** @throws Blocked */
   put(tx: Transaction, name: string, key: string, row: Row | undefined): void {
     this.lock(tx, `${name}:${key}`);
-    let writes = tx.writes.get(name);
-    if (writes === undefined) {
-      writes = new Map();
-      tx.writes.set(name, writes);
-    }
-    writes.set(key, row);
+    entryOf(tx.writes, name, () => new Map<string, Row | undefined>()).set(key, row);
   }
 
   /** The name of the constraint that a new row would violate, having waited for who may decide it. */

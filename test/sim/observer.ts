@@ -7,37 +7,36 @@ import { historyOf } from '../../actors/instance/worker-task.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import { FLUSHES_KEPT } from '../../src/db/statements.js';
+import { entryOf } from '../helpers/entry.js';
 import type { Cluster } from './cluster.js';
-import type { Counts } from './faults.js';
 import { KinObserver } from './kin-observer.js';
 import { LimitsObserver } from './limits-observer.js';
-import { type Change, type MemoryTables, type Row, standing } from './memory-tables.js';
+import { type Change, type Row, standing } from './memory-tables.js';
 import { ReceiptsObserver } from './receipts-observer.js';
 import { ReleasesObserver } from './releases-observer.js';
 import { SagasObserver } from './sagas-observer.js';
 import { Violation } from './violation.js';
 import { WaitsObserver } from './waits-observer.js';
+import { type Watched, Watcher } from './watcher.js';
 
-export interface ObserverDeps {
-  readonly tables: MemoryTables;
+interface ObserverDeps extends Watched {
   readonly cluster: () => Cluster;
-  readonly counts: Counts;
-  readonly now: () => number;
 }
 
+const newSet = () => new Set<string>();
 const blockOf = (row: Row) => `${row.instance_id} ${row.block_id} ${row.iteration}`;
 
-/** Blocks whose rows are counters of their passes: one block has many. */
 /** Tasks of which a row has changed. */
 function tasksOf(changes: readonly Change[]): Set<string> {
   const isOfTask = ({ table }: Change) => table === 'worker_tasks' || table === 'open_tasks';
   return new Set(changes.filter(isOfTask).map(({ key }) => key));
 }
 
+/** Blocks whose rows are counters of their passes: one block has many. */
 const isLoop = (block: unknown) => /^(loop|each)/.test(String(block));
 
-export class Observer {
-  readonly #deps: ObserverDeps;
+export class Observer extends Watcher {
+  readonly #cluster: () => Cluster;
   /** States of instances that were committed, as `state updated_at`. */
   readonly versions = new Map<string, Set<string>>();
   /** Marks that PATCH context wrote. */
@@ -68,16 +67,18 @@ export class Observer {
   readonly #waits: WaitsObserver;
   readonly #kin: KinObserver;
   readonly sagas: SagasObserver;
-  readonly receipts = new ReceiptsObserver();
+  readonly receipts: ReceiptsObserver;
   readonly releases: ReleasesObserver;
 
   constructor(deps: ObserverDeps) {
-    this.#deps = deps;
-    this.#limits = new LimitsObserver(deps.tables, deps.now);
-    this.#waits = new WaitsObserver(deps.tables, deps.counts);
-    this.#kin = new KinObserver(deps.tables, deps.counts);
-    this.sagas = new SagasObserver(deps.counts);
-    this.releases = new ReleasesObserver(deps.tables, deps.counts, deps.now);
+    super(deps);
+    this.#cluster = deps.cluster;
+    this.#limits = new LimitsObserver(deps);
+    this.#waits = new WaitsObserver(deps);
+    this.#kin = new KinObserver(deps);
+    this.sagas = new SagasObserver(deps);
+    this.receipts = new ReceiptsObserver(deps);
+    this.releases = new ReleasesObserver(deps);
   }
 
   /**
@@ -180,10 +181,10 @@ export class Observer {
   }
 
   #checkEpoch(applicationName: string): void {
-    const engine = this.#deps.cluster().byWriter(applicationName);
+    const engine = this.#cluster().byWriter(applicationName);
     if (engine === undefined) return;
     const epoch = Math.max(
-      ...[...this.#deps.tables.rows('lanes').values()].map((row) => Number(row.epoch)),
+      ...[...this.tables.rows('lanes').values()].map((row) => Number(row.epoch)),
     );
     if (engine.epoch !== epoch) {
       throw new Violation(`${engine.name} of epoch ${engine.epoch} wrote in epoch ${epoch}`);
@@ -200,19 +201,13 @@ export class Observer {
       return;
     }
     if (before === undefined) this.#births.set(key, this.birthsOf(key) + 1);
-    const version = `${after.state} ${after.updated_at}`;
-    let versions = this.versions.get(key);
-    if (versions === undefined) {
-      versions = new Set();
-      this.versions.set(key, versions);
-    }
-    versions.add(version);
+    entryOf(this.versions, key, newSet).add(`${after.state} ${after.updated_at}`);
     if (before?.config !== after.config) {
       const { mark } = after.config as { mark?: string };
       if (mark !== undefined) this.marks.add(`${key} ${mark}`);
     }
     if (before === undefined) {
-      if (this.#deps.tables.row('sequences', String(after.sequence_id)) === undefined) {
+      if (this.tables.row('sequences', String(after.sequence_id)) === undefined) {
         throw new Violation('an instance without a sequence', key);
       }
       const { token } = after.metadata as { token?: string };
@@ -237,7 +232,7 @@ export class Observer {
 
   /** No live instance may see it. */
   #sequenceGone(sequence: string): void {
-    for (const [id, { sequence_id, state }] of this.#deps.tables.rows('instances')) {
+    for (const [id, { sequence_id, state }] of this.tables.rows('instances')) {
       if (sequence_id === sequence && !isEnded(state as InstanceState)) {
         throw new Violation(`the sequence of a ${state} instance was deleted`, id);
       }
@@ -249,14 +244,14 @@ export class Observer {
     if (!isEnded(state as InstanceState)) {
       throw new Violation(`a ${state} instance was deleted`, id);
     }
-    if (this.#deps.tables.row('sequences', String(sequence_id)) === undefined) return;
+    if (this.tables.row('sequences', String(sequence_id)) === undefined) return;
     const mayGo = this.doomed.has(id) && isTerminal(state as InstanceState);
     if (!mayGo) throw new Violation(`a ${state} instance was deleted without its sequence`, id);
   }
 
   /** Something must find an instance that is not at rest: rows are the truth, messages are hints. */
   #checkInstance(id: string): void {
-    const { tables } = this.#deps;
+    const { tables } = this;
     const row = tables.row('instances', id);
     const timer = tables.row('timers', id);
     const open = this.#openTasks.get(id) ?? 0;
@@ -292,7 +287,7 @@ export class Observer {
 
   /** It waits for one that has yet to end, or whose end it has yet to hear of. */
   #hasChild({ id = null, execution }: Row): boolean {
-    const { tables } = this.#deps;
+    const { tables } = this;
     return Object.values((execution as unknown as Execution).o).some((record) => {
       const { c } = record as Partial<StepRecord>;
       const child = c === undefined ? undefined : tables.row('instances', c);
@@ -305,7 +300,7 @@ export class Observer {
   // ---------------------------------------------------------------- tasks and outputs
 
   #task(key: string): void {
-    const { tables } = this.#deps;
+    const { tables } = this;
     const known = this.#tasks.get(key);
     const present = tables.row('worker_tasks', key);
     const after = present && standing(tables, present);
@@ -314,8 +309,7 @@ export class Observer {
     else this.#tasks.set(key, after);
     const row = (after ?? known)!;
     const block = blockOf(row);
-    const open = this.#openOfBlock.get(block) ?? new Set();
-    this.#openOfBlock.set(block, open);
+    const open = entryOf(this.#openOfBlock, block, newSet);
     if (after?.state === 'pending' || after?.state === 'claimed') open.add(key);
     else open.delete(key);
     if (after === undefined) return;
@@ -381,7 +375,7 @@ export class Observer {
     if (row.output_ref !== null) return;
     if (this.done.has(block)) throw new Violation(`block ${row.block_id} succeeded twice`, id);
     this.done.add(block);
-    const state = this.#deps.tables.row('instances', id)?.state as InstanceState | undefined;
+    const state = this.tables.row('instances', id)?.state as InstanceState | undefined;
     if (state === undefined) throw new Violation('an output without an instance', id);
   }
 }

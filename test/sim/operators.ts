@@ -5,20 +5,10 @@
 
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { ReleaseState } from '../../schema/release.js';
-import type { Random } from '../chaos/random.js';
-import type { Api } from './api.js';
-import type { SimSequence } from './clients.js';
-import type { MemoryTables, Row } from './memory-tables.js';
-import type { World } from './world.js';
+import type { Row } from './memory-tables.js';
+import type { Parts } from './parts.js';
 
-export interface OperatorDeps {
-  readonly world: World;
-  readonly api: Api;
-  readonly random: Random;
-  readonly tables: MemoryTables;
-  /** The versions of one sequence, in order. */
-  readonly versions: readonly SimSequence[];
-}
+type OperatorDeps = Pick<Parts, 'world' | 'api' | 'random' | 'tables' | 'versions'>;
 
 type Move = 'rest' | 'skip' | 'validate' | 'canary' | 'evaluate' | 'pause' | 'promote' | 'rollback';
 
@@ -81,24 +71,20 @@ export class Operator {
     const { random } = this.#deps;
     const release = String(id);
     const isHasty = this.#isHasty && state === 'canary';
-    const moves = MOVES[state as ReleaseState] as Record<Move, number>;
-    const move = isHasty ? 'promote' : random.weighted(moves);
-    switch (move) {
-      case 'rest':
-        return Promise.resolve();
-      case 'skip':
-        return this.#ask('releases.beginValidation', release, { skip: true });
-      case 'validate':
-        return this.#validate(release);
-      case 'canary':
-        return this.#ask('releases.canary', release, { percent: random.pick(PERCENTS) });
-      case 'promote':
-        return this.#ask('releases.promote', release, random.chance(0.3) ? { force: true } : {});
-      case 'rollback':
-        return this.#rollBack(release);
-      default:
-        return this.#ask(`releases.${move}`, release);
-    }
+    const weights = MOVES[state as ReleaseState] as Record<Move, number>;
+    const move = isHasty ? 'promote' : random.weighted(weights);
+    const moves: Record<Move, () => Promise<unknown>> = {
+      rest: () => Promise.resolve(),
+      skip: () => this.#ask('releases.beginValidation', release, { skip: true }),
+      validate: () => this.#validate(release),
+      canary: () => this.#ask('releases.canary', release, { percent: random.pick(PERCENTS) }),
+      promote: () =>
+        this.#ask('releases.promote', release, random.chance(0.3) ? { force: true } : {}),
+      rollback: () => this.#rollBack(release),
+      evaluate: () => this.#ask('releases.evaluate', release),
+      pause: () => this.#ask('releases.pause', release),
+    };
+    return moves[move]();
   }
 
   /** Who has no answer soon asks again. */

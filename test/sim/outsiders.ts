@@ -5,17 +5,11 @@
 
 import type { InstanceState } from '../../src/core/states.js';
 import { isEnded } from '../../src/core/states.js';
-import type { Api } from './api.js';
-import type { MemoryTables, Row } from './memory-tables.js';
-import { openSteps } from './waits-observer.js';
-import type { World } from './world.js';
+import type { Row } from './memory-tables.js';
+import type { Parts } from './parts.js';
+import { openSteps } from './watcher.js';
 
-export interface OutsidersDeps {
-  readonly world: World;
-  readonly tables: MemoryTables;
-  /** Asks until it is answered with one of these. */
-  readonly insist: (wanted: readonly number[], ...call: Parameters<Api['call']>) => Promise<void>;
-}
+type OutsidersDeps = Pick<Parts, 'world' | 'tables' | 'insist'>;
 
 /** How soon they do the same once more, when nothing came of it. */
 const AGAIN_MS = 10_000;

@@ -5,6 +5,7 @@
 
 import type { JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
+import { entryOf } from '../helpers/entry.js';
 import type { ApiReply, Call } from './api.js';
 import type { SimEngine } from './engine.js';
 import type { Counts } from './faults.js';
@@ -199,8 +200,7 @@ export class Promises {
       return;
     }
     const name = `${call.tenant}: ${key}`;
-    const known = this.#keys.get(name) ?? { id, fresh: 0 };
-    this.#keys.set(name, known);
+    const known = entryOf(this.#keys, name, () => ({ id, fresh: 0 }));
     if (known.id !== id) throw new Violation(`key ${name} stands for ${known.id}, too`, id);
     if (!deduplicated) known.fresh += 1;
     if (known.fresh > this.#observer.birthsOf(id)) {
@@ -267,9 +267,8 @@ export class Promises {
   #sent({ tenant, body }: Call, id: string): void {
     const { producer_event_id } = body as { producer_event_id: string };
     const name = `${tenant}: ${producer_event_id}`;
-    const known = this.#events.get(name) ?? id;
+    const known = entryOf(this.#events, name, () => id);
     if (known !== id) throw new Violation(`the event ${name} is ${known} and ${id}`);
-    this.#events.set(name, id);
     if (this.#tables.row('events', id) === undefined) {
       throw new Violation(`the event ${name} was acknowledged before its commit`);
     }

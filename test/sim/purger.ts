@@ -5,20 +5,12 @@
  */
 
 import { routeOf, shardOf } from '../../src/core/ids.js';
-import type { Random } from '../chaos/random.js';
-import type { Api } from './api.js';
-import type { Faults } from './faults.js';
-import type { MemoryTables } from './memory-tables.js';
+import type { Parts } from './parts.js';
 import { Violation } from './violation.js';
-import type { World } from './world.js';
 
-export interface PurgerDeps {
-  readonly world: World;
-  readonly api: Api;
-  readonly faults: Faults;
-  readonly random: Random;
-  readonly tables: MemoryTables;
-  readonly shards: number;
+type RemoverDeps = Pick<Parts, 'world' | 'api' | 'faults' | 'tables' | 'shards'>;
+
+interface PurgerDeps extends RemoverDeps, Pick<Parts, 'random'> {
   /** Told of every instance before its removal is asked for. */
   readonly onAsked: (instance: string) => void;
 }
@@ -46,13 +38,8 @@ const REMOVAL_EVERY_MS = 500;
 const CALM_ROUNDS_MAX = 200;
 
 /** Goes on until the faults are over and nothing is left. @throws Violation when that does not happen */
-export async function removeOrphans({
-  world,
-  api,
-  faults,
-  tables,
-  shards,
-}: Pick<PurgerDeps, 'world' | 'api' | 'faults' | 'tables' | 'shards'>): Promise<void> {
+export async function removeOrphans(deps: RemoverDeps): Promise<void> {
+  const { world, api, faults, tables, shards } = deps;
   for (let rounds = 0; rounds < CALM_ROUNDS_MAX; ) {
     await world.sleep(REMOVAL_EVERY_MS);
     const tombstones = [...tables.rows('sequence_tombstones').keys()];

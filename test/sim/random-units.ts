@@ -11,6 +11,7 @@ import { rowText } from '../../src/db/lines.js';
 import { fieldsOf, MUTATION_KINDS, MUTATIONS, type MutationKind } from '../../src/db/mutations.js';
 import { type BaseType, TABLES } from '../../src/db/tables.js';
 import type { Random } from '../chaos/random.js';
+import { words } from '../helpers/table.js';
 
 const IDS = 5;
 const START_MS = Date.parse('2031-01-01T00:00:00.000Z');
@@ -142,8 +143,8 @@ export class RandomUnits {
       if (this.#isSpoilt) return isRequired && random.chance(0.3) ? null : this.#refused(type);
     }
     if (!isRequired && random.chance(OFTEN_NULL.has(name) ? 0.6 : 0.2)) return null;
-    const words = WORDS[name];
-    if (words !== undefined) return random.pick(words);
+    const known = WORDS[name];
+    if (known !== undefined) return random.pick(known);
     switch (type) {
       case 'uuid':
         return randomId(random);
@@ -232,22 +233,17 @@ const PARAMETERS: Readonly<Record<string, (random: Random) => unknown>> = {
   queue: (random) => random.pick(WORDS.queue_name!),
 };
 
-/** The parameters of those that take more, or less, than one id. */
+/** Those that take a list of ids. */
+const OF_IDS: ReadonlySet<string> = new Set(
+  words(`
+    instances taskOwners schedules activeRuns allOutputs endedBlocks checkpoints childEnds
+    childOutputs orphanedInstances openEvents eventWaits eventTakes
+  `),
+);
+
+/** The parameters of others that take more, or less, than one id. */
 const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
-  instances: ['ids'],
-  taskOwners: ['ids'],
-  schedules: ['ids'],
-  activeRuns: ['ids'],
-  allOutputs: ['ids'],
-  endedBlocks: ['ids'],
-  checkpoints: ['ids'],
-  childEnds: ['ids'],
-  childOutputs: ['ids'],
   kinNotes: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
-  orphanedInstances: ['ids'],
-  openEvents: ['ids'],
-  eventWaits: ['ids'],
-  eventTakes: ['ids'],
   dueEventKeys: ['id', 'time', 2, 'shard', 2],
   eventTriggers: [
     ['north', 'south', 'north', 'south'],
@@ -298,7 +294,7 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
   if (name === 'outputs' || name === 'outputTotals') return askedBlocks(random);
   if (name === 'itemOutputs') return askedItems(random);
-  const parameters = STATEMENTS[name] ?? ['id'];
+  const parameters = STATEMENTS[name] ?? [OF_IDS.has(name) ? 'ids' : 'id'];
   return parameters.map((one) => {
     const draw = PARAMETERS[String(one)];
     return draw === undefined ? one : draw(random);

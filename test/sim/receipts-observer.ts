@@ -3,11 +3,11 @@
  * one from its dispatch on, and each comes to one end and is kept.
  */
 
-import type { Execution, StepRecord } from '../../src/core/execution.js';
-import type { Change, MemoryTables, Row } from './memory-tables.js';
+import type { Change, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
+import { openSteps, owner, Watcher } from './watcher.js';
 
-export class ReceiptsObserver {
+export class ReceiptsObserver extends Watcher {
   /** Receipts by their ids → the instance. */
   readonly #dispatched = new Map<string, string>();
 
@@ -33,12 +33,13 @@ export class ReceiptsObserver {
   }
 
   /** @throws Violation */
-  checkEnd(tables: MemoryTables): void {
+  checkEnd(): void {
     const kept = new Map<string, number>();
     const count = (id: unknown) => kept.set(String(id), (kept.get(String(id)) ?? 0) + 1);
-    for (const row of tables.rows('block_outputs').values()) if (row.effect != null) count(row.id);
-    for (const id of tables.rows('effect_receipts').keys()) count(id);
-    for (const row of tables.rows('instances').values()) {
+    for (const row of this.tables.rows('block_outputs').values())
+      if (row.effect != null) count(row.id);
+    for (const id of this.tables.rows('effect_receipts').keys()) count(id);
+    for (const row of this.tables.rows('instances').values()) {
       for (const { u } of openSteps(row)) if (u !== undefined) count(u.id);
     }
     for (const [id, instance] of this.#dispatched) {
@@ -47,10 +48,3 @@ export class ReceiptsObserver {
     }
   }
 }
-
-function openSteps({ execution }: Row): StepRecord[] {
-  const { o } = execution as unknown as Execution;
-  return Object.values(o ?? {}).filter((record): record is StepRecord => 'p' in record);
-}
-
-const owner = (row: Row) => String(row.instance_id);

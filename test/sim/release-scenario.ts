@@ -4,26 +4,17 @@
  */
 
 import type { Random } from '../chaos/random.js';
-import type { Api } from './api.js';
 import type { SimSequence } from './clients.js';
-import type { Cluster } from './cluster.js';
-import type { MemoryTables, Row } from './memory-tables.js';
+import type { Row } from './memory-tables.js';
 import { Operator } from './operators.js';
+import type { Parts } from './parts.js';
 import type { ReleasesObserver } from './releases-observer.js';
 import { versionBlocks } from './shapes.js';
 import { Violation } from './violation.js';
-import type { World } from './world.js';
 
-export interface ReleaseScenarioDeps {
-  readonly world: World;
-  readonly api: Api;
-  readonly tables: MemoryTables;
+interface ReleaseScenarioDeps
+  extends Pick<Parts, 'world' | 'api' | 'tables' | 'cluster' | 'versions' | 'insist'> {
   readonly observer: ReleasesObserver;
-  readonly cluster: Cluster;
-  /** The versions of one sequence, in order. */
-  readonly versions: readonly SimSequence[];
-  /** Asks until it is answered with one of these. */
-  readonly insist: (wanted: readonly number[], ...call: Parameters<Api['call']>) => Promise<void>;
 }
 
 /** For what was not answered: its thread died, and its successor sees to it. */

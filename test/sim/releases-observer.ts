@@ -9,8 +9,9 @@
 
 import type { InstanceState } from '../../src/core/states.js';
 import { isEnded } from '../../src/core/states.js';
-import type { Counts } from './faults.js';
-import type { Change, MemoryTables, Row } from './memory-tables.js';
+import { entryOf } from '../helpers/entry.js';
+import { words } from '../helpers/table.js';
+import type { Change, Row } from './memory-tables.js';
 import {
   isHistoryOf,
   isRouting,
@@ -20,23 +21,15 @@ import {
   verdictsOf,
 } from './release-oracle.js';
 import { Violation } from './violation.js';
+import { Watcher } from './watcher.js';
 
 /** A failing gate ends its canary within this, in virtual time, once nothing is broken any more. */
 const GATE_MS_MAX = 120_000;
 
 /** Where no release that names a sequence may stand when it is deleted. */
-const NEEDS_BOTH: ReadonlySet<unknown> = new Set([
-  'validating',
-  'ready',
-  'canary',
-  'paused',
-  'promoted',
-]);
+const NEEDS_BOTH: ReadonlySet<unknown> = new Set(words('validating ready canary paused promoted'));
 
-export class ReleasesObserver {
-  readonly #tables: MemoryTables;
-  readonly #now: () => number;
-  readonly #counts: Counts;
+export class ReleasesObserver extends Watcher {
   /** Release → its decisions, in the order of their commits. */
   readonly #decisions = new Map<string, Row[]>();
   /** Release, state and time of every committed row → the version of the routes that it belongs to. */
@@ -59,12 +52,6 @@ export class ReleasesObserver {
   readonly #touched = new Set<string>();
   readonly #judged = new Set<string>();
   #isRouteChanged = false;
-
-  constructor(tables: MemoryTables, counts: Counts, now: () => number) {
-    this.#tables = tables;
-    this.#counts = counts;
-    this.#now = now;
-  }
 
   decisionsOf(release: string): readonly Row[] {
     return this.#decisions.get(release) ?? [];
@@ -111,7 +98,7 @@ export class ReleasesObserver {
     }
     this.#committed.set(versionOf(after), this.#routedSince.get(key) ?? 0);
     for (const side of ['baseline_sequence_id', 'candidate_sequence_id']) {
-      if (isRouting(after) && this.#tables.row('sequences', String(after[side])) === undefined) {
+      if (isRouting(after) && this.tables.row('sequences', String(after[side])) === undefined) {
         throw new Violation(`release ${key} is in ${after.state} without its ${side}`);
       }
     }
@@ -122,14 +109,13 @@ export class ReleasesObserver {
       throw new Violation(`decision ${key} did not stay as it was`);
     }
     const id = String(after.release_id);
-    const chain = this.#decisions.get(id) ?? [];
-    this.#decisions.set(id, chain);
+    const chain = entryOf(this.#decisions, id, (): Row[] => []);
     const last = chain.at(-1);
     chain.push(after);
     const { from_state: from, to_state: to } = after;
     const [actor] = String(after.actor).split(':');
     const move = `release ${id} went from ${from} to ${to} by ${actor}`;
-    this.#counts.add(`release ${from} to ${to} by ${actor}`);
+    this.counts.add(`release ${from} to ${to} by ${actor}`);
     if (last === undefined) {
       if (from !== 'draft' || to !== 'draft') throw new Violation(`${move}, first of all`);
       return;
@@ -143,7 +129,7 @@ export class ReleasesObserver {
 
   /** A gate decides by what has failed, and nobody promotes without evidence. */
   #checkEvidence({ release_id, to_state, actor }: Row, move: string): void {
-    const release = this.#tables.row('releases', String(release_id));
+    const release = this.tables.row('releases', String(release_id));
     if (release === undefined) throw new Violation(`${move}, which is not there`);
     const canary = canaryOf(release);
     const metric = /^gate:(.*)$/.exec(String(actor))?.[1];
@@ -171,7 +157,7 @@ export class ReleasesObserver {
   }
 
   #sequenceGone(id: string): void {
-    for (const { id: release, ...row } of this.#tables.rows('releases').values()) {
+    for (const { id: release, ...row } of this.tables.rows('releases').values()) {
       const isBaseline = row.baseline_sequence_id === id;
       if (!isBaseline && row.candidate_sequence_id !== id) continue;
       if (NEEDS_BOTH.has(row.state) || (isBaseline && row.state === 'draft')) {
@@ -193,32 +179,31 @@ export class ReleasesObserver {
   }
 
   #newVersion(): void {
-    const releases = [...this.#tables.rows('releases').values()];
+    const releases = [...this.tables.rows('releases').values()];
     const baselines = new Set<unknown>();
     for (const row of releases.filter(isRouting)) {
       const { baseline_sequence_id: baseline } = row;
       if (baselines.has(baseline)) throw new Violation(`two releases route ${baseline}`);
       baselines.add(baseline);
     }
-    const sequences = [...this.#tables.rows('sequences').values()];
+    const sequences = [...this.tables.rows('sequences').values()];
     const deprecated = sequences.filter((row) => row.deprecated === true).map(({ id }) => id);
     this.#versions.push(new Routes(releases, new Set(deprecated)));
   }
 
   /** @throws Violation when the row is not what its decisions made of it */
   #judge(id: string): void {
-    const row = this.#tables.row('releases', id);
+    const row = this.tables.row('releases', id);
     const last = this.decisionsOf(id).at(-1);
     if (row === undefined || row.state !== last?.to_state) {
       throw new Violation(`release ${id} is in ${row?.state}, decided was ${last?.to_state}`);
     }
     this.#evidence.set(id, this.evidenceChanges(id) + 1);
-    this.#lastEvidenceAt = this.#now();
+    this.#lastEvidenceAt = this.now();
     if (row.state !== 'canary') return;
     const verdicts = this.#verdictsOf(row);
     const canary = canaryOf(row);
-    const failed = this.#failed.get(canary) ?? new Set();
-    this.#failed.set(canary, failed);
+    const failed = entryOf(this.#failed, canary, () => new Set<string>());
     for (const { metric, verdict } of verdicts) {
       if (verdict === 'fail' && !failed.has(metric)) this.onFailing(row);
       if (verdict === 'fail' || verdict === 'unsure') failed.add(metric);
@@ -228,13 +213,13 @@ export class ReleasesObserver {
   }
 
   #verdictsOf(release: Row): ReturnType<typeof verdictsOf> {
-    const rowsOf = (table: string) => this.#tables.rows(table).values();
+    const rowsOf = (table: string) => this.tables.rows(table).values();
     return verdictsOf(release, rowsOf('release_outcomes'), rowsOf('instances'));
   }
 
   /** Older runs of its baseline count where a canary lacks newer ones. */
   #history(rows: readonly (Row | undefined)[]): void {
-    for (const [id, release] of this.#tables.rows('releases')) {
+    for (const [id, release] of this.tables.rows('releases')) {
       if (release.state !== 'canary') continue;
       if (rows.some((row) => row !== undefined && isHistoryOf(release, row))) this.#judged.add(id);
     }
@@ -262,7 +247,7 @@ export class ReleasesObserver {
     const wanted = this.#versions
       .slice(this.#floor)
       .flatMap((routes) => routes.possible(String(row.tenant_id), asked, cohort));
-    this.#counts.add(`creation routed to ${is.variant}`);
+    this.counts.add(`creation routed to ${is.variant}`);
     if (wanted.some((one) => textOf(one) === textOf(is))) return;
     throw new Violation(
       `a creation went to ${textOf(is)}, not to ${wanted.map(textOf).join(' or ')}`,
@@ -272,8 +257,8 @@ export class ReleasesObserver {
 
   /** Exactly the ended instances that a release routed have a row, which says what they say. */
   #checkOutcome(id: string): void {
-    const instance = this.#tables.row('instances', id);
-    const outcome = this.#tables.row('release_outcomes', id);
+    const instance = this.tables.row('instances', id);
+    const outcome = this.tables.row('release_outcomes', id);
     const isWanted =
       instance !== undefined &&
       instance.release_id !== null &&
@@ -314,8 +299,8 @@ export class ReleasesObserver {
    * @throws Violation when it ought to have ended by now
    */
   failing(calmSince: number): Violation | undefined {
-    const isLate = this.#now() > Math.max(calmSince, this.#lastEvidenceAt) + GATE_MS_MAX;
-    for (const [id, row] of this.#tables.rows('releases')) {
+    const isLate = this.now() > Math.max(calmSince, this.#lastEvidenceAt) + GATE_MS_MAX;
+    for (const [id, row] of this.tables.rows('releases')) {
       if (row.state !== 'canary') continue;
       const failed = this.#verdictsOf(row).find(({ verdict }) => verdict === 'fail');
       if (failed === undefined) continue;

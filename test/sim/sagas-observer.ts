@@ -3,9 +3,10 @@
  * the last step backwards, only of actions that completed, and behind them no action.
  */
 
-import type { Counts } from './faults.js';
-import type { Change, MemoryTables, Row } from './memory-tables.js';
+import { entryOf } from '../helpers/entry.js';
+import type { Change, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
+import { Watcher } from './watcher.js';
 
 interface Pass {
   readonly instance: string;
@@ -15,15 +16,10 @@ interface Pass {
   readonly undone: number[];
 }
 
-export class SagasObserver {
-  readonly #counts: Counts;
+export class SagasObserver extends Watcher {
   /** Instances that were stopped at once, which runs nothing. */
   readonly #stopped = new Set<string>();
   readonly #passes = new Map<string, Pass>();
-
-  constructor(counts: Counts) {
-    this.#counts = counts;
-  }
 
   /** @throws Violation */
   look({ table, key, before, after }: Change): void {
@@ -37,12 +33,10 @@ export class SagasObserver {
       this.#passes.delete(name);
       return;
     }
-    const pass = this.#passes.get(name) ?? {
-      instance: String(row.instance_id),
-      done: new Set(),
-      undone: [],
-    };
-    this.#passes.set(name, pass);
+    const instance = String(row.instance_id);
+    const pass = entryOf(this.#passes, name, (): Pass => {
+      return { instance, done: new Set(), undone: [] };
+    });
     if (kind === 'undo') this.#undone(pass, Number(number));
     else if (row.output_ref === null) this.#done(pass, Number(number));
   }
@@ -58,18 +52,18 @@ export class SagasObserver {
     if (step > last) throw new Violation(`step ${step} was compensated after ${last}`, instance);
     if (!done.has(step)) throw new Violation(`step ${step} was compensated, not done`, instance);
     undone.push(step);
-    this.#counts.add(`compensation of step ${step}`);
+    this.counts.add(`compensation of step ${step}`);
   }
 
   /** @throws Violation when a compensation is missing beside another one */
-  checkEnd(tables: MemoryTables): void {
+  checkEnd(): void {
     for (const [name, { instance, done, undone }] of this.#passes) {
-      const row: Row | undefined = tables.row('instances', instance);
+      const row: Row | undefined = this.tables.row('instances', instance);
       // One may be completed by request, too.
       if (row?.state !== 'failed') continue;
       if (undone.length === 0 || this.#stopped.has(instance)) continue;
       const [, saga] = name.split(' ');
-      const sequence = tables.row('sequences', String(row.sequence_id));
+      const sequence = this.tables.row('sequences', String(row.sequence_id));
       const text = JSON.stringify(sequence ?? null);
       for (const step of done) {
         // One that fails leaves no row.

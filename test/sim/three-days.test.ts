@@ -15,6 +15,7 @@ import type { Clock } from '../../src/core/clock.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { Logger } from '../../src/log.js';
 import { createRandom } from '../chaos/random.js';
+import { NO_WEBHOOKS, SHARD_SETTINGS } from '../helpers/shard-settings.js';
 import { Counts, Faults } from './faults.js';
 import { memoryClient } from './memory-connection.js';
 import { memoryPool } from './memory-pool.js';
@@ -167,18 +168,12 @@ class Days {
     const random = createRandom(1);
     return new Shard({
       settings: {
-        shard: 0,
-        shards: 1,
+        ...SHARD_SETTINGS,
         tickIntervalMs: MINUTE_MS,
-        cronTickMs: 60 * MINUTE_MS,
-        workerStaleMs: MINUTE_MS,
+        cronTickMs: HOUR_MS,
         workerReaperTickMs: MINUTE_MS,
         requireClaimEpoch: true,
-        stepTimeoutMaxMs: 300_000,
         unpoliciedRetry: 'fail',
-        maxContextBytes: 0,
-        maxOutputBytes: 1_048_576,
-        webhookUrls: [],
       },
       clock: this.#clock(),
       random: random.next,
@@ -186,11 +181,7 @@ class Days {
       loader: new Loader(memoryPool(this.#server, this.#thread), { shard: 0, shards: 1 }),
       handlers: new Map([['http_request', this.#call]]),
       continuityRows: new ContinuityRows(memoryPool(this.#server, this.#thread)),
-      webhookSender: {
-        isSigned: false,
-        problemOf: () => undefined,
-        send: () => assert.fail('there is no webhook'),
-      },
+      webhookSender: NO_WEBHOOKS,
       setImmediate: (fn) => world.soon(fn, this.#thread),
       ports: {
         toFront: ({ replies }) => {

@@ -4,14 +4,11 @@
  * for it, and what was taken is the output of one step.
  */
 
-import type { Execution, StepRecord } from '../../src/core/execution.js';
-import type { Counts } from './faults.js';
-import type { Change, MemoryTables, Row } from './memory-tables.js';
+import type { Change, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
+import { openSteps, owner, Watcher } from './watcher.js';
 
-export class WaitsObserver {
-  readonly #tables: MemoryTables;
-  readonly #counts: Counts;
+export class WaitsObserver extends Watcher {
   /** Instance → its questions that have no answer; instance → its waits for events. */
   readonly #questions = new Map<string, Set<string>>();
   readonly #waits = new Map<string, Set<string>>();
@@ -21,11 +18,6 @@ export class WaitsObserver {
   readonly #takes = new Map<string, number>();
   readonly #outputs = new Map<string, number>();
   readonly #touchedTokens = new Set<string>();
-
-  constructor(tables: MemoryTables, counts: Counts) {
-    this.#tables = tables;
-    this.#counts = counts;
-  }
 
   /** Somebody outside will move it on. */
   isWaiting(instance: string): boolean {
@@ -68,7 +60,7 @@ export class WaitsObserver {
 
   /** @throws Violation when the rows of the instance are not those of its open steps */
   checkInstance(id: string): void {
-    const row = this.#tables.row('instances', id);
+    const row = this.tables.row('instances', id);
     const gates = new Set<unknown>();
     const waits = new Set<unknown>();
     for (const { p, k, v } of row === undefined ? [] : openSteps(row)) {
@@ -88,7 +80,7 @@ export class WaitsObserver {
     const row = (after ?? before)!;
     note(this.#questions, row, after !== undefined && after.outcome === null);
     if (after?.outcome != null && before?.outcome == null) {
-      this.#counts.add(`question ${after.outcome}`);
+      this.counts.add(`question ${after.outcome}`);
     }
     if (before?.outcome == null || after === undefined) return;
     if (JSON.stringify(before) !== JSON.stringify(after)) {
@@ -100,13 +92,13 @@ export class WaitsObserver {
   }
 
   #take({ event_id, wait_id, instance_id, outcome }: Row): void {
-    const event = this.#tables.row('events', String(event_id));
+    const event = this.tables.row('events', String(event_id));
     const targets = event?.targets as unknown as [string, string][] | null | undefined;
     const isMeant = targets?.some(([wait, of]) => wait === wait_id && of === instance_id);
     if (event === undefined || isMeant !== true) {
       throw new Violation(`${wait_id} took ${event_id}, which was for others`, String(instance_id));
     }
-    this.#counts.add(`event ${outcome}`);
+    this.counts.add(`event ${outcome}`);
     if (outcome !== 'taken') return;
     const known = this.#taken.get(String(wait_id));
     if (known !== undefined) {
@@ -123,7 +115,7 @@ export class WaitsObserver {
     }
     const isTaken = after.status === 'taken' && was !== 'taken';
     const isGate = String(after.signal_type).startsWith('custom:human_input:');
-    if (isTaken) this.#counts.add(`signal ${isGate ? 'to a question' : 'for an event'}`);
+    if (isTaken) this.counts.add(`signal ${isGate ? 'to a question' : 'for an event'}`);
     if (isTaken && !isGate) this.#count(this.#takes, after.payload);
   }
 
@@ -152,10 +144,3 @@ function isSame(known: ReadonlySet<string> | undefined, expected: ReadonlySet<un
   const size = known?.size ?? 0;
   return size === expected.size && [...(known ?? [])].every((id) => expected.has(id));
 }
-
-export function openSteps({ execution }: Row): StepRecord[] {
-  const { o } = execution as unknown as Execution;
-  return Object.values(o ?? {}).filter((record): record is StepRecord => 'p' in record);
-}
-
-const owner = (row: Row) => String(row.instance_id);

@@ -4,12 +4,10 @@
  * good ones, so that everything can end.
  */
 
-import type { Random } from '../chaos/random.js';
-import type { Api, ApiReply } from './api.js';
-import type { Faults } from './faults.js';
+import type { ApiReply } from './api.js';
 import { POISON } from './memory-backend.js';
+import type { Parts } from './parts.js';
 import { HANDLERS, QUEUE } from './shapes.js';
-import type { World } from './world.js';
 
 interface Task {
   readonly id: string;
@@ -22,11 +20,7 @@ interface Exchanged {
   readonly tasks: readonly Task[];
 }
 
-interface WorkerDeps {
-  readonly world: World;
-  readonly api: Api;
-  readonly faults: Faults;
-  readonly random: Random;
+interface WorkerDeps extends Pick<Parts, 'world' | 'api' | 'faults' | 'random'> {
   readonly tenants: readonly string[];
 }
 
@@ -117,33 +111,21 @@ export class SimWorker {
       const old = { ...task, claim_epoch: task.claim_epoch - 1 };
       await this.#ask('complete', old, { output: { text: 'old', by: this.#name } }, 1);
     }
-    switch (manner) {
-      case 'complete':
-        await this.#complete(task);
-        return;
-      case 'fail':
-      case 'fail for good':
-        await this.#ask('fail', task, { message: 'simulated', retryable: manner === 'fail' });
-        return;
-      case 'heartbeat':
-        await this.#beat(task);
-        await this.#complete(task);
-        return;
-      case 'silent':
-        this.#old.push(task);
-        return;
-      case 'late':
-        await world.sleep(random.integer(3_000, 15_000));
-        await this.#complete(task);
-        return;
-      case 'twice':
-        await Promise.all([this.#complete(task), this.#complete(task)]);
-        return;
-      case 'stale':
-        await this.#complete(task);
-        await this.#complete({ ...task, claim_epoch: Math.max(0, task.claim_epoch - 1) });
-        for (const old of this.#old.splice(0)) await this.#complete(old);
+    if (manner === 'silent') {
+      this.#old.push(task);
+      return;
     }
+    if (manner.startsWith('fail')) {
+      await this.#ask('fail', task, { message: 'simulated', retryable: manner === 'fail' });
+      return;
+    }
+    if (manner === 'heartbeat') await this.#beat(task);
+    if (manner === 'late') await world.sleep(random.integer(3_000, 15_000));
+    if (manner === 'twice') await Promise.all([this.#complete(task), this.#complete(task)]);
+    else await this.#complete(task);
+    if (manner !== 'stale') return;
+    await this.#complete({ ...task, claim_epoch: Math.max(0, task.claim_epoch - 1) });
+    for (const old of this.#old.splice(0)) await this.#complete(old);
   }
 
   async #beat(task: Task): Promise<void> {

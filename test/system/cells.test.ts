@@ -1,10 +1,14 @@
 /**
  * Cells: engines that share a database, each pair with a schema of its own. Their roles see no other schema than
  * their own, so that a statement that reached for another one would be refused.
+ *
+ * Cost: 40 s, since it starts the engines of several cells.
  */
 
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { Info } from '../../schema/system.js';
@@ -16,6 +20,7 @@ import { WriterSession } from '../../src/db/writer-session.js';
 import {
   type Api,
   eventually,
+  sleep,
   startApi,
   step,
   type Tenant,
@@ -26,6 +31,7 @@ import { column } from '../helpers/columns.js';
 import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
 import type { Engine } from '../helpers/engine.js';
 import { parseExposition } from '../helpers/exposition.js';
+import { HAS_LATER, makeNewer } from './cells/newer.js';
 
 const CELLS = ['east', 'west'] as const;
 type Name = (typeof CELLS)[number];
@@ -303,4 +309,102 @@ test('an engine that cannot be sure of its cell does not start, and says what to
   const both = [ensured(from('north'), cell('north')), ensured(from('north'), cell('north'))];
   await Promise.all(both);
   await admin.query('drop schema north');
+});
+
+const hasLater = async (schema: string) =>
+  (await admin.query(HAS_LATER, [`${schema}.instances`])).rows.length === 1;
+
+/** Creates instances until it is told to end, asking again what was not acknowledged; the URLs are tried in turn. */
+function load(urls: readonly string[], sequence: string, tenant: string) {
+  const clients = urls.map((url) => tenantThrough(url, tenant));
+  const ids = new Set<string>();
+  let isOver = false;
+  let refused = 0;
+  const create = async (key: string, at: number): Promise<string> => {
+    const client = clients[at % clients.length] as Tenant;
+    const body = client.creation(sequence, { idempotency_key: key });
+    // What was acknowledged counts; whatever else became of a request, the key makes it harmless to repeat.
+    const reply = await client.post<{ id: string }>('/instances', body).catch(() => undefined);
+    if (reply?.status === 201) return reply.body.id;
+    refused += 1;
+    await pause(10);
+    return create(key, at + 1);
+  };
+  const done = (async () => {
+    for (let n = 0; !isOver; n += 1) {
+      ids.add(await create(`${n}`, 0));
+      await pause(10);
+    }
+  })();
+  return {
+    more: () => {
+      const wanted = ids.size + 20;
+      return eventually(() => assert.ok(ids.size >= wanted), 600_000);
+    },
+    /** Every instance that was acknowledged completes, and there is no other one. */
+    end: async (cell: Name) => {
+      isOver = true;
+      await done;
+      for (const client of clients) await client.close();
+      await eventually(async () => {
+        const { rows } = await admin.query<{ id: string; state: string }>(
+          `select id, state from ${cell}.instances where sequence_id = $1`,
+          [sequence],
+        );
+        assert.deepEqual(new Set(column(rows, 'id')), ids);
+        assert.ok(rows.every(({ state }) => state === 'completed'));
+      });
+      return refused;
+    },
+  };
+}
+
+test('a cell is upgraded by its standby, tables and all, while another one works on without a refused request, and an older version does not start on it any more', async (t) => {
+  const newer = makeNewer();
+  t.after(() => rmSync(newer, { recursive: true }));
+  const { api, standby } = cells.west;
+  const east = cells.east.standby;
+  await standby.stop();
+  const heir = await api.engine.beside({ waitFor: 'listening', checkout: newer });
+  t.after(() => heir.kill());
+  await eventually(() => {
+    const lines = heir.logs().map(({ msg }) => msg);
+    assert.ok(lines.includes('another engine owns the database: standing by'));
+  });
+  assert.equal(await hasLater('west'), false);
+  const tenant = api.tenant('upgraded');
+  const id = await orderAndTask(tenant);
+  const task = await tenant.task('outside');
+  // Each of them has a timer that the upgrade may fall into.
+  const blocks = [step('first', 'noop'), sleep('rest', 100), step('last', 'noop')];
+  const inEast = tenantThrough(east.url, tenant.name);
+  const loads = [
+    load([api.url, heir.url], await tenant.sequence(blocks), tenant.name),
+    load([east.url], await inEast.sequence(blocks), tenant.name),
+  ] as const;
+  await inEast.close();
+  const epoch = await epochOf('east');
+  const more = () => Promise.all(loads.map((one) => one.more()));
+  await more();
+  await api.engine.stop();
+  await heir.waitReady(600_000);
+  await more();
+  assert.deepEqual([await hasLater('west'), await hasLater('east')], [true, false]);
+  const later = tenantThrough(heir.url, tenant.name);
+  await later.complete(task, {});
+  await later.until(id, 'completed');
+  await later.close();
+  await loads[0].end('west');
+  assert.equal(await loads[1].end('east'), 0, 'refused by the other cell');
+  assert.equal(await epochOf('east'), epoch);
+  const older = await api.engine.beside({ waitFor: 'listening' });
+  assert.equal((await older.exited).code, 1);
+  assert.match(older.output(), /the database is newer than this program: it has 9999_later/);
+
+  // The tables of the other cell are as they were, until a process that only migrates has its turn.
+  const args = ['--unsafe-database', '--migrate-only'];
+  const job = await east.beside({ waitFor: 'listening', checkout: newer, args });
+  await east.stop();
+  assert.deepEqual(await job.exited, { code: 0, signal: null });
+  assert.equal(await hasLater('east'), true);
 });

@@ -147,26 +147,6 @@ describe('an execution', () => {
     assert.equal((await rows(chain, id)).length, 2);
   });
 
-  test('is whose the body says, where no header is needed', async () => {
-    await open();
-    const [first, second, third] = [await paused(0), await paused(1), await paused(1)];
-    const body = (instance_id: string) => ({ instance_id, runtime_id: randomUUID() });
-    const enrolAs = (header: string, fields: Json) =>
-      shards.ask('continuity.create', '', fields, header);
-    const { tenant } = shards;
-    const named = await enrolAs('', { ...body(first), tenant_id: tenant });
-    assert.deepEqual([named.status, named.body.tenant_id], [201, tenant]);
-    const nameless = await enrolAs('', body(second));
-    assert.deepEqual([nameless.status, nameless.body.tenant_id], [201, tenant]);
-    assert.equal((await enrolAs('', { ...body(third), tenant_id: 'another' })).status, 404);
-    assert.equal((await enrolAs(tenant, { ...body(third), tenant_id: 'another' })).status, 403);
-    const registration = { capabilities: capabilities() };
-    const register = (header: string, more: Json) =>
-      shards.ask('runtimes.register', '', { ...registration, ...more }, header);
-    assert.equal((await register('', {})).status, 400);
-    assert.equal((await register('', { tenant_id: tenant })).status, 201);
-  });
-
   for (const when of ['before', 'after'] as const) {
     test(`is there as a whole or not at all when its shard dies ${when} the commit of its order`, async () => {
       await open();
@@ -219,14 +199,6 @@ describe('a handoff', () => {
     assert.equal(await fenceOf(instance), 'imported');
   });
 
-  test('that was revoked makes room for the next one', async () => {
-    await open();
-    const { id, destination, handoff } = await exported(0);
-    assert.equal((await shards.ask('handoffs.revoke', handoff)).status, 200);
-    assert.deepEqual([(await executionOf(id)).state, await fenceOf(id)], ['owned', null]);
-    assert.equal(await handoffOf(await handOver(id, destination)), 'requested');
-  });
-
   for (const moment of ['before', 'after'] as const) {
     test(`whose revocation was cut off ${moment} its commit is revoked and given back, or neither`, async () => {
       await open();
@@ -259,7 +231,11 @@ describe('a handoff', () => {
     const replaced = shards.killAtUnits(0, 'after');
     assert.equal((await exporting(handoff)).status, 503);
     await replaced;
-    assert.deepEqual([await handoffOf(handoff), await fenceOf(id)], ['quiescing', 'transferring']);
+    // What was sent is committed, though not always by the time that its sender is replaced.
+    await eventually(async () => {
+      const found = [await handoffOf(handoff), await fenceOf(id)];
+      assert.deepEqual(found, ['quiescing', 'transferring']);
+    });
     await handOver(id, destination);
     const [failed] = await rows('select state, failure_code from handoffs where id = $1', handoff);
     assert.deepEqual(failed, { state: 'failed', failure_code: 'CAPSULE_EXPORT_FAILED' });
@@ -276,50 +252,6 @@ describe('a handoff', () => {
     await eventuallyOwned(id);
     assert.equal(await handoffOf(handoff), 'failed');
   });
-
-  test('that is accepted leaves one owner: the source stays out for good', async () => {
-    await open();
-    const { id, destination, handoff, instance } = await imported(0, 1);
-    assert.equal((await accept(handoff, instance)).status, 200);
-    const { state, epoch, owner_runtime_id, current_instance_id } = await executionOf(id);
-    assert.deepEqual([state, epoch, owner_runtime_id], ['owned', 1, destination]);
-    assert.equal(current_instance_id, instance);
-    assert.deepEqual([await fenceOf(id), await fenceOf(instance)], ['moved', null]);
-    shards.advance(60 * MINUTE_MS);
-    await shards.get('handoffs.resume', handoff);
-    await shards.until(instance, 'completed');
-    assert.equal(await fenceOf(id), 'moved');
-    const change = await shards.ask('instances.patchState', id, { state: 'scheduled' });
-    assert.equal(change.status, 409);
-  });
-
-  for (const [dying, who] of [
-    [0, "the execution's shard"],
-    [1, "the destination's shard"],
-  ] as const) {
-    for (const when of ['before', 'after'] as const) {
-      test(`has exactly one owner when ${who} dies ${when} its acceptance was sent`, async () => {
-        await open();
-        const { id, handoff, instance } = await imported(0, 1);
-        // The unit is the instance's; the service only sends one when it tells the source.
-        const replaced = shards.killAtUnits(dying, when);
-        const first = await accept(handoff, instance);
-        await replaced;
-        const isOwned = (await executionOf(id)).epoch === 1;
-        assert.equal(isOwned, dying === 0 || when === 'after');
-        assert.equal(await fenceOf(instance), isOwned ? null : 'imported');
-        assert.notEqual(await fenceOf(id), null);
-        assert.ok(first.status === 503 || (first.status === 200 && isOwned));
-        assert.equal((await accept(handoff, instance)).status, isOwned ? 409 : 200);
-        shards.advance(10 * MINUTE_MS);
-        await shards.get('handoffs.resume', handoff);
-        await shards.until(instance, 'completed');
-        await eventually(async () => assert.equal(await fenceOf(id), 'moved'));
-        const locations = 'select epoch::integer from continuity_locations order by epoch';
-        assert.deepEqual(await rows(locations), [{ epoch: 0 }, { epoch: 1 }]);
-      });
-    }
-  }
 
   for (const victim of [0, 1, 'writer'] as const) {
     for (const when of ['before', 'after'] as const) {

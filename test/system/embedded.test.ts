@@ -2,6 +2,8 @@
  * The bundled Postgres: first and later starts, engines that are killed or come twice, folders that
  * its user cannot enter. Making a database takes a second, so that most tests share one, stopped
  * between them.
+ *
+ * Cost: 25 s, since it makes and starts databases.
  */
 
 import assert from 'node:assert/strict';
@@ -22,8 +24,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbedded } from '../../src/db/embedded.js';
 import { EmbeddedPostgresError } from '../../src/db/embedded-files.js';
+import { ensureRoles } from '../../src/db/embedded-roles.js';
 import { findPostmaster, stopServer } from '../../src/db/embedded-server.js';
+import { withClient } from '../../src/db/pool.js';
 import { startChild, type TestChild } from '../helpers/child.js';
+import { cannotChangeTables } from './database/world.js';
 
 let dataDir: string;
 let logged: string[];
@@ -118,6 +123,23 @@ test('commits are durable, and only the password opens the database', async () =
   await assert.rejects(query(wrong, 'select 1'), /password authentication failed/);
 });
 
+test('tables of an older folder change hands with their rows, and later ones are usable', async () => {
+  const { connectionString } = await start();
+  await query(
+    connectionString,
+    'drop table if exists older, later; create table older (id int primary key); insert into older values (1)',
+  );
+  const urls = await ensureRoles(connectionString);
+  assert.deepEqual(await ensureRoles(connectionString), urls);
+  await query(urls.owner, 'alter table older add column more int; create table later (id int)');
+  await query(urls.engine, 'insert into later values (1); update older set more = 2');
+  assert.deepEqual(await query(urls.engine, 'select id, more from older'), [{ id: 1, more: 2 }]);
+  const session = { connectionString: urls.engine, applicationName: 'roles' };
+  for (const table of ['older', 'later']) {
+    await withClient(session, (client) => cannotChangeTables(client, table));
+  }
+});
+
 test('a second engine on the folder is refused with the process that has it', async () => {
   const engine = startEngineProcess();
   await engine.line('port');
@@ -155,11 +177,12 @@ test('of two engines that start together on a folder one is refused', async () =
   );
 });
 
-test('the lock of a process that is gone does not count, even when its id is in use again', async () => {
-  writeFileSync(
-    path.join(dataDir, 'engine.lock'),
-    JSON.stringify({ pid: process.pid, start: 'at another time' }),
-  );
+test('process ids that belong to strangers by now, in the lock and of the server, do not stop the start', async () => {
+  const first = await start();
+  await first.stop();
+  const lock = { pid: process.pid, start: 'at another time' };
+  writeFileSync(path.join(dataDir, 'engine.lock'), JSON.stringify(lock));
+  writeFileSync(path.join(first.location, 'postmaster.pid'), `${process.ppid}\n`);
   await start();
 });
 
@@ -189,20 +212,6 @@ test('a server that dies is brought back on the same port with what was committe
   }
   assert.notEqual(postmaster(), pid);
   assert.ok(logged.some((message) => message.includes('died')));
-});
-
-test('a stopped server stays down, and stopping twice is harmless', async () => {
-  const embedded = await start();
-  await Promise.all([embedded.stop(), embedded.stop()]);
-  await embedded.stop();
-  await assert.rejects(query(embedded.connectionString, 'select 1'), /ECONNREFUSED/);
-});
-
-test('a process id that belongs to a stranger by now does not stop the start', async () => {
-  const first = await start();
-  await first.stop();
-  writeFileSync(path.join(first.location, 'postmaster.pid'), `${process.ppid}\n`);
-  await start();
 });
 
 test('a database of Postgres 15 works with 15 and is refused by 18', async () => {

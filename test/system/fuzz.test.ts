@@ -2,6 +2,8 @@
  * The API under requests that are made of its own description: `FUZZ_SEED=7 npm test -- fuzz` runs
  * one seed again, `npm run fuzz -- --requests 200000` more of them. The checks themselves are shown
  * to find what they look for.
+ *
+ * Cost: 35 s, since 3,000 requests are made, and each answer is held against the document.
  */
 
 import assert from 'node:assert/strict';
@@ -9,15 +11,15 @@ import { spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { loadUws } from '../../src/http/server-uws.js';
-import type { Api } from '../helpers/api.js';
-import { conforms, OPERATIONS, type Operation, type Schema } from '../helpers/contract.js';
-import { byDepth } from '../helpers/depth.js';
 import { type Draft, draftOf } from '../fuzz/arbitrary.js';
 import { type Purpose, problemOf } from '../fuzz/checks.js';
 import { type FuzzReport, fuzz } from '../fuzz/fuzzer.js';
 import { violationsOf } from '../fuzz/hostile.js';
 import { KnownIds } from '../fuzz/known.js';
 import { BACKENDS, type Backend, startFuzzedServer, WATCH } from '../fuzz/server.js';
+import type { Api } from '../helpers/api.js';
+import { conforms, OPERATIONS, type Operation, type Schema } from '../helpers/contract.js';
+import { byDepth } from '../helpers/depth.js';
 
 /** The short form takes the one that servers take. */
 const TRIED = byDepth<readonly Backend[]>(
@@ -77,18 +79,23 @@ describe('the checks', () => {
 
   test('find what must not be answered', () => {
     const refusal = '{"error":"invalid argument: limit must be >= 0"}';
-    assert.match(problem('hostile', 500, '{"error":"internal error"}') ?? '', /server error/);
-    assert.match(problem('hostile', 503, '{"error":"overloaded"}') ?? '', /server error/);
-    assert.match(problem('hostile', 418, '{}') ?? '', /not described/);
-    assert.match(problem('valid', 200, '[{}]') ?? '', /the body/);
-    assert.match(problem('valid', 200, 'no JSON') ?? '', /the body/);
-    assert.match(problem('valid', 400, refusal) ?? '', /valid input was refused/);
-    assert.match(problem('negative', 200, '[]') ?? '', /was accepted/);
-    assert.match(problem('unauthenticated', 200, '[]') ?? '', /must be 401/);
     const trace = '{"error":"at Object.<anonymous> (/home/x/main.js:1:1)"}';
-    assert.match(problem('negative', 400, trace) ?? '', /internals/);
     const sql = '{"error":"select id from instances where"}';
-    assert.match(problem('negative', 400, sql) ?? '', /internals/);
+    const answers: readonly (readonly [Purpose, number, string, RegExp])[] = [
+      ['hostile', 500, '{"error":"internal error"}', /server error/],
+      ['hostile', 503, '{"error":"overloaded"}', /server error/],
+      ['hostile', 418, '{}', /not described/],
+      ['valid', 200, '[{}]', /the body/],
+      ['valid', 200, 'no JSON', /the body/],
+      ['valid', 400, refusal, /valid input was refused/],
+      ['negative', 200, '[]', /was accepted/],
+      ['negative', 400, trace, /internals/],
+      ['negative', 400, sql, /internals/],
+      ['unauthenticated', 200, '[]', /must be 401/],
+    ];
+    for (const [purpose, status, text, found] of answers) {
+      assert.match(problem(purpose, status, text) ?? '', found);
+    }
   });
 
   test('hear of a prototype that was changed, and of nothing else', () => {
@@ -132,16 +139,8 @@ describe('generated requests', () => {
       }
     }
     assert.deepEqual([...sorts].sort(), [
-      'blank',
-      'missing',
-      'no such word',
-      'of a wrong format',
-      'of a wrong type',
-      'too few items',
-      'too large',
-      'too long',
-      'too many items',
-      'too small',
+      ...['blank', 'missing', 'no such word', 'of a wrong format', 'of a wrong type'],
+      ...['too few items', 'too large', 'too long', 'too many items', 'too small'],
     ]);
   });
 });

@@ -22,55 +22,13 @@ function block(ms: number): void {
   while (performance.now() < end);
 }
 
-function cyclic(): object {
-  const value: Json = { a: [] };
-  (value.a as unknown[]).push(value);
-  return value;
-}
-
-function nested(levels: number): unknown {
-  let value: unknown = 1;
-  for (let i = 0; i < levels; i += 1) value = [value];
-  return value;
-}
-
 const throwing = (what: string): never => {
   throw new TypeError(what);
 };
 
-/** Outcomes that make their step fail for good, and the reason that is given for it. */
+/** Some of what makes a step fail for good, and the reason that is given for it: `test/unit/handlers.test.ts`. */
 const POISONS: Readonly<Record<string, readonly [Behaviour, RegExp]>> = {
   'throws at once': [() => throwing('secret'), /^http_request threw TypeError; see the log$/],
-  'rejects with an Error': [() => Promise.reject(new Error('secret')), /^http_request threw Error/],
-  'rejects with undefined': [() => Promise.reject(undefined), /threw a value of type undefined/],
-  'rejects with a text': [() => Promise.reject('secret'), /threw a value of type string/],
-  'rejects with a frozen object': [
-    () => Promise.reject(Object.freeze({ message: 'secret' })),
-    /threw a value of type object/,
-  ],
-  'rejects with an object that cannot become text': [
-    () => Promise.reject({ toString: () => throwing('text') }),
-    /threw a value of type object/,
-  ],
-  'rejects with an Error without properties': [
-    () => Promise.reject(new Proxy(new Error('x'), { get: () => throwing('get') })),
-    /threw a value of type object/,
-  ],
-  'rejects with an Error whose name is no name': [
-    () => Promise.reject(Object.assign(new Error('x'), { name: { secret: 1 } })),
-    /threw an error; see the log$/,
-  ],
-  'returns no promise': [() => 7, /gave no usable outcome: it is a number/],
-  'returns undefined': [() => undefined, /gave no usable outcome: it is undefined/],
-  'returns an outcome of no kind': [() => ({ kind: 'maybe' }), /neither a success nor a failure/],
-  'returns an outcome that throws': [
-    () => ({
-      get kind() {
-        return throwing('kind');
-      },
-    }),
-    /reading it threw TypeError/,
-  ],
   'returns a promise that throws': [
     () => ({
       // biome-ignore lint/suspicious/noThenProperty: a promise of bad manners is what is tested
@@ -80,11 +38,6 @@ const POISONS: Readonly<Record<string, readonly [Behaviour, RegExp]>> = {
     }),
     /threw TypeError/,
   ],
-  'fails without a message': [() => ({ kind: 'failure' }), /a failure without a message/],
-  'fails with cyclic details': [
-    () => ({ kind: 'failure', message: 'm', details: cyclic() }),
-    /a cycle or more than 256 levels in its details/,
-  ],
   'fails with a message that no row can hold': [
     () => ({ kind: 'failure', message: `a\0b\ud83d${'x'.repeat(10_000_000)}` }),
     /^a\ufffdb\ufffdx+…$/,
@@ -92,74 +45,6 @@ const POISONS: Readonly<Record<string, readonly [Behaviour, RegExp]>> = {
   'returns 100 MB of text': [
     () => success('x'.repeat(100_000_000)),
     /more than 10 MiB in its output/,
-  ],
-  'returns 100 MB in small pieces': [
-    () => success(Array(20_000_000).fill(12_345)),
-    /more than 10 MiB in its output/,
-  ],
-  'returns 100 MB of keys': [
-    () => success({ ['k'.repeat(100_000_000)]: 1 }),
-    /more than 10 MiB in its output/,
-  ],
-  'returns an endless array': [
-    () => success(new Proxy([], { get: (_, key) => (key === 'length' ? 2 ** 53 : 0) })),
-    /more than 10 MiB in its output/,
-  ],
-  'returns what contains itself': [
-    () => success(cyclic()),
-    /a cycle or more than 256 levels in its output/,
-  ],
-  'returns 10,000 levels': [
-    () => success(nested(10_000)),
-    /a cycle or more than 256 levels in its output/,
-  ],
-  'returns undefined as output': [() => success(undefined), /output is undefined/],
-  'returns undefined inside': [() => success({ a: [1, undefined] }), /output\.a\.1 is undefined/],
-  'returns a function': [() => success({ f: () => 1 }), /output\.f is a function/],
-  'returns a symbol': [() => success([Symbol('s')]), /output\.0 is a symbol/],
-  'returns a BigInt': [() => success({ n: 1n }), /output\.n is a bigint/],
-  'returns NaN': [() => success({ n: Number.NaN }), /output\.n is NaN/],
-  'returns Infinity': [() => success(Number.NEGATIVE_INFINITY), /output is -Infinity/],
-  'returns a Date': [() => success({ at: new Date(0) }), /output\.at is an object of a class/],
-  'returns a Buffer': [() => success(Buffer.from('x')), /output is an object of a class/],
-  'returns a Map': [() => success(new Map()), /output is an object of a class/],
-  'returns another prototype': [
-    () => success(Object.create({ inherited: 1 })),
-    /output is an object of a class/,
-  ],
-  'returns half of a surrogate pair': [
-    () => success({ text: 'a\ud83d' }),
-    /output\.text holds half of a surrogate pair/,
-  ],
-  'returns half of a surrogate pair in a key': [
-    () => success({ '\udc00': 1 }),
-    /output\.\ufffd holds half of a surrogate pair/,
-  ],
-  'returns NUL': [() => success(['\0']), /output\.0 holds the character U\+0000/],
-  'returns a getter that throws': [
-    () =>
-      success({
-        get a() {
-          return throwing('getter');
-        },
-      }),
-    /reading it threw TypeError/,
-  ],
-  'returns a toJSON that throws': [
-    () => success({ toJSON: () => throwing('toJSON') }),
-    /output\.toJSON is a function/,
-  ],
-  'returns a proxy that throws': [
-    () => success(new Proxy({}, { ownKeys: () => throwing('ownKeys') })),
-    /reading it threw TypeError/,
-  ],
-  'returns a proxy that was revoked': [
-    () => {
-      const { proxy, revoke } = Proxy.revocable({}, {});
-      revoke();
-      return success({ proxy });
-    },
-    /reading it threw TypeError/,
   ],
 };
 
@@ -172,58 +57,16 @@ const ODDITIES: Readonly<Record<string, readonly [Behaviour, JsonValue]>> = {
     },
     { blocked: true },
   ],
-  'calls back twice': [
-    () => ({
-      // biome-ignore lint/suspicious/noThenProperty: a promise of bad manners is what is tested
-      then(done: (outcome: unknown) => void) {
-        done({ kind: 'success', output: 'first' });
-        done({ kind: 'success', output: 'second' });
-        throwing('third');
-      },
-    }),
-    'first',
-  ],
-  'returns an outcome without a promise': [() => ({ kind: 'success', output: [1] }), [1]],
   'returns __proto__ as a key': [
     () => success(JSON.parse('{"__proto__":{"x":1},"constructor":2}')),
     JSON.parse('{"__proto__":{"x":1},"constructor":2}') as JsonValue,
   ],
-  'returns a proxy of plain data': [() => success(new Proxy({ a: [1] }, {})), { a: [1] }],
-  'returns a getter': [
-    () =>
-      success({
-        get a() {
-          return 1;
-        },
-      }),
-    { a: 1 },
-  ],
-  'returns an object that changes when it is read again': [() => success(changing()), { n: 1 }],
-  'returns an object without a prototype': [
-    () => success(Object.assign(Object.create(null), { a: null })),
-    { a: null },
-  ],
 };
 
-function changing(): object {
-  let reads = 0;
-  return {
-    get n() {
-      reads += 1;
-      return reads > 1 ? undefined : 1;
-    },
-  };
-}
-
-/** Those that do not end by themselves, with how often each was called. */
+/** How often each was called. */
 const calls = new Map<string, number>();
-const HANGING: Readonly<Record<string, Behaviour>> = {
-  'never ends': never,
-  'ends when it is aborted': ({ signal }) =>
-    new Promise((_, reject) => {
-      signal.addEventListener('abort', () => reject(new Error('aborted')));
-    }),
-};
+/** Those that do not end by themselves. */
+const HANGING: Readonly<Record<string, Behaviour>> = { 'never ends': never };
 
 /** Just within the limit: sixteen of them are as much as may be on its way to the database. */
 const LARGE = 'x'.repeat(8 * 1024 * 1024);
@@ -310,55 +153,53 @@ describe('the step completes when its handler', () => {
 });
 
 describe('a handler that does not end', () => {
-  for (const does of Object.keys(HANGING)) {
-    const started = (times: number) =>
-      eventually(() => assert.equal(calls.get(does) ?? 0, times, `${does}: calls`));
+  const does = 'never ends';
+  const started = (times: number) =>
+    eventually(() => assert.equal(calls.get(does) ?? 0, times, 'calls'));
 
-    test(`is cut off at its cap, which is a time-out: ${does}`, () =>
-      amongNeighbours(async () => {
-        calls.clear();
-        const retry = { max_attempts: 2, initial_backoff: 1 };
-        const id = await shard.create(await shard.sequence([misbehaving('a', does, { retry })]));
-        await started(1);
-        shard.letHoursPass();
-        await started(2);
-        shard.letHoursPass();
-        await shard.until(id, 'failed');
-        assert.match(
-          (await shard.reason(id)) ?? '',
-          /^http_request did not end within \d+ ms, the maximum of this server/,
-        );
-        assert.equal(await codeOf(id), 'timeout');
-      }));
+  test('is cut off at its cap, which is a time-out', () =>
+    amongNeighbours(async () => {
+      const retry = { max_attempts: 2, initial_backoff: 1 };
+      const id = await shard.create(await shard.sequence([misbehaving('a', does, { retry })]));
+      await started(1);
+      shard.letHoursPass();
+      await started(2);
+      shard.letHoursPass();
+      await shard.until(id, 'failed');
+      assert.match(
+        (await shard.reason(id)) ?? '',
+        /^http_request did not end within \d+ ms, the maximum of this server/,
+      );
+      assert.equal(await codeOf(id), 'timeout');
+    }));
 
-    test(`ends with the timeout of its step: ${does}`, () =>
-      amongNeighbours(async () => {
-        const blocks = [misbehaving('a', does, { timeout: 30 })];
-        const id = await shard.create(await shard.sequence(blocks));
-        await shard.until(id, 'failed');
-        assert.equal(await shard.reason(id), 'timed out after 30 ms');
-      }));
+  test('ends with the timeout of its step', () =>
+    amongNeighbours(async () => {
+      const blocks = [misbehaving('a', does, { timeout: 30 })];
+      const id = await shard.create(await shard.sequence(blocks));
+      await shard.until(id, 'failed');
+      assert.equal(await shard.reason(id), 'timed out after 30 ms');
+    }));
 
-    test(`is withdrawn with its instance: ${does}`, () =>
-      amongNeighbours(async () => {
-        calls.clear();
-        const id = await shard.create(await shard.sequence([misbehaving('a', does)]));
-        await started(1);
-        await shard.ask('instances.signal', id, { signal_type: 'cancel' });
-        await shard.until(id, 'cancelled');
-        assert.deepEqual(await outputs(id), []);
-      }));
-  }
+  test('is withdrawn with its instance', () =>
+    amongNeighbours(async () => {
+      calls.clear();
+      const id = await shard.create(await shard.sequence([misbehaving('a', does)]));
+      await started(1);
+      await shard.ask('instances.signal', id, { signal_type: 'cancel' });
+      await shard.until(id, 'cancelled');
+      assert.deepEqual(await outputs(id), []);
+    }));
 
   test('leaves room for the others, however often its instance starts it', () =>
     amongNeighbours(async () => {
       calls.clear();
-      const branches = Array.from({ length: 250 }, (_, i) => [misbehaving(`b${i}`, 'never ends')]);
+      const branches = Array.from({ length: 250 }, (_, i) => [misbehaving(`b${i}`, does)]);
       const giant = await shard.create(await shard.sequence([parallel('p', ...branches)]));
-      await eventually(() => assert.equal(calls.get('never ends'), 100));
+      await eventually(() => assert.equal(calls.get(does), 100));
       const neighbour = await shard.create(neighbours);
       await shard.until(neighbour, 'completed');
-      assert.equal(calls.get('never ends'), 100, 'more than its share');
+      assert.equal(calls.get(does), 100, 'more than its share');
       await shard.ask('instances.signal', giant, { signal_type: 'cancel' });
     }));
 });

@@ -18,6 +18,7 @@ import { frontCall } from '../helpers/front-call.js';
 import { persist, startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const TENANT = 'streams';
+const SHARDS = 3;
 
 let engine: ThreadEngine;
 let client: ThreadEngine['client'];
@@ -27,7 +28,7 @@ let front: FrontDeps;
 let streams: InstanceStreams;
 
 before(async () => {
-  engine = await startThreadEngine({ shards: 2, lanes: 1, tenant: TENANT });
+  engine = await startThreadEngine({ shards: SHARDS, lanes: 3, tenant: TENANT });
   ({ client, supervisor, sql } = engine);
   front = engine.front();
   streams = new InstanceStreams({ client, log: createLogger('silent', 'test') });
@@ -136,9 +137,9 @@ const told = (held: Held) =>
     .filter((event) => event.startsWith('output '))
     .map((event) => (JSON.parse(event.slice('output '.length)) as Json).block_id);
 
-// ---------------------------------------------------------------- tests
+// ---------------------------------------------------------------- streams of instances
 
-test('a stream outlives the shard of its instance', async () => {
+test('a stream outlives the shard of its instance, and the writer', async () => {
   const id = await create([external('a1'), external('a2')]);
   const held = await open(id);
   await until(held, /"state":"waiting"/);
@@ -150,21 +151,11 @@ test('a stream outlives the shard of its instance', async () => {
   await persist(() => ask('instances.get', id));
   await complete('a1');
   await until(held, /a1/);
-  await complete('a2');
+  await (await eventually(() => supervisor.threads())).writer.terminate();
+  await persist(() => complete('a2'));
   await until(held, /event: done\ndata: \{"state":"completed"\}\n\n$/);
   assert.deepEqual(told(held), ['a1', 'a2']);
   assert.ok(held.isEnded);
-});
-
-test('a stream outlives the writer', async () => {
-  const id = await create([external('b1')]);
-  const held = await open(id);
-  await until(held, /"state":"waiting"/);
-  const { writer } = await supervisor.threads();
-  await writer.terminate();
-  await complete('b1');
-  await until(held, /event: done/);
-  assert.deepEqual(told(held), ['b1']);
 });
 
 test('a stream whose reads fail tells everything once they work again', async () => {

@@ -70,45 +70,41 @@ async function audited(): Promise<number> {
   return rows[0].n as number;
 }
 
-for (const [what, end] of [
-  ['is cancelled', 'select pg_cancel_backend($1::int)'],
-  ['ends with its session', 'select pg_terminate_backend($1::int)'],
+/** Ways in which the wait of a commit ends without a replica, and the options of the session that waits. */
+for (const [what, end, options] of [
+  ['is cancelled', 'select pg_cancel_backend($1::int)', ''],
+  ['ends with its session', 'select pg_terminate_backend($1::int)', ''],
+  // Then nobody is warned that the commit is not confirmed.
+  [
+    'is cancelled for a role that is told of errors alone',
+    'select pg_cancel_backend($1::int)',
+    '?options=-c%20client_min_messages%3Derror',
+  ],
 ] as const) {
   test(`a commit whose wait for a replica ${what} is acknowledged when the replica has it, and made once`, async () => {
-    const applicationName = `writer that ${what}`;
-    const h = await harness({ connectionString: database.connectionString, applicationName });
-    await h.put('a', [auditPut(1, 1)]);
-    await confirmNone();
-    const settled = h.put('a', [auditPut(1, 2)]);
-    const first = await waiting(applicationName);
-    await admin.query(end, [first]);
-    // Whoever reads anew what was committed sees it, and has to wait for the replica as well.
-    const next = await Promise.race([waiting(applicationName, first), settled]);
-    assert.equal(typeof next, 'number');
-    assert.equal(await audited(), 2);
-    await confirmAll();
-    assert.equal((await settled).outcome, 'committed');
-    assert.equal(await audited(), 2);
+    const applicationName = `writer whose wait ${what}`.slice(0, 60);
+    const connectionString = database.connectionString + options;
+    if (options !== '')
+      await admin.query('alter role current_user set client_min_messages = error');
+    try {
+      const h = await harness({ connectionString, applicationName });
+      await h.put('a', [auditPut(1, 1)]);
+      await confirmNone();
+      const settled = h.put('a', [auditPut(1, 2)]);
+      const first = await waiting(applicationName);
+      await admin.query(end, [first]);
+      // Whoever reads anew what was committed sees it, and has to wait for the replica as well.
+      const next = await Promise.race([waiting(applicationName, first), settled]);
+      assert.equal(typeof next, 'number');
+      assert.equal(await audited(), 2);
+      await confirmAll();
+      assert.equal((await settled).outcome, 'committed');
+      assert.equal(await audited(), 2);
+    } finally {
+      await admin.query('alter role current_user reset client_min_messages');
+    }
   });
 }
-
-test('a role that is told of errors alone takes no cancelled wait for a confirmation', async () => {
-  await admin.query('alter role current_user set client_min_messages = error');
-  try {
-    const applicationName = 'writer that is told little';
-    const url = `${database.connectionString}?options=-c%20client_min_messages%3Derror`;
-    const h = await harness({ connectionString: url, applicationName });
-    await confirmNone();
-    const settled = h.put('a', [auditPut(1, 1)]);
-    const first = await waiting(applicationName);
-    await admin.query('select pg_cancel_backend($1::int)', [first]);
-    assert.equal(typeof (await Promise.race([waiting(applicationName, first), settled])), 'number');
-    await confirmAll();
-    assert.equal((await settled).outcome, 'committed');
-  } finally {
-    await admin.query('alter role current_user reset client_min_messages');
-  }
-});
 
 test('a writer whose commit waits for a replica says so, and goes on when it is confirmed', async () => {
   const h = await harness({ connectionString: database.connectionString });

@@ -1,6 +1,8 @@
 /**
- * An execution that goes from one server to another: two processes with a database each, which know
- * one another’s public keys and nothing else. The document about it is run as it stands.
+ * An execution that goes from one server to another, and to another version: two processes with a database each,
+ * which know one another’s public keys and nothing else. The document about it is run as it stands.
+ *
+ * Cost: 60 s, since it kills two servers at every commit of a handoff.
  */
 
 import assert from 'node:assert/strict';
@@ -8,14 +10,14 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import type { CapsuleImported, Handoff, OwnershipGrant } from '../../schema/handoff.js';
 import {
   type GrantFacts,
   type ImportFacts,
   signStatement,
 } from '../../src/core/continuity/statements.js';
-import { eventually, newHandler, step } from '../helpers/api.js';
+import { newHandler, step } from '../helpers/api.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
@@ -33,7 +35,11 @@ import {
   send,
   startJourney,
   startPair,
+  startPlaces,
+  storeOnBoth,
 } from '../helpers/two-engines.js';
+import { describeKills } from './two-engines/kills.js';
+import { describeWaits } from './two-engines/waits.js';
 
 let pair: Pair;
 
@@ -79,22 +85,6 @@ test('an instance starts on one server, is handed over, and ends on the other; t
   assert.deepEqual(column(await b.continuity.provenance(id), 'kind'), ['runtime_claimed']);
 });
 
-test('an execution that was handed over can come back, and end where it began', async () => {
-  const journey = await startJourney(pair);
-  const { a, b, id } = journey;
-  const there = await land(await send(id, a, b), a, b);
-  const back = await land(await send(id, b, a), b, a);
-  assert.deepEqual([back.execution.epoch, back.execution.owner_runtime_id], [2, a.runtime]);
-  await assertFenced(a, id);
-  await assertFenced(b, there.instance);
-  await finish(journey, a, back.instance);
-  assert.deepEqual(columns(await a.continuity.locations(id), 'epoch', 'instance_id'), [
-    [0, id],
-    [1, there.instance],
-    [2, back.instance],
-  ]);
-});
-
 test('a capsule of the other server is no device capsule: that server would go on when it expires', async () => {
   const journey = await startJourney(pair);
   const { a, b, id } = journey;
@@ -120,39 +110,11 @@ test('a capsule of the other server is no device capsule: that server would go o
   await finish(journey, b, instance);
 });
 
-test('a task that nobody has claimed goes along: the first server offers it no more, the other one does', async () => {
-  const { a, b } = await startJourney(pair);
-  const handler = newHandler();
-  const sequence = randomUUID();
-  const definition = a.tenant.definition([step('x', handler)], { id: sequence });
-  for (const { tenant } of [a, b]) {
-    expectStatus(await tenant.post('/sequences', definition), 201);
-  }
-  const id = await a.tenant.create(sequence);
-  await a.tenant.until(id, 'waiting');
-  await a.continuity.enrol(id, a.runtime);
-  const preview = await a.continuity.preview(id, b.runtime);
-  assert.deepEqual([preview.compatible, preview.unresolved_effects], [true, []]);
-  const bundle = await send(id, a, b, { capture_checkpoint: true });
-  assert.equal((await a.tenant.poll(handler)).length, 0);
-  const { instance } = await land(bundle, a, b);
-  if ((await b.tenant.instance(instance)).state === 'paused') {
-    await b.tenant.move(instance, 'scheduled');
-  }
-  await b.tenant.complete(await b.tenant.task(handler));
-  await b.tenant.until(instance, 'completed');
-  assert.deepEqual(await b.tenant.rowsOf(instance), ['x']);
-  assert.equal((await a.tenant.poll(handler)).length, 0);
-});
-
 test('an instance that a worker still holds a task of cannot be taken away from under it', async () => {
-  const { a, b } = await startJourney(pair);
+  const { a, b } = await startPlaces(pair);
   const handler = newHandler();
   const sequence = randomUUID();
-  const definition = a.tenant.definition([step('x', handler)], { id: sequence });
-  for (const { tenant } of [a, b]) {
-    expectStatus(await tenant.post('/sequences', definition), 201);
-  }
+  await storeOnBoth({ a, b }, a.tenant.definition([step('x', handler)], { id: sequence }));
   const id = await a.tenant.create(sequence);
   const task = await a.tenant.task(handler);
   await a.continuity.enrol(id, a.runtime);
@@ -193,23 +155,6 @@ test('a handoff that is revoked gives the execution back, and its capsule is wor
   const again = await land(await send(id, a, b), a, b);
   refused(await fencesOf(b, instance_id), 409);
   await finish(journey, b, again.instance);
-});
-
-test('a capsule that runs out gives the execution back to the first server, which ends it', async () => {
-  const journey = await startJourney(pair);
-  const { a, b, id } = journey;
-  const bundle = await send(id, a, b, { expires_in_seconds: 1 });
-  const first = await importing(b.tenant, bundle);
-  await eventually(async () => {
-    assert.equal((await a.continuity.execution(id)).state, 'owned');
-  });
-  refused(await importing(b.tenant, bundle), 409, /expired/);
-  if (first.status === 201) {
-    const { instance_id, import_receipt } = first.body;
-    refused(await accepting(a, bundle.handoff.id, instance_id, import_receipt), 409);
-    refused(await fencesOf(b, instance_id), 409);
-  }
-  await finish(journey, a, id);
 });
 
 // ---------------------------------------------------------------- statements
@@ -291,6 +236,14 @@ test('a claim believes only what the source itself grants, once', async () => {
   const back = await land(await send(id, b, a), b, a);
   refused(await claiming(b, ownership_grant), 409, /epoch 2/);
   await assertFenced(b, instance_id);
+  // What was handed over has come back, and ends where it began.
+  assert.deepEqual([back.execution.epoch, back.execution.owner_runtime_id], [2, a.runtime]);
+  await assertFenced(a, id);
+  assert.deepEqual(columns(await a.continuity.locations(id), 'epoch', 'instance_id'), [
+    [0, id],
+    [1, instance_id],
+    [2, back.instance],
+  ]);
   await finish(journey, a, back.instance);
 });
 
@@ -310,6 +263,12 @@ test('a server takes no capsule of a stranger, nor one that is for somebody else
   await api.restart('SIGTERM', { env });
   expectStatus(await importing(b.tenant, bundle), 201);
 });
+
+// ---------------------------------------------------------------- what it waits for, and kills
+
+describe('what an instance waits for', () => describeWaits(() => pair));
+
+describe('a kill', () => describeKills(() => pair));
 
 // ---------------------------------------------------------------- the document
 

@@ -1,15 +1,22 @@
-/** Who is let in, with a clock that stands still: keys, capabilities, tenants, and the registry. */
+/** Who is let in: keys, capabilities, tenants, the registry, and how keys change and are revoked. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { describe, test } from 'node:test';
-import { CAPABILITIES } from '../../schema/route-row.js';
-import { capabilitiesFor, ROUTES, type RouteId } from '../../schema/routes.js';
-import type { LiveKeyRow } from '../../src/db/reads/key-reads.js';
-import { EngineError, unavailable } from '../../src/errors.js';
+import { beforeEach, describe, test } from 'node:test';
+import { pino } from 'pino';
+import type { KeyUse } from '../../actors/catalog/api-keys.js';
+import type { KeyMinted } from '../../schema/api-key.js';
+import { ROUTES, type RouteId } from '../../schema/routes.js';
+import type { KeyState, LiveKeyRow } from '../../src/db/reads/key-reads.js';
+import { EngineError, UNKNOWN_OUTCOME, unavailable, wrongCell } from '../../src/errors.js';
 import { type AuthSettings, createAuth } from '../../src/http/auth.js';
-import { capabilityBits, KeyRegistry } from '../../src/http/key-registry.js';
-import { column } from '../helpers/rows.js';
+import { KeyRegistry } from '../../src/http/key-registry.js';
+import { endWith } from '../../src/http/lasting-exchange.js';
+import { KeyOperations } from '../../src/http/operations/keys.js';
+import type { FrontDeps } from '../../src/http/operations/operation.js';
+import type { HttpExchange, HttpReply } from '../../src/http/server.js';
+import { frontCall } from '../helpers/front-call.js';
+import { HandClock } from '../helpers/hand-clock.js';
 
 const ROOT = 'the-root-key';
 const NOW = Date.UTC(2030, 0, 1);
@@ -19,6 +26,8 @@ type Headers = Readonly<Record<string, string>>;
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
+
+const secretOf = (id: string) => ({ 'x-api-key': `${id}-secret` });
 
 /** The key `<id>-secret` of the tenant `a`. */
 function row(id: string, more: Partial<LiveKeyRow> = {}): LiveKeyRow {
@@ -94,27 +103,15 @@ describe('the key of a request', () => {
     const rows = [row('k'), row('l', { expires_at: '2030-01-01T00:00:01.000Z' })];
     const keys = await loaded(rows, () => now);
     const ask = await authOf([], { keys });
-    const asks = (id: string) =>
-      ask('instances.list', { 'x-api-key': `${id}-secret`, 'x-tenant-id': 'a' });
+    const asks = (id: string) => ask('instances.list', { ...secretOf(id), 'x-tenant-id': 'a' });
     assert.deepEqual(['k', 'k', 'l', 'l'].map(asks), ['as a', 'as a', 'as a', 'as a']);
     keys.remove('k');
     now = NOW + 1_000;
     assert.deepEqual(['k', 'l', 'k'].map(asks), Array(3).fill('ENG_UNAUTHENTICATED'));
     keys.reserve('m');
     keys.add(row('m', { secret_hash: sha256('k-secret'), tenant_id: 'b' }));
-    const other = ask('instances.list', { 'x-api-key': 'k-secret', 'x-tenant-id': 'b' });
+    const other = ask('instances.list', { ...secretOf('k'), 'x-tenant-id': 'b' });
     assert.equal(other, 'as b', 'the same text is another key by now');
-  });
-
-  test('is found however many others were used meanwhile', async () => {
-    const rows = Array.from({ length: 5_000 }, (_, number) => row(`k${10_000 + number}`));
-    const ask = await authOf([], { keys: await loaded(rows, undefined, rows.length) });
-    for (let round = 0; round < 2; round++) {
-      for (const { id } of rows) {
-        const headers = { 'x-api-key': `${id}-secret`, 'x-tenant-id': 'a' };
-        assert.equal(ask('instances.list', headers), 'as a');
-      }
-    }
   });
 
   test('counts before the capability, the capability before the tenant', async () => {
@@ -125,20 +122,6 @@ describe('the key of a request', () => {
     assert.equal(ask('instances.list', key), 'ENG_FORBIDDEN');
     assert.equal(ask('workers.list', key), 'ENG_VALIDATION');
     assert.equal(ask('workers.list', { ...key, 'x-tenant-id': 'a' }), 'as a');
-  });
-
-  test('is valid until its time; the very instant is too late', async () => {
-    let now = NOW;
-    const registry = await loaded(
-      [row('k', { expires_at: '2030-01-01T00:00:01.000Z' })],
-      () => now,
-    );
-    now = NOW + 999;
-    assert.equal(registry.use(sha256('k-secret'))?.id, 'k');
-    now = NOW + 1_000;
-    assert.equal(registry.use(sha256('k-secret')), undefined);
-    now = NOW;
-    assert.equal(registry.use(sha256('k-secret')), undefined, 'it does not come back');
   });
 });
 
@@ -170,13 +153,6 @@ describe('the tenant of a request', () => {
     assert.equal(ask('instances.list', { ...root, 'x-tenant-id': 'b' }), 'as b');
   });
 
-  test('of a batch is that of the key, with or without a header', async () => {
-    const ask = await authOf([row('k')]);
-    assert.equal(ask('instances.createBatch', key), 'as a');
-    assert.equal(ask('instances.createBatch', { ...key, 'x-tenant-id': 'b' }), 'ENG_FORBIDDEN');
-    assert.equal(ask('instances.createBatch', root), 'as ');
-  });
-
   test('The key when auth is on, never a tenant', async () => {
     const ask = await authOf([row('k'), row('w', { capabilities: '["worker"]' })]);
     assert.equal(ask('metrics', root), 'as ');
@@ -189,13 +165,6 @@ describe('the tenant of a request', () => {
 });
 
 describe('the capabilities of a key', () => {
-  test('add up, and repeated or unknown ones add nothing', () => {
-    assert.equal(capabilityBits(['worker', 'worker']), capabilityBits(['worker']));
-    assert.equal(capabilityBits(['root' as 'worker']), 0);
-    const all = capabilityBits(CAPABILITIES);
-    assert.equal(all, 2 ** CAPABILITIES.length - 1);
-  });
-
   test('a key with none that is known may do nothing', async () => {
     const ask = await authOf([row('k', { capabilities: '["something-newer"]' })]);
     for (const route of ['instances.list', 'metrics', 'apiKeys.list'] as const) {
@@ -203,46 +172,26 @@ describe('the capabilities of a key', () => {
       assert.equal(ask(route, headers), 'ENG_FORBIDDEN', route);
     }
   });
-
-  test('no set of them opens what is the root key’s', async () => {
-    const ask = await authOf([row('k', { capabilities: JSON.stringify(CAPABILITIES) })]);
-    const rootOnly = Object.values(ROUTES).filter(({ capability }) => capability.length === 0);
-    assert.ok(rootOnly.length > 3);
-    for (const { id } of rootOnly) {
-      assert.equal(ask(id, { 'x-api-key': 'k-secret', 'x-tenant-id': 'a' }), 'ENG_FORBIDDEN', id);
-      assert.equal(ask(id, { 'x-api-key': ROOT }), 'as ', id);
-    }
-  });
-
-  test('are planned for paths that have no route yet', () => {
-    assert.deepEqual(capabilitiesFor('POST', '/mobile/devices'), ['operator', 'device']);
-    assert.deepEqual(capabilitiesFor('POST', '/plugins'), ['operator', 'publisher']);
-    assert.deepEqual(capabilitiesFor('POST', '/releases/{id}/canary'), ['operator', 'publisher']);
-    assert.deepEqual(capabilitiesFor('GET', '/approvals'), ['operator', 'approver', 'auditor']);
-    for (const path of ['/cluster/nodes', '/workers/commands', '/workers/{id}/commands']) {
-      assert.deepEqual(capabilitiesFor('GET', path), [], path);
-    }
-    assert.deepEqual(capabilitiesFor('GET', '/workers/version-pins'), []);
-    assert.deepEqual(capabilitiesFor('POST', '/handlers/x'), ['operator']);
-  });
 });
 
-describe('ENGINE_PROTECT_DOCS puts the document behind key and tenant', () => {
-  test('the document asks for both only when it is protected, and the page never does', async () => {
-    const rows = [row('k'), row('w', { capabilities: '["worker"]' })];
-    const open = await authOf(rows);
-    assert.equal(open('docs.openapi', {}), 'as ');
-    const ask = await authOf(rows, { protectDocs: true });
-    assert.equal(ask('docs.openapi', {}), 'ENG_UNAUTHENTICATED');
-    assert.equal(ask('docs.openapi', { 'x-api-key': ROOT }), 'ENG_VALIDATION');
-    assert.equal(ask('docs.openapi', { 'x-api-key': ROOT, 'x-tenant-id': 'b' }), 'as b');
-    assert.equal(ask('docs.openapi', { 'x-api-key': 'k-secret', 'x-tenant-id': 'a' }), 'as a');
-    const worker = { 'x-api-key': 'w-secret', 'x-tenant-id': 'a' };
-    assert.equal(ask('docs.openapi', worker), 'ENG_FORBIDDEN');
-    for (const page of ['docs.ui', 'docs.asset', 'health.ready', 'info'] as const) {
-      assert.equal(ask(page, { 'x-api-key': 'wrong' }), 'as ', page);
-    }
-  });
+test('ENGINE_PROTECT_DOCS puts the document behind key and tenant', async () => {
+  const rows = [row('k'), row('w', { capabilities: '["worker"]' })];
+  const open = await authOf(rows);
+  assert.equal(open('docs.openapi', {}), 'as ');
+  const ask = await authOf(rows, { protectDocs: true });
+  const root = { 'x-api-key': ROOT };
+  for (const [headers, expected] of [
+    [{}, 'ENG_UNAUTHENTICATED'],
+    [root, 'ENG_VALIDATION'],
+    [{ ...root, 'x-tenant-id': 'b' }, 'as b'],
+    [{ ...secretOf('k'), 'x-tenant-id': 'a' }, 'as a'],
+    [{ ...secretOf('w'), 'x-tenant-id': 'a' }, 'ENG_FORBIDDEN'],
+  ] as const) {
+    assert.equal(ask('docs.openapi', headers), expected);
+  }
+  for (const page of ['docs.ui', 'docs.asset', 'health.ready', 'info'] as const) {
+    assert.equal(ask(page, { 'x-api-key': 'wrong' }), 'as ', page);
+  }
 });
 
 test('No key check, any Authorization is ignored; tenant header still required', async () => {
@@ -255,11 +204,10 @@ test('No key check, any Authorization is ignored; tenant header still required',
 
 describe('the registry', () => {
   test('is loaded in pages, without what has expired', async () => {
-    const rows = Array.from({ length: 12_345 }, (_, at) =>
-      row(`k${String(at).padStart(6, '0')}`, {
-        expires_at: at % 5 === 0 ? '2029-12-31T23:59:59.999Z' : null,
-      }),
-    );
+    const rows = Array.from({ length: 12_345 }, (_, at) => {
+      const expires_at = at % 5 === 0 ? '2029-12-31T23:59:59.999Z' : null;
+      return row(`k${String(at).padStart(6, '0')}`, { expires_at });
+    });
     const registry = await loaded(rows, () => NOW, 100_000);
     assert.equal(registry.size, 12_345 - 2_469);
     assert.equal(registry.use(sha256('k012344-secret'))?.id, 'k012344');
@@ -276,14 +224,6 @@ describe('the registry', () => {
     assert.throws(() => ask('k-secret'), standby);
     assert.equal(ask(ROOT).tenant, 'a');
     assert.throws(() => newRegistry().use('x'), { code: 'ENG_STARTING' });
-  });
-
-  test('refuses a removed key from then on, and removes it once', async () => {
-    const registry = await loaded([row('k'), row('l')]);
-    assert.equal(registry.remove('k')?.id, 'k');
-    assert.equal(registry.use(sha256('k-secret')), undefined);
-    assert.equal(registry.remove('k'), undefined);
-    assert.equal(registry.use(sha256('l-secret'))?.id, 'l');
   });
 
   test('takes no more keys than its limit, counts those under way, and lets expired ones make room', async () => {
@@ -311,23 +251,272 @@ describe('the registry', () => {
     assert.equal(registry.use(sha256('k-secret')), undefined);
     assert.equal(registry.size, 0);
   });
+});
 
-  test('notes uses once, again when they could not be stored, and never those of a removed key', async () => {
-    const registry = await loaded([row('k'), row('l')]);
-    for (let count = 0; count < 3; count++) registry.use(sha256('k-secret'));
-    registry.use(sha256('l-secret'));
-    const used = registry.takeUsed();
-    assert.deepEqual(
-      used.map(({ id, lastUsedAt }) => [id, lastUsedAt]),
-      [
-        ['k', NOW],
-        ['l', NOW],
-      ],
-    );
-    assert.deepEqual(registry.takeUsed(), []);
-    registry.remove('k');
-    registry.usedStill(used);
-    assert.deepEqual(column(registry.takeUsed(), 'id'), ['l']);
-    assert.equal(registry.lastUsedAt('l'), NOW);
+const MINUTE_MS = 60_000;
+
+interface Asked {
+  readonly operation: string;
+  readonly body: unknown;
+}
+
+async function newWorld(keysMax = 10) {
+  const clock = new HandClock(NOW);
+  const { now } = clock;
+  const asked: Asked[] = [];
+  /** How the shard answers the next questions: an error, or a success when there is none left. */
+  const failures: (EngineError | undefined)[] = [];
+  const states = new Map<string, KeyState>();
+  const registry = new KeyRegistry({ now, keysMax, refusal: () => undefined });
+  await registry.load(async () => []);
+  const keys = new KeyOperations({
+    registry,
+    clock,
+    log: pino({ level: 'silent' }),
+    client: {
+      ask: async (_shard, operation, _tenant, _target, body) => {
+        asked.push({ operation, body });
+        const failure = failures.shift();
+        if (failure !== undefined) throw failure;
+        return { status: 204, body: '' };
+      },
+    },
   });
+  const reads = {
+    rows: async ({ values: [id] }: { values: readonly unknown[] }) => {
+      const state = states.get(id as string);
+      return state === undefined ? [] : [state];
+    },
+  };
+  const admission: { refusal?: EngineError } = {};
+  const admitTenant = () => {
+    if (admission.refusal !== undefined) throw admission.refusal;
+  };
+  const front = { now, reads, admitTenant } as unknown as FrontDeps;
+  return {
+    registry,
+    asked,
+    admission,
+    failures,
+    states,
+    keys,
+    clock,
+    /** How often a revocation was asked for. */
+    tries: () => asked.filter(({ operation }) => operation === 'keys.revoke').length,
+    mint: async (more: object = {}): Promise<KeyMinted> => {
+      const body = { tenant_id: 'a', capabilities: ['operator'], ...more };
+      const call = frontCall('apiKeys.mint', { bodyText: JSON.stringify(body) });
+      const reply = await keys.operations['apiKeys.mint'](front, call);
+      return JSON.parse(String(reply?.body)) as KeyMinted;
+    },
+    revoke: async (id: string) => {
+      const call = frontCall('apiKeys.revoke', { params: { id } });
+      return (await keys.operations['apiKeys.revoke'](front, call))?.status;
+    },
+    use: ({ secret }: KeyMinted) =>
+      registry.use(createHash('sha256').update(secret).digest('hex'))?.id,
+    /** Runs the timers that are due by then, and what follows from them. */
+    pass: async (ms: number) => {
+      clock.pass(ms);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+let world: Awaited<ReturnType<typeof newWorld>>;
+beforeEach(async () => {
+  world = await newWorld();
+});
+
+test('a key is valid once its row is stored, which holds no part of its secret', async () => {
+  const key = await world.mint();
+  assert.equal(world.use(key), key.id);
+  assert.ok(!JSON.stringify(world.asked).includes(key.secret.slice(3, 12)), 'only its hash');
+  world.failures.push(UNKNOWN_OUTCOME);
+  await assert.rejects(world.mint(), { code: 'ENG_DATABASE_DOWN' });
+  assert.equal(world.registry.size, 1);
+});
+
+test('a key is refused from the moment its revocation is taken up', async () => {
+  const key = await world.mint();
+  const revoked = world.revoke(key.id);
+  assert.equal(world.use(key), undefined);
+  assert.equal(await revoked, 204);
+});
+
+test('a revocation whose outcome is unknown is told so, stays in force and is carried through', async () => {
+  const key = await world.mint();
+  world.failures.push(UNKNOWN_OUTCOME, UNKNOWN_OUTCOME);
+  await assert.rejects(world.revoke(key.id), { code: 'ENG_DATABASE_DOWN' });
+  assert.equal(world.use(key), undefined);
+  assert.equal(world.tries(), 1);
+  await world.pass(1_000);
+  assert.equal(world.tries(), 2);
+  await world.pass(1_000);
+  assert.equal(world.tries(), 3);
+  await world.pass(10_000);
+  assert.equal(world.tries(), 3, 'it went through, and is not asked for again');
+  assert.equal(world.use(key), undefined);
+});
+
+test('a revocation is not tried again where its tenant has left, which would leave the key in force', async () => {
+  const key = await world.mint();
+  world.failures.push(UNKNOWN_OUTCOME);
+  await assert.rejects(world.revoke(key.id), { code: 'ENG_DATABASE_DOWN' });
+  world.admission.refusal = unavailable('ENG_TENANT_MOVING', 'is being moved');
+  await world.pass(1_000);
+  assert.equal(world.tries(), 1);
+  delete world.admission.refusal;
+  await world.pass(1_000);
+  assert.equal(world.tries(), 2, 'it stays');
+  const other = await world.mint();
+  world.failures.push(UNKNOWN_OUTCOME);
+  await assert.rejects(world.revoke(other.id), { code: 'ENG_DATABASE_DOWN' });
+  world.admission.refusal = wrongCell('west', 'east');
+  await world.pass(10_000);
+  delete world.admission.refusal;
+  await world.pass(10_000);
+  assert.equal(world.tries(), 3);
+});
+
+test('revoking again what was revoked, or never known, does as the table says', async () => {
+  const last_used_at = '2029-01-01T00:00:00.000Z';
+  world.states.set('ak_revoked', { tenant_id: 'a', revoked: true, last_used_at: null });
+  world.states.set('ak_expired', { tenant_id: 'a', revoked: false, last_used_at });
+  assert.equal(await world.revoke('ak_revoked'), 204);
+  assert.deepEqual(world.asked, []);
+  assert.equal(await world.revoke('ak_expired'), 204);
+  const body: KeyUse = { id: 'ak_expired', last_used_at };
+  assert.deepEqual(world.asked, [{ operation: 'keys.revoke', body }]);
+  await assert.rejects(world.revoke('ak_unknown'), { code: 'ENG_NOT_FOUND' });
+});
+
+test('uses are stored once a minute, all together, and again when that failed', async () => {
+  const [a, b] = [await world.mint(), await world.mint()];
+  const stored = () =>
+    world.asked.filter(({ operation }) => operation === 'keys.used').map(({ body }) => body);
+  for (let count = 0; count < 5; count++) world.use(a);
+  world.use(b);
+  assert.deepEqual(stored(), []);
+  world.failures.push(UNKNOWN_OUTCOME);
+  const last_used_at = new Date(NOW).toISOString();
+  const both = [a, b].map(({ id }) => ({ id, last_used_at }));
+  await world.pass(MINUTE_MS);
+  assert.deepEqual(stored(), [both]);
+  await world.pass(MINUTE_MS);
+  assert.deepEqual(stored(), [both, both]);
+  await world.pass(MINUTE_MS);
+  assert.equal(stored().length, 2, 'nothing was used since');
+});
+
+test('a use that was noted before a revocation does not undo it', async () => {
+  const key = await world.mint();
+  world.use(key);
+  await world.revoke(key.id);
+  await world.pass(MINUTE_MS);
+  const operations = world.asked.map(({ operation }) => operation);
+  assert.deepEqual(operations, ['keys.insert', 'keys.revoke']);
+  const use = { id: key.id, last_used_at: new Date(NOW).toISOString() };
+  assert.deepEqual(world.asked[1]?.body, use);
+});
+
+const REFUSAL: HttpReply = { status: 401, body: '{}' };
+
+/** An exchange that notes what is done to it, bound to the key `k`, which expires in a second. */
+async function newExchange() {
+  let now = NOW;
+  const registry = new KeyRegistry({ now: () => now, keysMax: 10, refusal: () => undefined });
+  await registry.load(async () => []);
+  registry.reserve('k');
+  registry.add({
+    id: 'k',
+    name: 'k',
+    tenant_id: 'a',
+    capabilities: '["operator"]',
+    secret_hash: 'digest',
+    expires_at: '2030-01-01T00:00:01.000Z',
+    last_used_at: null,
+  });
+  const key = registry.use('digest');
+  assert.ok(key !== undefined);
+  const seen: string[] = [];
+  const leaving: (() => void)[] = [];
+  const plain: HttpExchange = {
+    aborted: false,
+    onAbort: (listener) => void leaving.push(listener),
+    reply: ({ status }) => void seen.push(`reply ${status}`),
+    stream: () => ({
+      write: (chunk) => seen.push(`write ${chunk}`) > 0,
+      onDrain: () => undefined,
+      end: () => void seen.push('end'),
+    }),
+  };
+  const exchange = endWith(plain, (end) => registry.whenGone(key, () => end(REFUSAL)));
+  exchange.onAbort(() => seen.push('aborted'));
+  return {
+    registry,
+    key,
+    plain,
+    seen,
+    exchange,
+    leave: () => {
+      for (const listener of leaving) listener();
+    },
+    pass: (ms: number) => {
+      now += ms;
+    },
+  };
+}
+
+const HEAD = { status: 200, contentType: 'text/event-stream' };
+
+test('what is not answered yet is refused when the key is revoked, once and for good', async () => {
+  const { registry, seen, exchange } = await newExchange();
+  registry.remove('k');
+  assert.deepEqual(seen, ['reply 401', 'aborted']);
+  assert.equal(exchange.aborted, true);
+  exchange.reply({ status: 200, body: '{}' });
+  assert.equal(exchange.stream(HEAD).write('x'), false);
+  exchange.onAbort(() => seen.push('late'));
+  assert.deepEqual(seen, ['reply 401', 'aborted', 'late']);
+});
+
+test('a stream ends when the key is revoked, and swallows what its producer still writes', async () => {
+  const { registry, seen, exchange } = await newExchange();
+  const body = exchange.stream(HEAD);
+  assert.equal(body.write('a'), true);
+  registry.remove('k');
+  assert.equal(body.write('b'), false);
+  body.end();
+  assert.deepEqual(seen, ['write a', 'end', 'aborted']);
+});
+
+test('a stream ends when its key is found to have expired', async () => {
+  const { registry, seen, exchange, pass } = await newExchange();
+  exchange.stream(HEAD);
+  pass(999);
+  registry.dropExpired();
+  assert.deepEqual(seen, []);
+  pass(1);
+  registry.dropExpired();
+  assert.deepEqual(seen, ['end', 'aborted']);
+});
+
+test('a stream that has ended, or whose client went away, holds nothing', async () => {
+  for (const how of ['ended', 'left'] as const) {
+    const { key, exchange, leave } = await newExchange();
+    const body = exchange.stream(HEAD);
+    assert.equal(key.bound?.size, 1);
+    if (how === 'ended') body.end();
+    else leave();
+    assert.equal(key.bound?.size, 0, how);
+  }
+});
+
+test('a key that is gone already ends the exchange at once', async () => {
+  const { registry, key, plain, seen } = await newExchange();
+  registry.remove('k');
+  seen.length = 0;
+  assert.equal(endWith(plain, (end) => registry.whenGone(key, () => end(REFUSAL))).aborted, true);
+  assert.deepEqual(seen, ['reply 401']);
 });

@@ -1,8 +1,19 @@
-/** How units become statements: joining, order, limits, gates. */
+/** How units become statements, and which rows of every table go with a tenant. */
 
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
-import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
+import fc from 'fast-check';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import {
+  FINDING_TABLES,
+  FOLLOWING,
+  rowsOf,
+  STAYING,
+  TENANT_TABLES,
+} from '../../src/cluster/tenant-rows.js';
+import { WriterLag } from '../../src/cluster/writer-lag.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import {
   Batch,
@@ -13,7 +24,12 @@ import {
   type RowsCommand,
   readUnit,
 } from '../../src/db/batch.js';
-import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
+import {
+  MUTATION_KINDS,
+  MUTATIONS,
+  type Mutation,
+  type MutationKind,
+} from '../../src/db/mutations.js';
 import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import {
   GATED_LINE_STATEMENTS,
@@ -21,6 +37,8 @@ import {
   LINE_STATEMENTS,
   STATEMENTS,
 } from '../../src/db/statements.js';
+import { TABLES, type TableName } from '../../src/db/tables.js';
+import { check, isWholeRun } from '../helpers/properties.js';
 
 const A = '01950000-0000-7000-8000-00000000000a';
 const B = '01950000-0000-7000-8000-00000000000b';
@@ -69,17 +87,6 @@ test('a note is deleted behind those that come in its place, by its own id', () 
   ]);
 });
 
-test('the rows of one kind are one statement, in the order of the units', () => {
-  const units = [
-    unit(['output.insert o1 {"id":1}']),
-    unit([`instance.insert ${A} {"id":"a"}`, 'output.insert o2 {"id":2}']),
-  ];
-  assert.deepEqual(named(bodyCommands(units)), [
-    'instance.insert [{"id":"a"}]',
-    'output.insert [{"id":1},{"id":2}]',
-  ]);
-});
-
 test('statements run in the order of the kinds, whatever the order in the units', () => {
   const units = [
     unit(MUTATION_KINDS.toReversed().map((kind) => `${kind} ${kind} {"k":"${kind}"}`)),
@@ -87,42 +94,12 @@ test('statements run in the order of the kinds, whatever the order in the units'
   // The two kinds of a group replace each other, so one of each group is left, the last one put.
   const names = bodyCommands(units).map(({ statement }) => statement.name);
   const order = MUTATION_KINDS.map((kind) => STATEMENTS[kind].name);
+  const seen = names;
   assert.deepEqual(
-    names,
+    seen,
     order.filter((name) => names.includes(name)),
   );
   assert.equal(names.length, MUTATION_KINDS.length);
-});
-
-test('of several snapshots of one row only the last is written', () => {
-  const units = [
-    unit([`instance.update ${A} {"v":1}`]),
-    unit([`instance.update ${B} {"v":2}`]),
-    unit([`instance.update ${A} {"v":3}`]),
-  ];
-  assert.deepEqual(named(bodyCommands(units)), ['instance.update [{"v":3},{"v":2}]']);
-});
-
-test('a narrow row is laid over the wide one before it, and replaced by the one behind it', () => {
-  const units = [
-    unit([`instance.change ${A} {"v":1,"data":1}`, `instance.update ${B} {"v":1}`]),
-    unit([`instance.update ${A} {"v":2}`]),
-    unit([`instance.update ${A} {"v":3}`, `instance.change ${B} {"v":4,"data":4}`]),
-  ];
-  assert.deepEqual(named(bodyCommands(units)), [
-    'instance.change [{"v":1,"data":1,"v":3},{"v":4,"data":4}]',
-  ]);
-});
-
-test('setting and clearing the same row replace each other', () => {
-  const units = [
-    unit([`timer.set ${A} {"set":"a"}`, `timer.clear ${B} {"clear":"b"}`]),
-    unit([`timer.clear ${A} {"clear":"a"}`, `timer.set ${B} {"set":"b"}`]),
-  ];
-  assert.deepEqual(named(bodyCommands(units)), [
-    'timer.clear [{"clear":"a"}]',
-    'timer.set [{"set":"b"}]',
-  ]);
 });
 
 test('a batch ends before the unit that would exceed its rows or its bytes', () => {
@@ -152,46 +129,6 @@ test('a second gated insert of the same row starts a new batch', () => {
   const births = unit([`instance.insert ${A} {}`], 'batch');
   assert.deepEqual(batchOf([gated(), other, gated()]).added, [true, true, false]);
   assert.deepEqual(batchOf([gated(), births]).added, [true, false]);
-});
-
-test('a unit whose gate finds its row writes nothing and says so', () => {
-  const found = unit([`instance.insert ${A} {"id":"a"}`, 'audit.insert x {"of":"a"}'], 'exists');
-  const inserted = unit([`instance.insert ${B} {"id":"b"}`, 'audit.insert y {"of":"b"}'], 'exists');
-  assert.deepEqual(named(gateCommands([found, inserted])), [
-    'gate of instance.insert [{"id":"a"},{"id":"b"}]',
-  ]);
-  const ids = new Set([B]);
-  assert.deepEqual(named(bodyCommands([found, inserted], ids)), ['audit.insert [{"of":"b"}]']);
-  assert.deepEqual(committedAck(found, ids), { seq: found.seq, outcome: 'exists' });
-  assert.deepEqual(committedAck(inserted, ids), { seq: inserted.seq, outcome: 'committed' });
-});
-
-test('of births only what belongs to the inserted is written, and the outcome names them', () => {
-  const births = unit(
-    [
-      `instance.insert ${A} {"id":"a"}`,
-      `timer.set ${A} {"of":"a"}`,
-      `instance.insert ${B} {"id":"b"}`,
-      `timer.set ${B} {"of":"b"}`,
-      `audit.insert ${B}:1 {"of":"b"}`,
-    ],
-    'batch',
-  );
-  const ids = new Set([B]);
-  assert.deepEqual(named(bodyCommands([births], ids)), [
-    'audit.insert [{"of":"b"}]',
-    'timer.set [{"of":"b"}]',
-  ]);
-  assert.deepEqual(committedAck(births, ids), { seq: births.seq, outcome: 'inserted', ids: [B] });
-});
-
-test('only the first insert of a gated unit is its gate', () => {
-  const one = unit(
-    [`sequence.insert ${A} {"id":"a"}`, `instance.insert ${B} {"id":"b"}`],
-    'exists',
-  );
-  assert.deepEqual(named(gateCommands([one])), ['gate of sequence.insert [{"id":"a"}]']);
-  assert.deepEqual(named(bodyCommands([one], new Set([A]))), ['instance.insert [{"id":"b"}]']);
 });
 
 test('rows that are lines and rows that are objects are two statements of their kind', () => {
@@ -226,4 +163,361 @@ test('an envelope that no actor may send is a defect', () => {
     },
   ];
   for (const envelope of bad) assert.throws(() => readUnit(envelope));
+});
+
+/** A value for each column, which are named after the kinds that write them. */
+interface Row {
+  readonly key: string;
+  readonly columns: Readonly<Partial<Record<MutationKind, number>>>;
+}
+
+function rowOf(text: string): Row {
+  const { key, ...columns } = JSON.parse(text) as { key: string };
+  return { key, columns };
+}
+
+/** A kind writes the columns of those that narrow it, too. */
+function textOf(kind: MutationKind, key: string, value: number): string {
+  const narrower = MUTATION_KINDS.filter((it) => (MUTATIONS[it] as Mutation).narrows === kind);
+  const columns = [kind, ...narrower].map((column) => [column, value]);
+  return JSON.stringify({ key, ...Object.fromEntries(columns) });
+}
+
+/** `table/key` → what the statements left there. */
+type Tables = Map<string, string>;
+
+class Conflict extends Error {}
+
+/** The group of a special mutation stands for its table: what it prunes nobody else writes. */
+function tableOf(kind: MutationKind): string {
+  const mutation: Mutation = MUTATIONS[kind];
+  return mutation.does === 'special' ? mutation.group : mutation.table;
+}
+
+function isInsert(kind: MutationKind): boolean {
+  const mutation: Mutation = MUTATIONS[kind];
+  return mutation.does === 'insert' && mutation.onConflict === 'error';
+}
+
+function isUpdate(kind: MutationKind): boolean {
+  return MUTATIONS[kind].does === 'update' || kind === 'execution.update';
+}
+
+/** One statement of the kind over the rows. @throws Conflict as a unique index would */
+function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
+  const touched = new Set<string>();
+  const mutation: Mutation = MUTATIONS[kind];
+  for (const { key, columns } of rows) {
+    const value = columns[kind];
+    const at = `${tableOf(kind)}/${key}`;
+    if (isInsert(kind)) {
+      if (tables.has(at)) throw new Conflict(at);
+      tables.set(at, `inserted ${value}`);
+    } else if (mutation.does === 'insert' && mutation.onConflict === 'nothing') {
+      if (!tables.has(at)) tables.set(at, `inserted ${value}`);
+    } else if (mutation.does === 'insert') {
+      // Postgres refuses to touch a row twice in one such statement.
+      if (touched.has(at)) throw new Conflict(at);
+      tables.set(at, `set ${value}`);
+    } else if (kind === 'runtime.set') {
+      tables.set(at, `set ${value}`);
+    } else if (isUpdate(kind)) {
+      // Of several matching rows an update would take any: the batch may never send two.
+      if (touched.has(at)) throw new Conflict(at);
+      const isKept = (part: string) => !Object.hasOwn(columns, part.slice(0, part.indexOf(' ')));
+      const kept = (tables.get(at) ?? '').split(';').filter(isKept);
+      const written = Object.entries(columns).map((column) => column.join(' '));
+      if (tables.has(at)) tables.set(at, [...kept, ...written].sort().join(';'));
+    } else {
+      tables.delete(at);
+    }
+    touched.add(at);
+  }
+}
+
+/** The gated insert: returns the keys that were new. */
+function runGated(tables: Tables, kind: MutationKind, rows: readonly Row[]): string[] {
+  return rows.flatMap((row) => {
+    if (tables.has(`${tableOf(kind)}/${row.key}`)) return [];
+    run(tables, kind, [row]);
+    return [row.key];
+  });
+}
+
+const KIND_OF = new Map<string, MutationKind>(
+  MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, kind]),
+);
+const GATED_KIND_OF = new Map<string, MutationKind>([
+  [GATED_STATEMENTS['sequence.insert'].name, 'sequence.insert'],
+  [GATED_STATEMENTS['instance.insert'].name, 'instance.insert'],
+]);
+
+const rowsIn = (texts: readonly string[]) => texts.map(rowOf);
+
+/** As the writer applies a batch. */
+function flush(tables: Tables, units: readonly BatchUnit[]): Ack[] {
+  const inserted = new Set<string>();
+  for (const { statement, rows } of gateCommands(units)) {
+    const kind = GATED_KIND_OF.get(statement.name)!;
+    for (const key of runGated(tables, kind, rowsIn(rows))) inserted.add(key);
+  }
+  for (const { statement, rows } of bodyCommands(units, inserted)) {
+    run(tables, KIND_OF.get(statement.name)!, rowsIn(rows));
+  }
+  return units.map((unit) => committedAck(unit, inserted));
+}
+
+/** What a unit does, mutation by mutation. */
+function applyUnit(tables: Tables, unit: BatchUnit): Ack {
+  const inserted: string[] = [];
+  let isFirstInsert = true;
+  for (let i = 0; i < unit.mutations.length; i += 3) {
+    const kind = MUTATION_KINDS[unit.mutations[i] as number]!;
+    const key = unit.mutations[i + 1] as string;
+    const row = rowOf(unit.mutations[i + 2] as string);
+    const isInsert = kind === 'instance.insert' || kind === 'sequence.insert';
+    if (unit.gate === 'exists' && isInsert && isFirstInsert) {
+      isFirstInsert = false;
+      if (runGated(tables, kind, [row]).length === 0) return { seq: unit.seq, outcome: 'exists' };
+    } else if (unit.gate === 'batch') {
+      if (kind === 'instance.insert') inserted.push(...runGated(tables, kind, [row]));
+      else if (inserted.includes(key)) run(tables, kind, [row]);
+    } else {
+      run(tables, kind, [row]);
+    }
+  }
+  const { seq } = unit;
+  return unit.gate === 'batch'
+    ? { seq, outcome: 'inserted', ids: inserted }
+    : { seq, outcome: 'committed' };
+}
+
+const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
+
+/**
+ * One names a row by more than its key; ids of children are never those of other instances; and a job, or
+ * what it notes of an instance, is never there again once it is gone.
+ */
+const APART: ReadonlySet<MutationKind> = new Set([
+  'kinNote.clear',
+  'instance.insertChild',
+  'bulkJob.clear',
+  'bulkChange.clear',
+]);
+/** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
+const PLAIN = MUTATION_KINDS.filter(
+  (kind) => MUTATIONS[kind].merge !== 'barrier' && !APART.has(kind),
+);
+const FREE = PLAIN.filter((kind) => !isInsert(kind) && !isUpdate(kind));
+
+const put = (kinds: readonly MutationKind[], keys: readonly string[] = KEYS) =>
+  fc.tuple(fc.constantFrom(...kinds), fc.constantFrom(...keys), fc.nat(9));
+
+type Puts = readonly (readonly [MutationKind, string, number])[];
+
+const ungated = fc.record({
+  gate: fc.constant<UnitGate>('none'),
+  puts: fc.array(put(PLAIN), { maxLength: 6 }) as fc.Arbitrary<Puts>,
+});
+const exists = fc
+  .tuple(put(['instance.insert', 'sequence.insert']), fc.array(put(FREE), { maxLength: 4 }))
+  .map(([first, rest]) => ({ gate: 'exists' as UnitGate, puts: [first, ...rest] as Puts }));
+/** With rows that belong to the instances of the unit, as births are defined. */
+const births = fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1 }).chain((keys) =>
+  fc.array(put(FREE, keys), { maxLength: 6 }).map((rest) => ({
+    gate: 'batch' as UnitGate,
+    puts: [...keys.map((key) => ['instance.insert', key, 1] as const), ...rest] as Puts,
+  })),
+);
+
+function toUnits(made: readonly { gate: UnitGate; puts: Puts }[]): BatchUnit[] {
+  return made.map(({ gate, puts }, seq) =>
+    readUnit({
+      seq,
+      actor: 'actor',
+      incarnation: 0,
+      gate,
+      mutations: puts.flatMap(([kind, key, value]) => [
+        MUTATION_KINDS.indexOf(kind),
+        key,
+        textOf(kind, key, value),
+      ]),
+    }),
+  );
+}
+
+/** Cuts the units into batches as a lane does. */
+function batchesOf(units: readonly BatchUnit[], rowsMax: number): BatchUnit[][] {
+  const batches: BatchUnit[][] = [];
+  let batch = new Batch<BatchUnit>({ rowsMax, bytesMax: 10_000 });
+  for (const unit of units) {
+    if (batch.tryAdd(unit)) continue;
+    batches.push(batch.units);
+    batch = new Batch<BatchUnit>({ rowsMax, bytesMax: 10_000 });
+    batch.tryAdd(unit);
+  }
+  return batch.units.length === 0 ? batches : [...batches, batch.units];
+}
+
+/** The whole batch, or its halves when it is refused: a unit that is refused alone leaves nothing. */
+function flushHalving(tables: Tables, units: readonly BatchUnit[]): Ack[] {
+  const copy = new Map(tables);
+  try {
+    return flush(tables, units);
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    tables.clear();
+    for (const [at, value] of copy) tables.set(at, value);
+  }
+  if (units.length === 1) return [duplicate(units[0]!)];
+  const middle = units.length >> 1;
+  return [
+    ...flushHalving(tables, units.slice(0, middle)),
+    ...flushHalving(tables, units.slice(middle)),
+  ];
+}
+
+function duplicate({ seq }: BatchUnit): Ack {
+  return { seq, outcome: 'refused', sqlState: '23505', reason: '' };
+}
+
+function applyOrRefuse(tables: Tables, unit: BatchUnit): Ack {
+  const copy = new Map(tables);
+  try {
+    return applyUnit(tables, unit);
+  } catch (error) {
+    if (!(error instanceof Conflict)) throw error;
+    tables.clear();
+    for (const [at, value] of copy) tables.set(at, value);
+    return duplicate(unit);
+  }
+}
+
+/**
+ * An actor updates only rows that it inserted before, which the writer may rely on; what a refused
+ * unit inserted is not there.
+ */
+function updatesOnlyWhatIsThere(units: readonly BatchUnit[], tables: Tables): boolean {
+  const copy = new Map(tables);
+  return units.every((unit) => {
+    const own = new Set<string>();
+    for (let i = 0; i < unit.mutations.length; i += 3) {
+      const kind = MUTATION_KINDS[unit.mutations[i] as number]!;
+      const at = `${tableOf(kind)}/${unit.mutations[i + 1]}`;
+      if (isInsert(kind)) own.add(at);
+      else if (isUpdate(kind) && !copy.has(at) && !own.has(at)) return false;
+    }
+    applyOrRefuse(copy, unit);
+    return true;
+  });
+}
+
+test('a batch leaves the rows and outcomes of its units one after the other', (t) => {
+  let refusals = 0;
+  check(
+    t,
+    2_000,
+    fc.tuple(
+      fc.array(fc.oneof(ungated, exists, births), { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 4, max: 40 }),
+      fc.subarray(KEYS),
+    ),
+    ([made, rowsMax, present]) => {
+      const units = toUnits(made);
+      const before: Tables = new Map(
+        present.flatMap((key) =>
+          ['instances', 'sequences', 'tasks', 'timers'].map((table) => [`${table}/${key}`, '']),
+        ),
+      );
+      fc.pre(updatesOnlyWhatIsThere(units, before));
+      const expected = new Map(before);
+      const actual = new Map(before);
+      const expectedAcks = units.map((unit) => applyOrRefuse(expected, unit));
+      const acks = batchesOf(units, rowsMax).flatMap((batch) => flushHalving(actual, batch));
+      refusals += acks.filter(({ outcome }) => outcome === 'refused').length;
+      assert.deepEqual(acks, expectedAcks);
+      assert.deepEqual(new Map([...actual].sort()), new Map([...expected].sort()));
+    },
+  );
+  if (isWholeRun) assert.ok(refusals > 0, 'some batches were refused');
+});
+
+test('lag is what waits at the rate of late, and the time without a commit while there is none', () => {
+  const readings = [
+    { at: 0, backlog: 0, committed: 0 },
+    { at: 1_000, backlog: 0, committed: 50 },
+    { at: 2_000, backlog: 20, committed: 150 },
+    { at: 3_000, backlog: 20, committed: 150 },
+    { at: 4_000, backlog: 20, committed: 150 },
+    { at: 5_000, backlog: 0, committed: 170 },
+  ];
+  let at = 0;
+  const lag = new WriterLag(() => readings[at++]!);
+  const seen = readings.slice(1).map(() => lag.ms());
+  assert.deepEqual(seen, [0, 200, 1_000, 2_000, 0]);
+});
+
+const names = TENANT_TABLES.map(({ name }) => name);
+
+test('every table goes with a tenant, or has a reason to stay', () => {
+  const said = [...names, ...Object.keys(STAYING)].sort();
+  assert.deepEqual(said, Object.keys(TABLES).sort());
+});
+
+test('rows by which those of other tables are found are deleted after these', () => {
+  for (const [at, { where }] of TENANT_TABLES.entries()) {
+    for (const [, other] of where.matchAll(/from (\w+)/g)) {
+      assert.ok(names.indexOf(other as TableName) > at, `${names[at]} before ${other}`);
+    }
+  }
+});
+
+test('a tenant is named as it is, whatever its name has in it', () => {
+  const [table] = TENANT_TABLES.filter(({ name }) => name === 'api_keys');
+  assert.equal(rowsOf(table!, "'$& $T'"), "tenant_id = '$& $T'");
+});
+
+test('whose rows are found by the tenant finds it, or follows what does', () => {
+  const named = TENANT_TABLES.filter(({ where }) => where === 'tenant_id = $T');
+  const said = [...FINDING_TABLES, ...Object.keys(FOLLOWING)].sort();
+  assert.deepEqual(said, named.map(({ name }) => name).sort());
+});
+
+const ROOMS = ['src/db', 'actors', 'docs/statements.sql'];
+
+/** What follows these is a table, but in `extract(… from column)` and `is distinct from column`. */
+const NAMED_WITH_SCHEMA =
+  /(?<!distinct |extract\(\w+ )\b(?:from|join|into|update|table|references|copy|truncate|only)\s+\(?"?[a-z_]\w*"?\."?[a-z_]\w*/g;
+
+function namesWithSchema(text: string): string[] {
+  return text.match(NAMED_WITH_SCHEMA) ?? [];
+}
+
+function textsIn(room: string): string[] {
+  if (!isFolder(room)) return [room];
+  const files = readdirSync(room, { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => /\.(ts|sql)$/.test(file)).map((file) => path.join(room, file));
+}
+
+const isFolder = (room: string) => !path.extname(room);
+
+test('no statement and no migration names the schema of a table', () => {
+  assert.deepEqual(namesWithSchema('select 1 from east.instances i join timers t'), [
+    'from east.instances',
+  ]);
+  const files = ROOMS.flatMap(textsIn);
+  assert.ok(files.length > 200);
+  const found = files.flatMap((file) =>
+    namesWithSchema(readFileSync(file, 'utf8')).map((name) => `${file}: ${name}`),
+  );
+  assert.deepEqual(found, []);
+});
+
+test('no migration makes what belongs to a whole database, or runs as somebody else', () => {
+  const WHOLE =
+    /\bcreate (or replace )?(extension|function|procedure|type|domain|trigger|schema|role|event trigger)\b/g;
+  const made = textsIn('src/db/migrations').flatMap((file) =>
+    (readFileSync(file, 'utf8').match(WHOLE) ?? []).map((what) => `${file}: ${what}`),
+  );
+  assert.deepEqual(made, []);
 });

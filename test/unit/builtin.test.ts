@@ -52,47 +52,30 @@ function failure(retryable: boolean, message: string, details?: JsonObject): Ste
   return details === undefined ? base : { ...base, details };
 }
 
-test('noop answers an empty object whatever it is given', () => {
-  for (const params of [null, {}, { a: 1 }, 'text', [1]]) {
-    assert.deepEqual(run('noop', params).outcome, success({}));
-  }
-});
+const NO_MESSAGE = success({ message: 'no message' });
+const broken = (retryable: JsonValue) => ({ message: 'no', retryable });
+const cases: readonly (readonly [string, string, readonly JsonValue[], StepOutcome])[] = [
+  ['noop answers an empty object', 'noop', [null, {}, { a: 1 }, 'text', [1]], success({})],
+  ['log without a message says so', 'log', [null, {}, []], NO_MESSAGE],
+  ['log keeps a message of null', 'log', [{ message: null }], success({ message: null })],
+  ['fail is permanent', 'fail', [null, {}, { message: null }], failure(false, 'forced failure')],
+  ['fail is retryable when told so', 'fail', [broken(true)], failure(true, 'no')],
+  ['and for no other value', 'fail', [false, 'true', 1].map(broken), failure(false, 'no')],
+  ['fail tells a value as JSON', 'fail', [{ message: { a: 1 } }], failure(false, '{"a":1}')],
+];
+for (const [title, name, given, outcome] of cases) {
+  test(title, () => {
+    for (const params of given) assert.deepEqual(run(name, params).outcome, outcome);
+  });
+}
 
-test('log answers its message unchanged and collects a line', () => {
+test('log answers its message and collects a line of debug, info or warn', () => {
   const message = { user: 'ada', tags: [1, null] };
   const { outcome, lines } = run('log', { message, level: 'warn' });
-  assert.deepEqual(outcome, success({ message }));
-  assert.deepEqual(lines, [['warn', message]]);
-});
-
-test('log without a message says so, and a message of null is kept', () => {
-  for (const params of [null, {}, []]) {
-    assert.deepEqual(run('log', params).outcome, success({ message: 'no message' }));
-  }
-  assert.deepEqual(run('log', { message: null }).outcome, success({ message: null }));
-});
-
-test('log takes debug, info and warn, and treats any other level as info', () => {
+  assert.deepEqual([outcome, lines], [success({ message }), [['warn', message]]]);
   const levelOf = (level: JsonValue) => run('log', { message: 'm', level }).lines[0]?.[0];
   assert.deepEqual(['debug', 'info', 'warn'].map(levelOf), ['debug', 'info', 'warn']);
   assert.deepEqual(['error', 'WARN', 3, null].map(levelOf), ['info', 'info', 'info', 'info']);
-});
-
-test('fail fails permanently with a default message', () => {
-  for (const params of [null, {}, { message: null }]) {
-    assert.deepEqual(run('fail', params).outcome, failure(false, 'forced failure'));
-  }
-});
-
-test('fail is retryable only when told so', () => {
-  const retryable = (value: JsonValue) => run('fail', { message: 'no', retryable: value }).outcome;
-  assert.deepEqual(retryable(true), failure(true, 'no'));
-  assert.deepEqual(retryable(false), failure(false, 'no'));
-  assert.deepEqual(retryable('true'), failure(false, 'no'));
-});
-
-test('fail turns a message that is not text into its json', () => {
-  assert.deepEqual(run('fail', { message: { a: 1 } }).outcome, failure(false, '{"a":1}'));
 });
 
 test('transform answers its parameters unchanged', (t) => {
@@ -101,22 +84,20 @@ test('transform answers its parameters unchanged', (t) => {
   });
 });
 
-test('assert passes when its condition is true', () => {
+test('assert passes when its condition is true, else it fails permanently', () => {
   for (const condition of ['data.n == 5', 'status == ok', '{{ outputs.fetch.status == 200 }}']) {
     const output = { condition, passed: true };
     assert.deepEqual(run('assert', { condition }).outcome, success(output));
   }
-});
-
-test('assert fails permanently when its condition is false', () => {
-  const { outcome } = run('assert', { condition: 'data.n == 6' });
-  const expected = failure(false, 'assertion failed: data.n == 6', { condition: 'data.n == 6' });
-  assert.deepEqual(outcome, expected);
-});
-
-test('assert fails with its own message when it has one', () => {
-  const { outcome } = run('assert', { condition: 'data.missing', message: 'must be there' });
-  assert.equal(outcome.kind === 'failure' && outcome.message, 'must be there');
+  for (const condition of ['data.n == 6', '((']) {
+    const expected = failure(false, `assertion failed: ${condition}`, { condition });
+    assert.deepEqual(run('assert', { condition }).outcome, expected);
+    const { outcome } = run('assert', { condition, message: 'must hold' });
+    assert.equal(outcome.kind === 'failure' && outcome.message, 'must hold');
+  }
+  const code = 'invalid_params';
+  const missing = { ...failure(false, 'assert: condition is required'), code };
+  assert.deepEqual(run('assert', {}).outcome, missing);
 });
 
 test('assert judges a condition that a template turned into a value by its truth', () => {
@@ -126,16 +107,6 @@ test('assert judges a condition that a template turned into a value by its truth
   for (const condition of [false, 0, null, []]) {
     assert.equal(run('assert', { condition }).outcome.kind, 'failure');
   }
-});
-
-test('assert fails permanently without a condition, and with one that does not parse', () => {
-  assert.deepEqual(run('assert', {}).outcome, {
-    ...failure(false, 'assert: condition is required'),
-    code: 'invalid_params',
-  });
-  const condition = '((';
-  const expected = failure(false, 'assertion failed: ((', { condition });
-  assert.deepEqual(run('assert', { condition }).outcome, expected);
 });
 
 test('sleep lasts 100 ms unless told otherwise', () => {
@@ -159,25 +130,13 @@ test('parameters named like members of every object are not read from the protot
 });
 
 test('every handler gives an outcome for every parameter', (t) => {
-  check(
-    t,
-    100,
-    fc.tuple(fc.constantFrom(...PURE_HANDLERS.keys()), fc.jsonValue()),
-    ([name, params]) => {
-      assert.ok(['success', 'failure'].includes(run(name, params as JsonValue).outcome.kind));
-    },
-  );
+  const cases = fc.tuple(fc.constantFrom(...PURE_HANDLERS.keys()), fc.jsonValue());
+  check(t, 100, cases, ([name, params]) => {
+    assert.ok(['success', 'failure'].includes(run(name, params as JsonValue).outcome.kind));
+  });
 });
 
 test('the built-in names are those that are never given to a worker', () => {
-  assert.deepEqual([...BUILTIN_NAMES].sort(), [
-    'assert',
-    'fail',
-    'http_request',
-    'log',
-    'noop',
-    'sleep',
-    'transform',
-    'wait_for_event',
-  ]);
+  const names = 'assert fail http_request log noop sleep transform wait_for_event';
+  assert.deepEqual([...BUILTIN_NAMES].sort(), names.split(' '));
 });

@@ -142,34 +142,29 @@ test('a tombstone stays for instances that are still to be removed', async () =>
   assert.deepEqual(commitAll(), ['tombstone.clear']);
 });
 
-for (const found of [
-  { live: 2, ended: 5 },
-  { failed: 3 },
-  { live: 2, failed: 3 },
-] as Partial<InstanceCounts>[]) {
-  test(`it is refused, and the block lifted, with ${JSON.stringify(found)}`, async () => {
-    bothAnswer();
-    await answerCount(0, found);
-    assert.deepEqual(commitAll(), []);
-    assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
-    const { live, failed } = { ...NONE, ...found };
-    assert.match(errors[0]!, new RegExp(`has ${live} live and ${failed} failed instances`));
-  });
-}
-
-for (const [found, status] of [
-  [{ failed: 3 }, '204'],
-  [{ failed: 3, live: 1 }, '409'],
-] as const) {
-  test(`cascading, it is ${status} with ${JSON.stringify(found)}`, async () => {
+for (const [found, isCascading, status] of [
+  [{ live: 2, ended: 5 }, false, '409'],
+  [{ failed: 3 }, false, '409'],
+  [{ live: 2, failed: 3 }, false, '409'],
+  [{ failed: 3 }, true, '204'],
+  [{ failed: 3, live: 1 }, true, '409'],
+] as [Partial<InstanceCounts>, boolean, string][]) {
+  const how = isCascading ? 'a cascading deletion' : 'a deletion';
+  test(`${how} with ${JSON.stringify(found)} is ${status}`, async () => {
     bothAnswer();
     await answerCount(0, { live: 1 });
     take();
-    await askForDeletion(true);
+    await askForDeletion(isCascading);
     bothAnswer();
     await answerCount(1, found);
-    commitAll();
-    assert.equal(take()[0], status);
+    const isRefused = status === '409';
+    const mutations = commitAll();
+    assert.equal(mutations.length === 0, isRefused);
+    const word = isRefused ? 'unblock' : 'evict';
+    assert.deepEqual(take(), [status, `shard 0: ${word}`, `shard 1: ${word}`]);
+    const { live, failed } = { ...NONE, ...found };
+    const words = new RegExp(`has ${live} live and ${failed} failed instances`);
+    if (isRefused) assert.match(errors.at(-1)!, words);
   });
 }
 
@@ -197,28 +192,31 @@ test('a release that names it refuses it, and lifts the block', async () => {
   assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
 });
 
-test('it is given up when the rows cannot be read', async () => {
-  bothAnswer();
-  await answerCount(0, 'failed');
-  assert.deepEqual(commitAll(), []);
-  assert.deepEqual(take(), ['503', 'shard 0: unblock', 'shard 1: unblock']);
-});
+const FAILURES: Readonly<Record<string, readonly [status: string, happen: () => unknown]>> = {
+  'the rows cannot be read': ['503', () => answerCount(0, 'failed')],
+  'the database refuses the deletion': [
+    '400',
+    () => answerCount(0, {}).then(() => settleAs({ sqlState: '23503', reason: 'no' })),
+  ],
+  'it is not known what became of the deletion': [
+    '503',
+    () => answerCount(0, {}).then(() => commits.lose()),
+  ],
+};
 
-test('the block is lifted when the database refuses the deletion', async () => {
-  bothAnswer();
-  await answerCount(0, {});
-  const [unit] = commits.take();
-  assert.ok(unit !== undefined);
-  commits.settle([{ seq: unit.seq, outcome: 'refused', sqlState: '23503', reason: 'no' }]);
-  assert.deepEqual(take(), ['400', 'shard 0: unblock', 'shard 1: unblock']);
-});
+function settleAs(refusal: { readonly sqlState: string; readonly reason: string }): void {
+  const units = commits.take();
+  commits.settle(units.map(({ seq }) => ({ seq, outcome: 'refused', ...refusal })));
+}
 
-test('the block is lifted when it is not known what became of the deletion', async () => {
-  bothAnswer();
-  await answerCount(0, {});
-  commits.lose();
-  assert.deepEqual(take(), ['503', 'shard 0: unblock', 'shard 1: unblock']);
-});
+for (const [when, [status, happen]] of Object.entries(FAILURES)) {
+  test(`the block is lifted when ${when}`, async () => {
+    bothAnswer();
+    await happen();
+    assert.deepEqual(commitAll(), []);
+    assert.deepEqual(take(), [status, 'shard 0: unblock', 'shard 1: unblock']);
+  });
+}
 
 test('a shard that asks about a block of which nobody knows is told to lift it', () => {
   const unknown = '01950000-0000-7000-8000-000000000002';

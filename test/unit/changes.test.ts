@@ -1,17 +1,15 @@
-/**
- * The watermark of the change feed in virtual time: clocks that go back, units that are settled in
- * any order or lost, shards and owners that are replaced.
- */
+/** The change feed in virtual time: its watermark, cursors, and watches of instances. */
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { ChangeFeed } from '../../actors/feed/changes.js';
+import { Watchers } from '../../actors/feed/watchers.js';
 import { CommitLog, type PendingUnit, type Settlement } from '../../actors/runtime/commit-log.js';
-import type { Ack } from '../../actors/runtime/protocol.js';
 import { type Effect, Turn } from '../../actors/runtime/turn.js';
+import { cursorOf, FEED_START, placeBefore, placeOf } from '../../src/core/change-cursor.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createLogger } from '../../src/log.js';
-import { createRandom, type Random } from '../chaos/random.js';
+import { HandClock } from '../helpers/hand-clock.js';
 
 const T0 = Date.parse('2026-03-01T12:00:00Z');
 const TENANT = 't';
@@ -168,13 +166,6 @@ describe('the answer', () => {
     assert.ok(later.at >= at);
   });
 
-  test('is above what the reader names, and above every entry that was made before', () => {
-    const entry = world.entry();
-    const request = world.ask(entry.at);
-    world.commit(entry.seq);
-    assert.ok(numberOf(world.answers.get(request)) > entry.at);
-  });
-
   test('waits for a new writer when the old one died: its units may have been committed', () => {
     world.entry();
     const request = world.ask();
@@ -241,15 +232,6 @@ describe('a watch', () => {
     assert.ok(latest >= entry.at);
   });
 
-  test('with a version that is not the present one is answered at once', () => {
-    const { version } = JSON.parse(String(world.answers.get(world.watch())));
-    const entry = world.entry();
-    world.commit(entry.seq);
-    for (const known of [undefined, 1, version]) {
-      assert.ok(world.answers.has(world.watch(known)), String(known));
-    }
-  });
-
   test('is answered when a writer died: nobody was told of what it had committed', () => {
     const { version } = JSON.parse(String(world.answers.get(world.watch())));
     world.entry();
@@ -260,124 +242,188 @@ describe('a watch', () => {
   });
 });
 
-// ---------------------------------------------------------------- many histories
+const ID = '01950000-0000-7000-8000-00000000abcd';
+const AT = Date.parse('2026-03-01T12:00:00.123Z');
 
-interface Entry {
-  readonly at: number;
-  readonly number: number;
-}
+const encoded = (text: string) => Buffer.from(text).toString('base64url');
+const ofFields = (created_at: unknown, id: unknown) => encoded(JSON.stringify({ created_at, id }));
 
-/** Three shards, a reader, and everything in an order that the seed decides. */
-class History {
-  readonly #random: Random;
-  readonly #worlds: World[];
-  readonly #open: { readonly world: World; readonly entry: Entry; readonly seq: number }[] = [];
-  readonly #rows: Entry[] = [];
-  readonly seen: Entry[] = [];
-  #entries = 0;
-  #highest = 0;
-  /** What the reader asked; shards that have not answered are missing from `at`. */
-  #round: { readonly world: World; readonly request: number; at: number | undefined }[] = [];
-  #readBelow = 0;
-  /** The latest time in the rows. */
-  #latest = 0;
-
-  constructor(random: Random) {
-    this.#random = random;
-    this.#worlds = [1, 2, 3].map((shard) => new World(shard));
+test('a cursor is base64url without padding of the JSON of time and id, and is read back', () => {
+  const cursor = cursorOf({ at: AT, id: ID });
+  assert.match(cursor, /^[A-Za-z0-9_-]+$/);
+  assert.deepEqual(JSON.parse(Buffer.from(cursor, 'base64url').toString()), {
+    created_at: '2026-03-01T12:00:00.123Z',
+    id: ID,
+  });
+  for (const place of [{ at: AT, id: ID }, FEED_START, placeBefore(AT)]) {
+    assert.deepEqual(placeOf(cursorOf(place)), place);
   }
+});
 
-  step(): void {
-    const index = this.#random.integer(0, 2);
-    const world = this.#worlds[index] as World;
-    world.now += this.#random.integer(-20, 25);
-    const what = this.#random.weighted({ stamp: 30, settle: 50, ask: 20, replace: 1 });
-    if (what === 'stamp') this.#stamp(world);
-    if (what === 'settle') this.#settleOne();
-    // Who was told of news names their time; a clock that is far behind does not hold them back.
-    const past = this.#random.chance(0.5) ? this.#latest : 0;
-    if (what === 'ask' && this.#round.length === 0) this.ask(past);
-    if (what === 'replace') this.#replace(index);
-    this.read();
-  }
+test('a time with another offset, another order of fields and upper case name the same place', () => {
+  const place = { at: AT, id: ID };
+  assert.deepEqual(placeOf(ofFields('2026-03-01T13:00:00.123+01:00', ID.toUpperCase())), place);
+  const seen = placeOf(encoded(`{"id":"${ID}", "created_at":"2026-03-01T12:00:00.123Z"}`));
+  assert.deepEqual(seen, place);
+});
 
-  get rows(): readonly Entry[] {
-    return [...this.#rows].sort((a, b) => a.at - b.at || a.number - b.number);
-  }
+test('a time between two milliseconds lies behind every entry of the first', () => {
+  const id = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+  assert.deepEqual(placeOf(ofFields('2026-03-01T12:00:00.123456Z', ID)), { at: AT, id });
+  assert.deepEqual(placeOf(ofFields('2026-03-01T12:00:00.123000Z', ID)), { at: AT, id: ID });
+});
 
-  settleAll(): void {
-    while (this.#open.length > 0) this.#settleOne();
-    this.read();
-  }
+const TIME = '2026-03-01T12:00:00Z';
+const MALFORMED: Readonly<Record<string, string>> = {
+  'no base64url': '%%%',
+  'base64 with padding': `${ofFields(TIME, ID)}=`,
+  'base64 of the other alphabet': Buffer.from(`{"created_at":"${TIME}","id":"${ID}","x":"??>>"}`)
+    .toString('base64')
+    .replace(/=+$/, ''),
+  'bytes that are not UTF-8': Buffer.from([0xff, 0xfe, 0xfd]).toString('base64url'),
+  'no JSON': encoded('created_at'),
+  'an array': encoded(`["${TIME}","${ID}"]`),
+  'no time': encoded(`{"id":"${ID}"}`),
+  'no id': encoded(`{"created_at":"${TIME}"}`),
+  'a time that is a number': ofFields(AT, ID),
+  'a time without an offset': ofFields('2026-03-01T12:00:00', ID),
+  'a day that does not exist': ofFields('2026-02-30T12:00:00Z', ID),
+  'a year beyond what can be stored': ofFields('12026-03-01T12:00:00Z', ID),
+  'an id with something behind it': ofFields(TIME, `${ID}'`),
+};
 
-  /** @param past what the watermark has to be above */
-  ask(past = 0): void {
-    this.#round = this.#worlds.map((world) => ({ world, request: world.ask(past), at: undefined }));
-  }
-
-  /** Reads once all have answered. */
-  read(): void {
-    for (const asked of this.#round) {
-      const answer = asked.world.answers.get(asked.request);
-      if (answer === undefined) continue;
-      asked.at = numberOf(answer);
-      this.#highest = Math.max(this.#highest, asked.at);
-    }
-    if (this.#round.length === 0 || this.#round.some(({ at }) => at === undefined)) return;
-    const below = Math.min(...this.#round.map(({ at }) => at as number));
-    this.#round = [];
-    const news = this.rows.filter(({ at }) => at >= this.#readBelow && at < below);
-    this.seen.push(...news);
-    this.#readBelow = Math.max(below, this.#readBelow);
-  }
-
-  #stamp(world: World): void {
-    const number = this.#entries++;
-    const { seq, at } = world.entry();
-    this.#open.push({ world, seq, entry: { at, number } });
-  }
-
-  #commit(entry: Entry): void {
-    this.#rows.push(entry);
-    this.#latest = Math.max(this.#latest, entry.at);
-  }
-
-  #settleOne(): void {
-    if (this.#open.length === 0) return;
-    const index = this.#random.integer(0, this.#open.length - 1);
-    const [unit] = this.#open.splice(index, 1);
-    if (unit === undefined) return;
-    const isCommitted = this.#random.chance(0.9);
-    if (isCommitted) this.#commit(unit.entry);
-    const { seq } = unit;
-    const refused: Ack = { seq, outcome: 'refused', sqlState: '22000', reason: 'no' };
-    unit.world.commits.settle([isCommitted ? { seq, outcome: 'committed' } : refused]);
-  }
-
-  /** A thread dies: what it had under way is decided first; who waits for it is told. */
-  #replace(index: number): void {
-    const old = this.#worlds[index] as World;
-    this.read();
-    for (const unit of this.#open.filter(({ world }) => world === old)) {
-      this.#open.splice(this.#open.indexOf(unit), 1);
-      if (this.#random.chance(0.5)) this.#commit(unit.entry);
-    }
-    if (this.#round.some(({ world, at }) => world === old && at === undefined)) this.#round = [];
-    const next = new World(index + 1, this.#highest);
-    next.now = old.now - this.#random.integer(0, 5_000);
-    this.#worlds[index] = next;
-  }
-}
-
-for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
-  test(`a reader sees every entry once and in order, whatever the order of commits: history ${seed}`, () => {
-    const history = new History(createRandom(seed));
-    for (let i = 0; i < 4_000; i++) history.step();
-    history.settleAll();
-    const seenBefore = history.seen.length;
-    history.ask(history.rows.at(-1)?.at);
-    history.read();
-    assert.ok(seenBefore > 500, String(seenBefore));
-    assert.deepEqual(history.seen, history.rows);
+for (const [what, cursor] of Object.entries(MALFORMED)) {
+  test(`it is no cursor: ${what}`, () => {
+    assert.equal(placeOf(cursor), undefined);
   });
 }
+
+/** The longest that a watch is parked. */
+const WATCH_MS = 20_000;
+
+let clock: HandClock;
+/** Who was told to look, as `instance/request/version`. */
+let looks: string[];
+/** Requests that were answered without a look. */
+let released: number[];
+let errors: number;
+let watchers: Watchers;
+let request: number;
+
+beforeEach(() => {
+  clock = new HandClock();
+  looks = [];
+  released = [];
+  errors = 0;
+  request = 0;
+  watchers = create(0.5);
+});
+
+function create(random: number): Watchers {
+  return new Watchers({
+    clock,
+    random: () => random,
+    look: (instance, watch, version) => void looks.push(`${instance}/${watch.request}/${version}`),
+    release: (effects) => {
+      for (const effect of effects) take(effect);
+    },
+    schedule: (work) => work(),
+  });
+}
+
+function take(effect: Effect): void {
+  if (effect.kind === 'reply') released.push(effect.request);
+  else if (effect.kind === 'error') errors += 1;
+}
+
+/** Watches and gives the number of the request. */
+function watch(instance: string, known?: number): number {
+  request += 1;
+  watchers.watch(instance, { request, tenant: 't' }, known);
+  return request;
+}
+
+/** The version that a watch without one is answered with at once. */
+function present(instance: string): number {
+  watch(instance);
+  return Number(looks.pop()?.split('/')[2]);
+}
+
+/** The requests of those who were told to look. */
+const looking = () => looks.map((look) => Number(look.split('/')[1]));
+
+test('a watch without a version, or with another one, is answered at once', () => {
+  const version = present('a');
+  watch('a', version - 1);
+  watch('a', 0);
+  assert.deepEqual(looks, [`a/2/${version}`, `a/3/${version}`]);
+});
+
+test('a watch with the present version waits for the next change of its instance', () => {
+  const version = present('a');
+  const parked = [watch('a', version), watch('a', version)];
+  watch('b', present('b'));
+  watchers.changed('c');
+  assert.equal(looks.length, 0);
+  watchers.changed('a');
+  assert.deepEqual(looking(), parked);
+  const versions = looks.map((look) => Number(look.split('/')[2]));
+  assert.ok(versions[0] === versions[1] && versions[0] !== version);
+  watchers.changed('a');
+  assert.equal(looks.length, 2);
+});
+
+test('a change between two watches is not missed, nor one of a shard that died in between', () => {
+  const version = present('a');
+  watchers.changed('a');
+  watch('a', version);
+  assert.equal(looks.length, 1);
+  const known = present('a');
+  watchers = create(0.25);
+  watch('a', known);
+  assert.equal(looks.length, 2);
+});
+
+test('a watch that lasts is answered with the version that it has, so that it is armed again', () => {
+  const version = present('a');
+  const first = watch('a', version);
+  clock.pass(WATCH_MS / 2);
+  const second = watch('a', version);
+  clock.pass(WATCH_MS / 2);
+  assert.deepEqual(looks, [`a/${first}/${version}`]);
+  clock.pass(WATCH_MS / 2);
+  assert.deepEqual(looks, [`a/${first}/${version}`, `a/${second}/${version}`]);
+  assert.equal(clock.waiting, 0);
+});
+
+test('a watch whose client goes away is forgotten', () => {
+  const version = present('a');
+  const [stays, goes] = [watch('a', version), watch('a', version)];
+  for (const gone of [goes, goes, 99]) watchers.abort(gone);
+  assert.deepEqual(released, [goes]);
+  watchers.changed('a');
+  assert.deepEqual(looking(), [stays]);
+});
+
+test('when the engine stops nobody waits, nor begins to, and no timer is left', () => {
+  const parked = [watch('a', present('a')), watch('b', present('b'))];
+  watchers.drain();
+  watch('a', Number(looks[0]?.split('/')[2]));
+  assert.deepEqual(looking(), [...parked, request]);
+  clock.pass(WATCH_MS);
+  assert.equal(clock.waiting, 0);
+});
+
+test('the instances of which versions are kept are bounded: those that nobody waits for go first', () => {
+  const version = present('idle');
+  for (let index = 0; index < 1_023; index++) watch(`i${index}`, present(`i${index}`));
+  looks = [];
+  watch('one more', present('one more'));
+  assert.equal(errors, 0);
+  watch('idle', version);
+  assert.deepEqual([looks.length, errors], [0, 1]);
+  watchers.changed('i5');
+  watch('idle', version);
+  assert.equal(errors, 1);
+  assert.equal(looks.at(-1)?.split('/')[0], 'idle');
+});

@@ -1,18 +1,23 @@
 /**
- * Conditions: the two short forms, the expression language, and its bounds on
- * hostile texts and data.
+ * Conditions: the two short forms, the expression language, and its bounds on hostile texts.
+ *
+ * Cost: 2 s, since its property compares thousands of expressions.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import {
   evaluateCondition,
   isTruthy,
   parseCondition,
   type Scope,
 } from '../../src/core/condition.js';
+import { occurrences } from '../../src/core/expression/bounds.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
+import { byDepth } from '../helpers/depth.js';
+import { check } from '../helpers/properties.js';
 
 function scopeOf(data: JsonObject, outputs: JsonObject = {}): Scope {
   return {
@@ -47,14 +52,11 @@ test('`path` alone is a truthiness check and `path == value` is equality', () =>
     plan: 'pro',
     'user.tier': 'gold',
     missing: null,
-    'user.missing.deeper': null,
     'plan == pro': true,
     'plan==pro': true,
     'plan == "pro"': true,
     "plan == 'pro'": true,
-    'plan == basic': false,
     'user.age == 30': true,
-    'user.age == 30.0': true,
     'user.age == "30"': false,
     'flag == true': true,
     'flag == "true"': false,
@@ -62,20 +64,6 @@ test('`path` alone is a truthiness check and `path == value` is equality', () =>
     'none == null': true,
     'missing == null': true,
     '{{ plan == pro }}': true,
-    '  user.tier == gold  ': true,
-  });
-});
-
-test('names with hyphens are paths in both short forms', () => {
-  const data = { 'is-active': true, order: { 'ship-mode': 'air-mail' }, a: 5, b: 3 };
-  assertAll(data, {
-    'is-active': true,
-    'order.ship-mode': 'air-mail',
-    'order.ship-mode == air-mail': true,
-    'order.ship-mode == sea': false,
-    'a-b': null,
-    'a - b': 2,
-    'a - b == 2': true,
   });
 });
 
@@ -94,22 +82,16 @@ test('the right side of `path == value` is the text that stands there, whatever 
       'plan == pro': true,
       'plan == wanted': false,
       'plan != wanted': true,
-      'plan != pro': false,
-      'plan == pro && true': true,
-      'plan == wanted || false': false,
       'missing == empty': false,
       'missing == null': true,
       'mail == a@b.io:25': true,
       'zip == 01234': true,
       'state == in progress': true,
-      'state ==   in progress  ': true,
       'state == "in progress"': true,
       "state == 'in progress' && b == 7": true,
       'at == 12:30': true,
-      'path == /a/b': true,
       'url == http://x.y/z': true,
       'plan == config': false,
-      'plan == b + 1': false,
       'plan == Jo (admin)': false,
     },
   );
@@ -123,10 +105,7 @@ test('the right side is a path only when it begins with a root and a dot', () =>
       'plan == data.b': true,
       'plan == outputs.fetch.plan': true,
       'plan == outputs.my-step.plan': true,
-      'plan == steps.fetch.plan': true,
       'region == config.region': true,
-      'region != config.region': false,
-      'region == config.region && n == 7': true,
       'plan == data.nothing': false,
       'nothing == data.nothing': true,
       'odd == data.': true,
@@ -134,7 +113,6 @@ test('the right side is a path only when it begins with a root and a dot', () =>
       '"eu" == config.region': true,
       // What computes is no text.
       'n == data.half * 2': true,
-      'n == (half * 2)': true,
       'list == [1]': true,
       'n == len("1234567")': true,
       'plan == pro ? n : half': 7,
@@ -146,19 +124,6 @@ test('the right side is a path only when it begins with a root and a dot', () =>
   );
 });
 
-test('a root alone is a key of the data, never the section of that name', () => {
-  const bare = ['config', 'outputs', 'data', 'runtime', 'steps'];
-  for (const word of bare) {
-    const text = `{{ ${word} }}`;
-    assertAll({}, { [word]: null, [text]: null, [`${word} == null`]: true }, { a: { b: 1 } });
-    assertAll({ [word]: 'x' }, { [word]: 'x', [`${word} == x`]: true });
-  }
-  const parsed = parseCondition('outputs');
-  assert.ok(parsed.ok);
-  assert.deepEqual(parsed.value.outputs, new Set());
-  assertAll({ n: 1 }, { 'len(data)': 1, 'data.n == 1': true });
-});
-
 test('data comes before the roots, and the roots are found after it', () => {
   const outputs = { fetch: { status: 200, list: [{ id: 7 }] }, 'my-step': { ok: true } };
   assertAll(
@@ -166,10 +131,7 @@ test('data comes before the roots, and the roots are found after it', () => {
     {
       'config.region == us': true,
       'context.config.region': 'eu',
-      'config.holidays': [],
-      'context.data.input.n': 1,
       'data.input.n': 1,
-      'input.n': 1,
       'runtime.attempt > 1': true,
       instance_id: '01890000-0000-7000-8000-000000000000',
       'outputs.fetch.status': 200,
@@ -177,7 +139,6 @@ test('data comes before the roots, and the roots are found after it', () => {
       'outputs.fetch.list.0.id': 7,
       'outputs.fetch.list.00.id': null,
       'outputs.fetch.list.length': null,
-      'outputs.my-step.ok': true,
       'context.audit': null,
     },
     outputs,
@@ -192,14 +153,12 @@ test('operators follow their documented precedence', () => {
     '(1 + 2) * 3': 9,
     '10 - 2 - 3': 5,
     '8 / 2 / 2': 2,
-    '-count + 1': -5,
     '!count': false,
     '!!count': true,
     'count > 5 && name == ann': true,
     'false || true && false': false,
     'count > 100 ? "big" : count > 5 ? "mid" : "small"': 'mid',
     '2 in items': true,
-    '3 in items': false,
     '"a" in name': false,
     'name in ["bob", "ann"]': true,
     'price >= 12.5': true,
@@ -213,12 +172,10 @@ test('arithmetic converts numeric texts and booleans and gives null for the rest
       'n + 1': 6,
       'n * yes': 5,
       'word + 1': null,
-      'missing + 1': null,
       '"a" + "b"': 'ab',
       'n + n': '55',
       '1 / 0': null,
       '1e308 * 10': null,
-      '-word': null,
       '"0x10" * 1': null,
       '" 7 " * 1': 7,
     },
@@ -246,7 +203,6 @@ test('equality is deep, by value, and blind to the order of keys', () => {
     'a == data.b': true,
     'a == data.c': false,
     'a != data.c': true,
-    'a.y == [1]': false,
   });
 });
 
@@ -322,25 +278,12 @@ test('functions of time and chance use what the scope hands in', () => {
 });
 
 test('a text that does not parse gives a message that says where', () => {
-  for (const text of [
-    'a ==',
-    '== b',
-    '(a',
-    'a b',
-    'a == b == c',
-    '"open',
-    'a..b > 1',
-    'a % 2',
-    '1e999 > 1',
-  ]) {
+  const wrong = ['a ==', '== b', '(a', 'a b', 'a == b == c', '"open', 'a..b > 1', 'a % 2'];
+  for (const text of [...wrong, '1e999 > 1']) {
     const parsed = parseCondition(text);
     assert.equal(parsed.ok, false, text);
     assert.ok(!parsed.ok && parsed.message.length > 10, text);
   }
-});
-
-test('a blank text is the condition that never holds', () => {
-  for (const text of ['', '   ', '{{ }}']) assert.equal(evaluate(text), null);
 });
 
 test('nesting is bounded at 64 and the length at 32 KiB', () => {
@@ -351,14 +294,6 @@ test('nesting is bounded at 64 and the length at 32 KiB', () => {
   assert.equal(evaluate(`1${'+1'.repeat(16_000)}`), 16_001);
   assert.equal(evaluate(`a${' && a'.repeat(6_000)}`, { a: 1 }), true);
   assert.equal(parseCondition('a'.repeat(32 * 1024 + 1)).ok, false);
-});
-
-test('the prototype is not part of the data', () => {
-  for (const path of ['__proto__', 'constructor', 'a.constructor.prototype', 'list.length']) {
-    assert.equal(evaluate(path, { a: {}, list: [1] }), null, path);
-  }
-  const own = JSON.parse('{"__proto__":{"x":1}}') as JsonObject;
-  assert.equal(evaluate('__proto__.x', own), 1);
 });
 
 test('work is bounded on hostile data', () => {
@@ -393,4 +328,88 @@ test('the outputs that a condition can read are known beforehand', () => {
   const seen = reads('outputs.s1.x > 1 && len(steps.s2) == outputs.s3');
   assert.deepEqual(seen, new Set(['s1', 's2', 's3']));
   assert.equal(reads('len(outputs) > 1'), 'all');
+});
+
+const OUTPUTS: JsonObject = { s: { n: 1, list: [1, 'a', null] } };
+
+const fragment = fc.oneof(
+  fc.constantFrom(
+    'a',
+    'b.c',
+    'outputs.s.n',
+    'in',
+    'null',
+    'true',
+    '1',
+    '2.5e1',
+    '"x"',
+    "'y'",
+    '{{',
+  ),
+  fc.constantFrom('==', '!=', '>', '<=', '&&', '||', '?', ':', '+', '-', '*', '/', '!', ',', '}}'),
+  fc.constantFrom('(', ')', '[', ']', 'len(', 'sort(', 'json(', 'format_date(', '__proto__', '.'),
+);
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 60 }),
+  fc.array(fragment, { maxLength: 24 }).map((parts) => parts.join(' ')),
+  fc.array(fragment, { maxLength: 24 }).map((parts) => parts.join('')),
+);
+const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
+
+test('parsing and evaluating never throw and give JSON', (t) => {
+  check(t, byDepth(4_000, 20_000), fc.tuple(text, json, json), ([source, a, b]) => {
+    const parsed = parseCondition(source);
+    if (!parsed.ok) return;
+    const value = evaluateCondition(parsed.value, scopeOf({ a, b }, OUTPUTS));
+    assert.notEqual(JSON.stringify(value), undefined);
+    assert.equal(typeof isTruthy(value), 'boolean');
+  });
+});
+
+test('S12: a random text of any length up to the cap is parsed in bounded time', (t) => {
+  const long = fc
+    .array(fragment, { minLength: 1_000, maxLength: 8_000 })
+    .map((parts) => parts.join(''));
+  check(t, 30, long, (source) => {
+    assert.ok(cpuMsOf(() => parseCondition(source)) < 1_000);
+  });
+});
+
+test('numbers compare by value however they are written', (t) => {
+  check(t, 100, fc.double({ noNaN: true, noDefaultInfinity: true }), (n) => {
+    const value = n === 0 ? 0 : n;
+    for (const written of [`${value}`, value.toExponential()]) {
+      const parsed = parseCondition(`a == ${written}`);
+      assert.ok(parsed.ok, written);
+      assert.equal(evaluateCondition(parsed.value, scopeOf({ a: value })), true, written);
+    }
+  });
+});
+
+test('no path through a prototype finds anything', (t) => {
+  const name = fc.constantFrom('__proto__', 'constructor', 'prototype', 'toString', 'length');
+  check(t, 100, fc.array(name, { minLength: 1, maxLength: 4 }), (names) => {
+    for (const start of ['', 'a.', 'list.', 'data.', 'outputs.', 'runtime.', 'instance_id.']) {
+      const parsed = parseCondition(start + names.join('.'));
+      assert.ok(parsed.ok);
+      const value = evaluateCondition(parsed.value, scopeOf({ a: {}, list: [], s: 'text' }));
+      assert.equal(value, null);
+    }
+  });
+});
+
+test('the linear search finds what the built-in one finds', (t) => {
+  const letters = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 12 });
+  const cases = fc.tuple(letters, fc.nat(40), fc.array(letters, { maxLength: 60 }));
+  check(t, 100, cases, ([unit, times, rest]) => {
+    const word = unit.join('');
+    const needle = word.repeat(times + 1).padStart(251, word);
+    const haystack = rest.map((part) => part.join('')).join(needle) + needle.slice(1);
+    const expected: number[] = [];
+    for (let at = 0; haystack.indexOf(needle, at) >= 0; at += needle.length) {
+      at = haystack.indexOf(needle, at);
+      expected.push(at);
+    }
+    assert.deepEqual(occurrences(haystack, needle), expected);
+  });
 });

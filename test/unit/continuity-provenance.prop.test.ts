@@ -1,19 +1,73 @@
-/** The chain of provenance: what it hashes, and that no change of it goes unseen. */
+/** The chain of provenance, receipts of effects, keys and statements, and the service that leads executions. */
 
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { test } from 'node:test';
+import { createHash, generateKeyPairSync, hkdfSync } from 'node:crypto';
+import { beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
+import { pino } from 'pino';
+import { Plans } from '../../actors/catalog/plans.js';
+import { ExecutionService } from '../../actors/continuity/execution-service.js';
+import { ContinuityRows } from '../../actors/continuity/rows.js';
+import type { Order } from '../../actors/instance/orders.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import { IN_PLACE } from '../../actors/runtime/offload.js';
+import type { PeerMessage, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import { Turn } from '../../actors/runtime/turn.js';
 import type { ProvenanceEntry } from '../../schema/continuity.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
+import type { ImportReceipt } from '../../schema/handoff.js';
+import { readConfig } from '../../src/config.js';
+import { ConfigError } from '../../src/config-values.js';
+import { type ApprovalGrant, approvalToken, grantIn } from '../../src/core/approval-link.js';
+import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
+import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
+import {
+  boundaryBlock,
+  checkpointBoundary,
+} from '../../src/core/continuity/checkpoint-boundary.js';
+import {
+  isSignedBy,
+  parsePublicKey,
+  privateKeyOf,
+  publicKeyOf,
+  signText,
+} from '../../src/core/continuity/ed25519.js';
+import {
+  type EffectResolution,
+  effectRequest,
+  type InProcessFacts,
+  inProcessReceipt,
+  resolveEffect,
+  type TaskFacts,
+  taskReceipt,
+} from '../../src/core/continuity/effects.js';
+import { executionView, type ShownExecutionRow } from '../../src/core/continuity/execution-view.js';
+import { createKeyring, keyringOf, parseTransferKey } from '../../src/core/continuity/keys.js';
 import {
   nextProvenanceEntry,
   PROVENANCE_KINDS,
   type ProvenanceFacts,
-  SUMMARY_LENGTH_MAX,
   verifyProvenance,
 } from '../../src/core/continuity/provenance.js';
+import {
+  type GrantFacts,
+  openStatement,
+  signStatement,
+} from '../../src/core/continuity/statements.js';
+import {
+  EFFECT_STATES,
+  forbidsRollback,
+  HANDOFF_STATES,
+  holdsExecution,
+  isEffectInDoubt,
+  MIGRATION_STATES,
+  mayMoveEffect,
+  mayMoveHandoff,
+  mayMoveMigration,
+} from '../../src/core/continuity/states.js';
+import { conflict, type EngineError } from '../../src/errors.js';
+import { at, id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';
+import { column } from '../helpers/rows.js';
 
 const CONTINUITY = '0198c0de-0000-7000-8000-0000000000aa';
 const KEYRING = createKeyring(Buffer.alloc(32, 1));
@@ -70,28 +124,13 @@ test('the hash is over the framed parts, the predecessor behind its mark', () =>
 test('a chain as it was written is valid, with keys and without', () => {
   const chain = chainOf(3);
   const head = chain.at(-1)?.entry_sha256 ?? '';
-  const expected = {
-    valid: true,
-    entries_checked: 3,
-    first_invalid_index: null,
-    code: null,
-    head_sha256: head,
-  };
+  const sound = { valid: true, first_invalid_index: null, code: null };
+  const expected = { ...sound, entries_checked: 3, head_sha256: head };
   assert.deepEqual(verify(chain), expected);
   assert.deepEqual(verify(chain, head.toUpperCase()), expected);
   const unsigned = nextProvenanceEntry(chain[2] ?? null, facts(4), undefined);
   assert.deepEqual([unsigned.signing_key_id, unsigned.signature], [null, null]);
   assert.ok(verify([...chain, unsigned]).valid);
-});
-
-test('an empty chain is valid and has no head', () => {
-  assert.deepEqual(verify([]), {
-    valid: true,
-    entries_checked: 0,
-    first_invalid_index: null,
-    code: null,
-    head_sha256: null,
-  });
 });
 
 test('another head than the expected one is told', () => {
@@ -102,7 +141,7 @@ test('another head than the expected one is told', () => {
   assert.equal(verify([], 'a'.repeat(64)).code, 'PROVENANCE_HEAD_MISMATCH');
 });
 
-function codeOf(change: Partial<ProvenanceEntry>, at = 1): string | null {
+function codeOf(change: Partial<ProvenanceEntry>, at: number): string | null {
   const chain = chainOf(3).map((entry, i) => (i === at ? { ...entry, ...change } : entry));
   const result = verify(chain);
   assert.equal(result.valid, false);
@@ -112,15 +151,18 @@ function codeOf(change: Partial<ProvenanceEntry>, at = 1): string | null {
 }
 
 test('each fault has its code', () => {
-  assert.equal(codeOf({ previous_sha256: 'a'.repeat(64) }), 'PROVENANCE_LINK_MISMATCH');
-  assert.equal(codeOf({ previous_sha256: 'a'.repeat(64) }, 0), 'PROVENANCE_LINK_MISMATCH');
-  assert.equal(codeOf({ epoch: 7 }), 'PROVENANCE_HASH_MISMATCH');
-  assert.equal(codeOf({ epoch: -1 }), 'PROVENANCE_HASH_MISMATCH');
-  assert.equal(codeOf({ signature: null }), 'PROVENANCE_SIGNATURE_INCOMPLETE');
-  assert.equal(codeOf({ signing_key_id: null }), 'PROVENANCE_SIGNATURE_INCOMPLETE');
-  assert.equal(codeOf({ signing_key_id: 'else' }), 'PROVENANCE_SIGNING_KEY_UNTRUSTED');
-  const seen = codeOf({ signature: Buffer.alloc(64).toString('base64') });
-  assert.equal(seen, 'PROVENANCE_SIGNATURE_INVALID');
+  const faults: readonly (readonly [Partial<ProvenanceEntry>, string])[] = [
+    [{ previous_sha256: 'a'.repeat(64) }, 'LINK_MISMATCH'],
+    [{ epoch: 7 }, 'HASH_MISMATCH'],
+    [{ epoch: -1 }, 'HASH_MISMATCH'],
+    [{ signature: null }, 'SIGNATURE_INCOMPLETE'],
+    [{ signing_key_id: null }, 'SIGNATURE_INCOMPLETE'],
+    [{ signing_key_id: 'else' }, 'SIGNING_KEY_UNTRUSTED'],
+    [{ signature: Buffer.alloc(64).toString('base64') }, 'SIGNATURE_INVALID'],
+  ];
+  for (const [change, code] of faults) {
+    for (const at of [0, 1]) assert.equal(codeOf(change, at), `PROVENANCE_${code}`);
+  }
   const badKey = new Map([[KEYRING.signing.id, 'no key']]);
   assert.equal(verifyProvenance(chainOf(1), badKey).code, 'PROVENANCE_PUBLIC_KEY_INVALID');
   const foreign = verifyProvenance(chainOf(1, OTHER.signing), KEYRING.trusted);
@@ -166,22 +208,679 @@ test('entries that are missing, doubled or in another order are found', (t) => {
   });
 });
 
-test('bytes that move from one part to the next give another hash', () => {
-  const a = nextProvenanceEntry(null, facts(1, { redacted_summary: 'ab' }), undefined);
-  const b = nextProvenanceEntry(
-    null,
-    facts(1, { redacted_summary: 'a', payload_sha256: `b${a.payload_sha256}` }),
-    undefined,
-  );
-  assert.notEqual(a.entry_sha256, b.entry_sha256);
+const PLACE = {
+  tenant_id: 't',
+  continuity_id: 'c',
+  epoch: 3,
+  instance_id: 'i',
+  block_id: 'b',
+  attempt: 1,
+};
+
+const task = (more: Partial<TaskFacts> = {}): TaskFacts => ({
+  ...PLACE,
+  id: 'task-1',
+  handler_name: 'ship',
+  params: { url: 'https://x', amount: 3, idempotency_key: 'k-1' },
+  state: 'pending',
+  is_reported: false,
+  is_touched: false,
+  output: null,
+  created_at: at(0),
+  updated_at: null,
+  ...more,
 });
 
-test('a summary stays below 500 characters', () => {
-  const summary = 'x'.repeat(SUMMARY_LENGTH_MAX + 1);
-  const longest = facts(0, { redacted_summary: summary.slice(1) });
-  assert.equal(nextProvenanceEntry(null, longest, undefined).redacted_summary?.length, 499);
-  assert.throws(
-    () => nextProvenanceEntry(null, facts(0, { redacted_summary: summary }), undefined),
-    RangeError,
+const inProcess = (more: Partial<InProcessFacts> = {}): InProcessFacts => ({
+  ...PLACE,
+  ...effectRequest('http_request', { url: 'https://x' }),
+  id: 'effect-1',
+  handler_name: 'http_request',
+  outcome: 'in_flight',
+  output: null,
+  created_at: at(0),
+  updated_at: null,
+  ...more,
+});
+
+const resolution = (state: EffectResolution['state']): EffectResolution => ({
+  state,
+  provider_receipt_id: null,
+  updated_at: at(5_000),
+});
+
+test('the state follows from what became of the task', () => {
+  const state = (more: Partial<TaskFacts>) => taskReceipt(task(more)).state;
+  const touched = { is_touched: true };
+  const reported = { ...touched, is_reported: true };
+  assert.equal(state({ state: 'pending' }), 'prepared');
+  assert.equal(state({ state: 'claimed', ...touched }), 'dispatched');
+  assert.equal(state({ state: 'completed', ...touched }), 'committed');
+  // The word of a worker is known; a time-out or a cancellation behind its back is not.
+  assert.equal(state({ state: 'failed', ...reported }), 'failed');
+  assert.equal(state({ state: 'failed', ...touched }), 'unknown');
+  assert.equal(state({ state: 'failed' }), 'abandoned');
+  // Given back after silence.
+  assert.equal(state({ state: 'pending', ...touched }), 'unknown');
+});
+
+test('the fingerprint is over what says where the request goes, and nothing else', () => {
+  const names = ['url', 'provider', 'model', 'topic', 'queue', 'resource'];
+  const texts = Object.fromEntries(names.map((name) => [name, name]));
+  const destination = { ...texts, endpoint: null };
+  const of = (handler: string, params: Parameters<typeof effectRequest>[1]) =>
+    effectRequest(handler, params).destination_fingerprint;
+  const expected = canonicalSha256({ handler: 'ship', destination });
+  assert.equal(of('ship', destination), expected);
+  assert.equal(of('ship', { amount: 1, ...destination }), expected);
+  assert.notEqual(of('ship', { ...destination, url: 'v' }), expected);
+  assert.notEqual(of('send', destination), expected);
+  assert.equal(of('ship', ['url']), canonicalSha256({ handler: 'ship', destination: {} }));
+});
+
+test('an idempotency key is a text of at most 256 bytes', () => {
+  const key = (idempotency_key: string | number | null) =>
+    effectRequest('ship', { idempotency_key }).idempotency_key;
+  assert.equal(key('é'.repeat(128)), 'é'.repeat(128));
+  assert.equal(key(`${'é'.repeat(128)}x`), null);
+  assert.equal(key(1), null);
+  assert.equal(key(null), null);
+  assert.equal(effectRequest('ship', null).idempotency_key, null);
+});
+
+test('the receipt id of the provider comes from the output of a completed task', () => {
+  const given = (output: TaskFacts['output']) =>
+    taskReceipt(task({ state: 'completed', output })).provider_receipt_id;
+  assert.equal(given({ provider_receipt_id: 'a', receipt_id: 'b', request_id: 'c' }), 'a');
+  assert.equal(given({ receipt_id: 'b', request_id: 'c' }), 'b');
+  assert.equal(given({ provider_receipt_id: 1, request_id: 'c' }), 'c');
+  assert.equal(given({ request_id: 'x'.repeat(257) }), null);
+  assert.equal(given('a'), null);
+  assert.equal(taskReceipt(task({ output: { request_id: 'c' } })).provider_receipt_id, null);
+});
+
+test('a step of the engine is dispatched, committed, failed or unknown', () => {
+  const receipt = inProcessReceipt(inProcess());
+  assert.deepEqual([receipt.kind, receipt.state], ['http', 'dispatched']);
+  const output = { request_id: 'r-1', status: 200 };
+  const done = inProcessReceipt(inProcess({ outcome: 'success', output, updated_at: at(7) }));
+  const seen = [done.state, done.provider_receipt_id, done.updated_at];
+  assert.deepEqual(seen, ['committed', 'r-1', at(7)]);
+  assert.equal(inProcessReceipt(inProcess({ outcome: 'failure' })).state, 'failed');
+  assert.equal(inProcessReceipt(inProcess({ outcome: 'lost' })).state, 'unknown');
+});
+
+test('an effect is resolved only to where its state leads', () => {
+  const receipt = taskReceipt(task({ state: 'failed', is_touched: true }));
+  for (const from of EFFECT_STATES) {
+    for (const to of EFFECT_STATES) {
+      const result = resolveEffect({ ...receipt, state: from }, to, undefined, NOW);
+      assert.equal(result.ok, mayMoveEffect(from, to), `${from} to ${to}`);
+      if (result.ok) assert.equal(result.value.state, to);
+      else assert.match(result.message, new RegExp(`${from} cannot become ${to}$`));
+    }
+  }
+});
+
+test('the receipt id that is known stays when none is given', () => {
+  const committed = taskReceipt(task({ state: 'completed', output: { receipt_id: 'r-1' } }));
+  for (const [given, kept] of [
+    [undefined, 'r-1'],
+    [null, 'r-1'],
+    ['r-2', 'r-2'],
+  ] as const) {
+    const result = resolveEffect(committed, 'compensated', given, NOW);
+    assert.ok(result.ok);
+    assert.equal(result.value.provider_receipt_id, kept);
+  }
+});
+
+test('an effect that was resolved as unknown is committed when the worker reports it done', () => {
+  const facts = task({ state: 'completed', output: { receipt_id: 'r-1' }, updated_at: at(9_000) });
+  const receipt = taskReceipt(facts, resolution('unknown'));
+  const seen = [receipt.state, receipt.provider_receipt_id, receipt.updated_at];
+  assert.deepEqual(seen, ['committed', 'r-1', at(9_000)]);
+});
+
+test('a final resolution stays, whatever the engine sees later', () => {
+  for (const state of ['compensated', 'abandoned', 'verified', 'committed'] as const) {
+    for (const seen of ['pending', 'completed', 'failed'] as const) {
+      // Only a committed effect that is seen as committed is what it was anyway.
+      assert.equal(taskReceipt(task({ state: seen }), resolution(state)).state, state);
+    }
+  }
+  const still = taskReceipt(task({ state: 'claimed' }), resolution('unknown'));
+  assert.deepEqual([still.state, still.updated_at], ['unknown', at(5_000)]);
+});
+
+const CHECKPOINT = {
+  id: 'p-1',
+  instance_id: 'i-1',
+  checkpoint_data: { safe_boundary: 'gate', context_snapshot: {} },
+  created_at: '2026-01-01T00:00:00.000Z',
+};
+
+const LOCATION = {
+  continuity_id: 'c-1',
+  tenant_id: 't',
+  epoch: 2,
+  runtime_id: 'r-1',
+  instance_id: 'i-1',
+  handoff_id: null,
+  entered_at: '2026-01-01T00:00:00.000Z',
+};
+
+test('the block is named by safe_boundary, else by block_id, else unknown', () => {
+  assert.equal(boundaryBlock({ safe_boundary: 'a', block_id: 'b' }), 'a');
+  assert.equal(boundaryBlock({ safe_boundary: 1, block_id: 'b' }), 'b');
+  for (const data of [{}, null, 'a', ['a'], { safe_boundary: null }]) {
+    assert.equal(boundaryBlock(data), undefined);
+    const shown = checkpointBoundary({ ...CHECKPOINT, checkpoint_data: data }, LOCATION, {
+      id: 's-1',
+      version: 4,
+    });
+    assert.equal(shown.block_id, 'unknown_boundary');
+  }
+});
+
+const ROW: ShownExecutionRow = {
+  continuity_id: id(1),
+  tenant_id: 't',
+  current_instance_id: id(1),
+  owner_runtime_id: id(2),
+  epoch: 1,
+  state: 'owned',
+  version: 4,
+  updated_at: at(5),
+  ended: null,
+  instance_state: 'running',
+  instance_updated_at: at(9),
+};
+
+const seen = (more: Partial<ShownExecutionRow>) => {
+  const { state, updated_at } = executionView({ ...ROW, ...more });
+  return [state, updated_at];
+};
+
+test('it is owned until its instance ends, and again once that is retried', () => {
+  for (const instance_state of ['scheduled', 'running', 'waiting', 'paused'] as const) {
+    assert.deepEqual(seen({ instance_state }), ['owned', at(5)]);
+  }
+  for (const instance_state of ['completed', 'failed', 'cancelled'] as const) {
+    assert.deepEqual(seen({ instance_state }), [instance_state, at(9)]);
+    assert.deepEqual(seen({ instance_state, instance_updated_at: at(1) })[1], at(5));
+    // Nothing ends behind a fence.
+    assert.deepEqual(seen({ instance_state, state: 'transferring' }), ['transferring', at(5)]);
+  }
+});
+
+test('of an instance that is not here it says what was written down when that was removed', () => {
+  const gone = { instance_state: null, instance_updated_at: null };
+  assert.deepEqual(seen(gone), ['owned', at(5)]);
+  assert.deepEqual(seen({ ...gone, ended: 'completed' }), ['completed', at(5)]);
+  assert.deepEqual(seen({ ...gone, ended: 'failed', state: 'transferring' })[0], 'transferring');
+});
+
+/** The moves that are allowed, as `from→to|to`. */
+const moves = <S extends string>(states: readonly S[], may: (from: S, to: S) => boolean) =>
+  states.flatMap((from) => {
+    const next = states.filter((to) => may(from, to));
+    return next.length === 0 ? [] : [`${from}→${next.sort().join('|')}`];
+  });
+
+test('a handoff moves as listed, and in no other way', () => {
+  assert.deepEqual(moves(HANDOFF_STATES, mayMoveHandoff).sort(), [
+    'accepted→failed|resumed',
+    'exported→accepted|expired|failed|revoked',
+    'quiescing→exported|failed',
+    'requested→failed|quiescing|rejected',
+    'resumed→completed|failed',
+  ]);
+});
+
+test('an execution belongs to a handoff while it is quiescing or exported', () => {
+  assert.deepEqual(HANDOFF_STATES.filter(holdsExecution), ['quiescing', 'exported']);
+});
+
+test('an effect moves as listed, and in no other way', () => {
+  assert.deepEqual(moves(EFFECT_STATES, mayMoveEffect).sort(), [
+    'committed→compensated',
+    'dispatched→committed|failed|unknown',
+    'failed→abandoned|compensated|verified',
+    'planned→abandoned|prepared',
+    'prepared→abandoned|dispatched',
+    'unknown→abandoned|committed|compensated|failed|verified',
+    'verified→compensated',
+  ]);
+});
+
+test('an effect is in doubt while somebody is at it or silent, and what went out forbids a rollback', () => {
+  assert.deepEqual(EFFECT_STATES.filter(isEffectInDoubt), ['dispatched', 'unknown']);
+  assert.deepEqual(EFFECT_STATES.filter(forbidsRollback), [
+    'dispatched',
+    'committed',
+    'failed',
+    'unknown',
+    'verified',
+  ]);
+});
+
+test('a migration is applied once and rolled back once', () => {
+  const shown = moves(MIGRATION_STATES, mayMoveMigration).sort();
+  assert.deepEqual(shown, ['applied→rolled_back', 'planned→applied']);
+});
+
+const EXECUTION = '01950000-0000-7000-8000-000000000001';
+const OTHER_EXECUTION = '01950000-0000-7000-8000-000000000002';
+
+let service: ExecutionService;
+let commits: CommitLog;
+let now: number;
+/** Orders that were sent, by their shards. */
+let sent: { readonly shard: number; readonly order: Order }[];
+/** What was answered, as `7: 201 {}` or `7: ENG_CONFLICT`. */
+let answers: string[];
+/** What waits for the writer; undefined while that is known. */
+let waiting: (() => void)[] | undefined;
+
+beforeEach(() => {
+  now = 1_000;
+  commits = new CommitLog();
+  sent = [];
+  answers = [];
+  waiting = undefined;
+  service = newService();
+});
+
+function newService(): ExecutionService {
+  return new ExecutionService({
+    shard: 0,
+    shards: 2,
+    commits,
+    rows: new ContinuityRows({ query: () => assert.fail('no rows are read') } as never),
+    plans: new Plans({} as never),
+    keyring: undefined,
+    unpoliciedRetry: 'fail',
+    log: pino({ level: 'silent' }),
+    offload: IN_PLACE,
+    now: () => now,
+    newIdLike: (id) => id,
+    schedule: (work) => work(),
+    whenWriterKnown: (then) => {
+      if (waiting === undefined) then();
+      else waiting.push(then);
+    },
+    release: (effects) => {
+      for (const effect of effects) {
+        if (effect.kind === 'reply')
+          answers.push(`${effect.request}: ${effect.status} ${effect.body}`);
+        if (effect.kind === 'error') answers.push(`${effect.request}: ${effect.error.code}`);
+        if (effect.kind === 'peer') take(effect.shard, effect.message);
+      }
+    },
+  });
+}
+
+function take(shard: number, message: PeerMessage): void {
+  assert.ok(message.kind === 'continuity.order');
+  sent.push({ shard, order: JSON.parse(message.order) as Order });
+}
+
+/** Until promises that are settled have been heard. */
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+const lineOf = (id: string) => () => Promise.resolve(id);
+
+/** A unit that says which it is. */
+function unit(name: string): Turn {
+  const turn = new Turn();
+  turn.put('execution.update', EXECUTION, JSON.stringify({ name }));
+  return turn;
+}
+
+const names = (units: readonly UnitEnvelope[]) =>
+  units.map(({ mutations }) => (JSON.parse(String(mutations[2])) as { name: string }).name);
+
+const VIEW = {
+  state: 'paused',
+  sequenceId: OTHER_EXECUTION,
+  currentStep: null,
+  nextFireAt: null,
+} as const;
+const EXPECT = { expect: {}, changes: [] };
+
+describe('the execution service', () => {
+  test('serves requests about one execution one after the other, and others meanwhile', async () => {
+    const serve = (request: number, id: string, name: string) =>
+      service.serve(request, lineOf(id), async () => {
+        await service.commit(unit(name));
+        return { status: 201, body: {} };
+      });
+    serve(1, EXECUTION, 'first');
+    serve(2, EXECUTION, 'second');
+    serve(3, OTHER_EXECUTION, 'other');
+    await settled();
+    const units = commits.take();
+    assert.deepEqual(names(units), ['first', 'other']);
+    commits.settle(units.map(({ seq }) => ({ seq, outcome: 'committed' })));
+    await settled();
+    assert.deepEqual(answers, ['1: 201 {}', '3: 201 {}']);
+    assert.deepEqual(names(commits.take()), ['second']);
+  });
+
+  test('goes on with the line after an error', async () => {
+    service.serve(1, lineOf(EXECUTION), () => Promise.reject(conflict('no')));
+    service.serve(2, lineOf(EXECUTION), () => Promise.reject(new TypeError('defect')));
+    service.serve(3, lineOf(EXECUTION), () =>
+      Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })),
+    );
+    service.serve(
+      4,
+      () => Promise.reject(conflict('no')),
+      async () => assert.fail('not begun'),
+    );
+    service.serve(5, lineOf(EXECUTION), async () => ({ status: 200, body: {} }));
+    await settled();
+    assert.deepEqual(answers.sort(), [
+      '1: ENG_CONFLICT',
+      '2: ENG_INTERNAL',
+      '3: ENG_DATABASE_DOWN',
+      '4: ENG_CONFLICT',
+      '5: 200 {}',
+    ]);
+  });
+
+  test('reads no rows while the units of a dead writer are not settled', async () => {
+    waiting = [];
+    let reads = 0;
+    const read = async () => {
+      reads += 1;
+      return EXECUTION;
+    };
+    service.serve(1, read, async () => ({ status: 200, body: {} }));
+    await settled();
+    assert.deepEqual([reads, answers], [0, []]);
+    const held = waiting;
+    waiting = undefined;
+    for (const then of held) then();
+    await settled();
+    assert.deepEqual([reads, answers], [1, ['1: 200 {}']]);
+  });
+
+  test('answers 409 to a unit that was decided on an older version, and 503 when nobody can tell', async () => {
+    const codes: (string | undefined)[] = [];
+    const commit = () =>
+      service.commit(unit('a')).then(
+        () => codes.push(undefined),
+        (error: EngineError) => codes.push(error.code),
+      );
+    void commit();
+    void commit();
+    const [stale, twice] = commits.take();
+    assert.ok(stale && twice);
+    commits.settle([
+      { seq: stale.seq, outcome: 'refused', sqlState: '22P02', reason: 'invalid input syntax' },
+      { seq: twice.seq, outcome: 'refused', sqlState: '23505', reason: 'duplicate key' },
+    ]);
+    void commit();
+    commits.lose();
+    await settled();
+    assert.deepEqual(codes, ['ENG_CONFLICT', 'ENG_CONFLICT', 'ENG_DATABASE_DOWN']);
+  });
+
+  test('sends an order to the shard of the instance, with its mutations', async () => {
+    const view = service.order(EXECUTION, 't', { expect: { epoch: 3 }, changes: [] }, unit('a'));
+    const [message] = sent;
+    assert.ok(message);
+    const seen = [message.shard, message.order.replyTo, message.order.expect];
+    assert.deepEqual(seen, [1, 0, { epoch: 3 }]);
+    assert.equal(message.order.mutations.length, 3);
+    service.answered(message.order.ticket, { ok: true, view: VIEW });
+    assert.deepEqual(await view, VIEW);
+  });
+
+  test('does not know what became of an order whose shard died, and of no other one', async () => {
+    const [lost, kept] = [
+      service.order(EXECUTION, 't', EXPECT),
+      service.order(OTHER_EXECUTION, 't', EXPECT),
+    ];
+    service.shardBack(1);
+    await assert.rejects(lost, { code: 'ENG_DATABASE_DOWN' });
+    service.answered(sent[1]?.order.ticket ?? 0, { ok: true, view: VIEW });
+    assert.deepEqual(await kept, VIEW);
+  });
+
+  test('that took the place of another one does not take its answers', async () => {
+    void service.order(EXECUTION, 't', EXPECT);
+    now += 1;
+    service = newService();
+    let isAnswered = false;
+    void service.order(EXECUTION, 't', EXPECT).then(() => {
+      isAnswered = true;
+    });
+    service.answered(sent[0]?.order.ticket ?? 0, { ok: true, view: VIEW });
+    await settled();
+    assert.equal(isAnswered, false);
+  });
+});
+
+const MASTER = Buffer.alloc(32, 7);
+const FORMER = Buffer.alloc(32, 8);
+
+const raw = (key: string) => Buffer.from(key, 'base64');
+
+test('the signing and the payload key are derived under labels of their own', () => {
+  const { signing, payload } = createKeyring(MASTER);
+  const derived = (label: string) => Buffer.from(hkdfSync('sha256', MASTER, '', label, 32));
+  const seed = derived('engine-continuity-signing-v1');
+  assert.equal(signing.publicKey, publicKeyOf(privateKeyOf(seed)));
+  assert.deepEqual(payload.key, derived('engine-continuity-payload-v1'));
+  assert.ok(!payload.key.equals(seed) && !payload.key.equals(MASTER));
+});
+
+test('after a rotation the former key still opens, and its signatures are still believed', () => {
+  const former = createKeyring(FORMER);
+  const rotated = createKeyring(MASTER, FORMER);
+  assert.deepEqual(column(rotated.opening, 'id'), [
+    createKeyring(MASTER).payload.id,
+    former.payload.id,
+  ]);
+  assert.equal(rotated.signing.publicKey, createKeyring(MASTER).signing.publicKey);
+  assert.equal(rotated.trusted.get(former.signing.id), former.signing.publicKey);
+});
+
+test('a configured key cannot take the place of an own one', () => {
+  const own = createKeyring(MASTER).signing;
+  const { trusted } = createKeyring(
+    MASTER,
+    undefined,
+    new Map([
+      [own.id, 'else'],
+      ['x', 'y'],
+    ]),
   );
+  assert.equal(trusted.get(own.id), own.publicKey);
+  assert.equal(trusted.get('x'), 'y');
+});
+
+test('a transfer key is base64 of 32 bytes', () => {
+  assert.ok(parseTransferKey(MASTER.toString('base64'))?.key.equals(MASTER));
+  for (const bytes of [0, 31, 33]) {
+    assert.equal(parseTransferKey(Buffer.alloc(bytes).toString('base64')), undefined);
+  }
+  assert.equal(parseTransferKey(MASTER.toString('hex')), undefined);
+});
+
+test('base64 has one text for each sequence of bytes', () => {
+  for (const length of [0, 1, 2, 3, 32, 64]) {
+    const text = Buffer.alloc(length, 0xfe).toString('base64');
+    assert.equal(text.length, base64Length(length));
+    assert.deepEqual(decodeBase64(text), Buffer.alloc(length, 0xfe));
+  }
+  // Spare bits that are not zero, no padding, too much of it, the other alphabet, white space.
+  for (const text of ['/v==', '/g', '/g=', '/g===', '_g==', ' /g==', '/g==\n', 'a', '====', 'é']) {
+    assert.equal(decodeBase64(text), undefined, text);
+  }
+});
+
+test('keys and signatures are those of RFC 8032', () => {
+  const seed = '9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60';
+  const publicKey = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+  const signature =
+    'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555' +
+    'fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b';
+  const privateKey = privateKeyOf(Buffer.from(seed, 'hex'));
+  assert.equal(raw(publicKeyOf(privateKey)).toString('hex'), publicKey);
+  assert.equal(raw(signText(privateKey, '')).toString('hex'), signature);
+  const key = parsePublicKey(publicKeyOf(privateKey));
+  assert.ok(key !== undefined);
+  assert.ok(isSignedBy(key, '', signText(privateKey, '')));
+  assert.ok(!isSignedBy(key, 'x', signText(privateKey, '')));
+  assert.ok(!isSignedBy(key, '', ''));
+});
+
+test('a public key is the encoding of a point of the curve', () => {
+  for (let i = 0; i < 20; i += 1) {
+    const { publicKey } = generateKeyPairSync('ed25519');
+    const der = publicKey.export({ format: 'der', type: 'spki' }).subarray(12);
+    assert.ok(parsePublicKey(der.toString('base64')) !== undefined);
+  }
+  const point = (hex: string) => parsePublicKey(Buffer.from(hex, 'hex').toString('base64'));
+  // The base point and the neutral element.
+  assert.ok(point(`58${'66'.repeat(31)}`) !== undefined);
+  assert.ok(point(`01${'00'.repeat(31)}`) !== undefined);
+  // y = 0, whose numerator is negative before it is reduced.
+  assert.ok(point('00'.repeat(32)) !== undefined);
+  // y = 2 has no x; the neutral element has no twin; y must be below the prime.
+  assert.equal(point(`02${'00'.repeat(31)}`), undefined);
+  assert.equal(point(`01${'00'.repeat(30)}80`), undefined);
+  assert.equal(point(`ed${'ff'.repeat(30)}7f`), undefined);
+  assert.equal(point('ff'.repeat(32)), undefined);
+  assert.equal(parsePublicKey(Buffer.alloc(31).toString('base64')), undefined);
+  assert.equal(parsePublicKey('no key'), undefined);
+});
+
+const TRUSTED = 'ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON';
+const [PRESENT_HEX, FORMER_HEX] = ['11'.repeat(32), '22'.repeat(32)];
+const stranger = createKeyring(Buffer.alloc(32, 3)).signing;
+
+const read = (env: Record<string, string>) => readConfig({ ENGINE_API_KEY: 'k', ...env }, []);
+
+test('trusted keys that are no JSON object of texts stop the start', () => {
+  for (const text of ['{', '[]', '"key"', 'null', '{"a": 1}']) {
+    const isNamed = (error: unknown) =>
+      error instanceof ConfigError && error.message.startsWith(`${TRUSTED}: `);
+    assert.throws(() => read({ [TRUSTED]: text }), isNamed, text);
+  }
+});
+
+test('keys that are not 64 hexadecimal digits stop the start', () => {
+  for (const name of ['ENGINE_ENCRYPTION_KEY', 'ENGINE_OLD_ENCRYPTION_KEY']) {
+    for (const text of ['ab', 'xy'.repeat(32)]) {
+      assert.throws(() => read({ [name]: text }), ConfigError, `${name}=${text}`);
+    }
+  }
+});
+
+test('the key ring signs with the present key and trusts the former one and those that are named', () => {
+  const config = read({
+    ENGINE_ENCRYPTION_KEY: PRESENT_HEX,
+    ENGINE_OLD_ENCRYPTION_KEY: FORMER_HEX,
+    [TRUSTED]: JSON.stringify({ [stranger.id]: stranger.publicKey }),
+  });
+  const { encryptionKey, oldEncryptionKey, trustedSigningKeys } = config;
+  const keyring = keyringOf({
+    master: encryptionKey,
+    former: oldEncryptionKey,
+    trusted: trustedSigningKeys,
+  });
+  const [present, former] = [PRESENT_HEX, FORMER_HEX].map((hex) =>
+    createKeyring(Buffer.from(hex, 'hex')),
+  );
+  assert.equal(keyring?.signing.id, present?.signing.id);
+  assert.deepEqual(
+    [...(keyring?.trusted.values() ?? [])].sort(),
+    [stranger.publicKey, present?.signing.publicKey, former?.signing.publicKey].sort(),
+  );
+});
+
+const { signing } = createKeyring(Buffer.alloc(32, 1));
+const { signing: other } = createKeyring(Buffer.alloc(32, 2));
+const TRUSTED_KEYS = [other.publicKey, signing.publicKey];
+
+const FACTS: GrantFacts = {
+  kind: 'ownership_granted',
+  tenant_id: 't',
+  capsule_id: '01950000-0000-7000-8000-000000000001',
+  continuity_id: '01950000-0000-7000-8000-000000000002',
+  epoch: 1,
+  owner_runtime_id: '01950000-0000-7000-8000-000000000003',
+  instance_id: '01950000-0000-7000-8000-000000000004',
+  handoff_id: '01950000-0000-7000-8000-000000000005',
+  importer_public_key: other.publicKey,
+};
+
+test('a statement is what was stated, and is the same whenever it is made', () => {
+  const signed = signStatement(signing, FACTS);
+  assert.deepEqual(openStatement(signed, TRUSTED_KEYS), FACTS);
+  assert.deepEqual(signStatement(signing, { ...FACTS }), signed);
+});
+
+test('a statement counts only by a trusted key', () => {
+  const signed = signStatement(signing, FACTS);
+  assert.equal(openStatement(signed, []), undefined);
+  assert.equal(openStatement(signed, [other.publicKey]), undefined);
+  assert.equal(openStatement({ ...signed, public_key: other.publicKey }, TRUSTED_KEYS), undefined);
+  assert.equal(openStatement({ ...signed, public_key: 'AAAA' }, ['AAAA']), undefined);
+});
+
+test('a statement of which any character is another one counts no more', (t) => {
+  const signed = signStatement(signing, FACTS);
+  const part = fc.constantFrom<keyof ImportReceipt>('statement', 'public_key', 'signature');
+  const changes = fc.tuple(part, fc.nat(), fc.integer({ min: 1, max: 94 }));
+  check(t, 100, changes, ([name, place, shift]) => {
+    const text = signed[name];
+    const at = place % text.length;
+    const code = 33 + ((text.charCodeAt(at) - 33 + shift) % 94);
+    if (code === text.charCodeAt(at)) return;
+    const changed = text.slice(0, at) + String.fromCharCode(code) + text.slice(at + 1);
+    assert.equal(openStatement({ ...signed, [name]: changed }, TRUSTED_KEYS), undefined);
+  });
+});
+
+const [LINK_KEY, FORMER_LINK_KEY, OTHER_LINK_KEY] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
+const { links } = createKeyring(LINK_KEY!, FORMER_LINK_KEY);
+const GRANT: ApprovalGrant = {
+  approval: '01890000-0000-7000-8000-000000000001',
+  expiresAt: 1_700_000_000_000,
+  value: 'yes "ü"',
+  recipient: null,
+};
+
+test('a link says what it was made with, also after the key was changed', () => {
+  assert.deepEqual(grantIn(approvalToken(GRANT, links), links), GRANT);
+  const before = approvalToken({ ...GRANT, value: null }, createKeyring(FORMER_LINK_KEY!).links);
+  assert.deepEqual(grantIn(before, links), { ...GRANT, value: null });
+});
+
+test('a link is nothing when any character of it is another, or another server has signed it', () => {
+  const token = approvalToken(GRANT, links);
+  for (let at = 0; at < token.length; at += 1) {
+    const other = token[at] === 'A' ? 'B' : 'A';
+    const forged = token.slice(0, at) + other + token.slice(at + 1);
+    assert.equal(grantIn(forged, links), undefined, `character ${at}`);
+  }
+  const others = createKeyring(OTHER_LINK_KEY!).links;
+  const wrong = [
+    '',
+    '.',
+    'x.y',
+    token.slice(0, -1),
+    `${token}=`,
+    `${token}.x`,
+    token.split('.')[0]!,
+  ];
+  for (const text of [...wrong, approvalToken(GRANT, others)]) {
+    assert.equal(grantIn(text, links), undefined, text);
+  }
 });

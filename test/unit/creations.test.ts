@@ -1,19 +1,28 @@
-/** Creations on their way while routes change: they go by those of the turn that makes their unit. */
+/** Creations: alone while routes change, and batches, whose one unit is made in several turns. */
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StoredSequence } from '../../actors/catalog/plans.js';
+import { createBatch } from '../../actors/instance/batch-creation.js';
 import { Creations } from '../../actors/instance/creations.js';
+import type { LiveInstance } from '../../actors/instance/live-instance.js';
 import type { Creation, Repeat } from '../../actors/instance/messages.js';
+import type { NewInstance } from '../../actors/instance/record.js';
 import { askedOf } from '../../actors/release/attribution.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { LoadedInstance } from '../../actors/runtime/rows.js';
+import type { Effect } from '../../actors/runtime/turn.js';
+import type { Block } from '../../schema/blocks.js';
 import { createIdGenerator, keyedInstanceId } from '../../src/core/ids.js';
+import type { Plan } from '../../src/core/plan.js';
 import { RouteTable } from '../../src/core/releases/routes.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import type { EngineError } from '../../src/errors.js';
-import { instanceEnv } from '../helpers/instances.js';
+import { rowsOf } from '../helpers/hand-shard.js';
+import { instanceEnv, newInstance } from '../helpers/instances.js';
+import { planOf } from '../helpers/player.js';
 import { readRow } from '../helpers/unit-rows.js';
 
 const TENANT = 'tenant';
@@ -227,4 +236,161 @@ test('what the caller named is what is not found, never where it was routed', as
   await arrive('v2', false);
   assert.match(String(errors[0]?.message), /v1/);
   assert.doesNotMatch(String(errors[0]?.message), /v2/);
+});
+
+const ENV = instanceEnv();
+const NOOP = planOf([step('noop')]);
+const WORKING = planOf([step('packs')]);
+const ACTING = planOf([step('http_request', { url: 'https://example.org' })]);
+
+let effects: Effect[];
+/** What is to be done in a later turn. */
+let later: (() => void)[];
+let msPerLook: number;
+/** Actors that stay in memory. */
+let adopted: string[];
+
+beforeEach(() => {
+  effects = [];
+  later = [];
+  msPerLook = 0;
+  adopted = [];
+});
+
+function step(handler: string, params = {}): Block {
+  return { type: 'step', id: 'a', handler, params } as Block;
+}
+
+function makeBatch(plan: Plan, asked: readonly NewInstance[]): void {
+  let ms = 0;
+  const deps = {
+    commits,
+    release: (released: readonly Effect[]) => void effects.push(...released),
+    loader: { orphanedInstances: async () => [] },
+    env: ENV,
+    shards: 1,
+    clock: {
+      monotonic: () => {
+        ms += msPerLook;
+        return ms;
+      },
+      setTimeout: (work: () => void) => void later.push(work),
+    },
+    schedule: (work: () => void) => work(),
+    instances: { adopt: (actor: LiveInstance) => void adopted.push(actor.record.id) },
+  };
+  const sequence = { plan } as StoredSequence;
+  createBatch(deps, 1, asked, new Set(), () => sequence);
+}
+
+function instances(count: number, more: Parameters<typeof newInstance>[1] = {}): NewInstance[] {
+  return Array.from({ length: count }, () => newInstance(ENV.ids.next(1), more));
+}
+
+function unit(): UnitEnvelope | undefined {
+  const units = commits.take();
+  assert.ok(units.length <= 1);
+  return units[0];
+}
+
+const statesOf = (made: UnitEnvelope) =>
+  rowsOf([made], 'instance.insert').map(({ state }) => state);
+
+const answers = () => effects.filter(({ kind }) => kind === 'reply' || kind === 'error');
+
+test('instances of a batch run as far as they can in the unit that inserts them', () => {
+  makeBatch(NOOP, instances(3));
+  const made = unit()!;
+  assert.deepEqual(statesOf(made), ['completed', 'completed', 'completed']);
+  assert.equal(rowsOf([made], 'output.insert').length, 3);
+  assert.deepEqual(rowsOf([made], 'timer.set'), []);
+  commits.settle([{ seq: made.seq, outcome: 'committed' }]);
+  assert.deepEqual(answers(), [
+    { kind: 'reply', request: 1, status: 201, body: '{"count":3,"created":3}' },
+  ]);
+  assert.equal(effects.filter(({ kind }) => kind === 'completed').length, 3);
+});
+
+test('what a batch has started stays in memory once it is committed, and not before', () => {
+  const asked = instances(2);
+  makeBatch(WORKING, asked);
+  const made = unit()!;
+  assert.deepEqual(adopted, []);
+  commits.settle([{ seq: made.seq, outcome: 'committed' }]);
+  const seen = adopted;
+  assert.deepEqual(
+    seen,
+    asked.map(({ id }) => id),
+  );
+});
+
+test('with a key in the batch all are inserted as they stand, since they may be there already', () => {
+  makeBatch(NOOP, [...instances(1), ...instances(1, { idempotency_key: 'k' })]);
+  const made = unit()!;
+  assert.equal(made.gate, 'batch');
+  assert.deepEqual(statesOf(made), ['scheduled', 'scheduled']);
+  assert.equal(rowsOf([made], 'timer.set').length, 2);
+});
+
+test('a step that reports to its actor is begun by that, after the commit', () => {
+  makeBatch(ACTING, instances(2));
+  const made = unit()!;
+  assert.deepEqual(statesOf(made), ['scheduled', 'scheduled']);
+  assert.equal(rowsOf([made], 'timer.set').length, 2);
+  commits.settle([{ seq: made.seq, outcome: 'committed' }]);
+  const told = effects.map((effect) =>
+    effect.kind === 'peer' ? effect.message.kind : effect.kind,
+  );
+  assert.deepEqual(told, ['counted', 'wake', 'counted', 'wake', 'reply']);
+});
+
+test('a large batch takes several turns, and is waited for as if it were made in the first', () => {
+  msPerLook = 1;
+  let isSettled = false;
+  makeBatch(NOOP, instances(20));
+  commits.whenSettled(() => {
+    isSettled = true;
+  });
+  let turns = 1;
+  for (; later.length > 0; turns++) later.shift()!();
+  assert.ok(turns > 2, `it took ${turns} turns`);
+  assert.equal(isSettled, false);
+  const made = unit()!;
+  assert.equal(statesOf(made).length, 20);
+  commits.settle([{ seq: made.seq, outcome: 'committed' }]);
+  assert.equal(isSettled, true);
+});
+
+test('a batch whose eager starts take too long leaves the others to their actors', () => {
+  msPerLook = 100;
+  makeBatch(NOOP, instances(50));
+  while (later.length > 0) later.shift()!();
+  const states = statesOf(unit()!);
+  assert.equal(states[0], 'completed');
+  assert.equal(states.at(-1), 'scheduled');
+  assert.equal(states.length, 50);
+});
+
+test('nothing is sent of a batch that was being made when the writer died', () => {
+  msPerLook = 5;
+  const asked = instances(3);
+  makeBatch(NOOP, asked);
+  commits.lose();
+  while (later.length > 0) later.shift()!();
+  assert.equal(unit(), undefined);
+  const [answer] = answers();
+  assert.equal(answer?.kind === 'error' && answer.error.status, 503);
+});
+
+test('when it is unknown what became of a batch its instances are looked for', () => {
+  const asked = instances(2);
+  makeBatch(NOOP, asked);
+  unit();
+  commits.lose();
+  const woken = effects.flatMap((effect) => (effect.kind === 'continue' ? [effect.instance] : []));
+  const seen = woken;
+  assert.deepEqual(
+    seen,
+    asked.map(({ id }) => id),
+  );
 });

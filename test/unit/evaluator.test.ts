@@ -1,26 +1,37 @@
-/** The evaluator on steps, bounds and the tree: one test, or one row of a table, per rule. */
+/** The evaluator on steps, requested states, bounds, the tree, turns, dry runs and concurrency keys. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
-import { advance, type Dispatch, type Env, treeOf } from '../../src/core/evaluator.js';
+import type { TurnEnv } from '../../src/core/evaluation.js';
+import {
+  advance,
+  type EngineEvent,
+  type Env,
+  type Progress,
+  type Snapshot,
+  treeOf,
+} from '../../src/core/evaluator.js';
 import type { JsonObject } from '../../src/core/json.js';
 import {
+  failing,
+  forEach,
   freshSnapshot,
   http,
   loop,
   noop,
   Player,
+  type PlayerOptions,
   parallel,
   planOf,
   play,
   race,
   START,
-  sleep,
   transform,
+  tryCatch,
   work,
 } from '../helpers/player.js';
-import { column, lines } from '../helpers/rows.js';
+import { lines } from '../helpers/rows.js';
 
 const ENV: Env = {
   now: START,
@@ -36,35 +47,8 @@ describe('pure steps', () => {
     player.shows({ state: 'completed', done: ['a', 'b'] });
     assert.deepEqual(player.transitions, ['scheduled>running', 'running>completed']);
     assert.equal(player.snapshot.nextFireAt, null);
-    const counts = {
-      stepsExecuted: 2,
-      stepsInPlace: 2,
-      stepsFailed: 0,
-      stepsRetried: 0,
-      timeouts: 0,
-      breaches: 0,
-    };
-    assert.deepEqual(player.last!.counts, counts);
-  });
-
-  test('see the outputs of earlier steps, which are not merged into the data', () => {
-    const player = play([transform('a', { n: 7 }), transform('b', { copy: '{{ outputs.a.n }}' })]);
-    assert.deepEqual(player.outputOf('b'), { copy: 7 });
-    assert.deepEqual(player.snapshot.data, {});
-  });
-
-  test('with an unknown root in a template fail for good and name it', () => {
-    const player = play([transform('a', { n: '{{ nowhere.x }}' })]);
-    assert.equal(player.state, 'failed');
-    assert.match(player.snapshot.execution.y!.message, /nowhere/);
-    assert.equal(player.rows[0]!.outputRef, '__error__');
-  });
-
-  test('do not start before next_fire_at', () => {
-    const player = new Player([noop('a')]);
-    player.snapshot.nextFireAt = START + 1_000;
-    player.start().shows({ state: 'scheduled', wakeAt: START + 1_000 });
-    player.after('tick').shows({ state: 'completed' });
+    const { stepsExecuted, stepsInPlace, stepsFailed } = player.last!.counts;
+    assert.deepEqual([stepsExecuted, stepsInPlace, stepsFailed], [2, 2, 0]);
   });
 
   test('leave what runs now in the runtime section', () => {
@@ -73,22 +57,6 @@ describe('pure steps', () => {
     assert.equal(runtime.total_steps_executed, 2);
     assert.equal(runtime.started_at, new Date(START).toISOString());
   });
-});
-
-describe('when', () => {
-  for (const [when, expected] of [
-    ['flag', 'completed'],
-    ['missing', 'skipped'],
-    ['', 'skipped'],
-    ['flag == 1 && (', 'failed'],
-  ] as const) {
-    test(`"${when}" leaves the step ${expected}`, () => {
-      const player = play([{ ...noop('a'), when } as Block, noop('b')], {
-        data: { flag: true },
-      });
-      player.shows({ tree: { a: expected, b: expected === 'failed' ? 'skipped' : 'completed' } });
-    });
-  }
 });
 
 describe('external steps', () => {
@@ -127,18 +95,13 @@ describe('external steps', () => {
 
   test('wait as long as a failure says, or as the policy says if that is longer', () => {
     const retry = { max_attempts: 3, initial_backoff: 1_000, backoff_multiplier: 10 };
+    const failed = { kind: 'failure', retryable: true, message: '', retryAfterMs: 5_000 } as const;
     const player = play([http('a', { retry })]);
-    const outcome = {
-      kind: 'failure',
-      retryable: true,
-      message: 'busy',
-      retryAfterMs: 5_000,
-    } as const;
-    player.end('a', outcome).shows({ nextFireAt: START + 5_000 });
+    player.end('a', failed).shows({ nextFireAt: START + 5_000 });
     player
       .tick()
-      .end('a', outcome)
-      .shows({ nextFireAt: START + 5_000 + 10_000 });
+      .end('a', failed)
+      .shows({ nextFireAt: START + 15_000 });
   });
 
   test('an output that the context has no room for is kept, and fails the step for good', () => {
@@ -164,37 +127,6 @@ describe('external steps', () => {
     play([work('a')], { env: { unpoliciedRetry: 'fail' } })
       .after('again a')
       .shows({ state: 'failed', failure: 'broken' });
-  });
-
-  test('with a policy are tried max_attempts times, scheduled in between', () => {
-    const retry = { max_attempts: 3, initial_backoff: 100, max_backoff: 1_000 };
-    const player = play([work('a', { retry })]);
-    player.after('again a').shows({ state: 'scheduled', nextFireAt: START + 100 });
-    assert.equal(player.dispatched.length, 1);
-    player.after('tick', 'again a').shows({ nextFireAt: START + 100 + 200 });
-    player.after('tick', 'again a').shows({ state: 'failed' });
-    assert.deepEqual(column(player.dispatched, 'attempt'), [0, 1, 2]);
-    assert.deepEqual(player.rows, [], 'the error stands on the task');
-  });
-
-  test('that fail for good are not tried again', () => {
-    const player = play([work('a', { retry: { max_attempts: 9 } })]);
-    player.fail('a', false);
-    assert.equal(player.state, 'failed');
-  });
-
-  test('that time out fail finally without a policy, and are withdrawn', () => {
-    const player = play([work('a', { timeout: 500 })]).after('claim a');
-    assert.equal(player.last!.wakeAt, START + 500);
-    player.after('tick').shows({ state: 'failed' });
-    assert.deepEqual(lines(player.last!.withdrawals, 'reason', 'external'), ['timed_out true']);
-  });
-
-  test('that time out are tried again under a policy', () => {
-    const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = play([work('a', { timeout: 500, retry })]).after('claim a', 'tick');
-    assert.equal(player.state, 'waiting');
-    assert.equal(player.dispatched[1]!.attempt, 1);
   });
 
   test('take no outcome of another try, iteration, kind or node', () => {
@@ -235,20 +167,6 @@ describe('in-process steps', () => {
     });
   });
 
-  test('run again with the same try after the process is gone', () => {
-    play([parallel('p', [http('a')], [work('b')])])
-      .after('recover')
-      .shows({ tries: ['a0', 'b0', 'a0'] });
-  });
-
-  test('that time out are aborted and tried again', () => {
-    const retry = { max_attempts: 2, initial_backoff: 50, max_backoff: 50 };
-    const player = play([http('a', { timeout: 10, retry })]).tick();
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.last!.withdrawals[0]!.reason, 'timed_out');
-    player.after('tick').shows({ atWork: ['a'] });
-  });
-
   test('retry_if and non_retryable_codes stop the retries', () => {
     const retry = { max_attempts: 3, initial_backoff: 0, max_backoff: 0 };
     const policies: [object, JsonObject | undefined, number][] = [
@@ -263,101 +181,9 @@ describe('in-process steps', () => {
       assert.equal(player.dispatched.length, tries, JSON.stringify(policy));
     }
   });
-
-  test('output_schema is checked, and a violation is final', () => {
-    const compileSchema = () => (value: unknown) => (value === 1 ? undefined : 'must be 1');
-    const blocks = [http('a', { output_schema: {}, retry: { max_attempts: 3 } })];
-    const good = play(blocks, { compileSchema });
-    good.complete('a', 1);
-    assert.equal(good.state, 'completed');
-    const bad = play(blocks, { compileSchema });
-    bad.complete('a', 2);
-    assert.equal(bad.state, 'failed');
-    assert.match(bad.snapshot.execution.y!.message, /must be 1/);
-  });
-});
-
-describe('sleep and delay', () => {
-  test('sleep is a durable timer, runs on time and reports the requested duration', () => {
-    const player = play([sleep('a', 300)]);
-    player.shows({ state: 'running', wakeAt: START + 300 });
-    assert.deepEqual(player.dispatched, []);
-    player.now += 10_000;
-    player.send({ kind: 'wake' });
-    assert.deepEqual(player.outputOf('a'), { slept_ms: 300 });
-    assert.equal(player.state, 'completed');
-  });
-
-  test('a sleep that is longer than its timeout fails', () => {
-    const player = play([sleep('a', 300, { timeout: 100 })]).tick();
-    assert.equal(player.now, START + 100);
-    assert.equal(player.state, 'failed');
-  });
-
-  test('delay makes the instance scheduled, once, and not again for a retry', () => {
-    const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = play([work('a', { delay: { duration: 1_000 }, retry })]);
-    player.shows({ state: 'scheduled', nextFireAt: START + 1_000 });
-    player.after('tick', 'again a').shows({ state: 'waiting' });
-  });
-
-  test('with a delay and an open task the instance is neither waiting nor scheduled', () => {
-    const delayed = work('b', { delay: { duration: 1_000 } });
-    const player = play([parallel('p', [work('a')], [delayed])]);
-    assert.equal(player.state, 'running');
-    player.after('ok a').shows({ state: 'scheduled' });
-    player.after('tick').shows({ state: 'waiting' });
-  });
-
-  test('of several deferrals the earliest is next_fire_at', () => {
-    const at = (id: string, duration: number) => ({ ...noop(id), delay: { duration } }) as Block;
-    const player = play([parallel('p', [at('a', 900)], [at('b', 300)])]);
-    assert.equal(player.snapshot.nextFireAt, START + 300);
-    player.after('tick').shows({ nextFireAt: START + 900 });
-    player.after('tick').shows({ done: ['b', 'a'] });
-  });
-});
-
-describe('rate limits', () => {
-  const blocks = [
-    work('a', { rate_limit_key: 'k', retry: { max_attempts: 2, initial_backoff: 0 } }),
-  ];
-  const env = { isRateLimited: (key: string) => key === 'k' };
-  const step = { node: 0, iteration: '', attempt: 0 };
-
-  test('a key without a limit passes', () => {
-    assert.deepEqual(play(blocks).atWork, ['a']);
-  });
-
-  test('a try asks, is put off without being consumed, asks again, and runs when granted', () => {
-    const player = play(blocks, { env });
-    assert.equal(player.state, 'running');
-    assert.deepEqual(player.asked[0], { ...step, blockId: 'a', key: 'k' });
-    player.send({ kind: 'rate.deferred', ...step, until: START + 700 });
-    player.shows({ state: 'scheduled', nextFireAt: START + 700 });
-    player.after('tick').shows({ asked: 2 });
-    player.send({ kind: 'rate.granted', ...step });
-    assert.deepEqual(player.atWork, ['a']);
-    assert.equal(player.dispatched[0]!.attempt, 0);
-    player.fail('a', true);
-    assert.equal(player.asked.length, 3, 'the next try takes a token of its own');
-  });
-
-  test('a question that was lost with its process is asked again', () => {
-    play(blocks, { env }).after('recover').shows({ asked: 2 });
-  });
 });
 
 describe('bounds', () => {
-  test('a turn stops at its budget and the next one goes on', () => {
-    const player = new Player([loop('l', 'true', 100, [noop('a')])], { env: { stepBudget: 10 } });
-    player.sendOnce({ kind: 'wake' });
-    assert.equal(player.state, 'running');
-    assert.equal(player.last!.more, true);
-    assert.ok(player.rows.length <= 10);
-    player.after('wake').shows({ state: 'completed' });
-  });
-
   test('a turn stops when its outputs are large enough', () => {
     const big = transform('a', { text: 'x'.repeat(1_000) });
     const player = new Player([loop('l', 'true', 10, [big])], {
@@ -367,50 +193,18 @@ describe('bounds', () => {
     assert.equal(player.rows.filter(({ blockId }) => blockId === 'a').length, 3);
   });
 
-  test('100,000 iterations are many short turns and leave a small execution', () => {
-    const plan = planOf([loop('l', 'true', 100_000, [noop('a')])]);
+  test('many iterations are many short turns and leave a small execution', () => {
+    const plan = planOf([loop('l', 'true', 20_000, [noop('a')])]);
     const snapshot = freshSnapshot();
-
     let rows = 0;
-    let progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
-    for (;;) {
+    for (let more = true; more; ) {
+      const progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
       assert.ok(progress.outputs.length <= 500);
       assert.ok(JSON.stringify(snapshot.execution).length < 200);
       rows += progress.outputs.length;
-      if (!progress.more) break;
-      progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
-    }
-    assert.equal(snapshot.state, 'completed');
-    assert.equal(rows, 200_000);
-  });
-
-  test('4,600 tasks at once complete one by one, whatever their order', () => {
-    const branch = (b: number) => Array.from({ length: 18 }, (_, i) => [work(`t${b}.${i}`)]);
-    const branches = Array.from({ length: 256 }, (_, b) => [parallel(`p${b}`, ...branch(b))]);
-    const plan = planOf([parallel('root', ...branches)]);
-    const snapshot = freshSnapshot();
-    const dispatches: Dispatch[] = [];
-    let more = true;
-    while (more) {
-      const progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
-      dispatches.push(...progress.dispatches);
       more = progress.more;
     }
-    assert.equal(dispatches.length, 18 * 256);
-    for (const { node, iteration, attempt } of dispatches.reverse()) {
-      assert.equal(snapshot.state, 'waiting');
-      const outcome = { kind: 'success', output: null } as const;
-      const event = {
-        kind: 'step.outcome',
-        node,
-        iteration,
-        attempt,
-        outcome,
-        external: true,
-      } as const;
-      advance(plan, snapshot, event, ENV);
-    }
-    assert.equal(snapshot.state, 'completed');
+    assert.deepEqual([snapshot.state, rows], ['completed', 40_000]);
   });
 
   test('a race that is open beside an endless loop is decided all the same', () => {
@@ -431,29 +225,328 @@ describe('the tree', () => {
     const { plan, snapshot } = player;
     const nodes = treeOf(plan, snapshot.execution, snapshot.id);
     assert.deepEqual(nodes, treeOf(plan, snapshot.execution, snapshot.id));
-    assert.deepEqual(
-      nodes.map((node) => [node.block_id, node.branch_index, node.block_type]),
-      [
-        ['p', null, 'parallel'],
-        ['a', 0, 'step'],
-        ['b', 1, 'step'],
-        ['z', null, 'step'],
-      ],
-    );
+    const shown = lines(nodes, 'block_id', 'branch_index', 'block_type');
+    assert.deepEqual(shown, ['p null parallel', 'a 0 step', 'b 1 step', 'z null step']);
     assert.equal(nodes[1]!.parent_id, nodes[0]!.id);
     assert.equal(nodes[0]!.parent_id, null);
     assert.equal(nodes[1]!.started_at, new Date(START).toISOString());
     assert.equal(nodes[1]!.completed_at, new Date(START + 5).toISOString());
     assert.equal(new Set(nodes.map(({ id }) => id)).size, 4);
   });
+});
 
-  test('shows what is under way and what has yet to come', () => {
-    const blocks = [work('a'), { ...noop('d'), delay: { duration: 9 } } as Block, noop('z')];
-    const player = new Player(blocks);
-    assert.deepEqual(player.tree, { a: 'pending', d: 'pending', z: 'pending' });
-    player.start();
-    assert.deepEqual(player.tree, { a: 'waiting', d: 'pending', z: 'pending' });
-    player.complete('a');
-    assert.deepEqual(player.tree, { a: 'completed', d: 'waiting', z: 'pending' });
+const AGAIN_MS = 2_000;
+const env = { isRateLimited: () => true };
+const step = { node: 0, iteration: '', attempt: 0 };
+const blocks = [work('a', { rate_limit_key: 'k', timeout: 500 })];
+
+describe('a step that asks its rate limit', () => {
+  test('asks again for the same try when no answer has come, as often as it takes', () => {
+    const player = play(blocks, { env });
+    for (let times = 2; times <= 4; times += 1) {
+      player.tick();
+      assert.equal(player.now, START + (times - 1) * AGAIN_MS);
+      assert.equal(player.state, 'running');
+      assert.deepEqual(player.asked, Array(times).fill({ ...step, blockId: 'a', key: 'k' }));
+      assert.equal(player.last!.wakeAt, player.now + AGAIN_MS);
+    }
+    assert.equal(player.last!.counts.stepsExecuted, 0);
+  });
+});
+
+describe('pause and resume', () => {
+  test('a parked instance gets a slot of its key before it is parked again', () => {
+    const player = play([work('a')], { env: { holdsPermit: true } });
+    player.after('park', 'pause');
+    player.env = { holdsPermit: false };
+    player.after('resume').shows({ state: 'scheduled', waits: true });
+    player.env = { holdsPermit: true };
+    player.after('admitted').shows({ state: 'waiting', waits: false });
+    assert.equal(player.snapshot.execution.p, 1);
+  });
+
+  test('a failed instance that is paused and then cancelled keeps its error', () => {
+    const player = play([failing('a')]);
+    player.send({ kind: 'pause' });
+    assert.equal(player.send({ kind: 'cancel' }).dropErrorRows, false);
+    assert.equal(player.state, 'cancelled');
+  });
+});
+
+describe('retry of a failed instance', () => {
+  test('runs the failed step again, with fresh tries, and nothing that completed', () => {
+    const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
+    const player = play([noop('a'), work('b', { retry }), noop('c')]);
+    player.after('again b', 'again b').shows({ state: 'failed' });
+    const progress = player.sendOnce({ kind: 'retry' });
+    player.shows({ state: 'scheduled', nextFireAt: START });
+    assert.equal(progress.dropErrorRows, true);
+    assert.equal(progress.more, true);
+    player.send({ kind: 'wake' });
+    assert.equal(player.dispatched.at(-1)!.attempt, 0);
+    player.after('ok b').shows({ state: 'completed', done: ['a', 'b', 'c'] });
+  });
+});
+
+const TURN_ENV: TurnEnv = {
+  now: START,
+  random: () => 0.5,
+  unpoliciedRetry: 'redispatch',
+  stepBudget: 1_000,
+  outputBytesBudget: 1_000_000,
+};
+
+const stepOf = (id: string, handler: string, params: JsonObject): Block => ({
+  type: 'step',
+  id,
+  handler,
+  params,
+});
+
+/** Wakes the instance until nothing is left to do; the block ids of the rows of each turn. */
+function turns(blocks: Block[], env: Partial<TurnEnv>, data: JsonObject = {}): string[][] {
+  const plan = planOf(blocks);
+  const snapshot = freshSnapshot(data);
+  const rows: string[][] = [];
+  for (let more = true; more; ) {
+    const progress = advance(plan, snapshot, { kind: 'wake' }, { ...TURN_ENV, ...env });
+    rows.push(progress.outputs.map(({ blockId, attempt }) => `${blockId}${attempt}`));
+    more = progress.more;
+  }
+  assert.equal(snapshot.state, 'completed');
+  return rows;
+}
+
+const BLOCKS = [noop('a'), loop('l', 'true', 5, [noop('b'), noop('c')]), noop('d')];
+
+test('a turn ends when its time is over, and the next one goes on from there', () => {
+  const all = turns(BLOCKS, {});
+  assert.equal(all.length, 1);
+  let asked = 0;
+  const cut = turns(BLOCKS, {
+    isOver: () => {
+      asked += 1;
+      return asked % 3 === 0;
+    },
+  });
+  assert.ok(cut.length > 4);
+  assert.deepEqual(cut.flat(), all.flat());
+});
+
+test('data that a step keeps as a whole is that of its own item', () => {
+  const body = stepOf('s', 'transform', { all: '{{data}}' });
+  const plan = planOf([forEach('f', 'items', [body])]);
+  const { outputs } = advance(plan, freshSnapshot({ items: [7, 8] }), { kind: 'wake' }, TURN_ENV);
+  assert.deepEqual(
+    outputs.filter(({ blockId }) => blockId === 's').map(({ output }) => JSON.stringify(output)),
+    [7, 8].map((item) => JSON.stringify({ all: { items: [7, 8], item } })),
+  );
+});
+
+test('a reason is cut between characters, never inside of one', () => {
+  const message = `${'x'.repeat(499)}🙂 and more`;
+  const plan = planOf([stepOf('a', 'fail', { message })]);
+  const snapshot = freshSnapshot();
+  const progress = advance(plan, snapshot, { kind: 'wake' }, TURN_ENV);
+  const reason = snapshot.execution.y?.message ?? '';
+  assert.equal(reason, `${'x'.repeat(499)}…`);
+  assert.equal(progress.audit.find((entry) => entry.blockId === 'a')?.details?.message, reason);
+});
+
+function rehearse(blocks: Block[], options: PlayerOptions = {}): Player {
+  const player = new Player(blocks, options);
+  player.snapshot.runtime.dry_run = true;
+  return player.start();
+}
+
+test('a dry run ends without a single dispatch', () => {
+  const player = rehearse([work('a'), http('b'), noop('c')]);
+  player.shows({ state: 'completed', done: ['a', 'b', 'c'] });
+  assert.deepEqual(player.dispatched, []);
+  const { stepsExecuted, stepsInPlace } = player.last!.counts;
+  assert.deepEqual([stepsExecuted, stepsInPlace], [3, 1]);
+});
+
+test('an external step gives what its worker would have got, rendered', () => {
+  const params = { order: '{{ data.id }}', fixed: [1] };
+  const player = rehearse([work('a', { params })], { data: { id: 7 } });
+  assert.deepEqual(player.outputOf('a'), {
+    dry_run: true,
+    handler: 'work',
+    would: { params: { order: 7, fixed: [1] } },
+  });
+});
+
+test('an http_request says its method and url, as far as it has them', () => {
+  const url = 'https://example.org/{{ data.id }}';
+  const player = rehearse(
+    [http('a', { params: { url, method: 'POST', body: 'x' } }), http('b', { params: { url } })],
+    { data: { id: 7 } },
+  );
+  const sent = 'https://example.org/7';
+  const given = { dry_run: true, handler: 'http_request' };
+  const posted = { params: { url: sent, method: 'POST', body: 'x' }, method: 'POST', url: sent };
+  assert.deepEqual(player.outputOf('a'), { ...given, would: posted });
+  const got = { params: { url: sent }, url: sent };
+  assert.deepEqual(player.outputOf('b'), { ...given, would: got });
+});
+
+test('the output is not held against output_schema, which is about the real one', () => {
+  const compileSchema = () => () => 'never conforms';
+  const blocks = [work('a', { output_schema: {} })];
+  assert.equal(rehearse(blocks, { compileSchema }).state, 'completed');
+  play(blocks, { compileSchema }).after('ok a').shows({ state: 'failed' });
+});
+
+test('the gates of a step hold, but no rate limit is asked', () => {
+  const env = { isRateLimited: () => true };
+  const skipped = rehearse([work('a', { when: 'no' })]);
+  assert.deepEqual([skipped.tree.a, skipped.rows], ['skipped', []]);
+  const delayed = rehearse([work('a', { delay: { duration: 50 }, rate_limit_key: 'k' })], { env });
+  assert.equal(delayed.state, 'scheduled');
+  delayed.after('tick').shows({ state: 'completed' });
+  assert.deepEqual(delayed.asked, []);
+  const closed = rehearse([work('a', { send_window: { start_hour: 1, end_hour: 2 } })]);
+  assert.equal(closed.state, 'scheduled');
+  assert.equal(closed.tick().state, 'completed');
+});
+
+test('only true makes a dry run', () => {
+  for (const value of [false, null, 'true', 1]) {
+    const player = new Player([work('a')]);
+    player.snapshot.runtime.dry_run = value;
+    assert.deepEqual(player.start().atWork, ['a']);
+  }
+});
+
+/** Under a key: as an actor does, it tells the evaluator at each event whether there is a slot. */
+class KeyedPlayer extends Player {
+  override sendOnce(event: EngineEvent): Progress {
+    const holdsPermit = event.kind === 'admitted' || holdsSlot(this.snapshot);
+    this.env = { ...this.env, holdsPermit };
+    const progress = super.sendOnce(event);
+    if (event.kind !== 'admitted' && !holdsPermit) {
+      assert.ok(!holdsSlot(this.snapshot), `${event.kind} took a slot unasked`);
+    }
+    return progress;
+  }
+
+  /** Whether it waits for a slot. */
+  get waits(): boolean {
+    return this.snapshot.execution.w === 1;
+  }
+
+  admit(): this {
+    this.send({ kind: 'admitted' });
+    return this;
+  }
+}
+
+function holdsSlot({ state }: Snapshot): boolean {
+  return state === 'running' || state === 'waiting';
+}
+
+/** Under a key, started and let in. */
+function admitted(...blocks: Block[]): KeyedPlayer {
+  return new KeyedPlayer(blocks).start().admit();
+}
+
+const stepWith = (id: string, fields: object): Block => ({
+  type: 'step',
+  id,
+  handler: 'noop',
+  ...fields,
+});
+const _delayed = (id: string, duration: number) => stepWith(id, { delay: { duration } });
+const _limited = (id: string) => stepWith(id, { rate_limit_key: 'k' });
+
+describe('the start', () => {
+  test('nothing starts without a slot: the instance stays scheduled, due since it was created', () => {
+    const player = new KeyedPlayer([noop('a')]);
+    player.now += 7;
+    player.start().shows({ state: 'scheduled', waits: true, nextFireAt: START });
+    assert.equal(player.snapshot.execution.t, null);
+    assert.deepEqual(player.transitions, []);
+    const { wakeAt, more } = player.last!;
+    assert.deepEqual([wakeAt, more], [null, false]);
+  });
+});
+
+describe('what needs no slot', () => {
+  test('the last step that ends while its instance waits for a slot ends the instance', () => {
+    const player = admitted(work('a'));
+    player.after({ kind: 'reschedule', at: null }).shows({ state: 'scheduled', waits: true });
+    player.after('ok a').shows({ state: 'completed', waits: false });
+  });
+});
+
+describe('one that waits for a slot', () => {
+  /** Its task is open, and the slot was given away. */
+  const waiting = (...more: Block[]) => {
+    const player = admitted(work('a', { timeout: 1_000 }), ...more).after('claim a');
+    player.after({ kind: 'reschedule', at: null }).shows({ waits: true });
+    return player;
+  };
+
+  const events: readonly [EngineEvent, string][] = [
+    [{ kind: 'pause' }, 'paused'],
+    [{ kind: 'cancel' }, 'cancelled'],
+    [{ kind: 'stop', state: 'failed' }, 'failed'],
+    [{ kind: 'stop', state: 'completed' }, 'completed'],
+    [{ kind: 'stop', state: 'cancelled' }, 'cancelled'],
+    [{ kind: 'reschedule', at: START + 500 }, 'scheduled'],
+  ];
+  for (const [event, state] of events) {
+    const at = event.kind === 'reschedule' ? ' for later' : '';
+    test(`gives its wish up with ${event.kind}${at}: ${state}`, () => {
+      const player = waiting();
+      player.send(event);
+      assert.deepEqual([player.state, player.waits], [state, false]);
+      player.after('admitted').shows({ state });
+    });
+  }
+});
+
+describe('a slot that was given back is asked for again', () => {
+  const returns: Record<string, (player: KeyedPlayer) => void> = {
+    'after a pause': (player) => {
+      player.after('pause', 'resume');
+    },
+    'after a failure': (player) => {
+      player.after({ kind: 'stop', state: 'failed' }, 'retry');
+    },
+    'when its new time comes': (player) => {
+      player.after({ kind: 'reschedule', at: START + 500 }).shows({ waits: false });
+      player.tick();
+    },
+  };
+  for (const [when, leave] of Object.entries(returns)) {
+    test(when, () => {
+      const player = admitted(noop('x'), work('a'));
+      leave(player);
+      assert.deepEqual([player.state, player.waits], ['scheduled', true]);
+      player.after('admitted').shows({ state: 'waiting', atWork: ['a'], done: ['x'] });
+    });
+  }
+
+  test('a parked instance keeps its slot', () => {
+    const player = admitted(work('a'), work('b'));
+    player.after('park').shows({ state: 'waiting', waits: false });
+    player.after('ok a').shows({ state: 'waiting', atWork: ['b'] });
+  });
+});
+
+describe('protected work of a cancelled instance', () => {
+  const guarded = [tryCatch('t', [work('a')], [], [noop('last')]), noop('after')];
+
+  test('goes on in the slot that the instance has', () => {
+    const player = admitted(...guarded);
+    player.after('cancel').shows({ state: 'cancelled', done: ['last'] });
+  });
+
+  test('waits for a slot when it has none', () => {
+    const player = admitted(...guarded);
+    player.after('pause', 'cancel').shows({ state: 'scheduled', waits: true, done: [] });
+    player.after('admitted').shows({ state: 'cancelled', done: ['last'] });
   });
 });

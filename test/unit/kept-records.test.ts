@@ -1,15 +1,16 @@
-/** The table of versions, what is kept of instances by it, and the client that answers from that. */
+/** What is kept of instances for their readers: the versions, the client, and when a shard says it is old. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { describe, test } from 'node:test';
-import { MessageChannel, Worker } from 'node:worker_threads';
-import type { Reply } from '../../actors/runtime/protocol.js';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { MessagePort } from 'node:worker_threads';
+import type { KnownRecord, Reply, ReplyPost } from '../../actors/runtime/protocol.js';
 import { Versions } from '../../actors/runtime/versions.js';
 import { ShardClient } from '../../actors/shard/client.js';
 import { KeptRecords } from '../../actors/shard/kept-records.js';
-import type { Clock } from '../../src/core/clock.js';
 import { LIMITS } from '../../src/limits.js';
+import type { Json } from '../helpers/api.js';
+import { HandClock } from '../helpers/hand-clock.js';
+import { HandShard, sequenceOf } from '../helpers/hand-shard.js';
 
 const ID = '0195ffff-0000-7000-8000-12345678abcd';
 const OTHER = '0195ffff-0000-7000-8000-22345678abcd';
@@ -18,73 +19,15 @@ const TWIN = '0295ffff-1111-7000-8000-1234ffff0001';
 
 const reply = (body: string) => ({ status: 200, body });
 
-describe('versions', () => {
-  test('a stamp is current until its instance is raised, and not again afterwards', () => {
-    const versions = new Versions();
-    const stamp = versions.stampOf(ID);
-    assert.ok(versions.isCurrent(stamp));
-    versions.raise(OTHER);
-    assert.ok(versions.isCurrent(stamp), 'another instance');
-    versions.raise(ID);
-    assert.ok(!versions.isCurrent(stamp));
-    const next = versions.stampOf(ID);
-    assert.notEqual(next, stamp);
-    assert.ok(versions.isCurrent(next));
-  });
-
-  test('instances that share a counter are raised together, and all of them by raiseAll', () => {
-    const versions = new Versions();
-    const stamps = [ID, TWIN, OTHER].map((id) => versions.stampOf(id));
-    const current = () => stamps.map((stamp) => versions.isCurrent(stamp));
-    versions.raise(TWIN);
-    assert.deepEqual(current(), [false, false, true]);
-    versions.raiseAll();
-    assert.deepEqual(current(), [false, false, false]);
-  });
-
-  test('a counter that is full begins again, and says so by another stamp', () => {
-    const versions = new Versions();
-    new Uint32Array(versions.memory).fill(0xffff_ffff);
-    for (const raise of [() => versions.raise(ID), () => versions.raiseAll()]) {
-      const stamp = versions.stampOf(ID);
-      assert.ok(versions.isCurrent(stamp));
-      raise();
-      assert.ok(!versions.isCurrent(stamp));
-      assert.ok(versions.isCurrent(versions.stampOf(ID)));
-    }
-  });
-
-  test('the first and the last counter are those of instances, and not the one of all', () => {
-    for (const digits of ['0000', 'ffff']) {
-      const versions = new Versions();
-      const others = versions.stampOf(ID);
-      const id = `0195ffff-0000-7000-8000-${digits}5678abcd`;
-      const stamp = versions.stampOf(id);
-      versions.raise(id);
-      assert.deepEqual(
-        [stamp, others].map((one) => versions.isCurrent(one)),
-        [false, true],
-      );
-    }
-  });
-
-  test('what one thread raises the others see', async () => {
-    const versions = new Versions();
-    const stamp = versions.stampOf(ID);
-    const { href } = new URL('../../actors/runtime/versions.js', import.meta.url);
-    const code = `import('${href}').then(({ Versions }) => {
-      new Versions(require('node:worker_threads').workerData).raise('${ID}');
-    })`;
-    const worker = new Worker(code, { eval: true, workerData: versions.memory });
-    await once(worker, 'exit');
-    assert.ok(!versions.isCurrent(stamp));
-  });
-});
-
 describe('kept records', () => {
-  test('one is found while its version stands, by the tenant that it was given to alone', () => {
-    const versions = new Versions();
-    const kept = new KeptRecords(versions);
+  let versions: Versions;
+  let kept: KeptRecords;
+  beforeEach(() => {
+    versions = new Versions();
+    kept = new KeptRecords(versions);
+  });
+
+  test('one is found while its version stands, by its tenant alone; one that is old when it comes takes nothing away', () => {
     kept.keep('a', ID, versions.stampOf(ID), reply('1'));
     assert.deepEqual(kept.find('a', ID), reply('1'));
     for (const tenant of ['', 'b', 'A', `a ${ID}`]) {
@@ -93,11 +36,6 @@ describe('kept records', () => {
     assert.equal(kept.find('a', TWIN), undefined);
     versions.raise(ID);
     assert.equal(kept.find('a', ID), undefined);
-  });
-
-  test('one that is old when it comes is not kept, and takes nothing away', () => {
-    const versions = new Versions();
-    const kept = new KeptRecords(versions);
     const old = versions.stampOf(ID);
     versions.raise(ID);
     kept.keep('a', ID, versions.stampOf(ID), reply('new'));
@@ -106,13 +44,10 @@ describe('kept records', () => {
   });
 
   test('those that were read last stay within the bound; one that is too long is not kept', () => {
-    const versions = new Versions();
-    const kept = new KeptRecords(versions);
-    const long = 'x'.repeat(LIMITS.keptRecordCharactersMax - 1_000);
-    const ids = Array.from(
-      { length: 2 + LIMITS.keptRecordsCharactersMax / LIMITS.keptRecordCharactersMax },
-      (_, i) => `0195ffff-0000-7000-8000-${String(i).padStart(4, '0')}00000000`,
-    );
+    const { keptRecordsCharactersMax, keptRecordCharactersMax } = LIMITS;
+    const long = 'x'.repeat(keptRecordCharactersMax - 1_000);
+    const length = 2 + keptRecordsCharactersMax / keptRecordCharactersMax;
+    const ids = Array.from({ length }, (_, i) => ID.replace('12345678', `${1_000 + i}0000`));
     for (const id of ids) {
       kept.keep('a', id, versions.stampOf(id), reply(long));
       kept.find('a', ids[0]!);
@@ -128,98 +63,152 @@ describe('kept records', () => {
 
 describe('the client of the shards', () => {
   function start() {
-    let now = 0;
-    let sweep: () => void = () => undefined;
-    const posts: (() => void)[] = [];
-    const clock: Clock = {
-      now: () => now,
-      monotonic: () => now,
-      setTimeout: (fn) => {
-        sweep = fn;
-        return 0;
+    const clock = new HandClock();
+    const client = new ShardClient({ shards: 1, clock, setImmediate: () => undefined });
+    let answer: (post: ReplyPost) => void = () => undefined;
+    const port = {
+      on: (_: string, listener: typeof answer) => {
+        answer = listener;
       },
-      clearTimeout: () => undefined,
+      postMessage: () => undefined,
+      close: () => undefined,
     };
-    const client = new ShardClient({ shards: 1, clock, setImmediate: (fn) => posts.push(fn) });
-    const { port1, port2 } = new MessageChannel();
-    client.attach(0, port1);
-    let asked = 0;
-    /** Resolves with the text and whether the shard was asked for it. */
-    const read = async (
-      stamp: () => number | undefined,
-      body: string,
-      operation = 'instances.get',
-    ) => {
-      const heard = { text: '' };
-      const id = client.send(0, operation as 'instances.get', 'a', ID, '', (told) => {
-        heard.text = 'error' in told ? told.error.code : told.body;
+    client.attach(0, port as unknown as MessagePort);
+    const stampOf = () => client.versions.stampOf(ID);
+    /** The text, and whether the shard was asked for it. */
+    const read = (body: string, stamp = () => stampOf() as number | undefined, about = 'get') => {
+      let text = '';
+      const operation = `instances.${about}` as 'instances.get';
+      const id = client.send(0, operation, 'a', ID, '', (told) => {
+        text = 'error' in told ? told.error.code : told.body;
       });
-      if (heard.text !== '') return { text: heard.text, isAsked: false };
-      asked += 1;
+      if (text !== '') return `kept ${text}`;
       const given = stamp();
-      const answer: Reply = { request: id, status: 200, body };
       const known = given === undefined ? {} : { known: { instance: ID, stamp: given } };
-      port2.postMessage({ kind: 'replies', replies: [{ ...answer, ...known }] });
-      while (heard.text === '') await new Promise((resolve) => setImmediate(resolve));
-      return { text: heard.text, isAsked: true };
+      answer({ kind: 'replies', replies: [{ request: id, status: 200, body, ...known }] });
+      return `asked ${text}`;
     };
-    const pass = (ms: number) => {
-      now += ms;
-      sweep();
-    };
-    const stop = () => {
-      client.stop();
-      port2.close();
-    };
-    return {
-      client,
-      read,
-      pass,
-      stop,
-      stampOf: () => client.versions.stampOf(ID),
-      asked: () => asked,
-    };
+    return { client, read, clock };
   }
 
+  const noStamp = () => undefined;
+
   test('asks once for a record that does not change, and again for one that did', async () => {
-    const { client, read, stop, stampOf } = start();
-    assert.deepEqual(await read(stampOf, '1'), { text: '1', isAsked: true });
-    assert.deepEqual(await read(stampOf, '2'), { text: '1', isAsked: false });
-    assert.equal(client.readsKept, 1);
-    assert.equal(client.inFlight, 0);
-    client.versions.raise(ID);
-    assert.deepEqual(await read(stampOf, '3'), { text: '3', isAsked: true });
-    stop();
-  });
-
-  test('answers no other question with it, and keeps nothing that has no stamp', async () => {
-    const { read, stop, stampOf } = start();
-    await read(stampOf, '1');
-    assert.equal((await read(() => undefined, 'tree', 'instances.tree')).isAsked, true);
-    stop();
-    const other = start();
-    await other.read(() => undefined, '1');
-    assert.equal((await other.read(() => undefined, '2')).text, '2');
-    other.stop();
-  });
-
-  test('a promise is answered with it, too', async () => {
-    const { client, read, stop, stampOf } = start();
-    await read(stampOf, '1');
+    const { client, read } = start();
+    assert.equal(read('1'), 'asked 1');
+    assert.equal(read('2'), 'kept 1');
+    assert.deepEqual([client.readsKept, client.inFlight], [1, 0]);
     const { signal } = new AbortController();
-    const told = await client.ask(0, 'instances.get', 'a', ID, '', signal);
-    assert.equal(told.body, '1');
-    stop();
+    assert.equal((await client.ask(0, 'instances.get', 'a', ID, '', signal)).body, '1');
+    client.versions.raise(ID);
+    assert.equal(read('3'), 'asked 3');
+    client.stop();
   });
 
-  test('nothing outlives the shard that said it, or an hour', async () => {
+  test('answers no other question with it, and keeps nothing that has no stamp', () => {
+    const { client, read } = start();
+    read('1');
+    assert.equal(read('tree', noStamp, 'tree'), 'asked tree');
+    client.versions.raise(ID);
+    read('2', noStamp);
+    assert.equal(read('3'), 'asked 3');
+    client.stop();
+  });
+
+  test('nothing outlives the shard that said it, or an hour', () => {
     for (const end of ['death', 'hour'] as const) {
-      const { client, read, pass, stop, stampOf } = start();
-      await read(stampOf, '1');
-      if (end === 'hour') pass(3_600_001);
+      const { client, read, clock } = start();
+      read('1');
+      if (end === 'hour') clock.pass(3_700_000);
       else client.detach(0);
       assert.equal(client.kept.find('a', ID), undefined, end);
-      stop();
+      client.stop();
     }
+  });
+});
+
+describe('a shard', () => {
+  const WAITING: Json[] = [{ type: 'step', id: 'a', handler: 'ship' }];
+
+  let shard: HandShard;
+
+  beforeEach(async () => {
+    shard = new HandShard(sequenceOf(WAITING));
+    await shard.start();
+    shard.units = [];
+    // From then on the plan is at hand.
+    shard.create();
+    await shard.run();
+    await shard.ack();
+  });
+  afterEach(() => shard.shard.stop());
+
+  const bodyOf = (reply: Reply | undefined) =>
+    reply !== undefined && 'body' in reply ? reply.body : assert.fail('no answer');
+  const knownBy = (request: number): KnownRecord | undefined => {
+    const reply = shard.replies.get(request);
+    return reply !== undefined && 'known' in reply ? reply.known : undefined;
+  };
+  const isCurrent = (known: KnownRecord | undefined) =>
+    known !== undefined && shard.versions.isCurrent(known.stamp);
+  const stateIn = (request: number) => JSON.parse(bodyOf(shard.replies.get(request))).state;
+  const signal = (id: string, signal_type: string) =>
+    shard.ask('instances.signal', id, { signal_type });
+
+  async function created(more?: Json): Promise<{ request: number; id: string }> {
+    const request = shard.create(more);
+    await shard.run();
+    await shard.ack();
+    return { request, id: JSON.parse(bodyOf(shard.replies.get(request))).id };
+  }
+
+  async function read(id: string): Promise<KnownRecord | undefined> {
+    const request = shard.ask('instances.get', id);
+    await shard.run();
+    return knownBy(request);
+  }
+
+  describe('what a reader was told', () => {
+    test('is old as soon as a unit is on its way to the writer, and not only when it is committed', async () => {
+      const { id } = await created();
+      const first = await read(id);
+      assert.ok(isCurrent(first));
+      signal(id, 'pause');
+      await shard.run();
+      assert.equal(shard.units.length, 1);
+      assert.ok(!isCurrent(first), 'before the commit');
+    });
+
+    test('while a unit is under way is told behind it, and holds unless another unit follows', async () => {
+      for (const isLast of [true, false]) {
+        const { id } = await created();
+        signal(id, 'pause');
+        const request = shard.ask('instances.get', id);
+        if (!isLast) signal(id, 'resume');
+        await shard.run();
+        assert.equal(shard.replies.get(request), undefined);
+        await shard.ack();
+        assert.equal(stateIn(request), 'paused');
+        assert.equal(isCurrent(knownBy(request)), isLast);
+      }
+    });
+  });
+
+  describe('the answer of a creation', () => {
+    test('brings the record along that its reader would be shown, when it is alone', async () => {
+      for (const more of [{}, { idempotency_key: 'k' }]) {
+        const { request, id } = await created(more);
+        const known = knownBy(request);
+        assert.equal(known?.instance, id);
+        assert.ok(isCurrent(known));
+        const get = shard.ask('instances.get', id);
+        await shard.run();
+        assert.equal(known?.text, bodyOf(shard.replies.get(get)));
+        signal(id, 'pause');
+        await shard.run();
+        assert.ok(!isCurrent(known));
+        await shard.ack();
+      }
+    });
   });
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newRecord, wholeLine, wholeRow } from '../../actors/instance/record.js';
-import { cellsOf, isLine, LINED_COLUMNS, rowOf, rowText } from '../../src/db/lines.js';
+import { isLine, LINED_COLUMNS, rowOf, rowText } from '../../src/db/lines.js';
 import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -18,30 +18,7 @@ const audit = (tenant: string, entries: unknown = []) => ({
   instance_id: ID,
 });
 
-test('a row is a line of its columns in their order', () => {
-  const row = rowText('audit.insert', audit('', [{ id: 1 }, 'a "b"\n']));
-  assert.equal(row, [ID, 1, '', '[{"id":1},"a \\"b\\"\\n"]', AT].join('\u001f'));
-});
-
-test('what is not there is null, as the null of JSON is', () => {
-  const row = { id: ID, instance_id: ID, block_id: 'a', output: null };
-  const read = readRow('output.insert', rowText('output.insert', row));
-  assert.deepEqual([read.output, read.output_ref, read.block_id], [null, null, 'a']);
-});
-
-test('the cells of a line are what its columns hold', () => {
-  const row = { id: ID, instance_id: ID, block_id: '', try: 2, output: { a: '\u001f'.length } };
-  const cells = cellsOf(rowText('output.insert', row));
-  const names = LINED_COLUMNS.get('output.insert')!.map(({ name }) => name);
-  const named = Object.fromEntries(names.map((name, i) => [name, cells[i]]));
-  assert.equal(cells.length, names.length);
-  assert.deepEqual(
-    [named.id, named.block_id, named.try, named.output, named.effect],
-    [ID, '', '2', '{"a":1}', null],
-  );
-});
-
-test('a row with a text that would be taken apart is an object', () => {
+test('a row with a text that would be taken apart, or an escape that may stand for none, is an object', () => {
   for (const tenant of ['a\u001fb', 'a\nb', '\u0001', '\u0002', '\0', 'smile 😀', '\ud800']) {
     const row = rowText('audit.insert', audit(tenant));
     assert.equal(isLine(row), false, JSON.stringify(tenant));
@@ -50,26 +27,15 @@ test('a row with a text that would be taken apart is an object', () => {
   // Within JSON all of them are escaped, or harmless.
   const row = rowText('audit.insert', audit('Zoë', ['a\nb', 'smile 😀', '\u2028']));
   assert.equal(isLine(row), true);
-});
-
-test('a row with an escape that may stand for no text is an object, so that it is refused as ever', () => {
   for (const text of ['\0', '\ud800', '\u001f']) {
     assert.equal(isLine(rowText('audit.insert', audit('t', [text]))), false);
   }
 });
 
-test('a row with JSON that has line breaks between its tokens is an object', () => {
+test('a row of another kind, or with JSON that has line breaks between its tokens, is an object', () => {
   const cells = {
-    id: ID,
-    instance_id: ID,
-    block_id: 'a',
-    iteration: '',
-    attempt: 0,
-    try: 0,
-    output_ref: null,
-    output_size: 2,
-    created_at: AT,
-    effect: null,
+    ...{ id: ID, instance_id: ID, block_id: 'a', iteration: '', attempt: 0, try: 0 },
+    ...{ output_ref: null, output_size: 2, created_at: AT, effect: null },
   };
   for (const output of ['{\n}', '{\r"a":1}']) {
     const row = rowOf('output.insert', { ...cells, output });
@@ -77,9 +43,6 @@ test('a row with JSON that has line breaks between its tokens is an object', () 
     assert.deepEqual(readRow('output.insert', row).output, JSON.parse(output));
   }
   assert.equal(isLine(rowOf('output.insert', { ...cells, output: '{\t}' })), true);
-});
-
-test('rows of other kinds are objects', () => {
   assert.equal(rowText('timer.clear', { instance_id: ID }), `{"instance_id":"${ID}"}`);
 });
 

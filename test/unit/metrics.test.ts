@@ -1,43 +1,46 @@
-/** Names, types and first values of the metrics, the numbers of one thread, and what documents name. */
+/** The metrics: what is counted, sampled and shown, by which names, and what documents say of them. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { beforeOf, countProgress } from '../../actors/instance/advance.js';
+import { Turn } from '../../actors/runtime/turn.js';
+import type { Block } from '../../schema/blocks.js';
+import type { Progress } from '../../src/core/evaluator.js';
 import {
+  COUNTER_NAMES,
   COUNTERS,
   FRONT_COUNTERS,
   FRONT_GAUGES,
   HISTOGRAMS,
   ROW_GAUGES,
-  THREAD_GAUGES,
+  type RowGaugeName,
 } from '../../src/metrics/catalog.js';
 import { Meter } from '../../src/metrics/meter.js';
+import { NAMES_MAX } from '../../src/metrics/named.js';
+import { Sampler } from '../../src/metrics/sampler.js';
 import { MetricMemory, Metrics } from '../../src/metrics.js';
 import { type Exposition, parseExposition } from '../helpers/exposition.js';
+import { HandClock } from '../helpers/hand-clock.js';
+import { failing, http, noop, Player, START, sleep, work } from '../helpers/player.js';
 
 /** As `docs/reference/metrics.md` lists them. */
+const specified = (prefix: string, names: string) =>
+  names.split(' ').map((name) => `engine_${prefix}${name}`);
 const SPECIFIED = {
   counter: [
-    'engine_instances_claimed_total',
-    'engine_instances_completed_total',
-    'engine_instances_failed_total',
-    'engine_steps_executed_total',
-    'engine_steps_failed_total',
-    'engine_steps_retried_total',
-    'engine_signals_delivered_total',
-    'engine_rate_limits_exceeded_total',
-    'engine_recovery_stale_instances_total',
-    'engine_webhooks_sent_total',
-    'engine_webhooks_failed_total',
-    'engine_cron_triggered_total',
+    ...specified('instances_', 'claimed_total completed_total failed_total'),
+    ...specified('steps_', 'executed_total failed_total retried_total'),
+    ...specified('', 'signals_delivered_total rate_limits_exceeded_total'),
+    ...specified('', 'recovery_stale_instances_total cron_triggered_total'),
+    ...specified('webhooks_', 'sent_total failed_total'),
   ],
-  histogram: [
-    'engine_tick_duration_seconds',
-    'engine_step_duration_seconds',
-    'engine_instance_processing_seconds',
-  ],
-  gauge: ['engine_queue_depth', 'engine_active_tasks'],
-} as const;
+  histogram: specified(
+    '',
+    'tick_duration_seconds step_duration_seconds instance_processing_seconds',
+  ),
+  gauge: specified('', 'queue_depth active_tasks'),
+};
 
 const zeroes = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
   Object.fromEntries(Object.keys(table).map((name) => [name, () => 0])) as Record<
@@ -57,14 +60,13 @@ const read = async (memory: MetricMemory): Promise<Exposition> =>
   parseExposition(await metricsOf(memory).text(true));
 
 describe('the exposition', () => {
-  test('names exactly the specified metrics with their types, all at 0 from the start', async () => {
+  test('names the specified metrics with their types, all at 0 from the start', async () => {
     const { families } = await read(new MetricMemory(2, 4));
     for (const [type, names] of Object.entries(SPECIFIED)) {
       for (const name of names) {
         const family = families.get(name);
         assert.equal(family?.type, type, name);
-        const wrong = family?.samples.filter(({ value }) => value !== 0);
-        assert.deepEqual(wrong, []);
+        assert.ok(family?.samples.every(({ value }) => value === 0));
       }
     }
   });
@@ -78,46 +80,28 @@ describe('the exposition', () => {
     assert.deepEqual([...new Set(labels)].sort(), ['cell', 'handler', 'le', 'sequence', 'version']);
     const name = 'engine_sequence_instances_completed_total';
     memory.shards[1]!.countNamed(name, 'say "hi"\\\n');
-    const family = (await read(memory)).families.get(name);
-    assert.deepEqual(
-      family?.samples.map(({ labels, value }) => [labels, value]),
-      [
-        [{ sequence: 'other' }, 0],
-        [{ sequence: 'say "hi"\\\n' }, 1],
-      ],
-    );
+    const samples = (await read(memory)).families.get(name)?.samples;
+    const seen = samples?.map(({ labels: { sequence }, value }) => `${sequence}=${value}`);
+    assert.deepEqual(seen, ['other=0', 'say "hi"\\\n=1']);
   });
 
-  test('has buckets from half a millisecond to a minute', async () => {
-    const { families } = await read(new MetricMemory(1, 1));
-    for (const name of SPECIFIED.histogram) {
-      const bounds = families.get(name)!.samples.flatMap(({ labels }) => labels.le ?? []);
-      assert.deepEqual([bounds[0], bounds.at(-2), bounds.at(-1)], ['0.0005', '60', '+Inf']);
-    }
-  });
-
-  test('adds up the threads and the ledger, and what a thread left behind', async () => {
+  test('adds up the threads and the ledger, what a thread left behind, and gauges of those that live', async () => {
     const memory = new MetricMemory(2, 1);
     const name = 'engine_instances_completed_total';
+    const shown = async (of: string) => (await read(memory)).value(of);
     memory.shards[0]!.count(name, 2);
     memory.shards[1]!.count(name, 3);
     memory.ledger.settle(0, 7);
     memory.ledger.stage(0, 8, [[Object.keys(COUNTERS).indexOf(name), 4]]);
-    assert.equal((await read(memory)).value(name), 5);
+    assert.equal(await shown(name), 5);
     memory.ledger.settle(0, 8);
-    assert.equal((await read(memory)).value(name), 9);
-
     new Meter(memory.shards[1]!.memory).count(name);
-    assert.equal((await read(memory)).value(name), 10);
-  });
-
-  test('adds up gauges, without those of a thread that died', async () => {
-    const memory = new MetricMemory(2, 1);
+    assert.equal(await shown(name), 10);
     memory.shards[0]!.set('engine_active_tasks', 2);
     memory.shards[1]!.set('engine_active_tasks', 5);
-    assert.equal((await read(memory)).value('engine_active_tasks'), 7);
+    assert.equal(await shown('engine_active_tasks'), 7);
     memory.shards[1]!.clearGauges();
-    assert.equal((await read(memory)).value('engine_active_tasks'), 2);
+    assert.equal(await shown('engine_active_tasks'), 2);
   });
 });
 
@@ -134,25 +118,6 @@ describe('a meter', () => {
     assert.equal(buckets.length, bounds.length + 1);
     assert.ok(Math.abs(sum - 3_000 - 2 * bounds[1]!) < 1e-6);
   });
-
-  test('keeps histograms, counters and gauges apart', () => {
-    const meter = new Meter();
-    for (const name of Object.keys(HISTOGRAMS) as (keyof typeof HISTOGRAMS)[]) {
-      meter.observe(name, 1e9);
-    }
-    for (const name of Object.keys(THREAD_GAUGES) as (keyof typeof THREAD_GAUGES)[]) {
-      meter.set(name, 7);
-    }
-    for (const name of Object.keys(HISTOGRAMS) as (keyof typeof HISTOGRAMS)[]) {
-      const { buckets, sum } = meter.observations(name);
-      const seen = buckets.reduce((all, one) => all + one);
-      assert.equal(seen, 1);
-      assert.equal(sum, 1e9);
-    }
-    for (const name of Object.keys(COUNTERS) as (keyof typeof COUNTERS)[]) {
-      assert.equal(meter.counter(name), 0);
-    }
-  });
 });
 
 describe('what is written about the metrics', () => {
@@ -164,56 +129,20 @@ describe('what is written about the metrics', () => {
     );
   }
 
-  const mentioned = (text: string) => new Set(text.match(/\b(?:engine|process)_[a-z_]+\b/g) ?? []);
+  const mentioned = (text: string) => text.match(/\b(?:engine|process)_[a-z_]+\b/g) ?? [];
 
-  interface Panel {
-    readonly id: number;
-    readonly type: string;
-    readonly title: string;
-    readonly datasource?: { readonly type: string; readonly uid: string };
-    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number };
-    readonly targets?: readonly { readonly expr: string; readonly refId: string }[];
-  }
-
-  const dashboard = JSON.parse(readFileSync('docs/grafana.json', 'utf8')) as {
-    readonly schemaVersion: number;
-    readonly uid: string;
-    readonly title: string;
-    readonly templating: {
-      readonly list: readonly { readonly name: string; readonly type: string }[];
-    };
-    readonly panels: readonly Panel[];
-  };
-
-  test('the dashboard has the shape that Grafana imports', () => {
-    assert.ok(dashboard.schemaVersion >= 39);
-    assert.ok(dashboard.uid !== '' && dashboard.title !== '');
-    const [variable] = dashboard.templating.list;
-    assert.deepEqual([variable?.name, variable?.type], ['datasource', 'datasource']);
-    const ids = dashboard.panels.map(({ id }) => id);
-    assert.equal(new Set(ids).size, ids.length);
-    for (const { title, type, gridPos, datasource, targets } of dashboard.panels) {
-      assert.ok(title !== '' && gridPos.x + gridPos.w <= 24, title);
-      if (type === 'row') continue;
-      assert.deepEqual(datasource, { type: 'prometheus', uid: '$' + '{datasource}' }, title);
-      const refs = targets?.map(({ refId }) => refId) ?? [];
-      assert.ok(refs.length > 0 && new Set(refs).size === refs.length, title);
-    }
-  });
-
-  test('every metric that the dashboard asks for exists', async () => {
+  test('every metric that the dashboard asks for exists, and it has those that are specified', async () => {
     const names = await namesOf();
+    const dashboard = JSON.parse(readFileSync('docs/grafana.json', 'utf8')) as {
+      readonly panels: readonly { readonly targets?: readonly { readonly expr: string }[] }[];
+    };
     const asked = dashboard.panels.flatMap(({ targets = [] }) =>
-      targets.flatMap(({ expr }) => [...mentioned(expr)]),
+      targets.flatMap(({ expr }) => mentioned(expr)),
     );
     const wrong = asked.filter((name) => !names.has(name));
-    assert.deepEqual(wrong, []);
-    for (const specified of Object.values(SPECIFIED).flat()) {
-      assert.ok(
-        asked.some((name) => name.startsWith(specified)),
-        `no panel shows ${specified}`,
-      );
-    }
+    const isShown = (one: string) => asked.some((name) => name.startsWith(one));
+    const missing = Object.values(SPECIFIED).flat();
+    assert.deepEqual([wrong, missing.filter((name) => !isShown(name))], [[], []]);
   });
 
   test('every metric that an alert looks at exists, and every alert says what to do', async () => {
@@ -223,14 +152,11 @@ describe('what is written about the metrics', () => {
     const alerts = [...text.matchAll(/^ +- alert: (\w+)$/gm)].map(([, name]) => name!);
     assert.ok(alerts.length > 0);
     assert.equal(new Set(alerts).size, alerts.length);
-    assert.equal(expressions.length, alerts.length);
-    for (const field of ['severity', 'summary', 'description']) {
+    for (const field of ['expr', 'severity', 'summary', 'description']) {
       assert.equal([...text.matchAll(new RegExp(`^ +${field}: \\S`, 'gm'))].length, alerts.length);
     }
-    assert.deepEqual(
-      expressions.flatMap((expr) => [...mentioned(expr)]).filter((name) => !names.has(name)),
-      [],
-    );
+    const wrong = expressions.flatMap(mentioned).filter((name) => !names.has(name));
+    assert.deepEqual(wrong, []);
   });
 
   test('the list of metrics is complete', async () => {
@@ -239,4 +165,179 @@ describe('what is written about the metrics', () => {
     const listed = [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!);
     assert.deepEqual(listed.sort(), [...families.keys()].sort());
   });
+});
+
+type Triple = readonly [executed: number, failed: number, retried: number];
+
+const countsOf = ({ counts }: Progress): Triple => [
+  counts.stepsExecuted,
+  counts.stepsFailed,
+  counts.stepsRetried,
+];
+
+/** Of the turn that an instance of these blocks begins with. */
+const countsAtStart = (...blocks: Block[]) => countsOf(new Player(blocks).start().last!);
+
+describe('steps', () => {
+  test('a try counts when it is started, not when it ends; a sleep, and what fails in place, once', () => {
+    const player = new Player([work('a'), sleep('b', 50)]).start();
+    assert.deepEqual(countsOf(player.last!), [1, 0, 0]);
+    assert.deepEqual(countsOf(player.complete('a')), [1, 0, 0]);
+    assert.deepEqual(countsOf(player.tick().last!), [0, 0, 0]);
+    assert.deepEqual(countsAtStart(failing('a')), [1, 1, 0]);
+  });
+
+  test('each try that fails counts as failed, as retried if another one follows, and again when a new process starts it', () => {
+    const retry = { max_attempts: 2, initial_backoff: 10, max_backoff: 10 };
+    const player = new Player([work('a', { retry })]).start();
+    assert.deepEqual(countsOf(player.fail('a', true)), [0, 1, 1]);
+    assert.deepEqual(countsOf(player.tick().last!), [1, 0, 0]);
+    assert.deepEqual(countsOf(player.fail('a', true)), [0, 1, 0]);
+    assert.equal(player.state, 'failed');
+    assert.deepEqual(countsOf(new Player([http('a')]).start().recover()), [1, 0, 0]);
+    assert.deepEqual(countsOf(new Player([work('a')]).start().recover()), [0, 0, 0]);
+  });
+});
+
+describe('claims', () => {
+  /** How often an instance was claimed when it has taken in these events. */
+  function claims(player: Player, ...kinds: ('wake' | 'pause' | 'resume' | 'retry' | 'cancel')[]) {
+    const turn = new Turn();
+    for (const kind of kinds) {
+      const before = beforeOf(player.snapshot);
+      const progress = player.sendOnce({ kind });
+      countProgress(turn, { kind }, before, player.snapshot, progress);
+    }
+    const counts = turn.takeCounts();
+    const index = COUNTER_NAMES.indexOf('engine_instances_claimed_total');
+    return counts.reduce((sum, value, i) => {
+      return i % 2 === 1 && counts[i - 1] === index ? sum + value : sum;
+    }, 0);
+  }
+
+  const delayed = (id: string) => ({ ...noop(id), delay: { duration: 1_000 } });
+
+  test('an eager start is one, one that is only a delay too, and the end of the delay is another', () => {
+    assert.equal(claims(new Player([noop('a')]), 'wake'), 1);
+    assert.equal(claims(new Player([work('a')]), 'wake'), 1);
+    const player = new Player([delayed('a'), delayed('b')]);
+    for (const state of ['scheduled', 'scheduled', 'completed']) {
+      assert.equal(claims(player, 'wake'), 1);
+      assert.equal(player.state, state);
+      player.now += 1_000;
+    }
+  });
+
+  test('a wake with nothing due or of one that waits is none, nor are moves; what follows a resume or a retry is one', () => {
+    assert.equal(claims(new Player([delayed('a')]).start(), 'wake'), 0);
+    assert.equal(claims(new Player([work('a')]).start(), 'wake'), 0);
+    const player = new Player([delayed('a')]).start();
+    assert.equal(claims(player, 'pause', 'resume'), 0);
+    player.now = START + 1_000;
+    assert.equal(claims(player, 'wake'), 1);
+    const failed = new Player([failing('a')]).start();
+    assert.equal(claims(failed, 'retry'), 0);
+    assert.equal(claims(failed, 'wake'), 1);
+    assert.equal(claims(new Player([noop('a')]), 'cancel'), 0);
+  });
+});
+
+const COMPLETED = 'engine_sequence_instances_completed_total';
+const FAILED = 'engine_sequence_instances_failed_total';
+const SUCCEEDED = 'engine_handler_attempts_succeeded_total';
+
+const namedBy = (meter: Meter, counter: Parameters<Meter['named']>[0]) =>
+  Object.fromEntries(meter.named(counter));
+
+test('each name counts apart, for each counter, and sequences apart from handlers', () => {
+  const meter = new Meter();
+  for (const name of ['orders', 'orders', 'größe']) meter.countNamed(COMPLETED, name);
+  meter.countNamed(FAILED, 'orders', 2);
+  meter.countNamed(SUCCEEDED, 'charge');
+  assert.deepEqual(namedBy(meter, COMPLETED), { other: 0, orders: 2, größe: 1 });
+  assert.deepEqual(namedBy(meter, FAILED), { other: 0, orders: 2 });
+  assert.deepEqual(namedBy(meter, SUCCEEDED), { other: 0, charge: 1 });
+});
+
+test('names beyond the bound count together as other, and so does what has no usable name', () => {
+  const meter = new Meter();
+  for (let i = 0; i < NAMES_MAX + 5; i++) meter.countNamed(COMPLETED, `s${i}`);
+  meter.countNamed(COMPLETED, 's1');
+  meter.countNamed(COMPLETED, '');
+  meter.countNamed(COMPLETED, 'x'.repeat(2_000));
+  const counts = namedBy(meter, COMPLETED);
+  assert.equal(Object.keys(counts).length, NAMES_MAX + 1);
+  assert.deepEqual([counts.s0, counts.s1, counts.other], [1, 2, 7]);
+  assert.equal(counts[`s${NAMES_MAX}`], undefined);
+});
+
+test('a successor of the thread counts on under the names it finds', () => {
+  const first = new Meter();
+  first.countNamed(COMPLETED, 'orders');
+  const second = new Meter(first.memory);
+  second.countNamed(COMPLETED, 'orders');
+  second.countNamed(COMPLETED, 'refunds');
+  assert.deepEqual(namedBy(first, COMPLETED), { other: 0, orders: 2, refunds: 1 });
+});
+
+test('the threads are added up by name', () => {
+  const memory = new MetricMemory(2, 1);
+  memory.shards[0]!.countNamed(SUCCEEDED, 'charge', 2);
+  memory.shards[1]!.countNamed(SUCCEEDED, 'charge', 3);
+  memory.shards[1]!.countNamed(SUCCEEDED, 'refund');
+  assert.deepEqual(Object.fromEntries(memory.named(SUCCEEDED)), {
+    other: 0,
+    charge: 5,
+    refund: 1,
+  });
+});
+
+const SECOND = 1_000;
+
+type Sample = Readonly<Record<RowGaugeName, number>>;
+
+const sampleOf = (value: number) =>
+  Object.fromEntries(Object.keys(ROW_GAUGES).map((name) => [name, value])) as Sample;
+
+function setUp() {
+  const clock = new HandClock();
+  const looks: { resolve: (sample: Sample) => void; reject: (error: Error) => void }[] = [];
+  const sampler = new Sampler({
+    clock,
+    isServing: () => true,
+    look: () => new Promise((resolve, reject) => looks.push({ resolve, reject })),
+  });
+  const pending = () => sampler.gauges.engine_instances_pending();
+  return { clock, looks, sampler, pending };
+}
+
+test('a scrape shows what it had looked up, and the next ones share that look', async () => {
+  const { clock, looks, sampler, pending } = setUp();
+  assert.equal(pending(), 0);
+  const scrapes = [sampler.refresh(), sampler.refresh()];
+  assert.equal(looks.length, 1);
+  looks[0]!.resolve(sampleOf(3));
+  await Promise.all(scrapes);
+  assert.equal(pending(), 3);
+  clock.pass(4.9 * SECOND);
+  await sampler.refresh();
+  assert.equal(looks.length, 1);
+  clock.pass(0.2 * SECOND);
+  const later = sampler.refresh();
+  looks[1]!.resolve(sampleOf(4));
+  await later;
+  assert.deepEqual([pending(), clock.waiting], [4, 0]);
+});
+
+test('a scrape does not wait for a slow look, whose numbers the next one shows', async () => {
+  const { clock, looks, sampler, pending } = setUp();
+  const scrape = sampler.refresh();
+  clock.pass(0.3 * SECOND);
+  await scrape;
+  clock.pass(60 * SECOND);
+  const next = sampler.refresh();
+  assert.deepEqual([pending(), looks.length], [0, 1]);
+  looks[0]!.resolve(sampleOf(7));
+  await next;
+  assert.equal(pending(), 7);
 });

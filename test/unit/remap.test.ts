@@ -1,23 +1,33 @@
-/** Executions that go over to another plan, case by case. */
+/** Executions that go over to another plan or go back to a block: what is kept, begun anew and refused. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
-import { COMPLETED, type Execution, SKIPPED } from '../../src/core/execution.js';
+import { type CarriedTask, carryOver, isCarried } from '../../src/core/carry-over.js';
+import { advance, type Progress } from '../../src/core/evaluator.js';
+import { COMPLETED, type Execution, SKIPPED, type StepRecord } from '../../src/core/execution.js';
+import type { JsonObject } from '../../src/core/json.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
+import { blocksFrom } from '../../src/core/rewind.js';
 import {
   failing,
   forEach,
+  freshSnapshot,
+  http,
   loop,
   noop,
   Player,
   parallel,
   planOf,
+  play,
   race,
+  START,
   sleep,
+  transform,
   tryCatch,
   work,
 } from '../helpers/player.js';
+import { column, lines } from '../helpers/rows.js';
 
 function router(id: string, ...lists: Block[][]): Block {
   const routes = lists.map((blocks) => ({ condition: 'data.never', blocks }));
@@ -39,198 +49,108 @@ function moved({ snapshot, plan }: Player, ...blocks: Block[]) {
   return { execution, to, open: named(o), done: named(d), queued: q.map((i) => to.nodes[i]!.id) };
 }
 
-describe('what is open has to be in the target', () => {
-  const a = () => started(work('a'), work('z'));
+/** An instance that stopped in the middle of its first turn. */
+function cutOff(...blocks: Block[]): Player {
+  const player = new Player(blocks, { env: { stepBudget: 1 } });
+  player.sendOnce({ kind: 'wake' });
+  return player;
+}
 
-  const CASES: readonly (readonly [title: string, player: Player, target: Block[], string])[] = [
-    ['a step that is gone', a(), [work('z')], 'a is open and is not in the target'],
+/** Which was then asked to be retried. */
+function retried(player: Player, ...acts: (`ok ${string}` | `fail ${string}`)[]): Player {
+  player.after(...acts).sendOnce({ kind: 'retry' });
+  return player;
+}
+
+const looping = (max: number, ...body: Block[]) => loop('l', 'true', max, body);
+const [a, b, c, z] = ['a', 'b', 'c', 'z'].map((id) => work(id)) as [Block, Block, Block, Block];
+
+const OTHER_ROUTES = parallel('p', [router('r', [a], [b])]);
+
+describe('what is open has to be in the target', () => {
+  const nested = (id: string) => parallel('p', [tryCatch(id, [looping(3, a)], [failing('c')])]);
+  const other = { ...a, handler: 'other' } as Block;
+  const twice = [tryCatch('t', [tryCatch('u', [a], [])], [])];
+  const swapped = [tryCatch('u', [tryCatch('t', [a], [])], [])];
+  const again = retried(started(looping(3, a)), 'ok a', 'fail a');
+  const routed = parallel('p', [router('r', [a])]);
+  const CASES: readonly (readonly [player: Player, target: Block[], message: string])[] = [
+    [started(a, z), [z], 'a is open and is not in the target'],
+    [started(a, z), [other], 'a is open and has the handler other in the target'],
+    [started(a), [parallel('a', [b])], 'a is open and is a parallel in the target'],
+    [started(a), [tryCatch('t', [a], [])], 'a is open and is at another place in the target'],
+    [started(parallel('p', [a], [b])), [parallel('p', [b], [a])], 'a is open and is at another'],
+    [started(...twice), swapped, 't is open and is at another place in the target'],
+    [started(parallel('p', [a])), [parallel('p', [a], [b])], 'p is open and has another number'],
     [
-      'a step with another handler',
-      a(),
-      [{ ...work('a'), handler: 'other' } as Block],
-      'a is open and has the handler other in the target',
+      started(race('r', [a], [b])),
+      [race('r', [a])],
+      'r is open and has another number of branches',
     ],
-    [
-      'a block of another kind',
-      a(),
-      [parallel('a', [work('b')])],
-      'a is open and is a parallel in the target',
-    ],
-    [
-      'a step that was wrapped',
-      a(),
-      [tryCatch('t', [work('a')], [])],
-      'a is open and is at another place in the target',
-    ],
-    [
-      'a step in another branch',
-      started(parallel('p', [work('a')], [work('b')])),
-      [parallel('p', [work('b')], [work('a')])],
-      'a is open and is at another place in the target',
-    ],
-    [
-      'a step under another parent',
-      started(tryCatch('t', [tryCatch('u', [work('a')], [])], [])),
-      [tryCatch('u', [tryCatch('t', [work('a')], [])], [])],
-      't is open and is at another place in the target',
-    ],
-    [
-      'a parallel with a further branch',
-      started(parallel('p', [work('a')])),
-      [parallel('p', [work('a')], [work('b')])],
-      'p is open and has another number of branches in the target',
-    ],
-    [
-      'a race with a branch less',
-      started(race('r', [work('a')], [work('b')])),
-      [race('r', [work('a')])],
-      'r is open and has another number of branches in the target',
-    ],
-    [
-      'a router whose default has moved',
-      started(router('r', [work('a')])),
-      [router('r', [work('a')], [work('b')])],
-      'r-default is open and is at another place in the target',
-    ],
-    [
-      'a deferred step',
-      started(work('a', { delay: { duration: 60_000 } })),
-      [work('b')],
-      'a is open and is not in the target',
-    ],
-    ['a sleep', started(sleep('s', 5_000)), [noop('s')], 's is open and has the handler noop'],
-    [
-      'a loop that has become a for_each',
-      started(loop('l', 'true', 3, [work('a')])),
-      [forEach('l', 'items', [work('a')])],
-      'l is open and is a for_each in the target',
-    ],
+    [started(router('r', [a])), [router('r', [a], [b])], 'r-default is open and is at another'],
+    [started(sleep('s', 5_000)), [noop('s')], 's is open and has the handler noop'],
+    [cutOff(noop('a'), b), [noop('a')], 'b is open and is not in the target'],
+    // What a retry goes on from: a counter, a choice, and blocks within others than before.
+    [again, [noop('x')], 'l is open and is not in the target'],
+    [retried(started(routed), 'fail r-default'), [OTHER_ROUTES], 'r is open and has another'],
+    [retried(started(nested('t')), 'ok a', 'fail a'), [nested('u')], 'l is open and is at another'],
   ];
-  for (const [title, player, target, message] of CASES) {
-    test(title, () =>
-      assert.match(clash(player, ...target) ?? '', new RegExp(`^block ${message}`)),
-    );
+  for (const [player, target, message] of CASES) {
+    test(`block ${message}`, () =>
+      assert.match(clash(player, ...target) ?? '', new RegExp(`^block ${message}`)));
   }
 
-  test('a block that is queued but not begun', () => {
-    const player = new Player([noop('a'), noop('b')], { env: { stepBudget: 1 } });
-    player.sendOnce({ kind: 'wake' });
-    assert.equal(clash(player, noop('a')), 'block b is open and is not in the target');
-  });
-
-  test('what a retry goes on from: the counter of a loop and the choice of a router', () => {
-    const looped = started(loop('l', 'true', 3, [work('a')]));
-    looped.after('ok a', 'fail a');
-    looped.sendOnce({ kind: 'retry' });
-    assert.match(clash(looped, noop('x')) ?? '', /^block l is open and is not in the target/);
-
-    const routed = started(parallel('p', [router('r', [work('a')])]));
-    routed.fail('r-default');
-    routed.sendOnce({ kind: 'retry' });
-    const target = router('r', [work('a')], [work('b')]);
-    assert.match(clash(routed, parallel('p', [target])) ?? '', /^block r is open and has another/);
-  });
-
-  test('what a retry goes on from, under other blocks than before', () => {
-    const nested = (id: string) =>
-      parallel('p', [tryCatch(id, [loop('l', 'true', 3, [work('a')])], [failing('c')])]);
-    const player = started(nested('t'));
-    player.after('ok a', 'fail a');
-    player.sendOnce({ kind: 'retry' });
-    assert.equal(clash(player, nested('t')), undefined);
-    assert.match(clash(player, nested('u')) ?? '', /^block l is open and is at another place/);
-  });
-
-  test('everything else may differ', () => {
-    const player = started(noop('x'), tryCatch('t', [work('a', { timeout: 9_000 })], [work('c')]));
+  test('everything else may differ, and an instance that has not begun fits anywhere', () => {
+    const player = started(noop('x'), tryCatch('t', [work('a', { timeout: 9_000 })], [c]));
     const target = [noop('n'), tryCatch('t', [noop('m'), work('a', { retry: undefined })], [])];
     assert.equal(clash(player, ...target), undefined);
-  });
-
-  test('an instance that has not begun fits anywhere', () => {
-    assert.equal(clash(new Player([work('a')]), work('b')), undefined);
+    const again = retried(started(nested('t')), 'ok a', 'fail a');
+    assert.equal(clash(again, nested('t')), undefined);
+    assert.equal(clash(new Player([a]), b), undefined);
   });
 });
 
 describe('the execution in the new plan', () => {
-  test('open and finished blocks keep what they are at', () => {
-    const player = started(noop('a'), parallel('p', [noop('b'), work('c')], [work('d')]));
-    player.complete('d');
-    const { snapshot, plan } = player;
-    const before = snapshot.execution;
-    const to = planOf([
-      noop('new'),
-      noop('a'),
-      parallel('p', [noop('b'), work('c'), noop('e')], [work('d')]),
-    ]);
-    const after = remapExecution(before, plan, to);
-    for (const id of ['a', 'p', 'b', 'c', 'd']) {
-      const [from, there] = [plan.indexOf.get(id)!, to.indexOf.get(id)!];
-      assert.deepEqual([after.o[there], after.d[there]], [before.o[from], before.d[from]], id);
-    }
-  });
-
-  test('the old execution is left alone', () => {
-    const player = started(loop('l', 'true', 3, [work('a')]));
-    const before = structuredClone(player.snapshot.execution);
-    const { execution } = moved(player, loop('l', 'true', 3, [work('a')]));
-    Object.assign(execution.o[0]!, { i: 7 });
-    assert.deepEqual(player.snapshot.execution, before);
-  });
-
   test('blocks that the target puts before an open one are skipped, at every level', () => {
-    const player = started(noop('a'), tryCatch('t', [work('b')], []));
-    const { execution, done } = moved(
-      player,
-      noop('new1'),
-      noop('a'),
-      tryCatch('t', [noop('new2'), work('b')], [noop('c')]),
-      noop('new3'),
-    );
+    const player = started(noop('a'), tryCatch('t', [b], []));
+    const inner = tryCatch('t', [noop('new2'), b], [noop('c')]);
+    const { execution, done } = moved(player, noop('new1'), noop('a'), inner, noop('new3'));
     assert.deepEqual(done, ['new1', 'a', 'new2']);
-    assert.equal(execution.d[0]?.[0], SKIPPED);
-    assert.equal(execution.d[3]?.[0], SKIPPED);
+    assert.deepEqual([execution.d[0]?.[0], execution.d[3]?.[0]], [SKIPPED, SKIPPED]);
   });
 
-  test('finished blocks that the target has not are forgotten', () => {
-    assert.deepEqual(moved(started(noop('a'), work('b')), work('b')).done, []);
-  });
-
-  test('a finished block stays finished where it is moved to, unless into or out of a loop', () => {
-    const player = started(noop('a'), noop('b'), work('c'));
-    const target = [work('c'), parallel('p', [noop('a')]), loop('l', 'true', 2, [noop('b')])];
+  test('a finished block is forgotten when the target has it not, or moves it into or out of a loop', () => {
+    const player = started(noop('a'), noop('b'), c);
+    assert.deepEqual(moved(player, c).done, []);
+    const target = [c, parallel('p', [noop('a')]), looping(2, noop('b'))];
     assert.deepEqual(moved(player, ...target).done, ['a']);
-
-    const inLoop = started(loop('l', 'true', 2, [noop('a'), work('b')]), noop('c'));
-    assert.deepEqual(moved(inLoop, loop('l', 'true', 2, [work('b')]), noop('a')).done, []);
+    const inLoop = started(looping(2, noop('a'), b), noop('c'));
+    assert.deepEqual(moved(inLoop, looping(2, b), noop('a')).done, []);
   });
 
   test('what is queued, counted and kept goes over too', () => {
-    const player = started(noop('x'), loop('l', 'true', 3, [noop('a'), work('b')]), noop('y'));
-    player.after('ok b', 'fail b');
-    player.sendOnce({ kind: 'retry' });
-    const { execution, queued } = moved(
-      player,
-      loop('l', 'true', 9, [noop('a'), work('b'), noop('c')]),
-    );
+    const player = started(noop('x'), looping(3, noop('a'), b), noop('y'));
+    retried(player, 'ok b', 'fail b');
+    const { execution, queued } = moved(player, looping(9, noop('a'), b, noop('c')));
     assert.deepEqual(queued, ['l']);
     assert.deepEqual(execution.c, { 1: 2, 2: 1 });
     assert.deepEqual(execution.k, { 0: { b: 0, i: 1 } });
   });
 
   test('where a caller resumed from goes over too', () => {
-    const player = started(failing('a'), work('b'));
+    const player = started(failing('a'), b);
     player.snapshot.execution = { t: 1, o: {}, d: { 0: [1, 0, 0] }, q: [1], s: 1 };
-    assert.equal(moved(player, noop('new'), failing('a'), work('b')).execution.s, 2);
+    assert.equal(moved(player, noop('new'), failing('a'), b).execution.s, 2);
     assert.equal(moved(player, failing('a')).execution.s, undefined);
   });
 
   test('a kept record of another kind is dropped', () => {
-    const player = started(tryCatch('t', [loop('l', 'true', 3, [failing('a')])], [work('c')]));
-    const { execution, to } = moved(player, tryCatch('t', [noop('l')], [work('c')]));
-    assert.equal(execution.d[to.indexOf.get('l')!]?.length, 3);
-    const same = moved(player, tryCatch('t', [loop('l', 'true', 1, [failing('a')])], [work('c')]));
-    assert.equal(same.execution.d[same.to.indexOf.get('l')!]?.length, 4);
+    const player = started(tryCatch('t', [looping(3, failing('a'))], [c]));
+    const kept = (block: Block) => {
+      const { execution, to } = moved(player, tryCatch('t', [block], [c]));
+      return execution.d[to.indexOf.get('l')!]?.length;
+    };
+    assert.deepEqual([kept(noop('l')), kept(looping(1, failing('a')))], [3, 4]);
   });
 });
 
@@ -241,12 +161,11 @@ describe('how far the list of the root has come', () => {
     assert.equal(passed(new Player([noop('a'), noop('b')])), 0);
     assert.equal(passed(started(noop('a'), work('b'), noop('c'))), 2);
     assert.equal(passed(started(noop('a'), noop('b'))), 2);
-  });
-
-  test('a block that is queued is passed', () => {
-    const player = new Player([noop('a'), noop('b'), noop('c')], { env: { stepBudget: 1 } });
-    player.sendOnce({ kind: 'wake' });
-    assert.equal(passed(player), 2);
+    assert.equal(
+      passed(cutOff(noop('a'), noop('b'), noop('c'))),
+      2,
+      'one that is queued is passed',
+    );
   });
 
   test('after a failure nothing is passed, but what a caller resumed behind', () => {
@@ -261,9 +180,11 @@ describe('a list of the root that has ended', () => {
   const longer = planOf([noop('a'), noop('b'), noop('c')]);
   const ended: Execution = { t: 1, o: {}, d: { 0: [COMPLETED, 0, 0] }, e: COMPLETED };
 
-  test('goes on with what the plan has got behind its end', () => {
+  test('goes on with what the plan has got behind its end, and skips what it has got before', () => {
     const { e, q } = goOnBehindEnd(ended, longer);
     assert.deepEqual({ e, q }, { e: undefined, q: [1] });
+    const last = goOnBehindEnd({ ...ended, d: { 1: [COMPLETED, 0, 0] } }, longer);
+    assert.deepEqual([last.d[0]?.[0], last.q], [SKIPPED, [2]]);
   });
 
   test('stays ended when there is nothing, or when it failed', () => {
@@ -271,10 +192,365 @@ describe('a list of the root that has ended', () => {
     const { execution } = started(failing('a')).snapshot;
     assert.equal(goOnBehindEnd(execution, longer), execution);
   });
+});
 
-  test('skips what the plan has got before its end', () => {
-    const last: Execution = { ...ended, d: { 1: [COMPLETED, 0, 0] } };
-    const { d, q } = goOnBehindEnd(last, longer);
-    assert.deepEqual([d[0]?.[0], q], [SKIPPED, [2]]);
+/** What an instance is advanced with. */
+const ENV = {
+  random: () => 0.5,
+  unpoliciedRetry: 'redispatch',
+  stepBudget: 500,
+  outputBytesBudget: 1_000_000,
+} as const;
+
+/** Goes back as an actor does: the rows of the forgotten blocks are gone with it. */
+function rewind(player: Player, blockId: string): Progress {
+  const { plan, snapshot, now } = player;
+  const node = plan.indexOf.get(blockId)!;
+  const progress = advance(plan, snapshot, { kind: 'rewind', node }, { now, ...ENV });
+  const forgotten = new Set(blocksFrom(plan, node));
+  player.rows = player.rows.filter((row) => !forgotten.has(row.blockId));
+  player.open.clear();
+  player.last = progress;
+  return progress;
+}
+
+/** Goes back, and on. */
+function resumeFrom(player: Player, blockId: string): Player {
+  rewind(player, blockId);
+  player.send({ kind: 'wake' });
+  return player;
+}
+
+const failed = () => play([noop('a'), failing('b'), work('c'), noop('d')]);
+
+describe('an instance that goes back', () => {
+  test('is scheduled for now, with everything from the block on forgotten, and says so in its audit', () => {
+    const player = play([noop('a'), parallel('p', [noop('b')], [noop('c')]), noop('d')]);
+    const { more, audit } = rewind(player, 'p');
+    player.shows({ state: 'scheduled', nextFireAt: player.now, done: ['a'] });
+    assert.equal(more, true);
+    const [p, b, c, d] = Array<string>(4).fill('pending');
+    assert.deepEqual(player.tree, { a: 'completed', p, b, c, d });
+    assert.equal(
+      lines(audit, 'eventType', 'blockId', 'fromState', 'toState').join(),
+      'resumed_from p undefined undefined,state_transition undefined completed scheduled',
+    );
+    player.after('wake').shows({ state: 'completed', done: ['a', 'b', 'c', 'd'] });
   });
+
+  test('leaves a failed block before it as it is, and goes on behind it, also in a retry', () => {
+    const player = resumeFrom(failed(), 'c');
+    assert.deepEqual(player.tree, { a: 'completed', b: 'failed', c: 'waiting', d: 'pending' });
+    player.after('fail c').shows({ state: 'failed' });
+    player.after('retry', 'wake').shows({ atWork: ['c'], tree: { b: 'failed' } });
+    player.after('ok c').shows({ state: 'completed' });
+    const further = resumeFrom(resumeFrom(failed(), 'c'), 'a');
+    assert.deepEqual(further.tree, { a: 'completed', b: 'failed', c: 'skipped', d: 'skipped' });
+  });
+
+  test('skips what it had not come to before the block', () => {
+    const player = play([work('a'), noop('b'), noop('c')]);
+    player.send({ kind: 'pause' });
+    const { withdrawals } = rewind(player, 'c');
+    assert.deepEqual(column(withdrawals, 'blockId'), ['a']);
+    assert.deepEqual(player.tree, { a: 'cancelled', b: 'skipped', c: 'pending' });
+    player.after('wake').shows({ state: 'completed', done: ['c'] });
+  });
+
+  test('begins at the block when it had not begun', () => {
+    const player = new Player([work('a'), noop('b')]);
+    player.sendOnce({ kind: 'cancel' });
+    resumeFrom(player, 'b');
+    assert.deepEqual([player.state, player.done], ['completed', ['b']]);
+    assert.ok(player.snapshot.runtime.started_at);
+  });
+
+  test('cuts off all that is open: tasks, handlers and sleeps', () => {
+    const player = play([parallel('p', [work('a')], [http('b')], [sleep('c', 900)])]);
+    player.send({ kind: 'pause' });
+    const { withdrawals, wakeAt } = rewind(player, 'p');
+    assert.deepEqual(lines(withdrawals, 'blockId', 'external'), ['a true', 'b false']);
+    assert.equal(wakeAt, player.now);
+    assert.deepEqual(player.snapshot.execution.o, {});
+  });
+
+  test('counts tries, iterations and the rows of loops afresh', () => {
+    const body = [work('a', { retry: { max_attempts: 2, initial_backoff: 0 } })];
+    const player = play([loop('l', 'true', 5, body)]);
+    player.after('ok a', 'again a', 'again a').shows({ state: 'failed' });
+    resumeFrom(player, 'l');
+    const [dispatch] = [...player.open.values()];
+    assert.deepEqual([dispatch?.iteration, dispatch?.attempt], ['0', 0]);
+    player.complete('a');
+    assert.deepEqual(lines(player.rows, 'blockId', 'attempt'), ['a 0', 'l 1']);
+  });
+
+  test('takes the items of a for_each anew, and begins a loop anew that a retry would have gone on with', () => {
+    const player = play([forEach('f', 'items', [work('a')])], { data: { items: [1, 2] } });
+    player.fail('a');
+    player.snapshot.data = { items: [7] };
+    assert.deepEqual(rewind(player, 'f').droppedSnapshots, [':f']);
+    player.send({ kind: 'wake' });
+    assert.deepEqual([...player.open.values()][0]?.overlay, { item: 7 });
+    player.after('ok a').shows({ state: 'completed' });
+    const looping = play([noop('x'), loop('l', 'true', 3, [work('a')])]).after('ok a', 'fail a');
+    for (const kind of ['retry', 'pause'] as const) looping.sendOnce({ kind });
+    resumeFrom(looping, 'x');
+    assert.equal([...looping.open.values()][0]?.iteration, '0');
+  });
+
+  test('forgets a cancel that was under way, and a retry that a pause stood for', () => {
+    const cleaning = play([tryCatch('t', [work('a')], [], [work('f')]), noop('b')]);
+    cleaning.after('cancel', 'pause');
+    resumeFrom(cleaning, 'b').shows({ state: 'completed' });
+    const player = failed().after('pause');
+    resumeFrom(player, 'd').shows({ state: 'completed', tree: { b: 'failed' } });
+  });
+
+  test('reads the outputs of earlier blocks, not those that it forgot', () => {
+    const reads = (id: string, path: string) => transform(id, { x: `{{ ${path} }}` });
+    const blocks = [reads('a', 'data.n'), reads('b', 'outputs.a.x'), failing('c')];
+    const player = play(blocks, { data: { n: 1 } });
+    assert.deepEqual([...player.snapshot.outputs.keys()], ['a']);
+    resumeFrom(player, 'b');
+    assert.deepEqual(player.outputOf('b'), { x: 1 });
+    rewind(player, 'a');
+    assert.deepEqual([...player.snapshot.outputs.keys()], []);
+  });
+});
+
+const NOW = START + 1_000;
+const OPEN_AT = 100;
+
+interface Case {
+  readonly source: Block;
+  readonly target: Block;
+  /** Of the step `a`, in the source. */
+  readonly open: Partial<StepRecord> & Pick<StepRecord, 'p'>;
+  readonly data?: JsonObject;
+  readonly task?: CarriedTask;
+  readonly whole?: Partial<Execution>;
+}
+
+/** Both versions begin with a step that is done, the target with a further one. */
+function carried({ source, target, open, data = {}, task, whole = {} }: Case) {
+  const from = planOf([noop('done'), source]);
+  const to = planOf([noop('done'), noop('new'), target]);
+  const at = from.indexOf.get('a') ?? 0;
+  const execution: Execution = {
+    t: START,
+    o: { [at]: { b: OPEN_AT, a: 0, ...open } },
+    d: { 0: [COMPLETED, 0, 0] },
+    ...whole,
+  };
+  const before = JSON.stringify(execution);
+  const result = carryOver({
+    source: from,
+    target: to,
+    snapshot: { ...freshSnapshot(data), state: 'running', execution },
+    data,
+    outputs: new Map(),
+    ended: new Set(['done']),
+    env: {
+      now: NOW,
+      random: () => 0,
+      unpoliciedRetry: 'redispatch',
+      stepBudget: 0,
+      outputBytesBudget: 0,
+    },
+    taskOf: () => task,
+  });
+  assert.equal(JSON.stringify(execution), before, 'the source is left as it is');
+  if (!isCarried(result)) return { codes: result.map(({ code }) => code) };
+  const there = to.indexOf.get('a');
+  return {
+    record: there === undefined ? undefined : result.execution.o[there],
+    queued: (result.execution.q ?? []).map((index) => to.nodes[index]!.id),
+    withdrawn: result.withdrawn,
+    execution: result.execution,
+  };
+}
+
+const stepA = (more: object = {}): Block => ({ ...work('a'), ...more }) as Block;
+const retry = (initial_backoff: number) => ({
+  retry: { max_attempts: 9, initial_backoff, max_backoff: 10_000_000 },
+});
+const napping = (duration_ms: unknown, more: object = {}): Block =>
+  ({ type: 'step', id: 'a', handler: 'sleep', params: { duration_ms }, ...more }) as Block;
+
+describe('a time', () => {
+  const due = NOW + 5_000;
+  const asleep = { p: 'sleep', w: due, m: 6_000 } as const;
+  const templated = napping('{{data.ms}}');
+  const delayed = (duration: number) => stepA({ delay: { duration } });
+  const inDelay = { p: 'delay', w: due } as const;
+  const backingOff = { p: 'backoff', a: 1, w: due } as const;
+  const limitedStep = stepA({ rate_limit_key: 'k' });
+  const cases: readonly (readonly [string, Block, Block, Case['open'], number])[] = [
+    ['a sleep keeps its deadline', napping(6_000), napping(6_000), asleep, due],
+    ['a sleep keeps it when data have changed that both read', templated, templated, asleep, due],
+    ['another duration counts from the begin', napping(6_000), napping(9_000), asleep, due + 3_000],
+    ['a delay keeps its deadline', delayed(7), delayed(7), inDelay, due],
+    [
+      'another delay counts from the begin',
+      delayed(7),
+      delayed(500),
+      inDelay,
+      START + OPEN_AT + 500,
+    ],
+    ['a back-off keeps its deadline', stepA(retry(1_000)), stepA(retry(1_000)), backingOff, due],
+    [
+      'another back-off counts from the failure before it',
+      stepA(retry(1_000)),
+      stepA(retry(3_000)),
+      backingOff,
+      due + 2_000,
+    ],
+    [
+      'a step that its rate limit put off keeps its time',
+      limitedStep,
+      limitedStep,
+      { p: 'limited', w: due },
+      due,
+    ],
+  ];
+  for (const [title, source, target, open, expected] of cases) {
+    test(title, () => {
+      const { record, queued, withdrawn } = carried({ source, target, open, data: { ms: 1 } });
+      const { w, p } = record as StepRecord;
+      assert.deepEqual([w, p], [expected, open.p]);
+      assert.deepEqual([queued, withdrawn], [[], []]);
+    });
+  }
+
+  test('that the target does not have is over', () => {
+    const over: readonly Case[] = [
+      { source: stepA({ delay: { duration: 7 } }), target: stepA(), open: { p: 'delay', w: due } },
+      { source: stepA({ rate_limit_key: 'k' }), target: stepA(), open: { p: 'limited', w: due } },
+      { source: stepA({ rate_limit_key: 'k' }), target: stepA(), open: { p: 'asking', w: due } },
+      {
+        source: stepA({ send_window: { start_hour: 1, end_hour: 2 } }),
+        target: stepA({ send_window: { start_hour: 1, end_hour: 3 } }),
+        open: { p: 'delay', w: due, a: 1 },
+      },
+    ];
+    for (const asked of over) {
+      const { record, queued } = carried(asked);
+      assert.deepEqual(record, { b: OPEN_AT, p: 'ready', a: asked.open.a ?? 0 });
+      assert.deepEqual(queued, ['a']);
+    }
+  });
+
+  test('limit of the target counts from the same moment as that of the source', () => {
+    const limited = (timeout?: number) => napping(6_000, timeout === undefined ? {} : { timeout });
+    const open = { ...asleep, d: NOW + 100 } as const;
+    const limitOf = (source: Block, target: Block, more: object = open) =>
+      (carried({ source, target, open: more as typeof open }).record as StepRecord).d;
+    assert.equal(limitOf(limited(1_000), limited(1_000)), NOW + 100);
+    assert.equal(limitOf(limited(1_000), limited(4_000)), NOW + 3_100);
+    assert.equal(limitOf(limited(1_000), limited()), undefined);
+    assert.equal(limitOf(limited(), limited(4_000), asleep), due - 6_000 + 4_000);
+  });
+
+  test('is refused where the target cannot say how long it is', () => {
+    const target = napping('{{nowhere.ms}}');
+    assert.deepEqual(carried({ source: napping(6_000), target, open: asleep }).codes, [
+      'PARAMS_UNRENDERABLE',
+    ]);
+  });
+});
+
+describe('a task', () => {
+  const task = (isHeld: boolean): CarriedTask => ({ id: 't', params: { n: 1 }, isHeld });
+  const calling = (n: unknown, more: object = {}) => stepA({ params: { n }, ...more });
+  const open = { p: 'task', a: 2 } as const;
+
+  test('that nobody has claimed is withdrawn, and the same try dispatched again', () => {
+    for (const target of [calling(1), calling(2), calling(1, { queue_name: 'q' })]) {
+      const seen = carried({
+        source: calling(1),
+        target,
+        open,
+        task: task(false),
+        whole: { p: 1 },
+      });
+      assert.deepEqual(seen.record, { b: OPEN_AT, p: 'ready', a: 2, g: 1 });
+      assert.deepEqual([seen.queued, seen.withdrawn], [['a'], ['t']]);
+      assert.equal(seen.execution?.p, undefined, 'it would never wake');
+    }
+  });
+
+  test('that a worker has stays where the call is the same, however it is written', () => {
+    for (const target of [calling(1), calling('{{data.one}}'), calling(1, { queue_name: 'q' })]) {
+      const seen = carried({
+        source: calling(1),
+        target,
+        open,
+        task: task(true),
+        data: { one: 1 },
+      });
+      assert.deepEqual(seen.record, { b: OPEN_AT, ...open });
+      assert.deepEqual([seen.queued, seen.withdrawn], [[], []]);
+    }
+    const changed = { source: calling(1), target: calling(2), open, task: task(true) };
+    assert.deepEqual(carried(changed).codes, ['CLAIMED_CALL_CHANGED']);
+    const broken = { ...changed, target: calling('{{nowhere.x}}') };
+    assert.deepEqual(carried(broken).codes, ['PARAMS_UNRENDERABLE']);
+  });
+});
+
+describe('a step at another place', () => {
+  const moved = (open: Case['open'], task?: CarriedTask) =>
+    carried({
+      source: stepA(),
+      target: tryCatch('t', [stepA()], [noop('r')]),
+      open,
+      ...(task && { task }),
+    });
+
+  test('begins anew where nothing is lost by that', () => {
+    const unclaimed = moved({ p: 'task' }, { id: 't', params: {}, isHeld: false });
+    assert.deepEqual([unclaimed.withdrawn, unclaimed.execution?.t], [['t'], null]);
+    for (const p of ['ready', 'run', 'asking', 'limited'] as const) {
+      assert.deepEqual(moved({ p, w: NOW }).execution?.o, {});
+    }
+  });
+
+  test('is refused where a time, a worker’s task or a pass of a loop would be lost', () => {
+    for (const p of ['delay', 'backoff', 'sleep'] as const) {
+      assert.deepEqual(moved({ p, w: NOW, m: 1 }).codes, ['WAIT_MOVED']);
+    }
+    const held = moved({ p: 'task' }, { id: 't', params: {}, isHeld: true });
+    assert.deepEqual(held.codes, ['WAIT_MOVED']);
+    const looped = carried({
+      source: loop('l', 'true', 3, [stepA()]),
+      target: loop('m', 'true', 3, [stepA()]),
+      open: { p: 'ready' },
+      whole: { o: { 1: { b: 0, i: 1 }, 2: { b: 0, p: 'ready', a: 0 } } },
+    });
+    assert.deepEqual(looped.codes, ['WAIT_MOVED']);
+  });
+});
+
+describe('a child', () => {
+  const started = (more: object = {}): Block =>
+    ({ type: 'sub_sequence', id: 'a', sequence_name: 'other', version: 1, ...more }) as Block;
+  const open = { p: 'child', c: 'its-id' } as const;
+
+  test('goes on where the call is the same', () => {
+    const source = started({ input: { n: '{{ data.n }}' } });
+    const target = started({ input: { n: '{{ data.m }}' } });
+    const { record } = carried({ source, target, open, data: { n: 1, m: 1 } });
+    assert.equal((record as StepRecord).c, 'its-id');
+  });
+
+  for (const [what, more] of [
+    ['version', { version: 2 }],
+    ['input', { input: { n: 1 } }],
+  ] as const) {
+    test(`keeps the instance where it is when the target says another ${what}`, () => {
+      const { codes } = carried({ source: started(), target: started(more), open });
+      assert.deepEqual(codes, ['CHILD_CALL_CHANGED']);
+    });
+  }
 });

@@ -1,8 +1,13 @@
-/** Replays of ended runs, case by case. The runs are lived in the real evaluator. */
+/**
+ * Replays of ended runs, case by case. The runs are lived in the real evaluator.
+ *
+ * Cost: 3 s, since it replays loops up to the limits of a validation.
+ */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
+import type { ChildEnd } from '../../src/core/progress.js';
 import type { RecordedRun } from '../../src/core/releases/recording.js';
 import { replay, type Verdict } from '../../src/core/releases/replay.js';
 import type { RerunOptions } from '../../src/core/releases/rerun.js';
@@ -16,11 +21,11 @@ import {
   planOf,
   race,
   START,
-  sleep,
   tryCatch,
   work,
 } from '../helpers/player.js';
 import { type RecorderOptions, record } from '../helpers/recorder.js';
+import { column } from '../helpers/rows.js';
 
 const DAY = 86_400_000;
 const MATCH: Verdict = { kind: 'match' };
@@ -77,12 +82,59 @@ const fails =
   () =>
     ({ kind: retryable ? 'retryable' : 'permanent' }) as const;
 
-// ---------------------------------------------------------------- what is compared
+const GO = { data: { go: true } };
 
-test('the definition that the run had matches', () => {
-  const blocks = [noop('a'), work('b'), http('c'), sleep('d', 50)];
-  assert.deepEqual(compare(blocks, blocks), MATCH);
-});
+/** Two ways on, by whether this is true. */
+const fork = (condition: string) => router('r', condition, [noop('yes')], [noop('no')]);
+const passes = (max: number, ...body: Block[]) => loop('l', 'true', max, body);
+const assertInconclusive = (...given: Parameters<typeof compare>) =>
+  assert.equal(compare(...given).kind, 'inconclusive');
+
+// ---------------------------------------------------------------- what a run had
+
+const retry = { max_attempts: 4, initial_backoff: DAY, max_backoff: DAY };
+const twoRetries = { ...retry, max_attempts: 2 };
+const slow = (id: string) => answers({ [id]: () => ({ after: 1_000 }) });
+const never = () => ({ kind: 'never' as const });
+const succeedsLate = ({ attempt }: { attempt: number }) =>
+  ({ kind: attempt < 2 ? 'retryable' : 'success' }) as const;
+const contest = [race('r', [work('a'), noop('x')], [http('b'), noop('y')]), noop('z')];
+
+type Life = readonly [title: string, blocks: Block[], options?: RecorderOptions];
+const life = (...one: Life) => one;
+
+const LIVES: readonly Life[] = [
+  [
+    'that was retried by hand, by its last life',
+    [work('a'), http('b'), work('c')],
+    {
+      retries: 2,
+      answer: answers({
+        b: (_, life) => ({ kind: life === 0 ? 'permanent' : 'success' }),
+        c: (_, life) => ({ kind: life < 2 ? 'permanent' : 'success' }),
+      }),
+    },
+  ],
+  ...['a', 'b'].map((loser) => life(`whose race ${loser} lost`, contest, { answer: slow(loser) })),
+  [
+    'whose built-in step waited for its next try when the race was lost',
+    [
+      race(
+        'r',
+        [step('a', 'fail', { params: { retryable: true }, retry: twoRetries })],
+        [http('b')],
+      ),
+    ],
+  ],
+];
+
+for (const [title, blocks, options] of LIVES) {
+  test(`a run ${title} matches the definition that it had`, () => {
+    assert.deepEqual(compare(blocks, blocks, options), MATCH);
+  });
+}
+
+// ---------------------------------------------------------------- what is compared
 
 test('a step that was added and one that was removed are told, in the order of their names', () => {
   const verdict = compare([noop('a'), noop('z'), work('y')], [noop('a'), noop('c'), noop('b')]);
@@ -96,51 +148,42 @@ test('a step that was added and one that was removed are told, in the order of t
       blocks_removed: ['b', 'c'],
     },
   });
+  const many = Array.from({ length: 300 }, (_, i) => noop(`n${i}`));
+  const longer = compare(many, [noop('a')]);
+  assert.ok(longer.kind === 'divergence' && longer.divergence.blocks_added.length === 200);
 });
 
 test('the order of steps is not compared, nor are blocks that are no steps', () => {
-  const baseline = [parallel('p', [noop('a')], [noop('b')]), loop('l', 'true', 2, [noop('c')])];
+  const baseline = [parallel('p', [noop('a')], [noop('b')]), passes(2, noop('c'))];
   const candidate = [noop('c'), forEach('f', 'items', [noop('b')]), noop('a')];
   assert.deepEqual(compare(candidate, baseline, { data: { items: [1] } }), MATCH);
 });
 
 test('steps whose names begin with an underscore are not compared', () => {
-  assert.deepEqual(compare([noop('a'), work('_new')], [noop('a')]).kind, 'inconclusive');
+  assertInconclusive([noop('a'), work('_new')], [noop('a')]);
   assert.deepEqual(compare([noop('a'), noop('_new')], [noop('a')]), MATCH);
   assert.deepEqual(compare([noop('a')], [noop('a'), noop('_old')]), MATCH);
 });
 
 test('a route that the candidate chooses otherwise shows in both lists', () => {
-  const ways = (condition: string) => [router('r', condition, [noop('a')], [noop('b')])];
-  const verdict = compare(ways('data.n == 2'), ways('data.n == 1'), { data: { n: 1 } });
-  assert.equal(told(verdict), 'completed>completed +b -a');
+  const verdict = compare([fork('data.n == 2')], [fork('data.n == 1')], { data: { n: 1 } });
+  assert.equal(told(verdict), 'completed>completed +no -yes');
 });
-
-test('at most 200 names are listed', () => {
-  const many = Array.from({ length: 300 }, (_, i) => noop(`n${i}`));
-  const verdict = compare(many, [noop('a')]);
-  assert.ok(verdict.kind === 'divergence');
-  assert.equal(verdict.divergence.blocks_added.length, 200);
-});
-
-// ---------------------------------------------------------------- what is recorded
 
 test('what a handler does that needs nothing but its parameters is run, and never read', () => {
-  const tail = router('r', 'outputs.a.go', [noop('yes')], [noop('no')]);
-  const first = (handler: string, params: object) => [step('a', handler, { params }), tail];
+  const first = (handler: string, params: object) => [
+    step('a', handler, { params }),
+    fork('outputs.a.go'),
+  ];
   const baseline = first('transform', { go: true });
   assert.deepEqual(compare(first('transform', { go: '{{data.go}}' }), baseline, GO), MATCH);
   const other = compare(first('transform', { go: false }), baseline);
   assert.equal(told(other), 'completed>completed +no -yes');
-  const misspelt = compare(first('assert', { condition: 'goo' }), first('assert', GO_THERE), GO);
-  assert.equal(told(misspelt), 'completed>failed -no');
+  const [right, wrong] = ['go', 'goo'].map((condition) => first('assert', { condition }));
+  assert.equal(told(compare(wrong!, right!, GO)), 'completed>failed -no');
 });
 
 // ---------------------------------------------------------------- calls
-
-const GO = { data: { go: true } };
-const GO_THERE = { condition: 'go' };
-
 describe('what was recorded counts for the same call only', () => {
   const pay = (params: object, handler = 'pay') => step('a', handler, { params });
   const amount = (value: unknown) => ({ body: { amount: value, to: ['x', 'y'] } });
@@ -168,10 +211,10 @@ describe('what was recorded counts for the same call only', () => {
       const baseline = [pay(amount('{{data.amount}}'), handler), work('b')];
       for (const [name, params, members] of cases) {
         const verdict = compare([pay(params, handler), work('b')], baseline, DATA);
-        assert.equal(told(verdict), 'completed>completed', name);
+        const expected = members.map((member) => `a ${member}`);
         assert.deepEqual(
-          changedIn(verdict),
-          members.map((member) => `a ${member}`),
+          [told(verdict), changedIn(verdict)],
+          ['completed>completed', expected],
           name,
         );
       }
@@ -188,44 +231,34 @@ describe('what was recorded counts for the same call only', () => {
 
   test('a step that asks for the first time proves nothing', () => {
     const verdict = compare([pay({})], [step('a', 'transform', { params: {} })]);
-    assert.deepEqual(verdict, {
-      kind: 'inconclusive',
-      reason: 'step a makes a call that nobody recorded',
-    });
+    const reason = 'step a makes a call that nobody recorded';
+    assert.deepEqual(verdict, { kind: 'inconclusive', reason });
   });
 
-  test('all steps that ask otherwise are told, those in loops once', () => {
+  test('all steps that ask otherwise are told, those in loops once, and those that a changed step feeds', () => {
     const both = (value: string) => [
-      loop('l', 'true', 3, [pay(amount(value))]),
+      passes(3, pay(amount(value))),
       step('c', 'http_request', { params: { url: value } }),
     ];
     const verdict = compare(both('{{data.other}}'), both('{{data.amount}}'), DATA);
     assert.deepEqual(changedIn(verdict), ['a params.body.amount', 'c params.url']);
-  });
-
-  test('what a changed step in place gives is what later calls ask with', () => {
-    const blocks = (n: number) => [
+    const fed = (n: number) => [
       step('price', 'transform', { params: { n } }),
       pay({ n: '{{outputs.price.n}}' }),
     ];
-    assert.deepEqual(changedIn(compare(blocks(2), blocks(1))), ['a params.n']);
+    assert.deepEqual(changedIn(compare(fed(2), fed(1))), ['a params.n']);
   });
 
   test('the calls of a failed try, and of one that was cut off, count as well', () => {
-    const retry = { max_attempts: 2, initial_backoff: 0 };
-    const answer = answers({
-      a: ({ attempt }) => ({ kind: attempt < 1 ? 'retryable' : 'success' }),
-    });
     for (const handler of ['pay', 'http_request']) {
-      const first = (value: string) => [step('a', handler, { params: { value }, retry })];
-      const told = changedIn(compare(first('x'), first('y'), { answer }));
-      assert.deepEqual(told, ['a params.value']);
-      const cut = (value: string) => [
-        race('r', [step('a', handler, { params: { value } })], [work('b')]),
-      ];
-      const never = { answer: answers({ a: () => ({ kind: 'never' as const }) }) };
-      assert.deepEqual(compare(cut('x'), cut('x'), never), MATCH);
-      assert.deepEqual(changedIn(compare(cut('x'), cut('y'), never)), ['a params.value']);
+      const asking = (value: string) => step('a', handler, { params: { value }, retry });
+      const answer = answers({ a: succeedsLate });
+      const failed = compare([asking('x')], [asking('y')], { answer });
+      assert.deepEqual(changedIn(failed), ['a params.value']);
+      const cut = (value: string) => [race('r', [asking(value)], [work('b')])];
+      const options = { answer: answers({ a: never }) };
+      assert.deepEqual(compare(cut('x'), cut('x'), options), MATCH);
+      assert.deepEqual(changedIn(compare(cut('x'), cut('y'), options)), ['a params.value']);
     }
   });
 
@@ -255,13 +288,11 @@ describe('what was recorded counts for the same call only', () => {
   });
 
   test('behind a step that nobody recorded, only a call that is written otherwise is told', () => {
-    const tail = (text: string) => pay({ n: text });
-    const baseline = [loop('l', 'true', 1, [work('b')]), tail('{{outputs.b.n}}')];
-    const answer = answers({ b: succeeds({ n: 1 }) });
-    const more = [loop('l', 'true', 2, [work('b')]), tail('{{outputs.b.n}}')];
-    assert.equal(compare(more, baseline, { answer }).kind, 'inconclusive');
-    const other = [loop('l', 'true', 2, [work('b')]), tail('7')];
-    assert.deepEqual(changedIn(compare(other, baseline, { answer })), ['a params.n']);
+    const blocks = (max: number, text: string) => [passes(max, work('b')), pay({ n: text })];
+    const baseline = blocks(1, '{{outputs.b.n}}');
+    const options = { answer: answers({ b: succeeds({ n: 1 }) }) };
+    assertInconclusive(blocks(2, '{{outputs.b.n}}'), baseline, options);
+    assert.deepEqual(changedIn(compare(blocks(2, '7'), baseline, options)), ['a params.n']);
   });
 
   test('whose parameters nobody kept, it is as if it had not been recorded', () => {
@@ -277,45 +308,14 @@ describe('what was recorded counts for the same call only', () => {
 
 // ---------------------------------------------------------------- what tries gave
 
-test('what workers gave is merged into the data as it was', () => {
-  const blocks = [work('a'), router('r', 'data.go', [noop('yes')], [noop('no')])];
-  const seen = compare(blocks, blocks, { answer: answers({ a: succeeds({ go: true }) }) });
-  assert.deepEqual(seen, MATCH);
-});
-
-test('the data is what it was at creation', () => {
-  const blocks = [router('r', 'data.go', [noop('yes')], [noop('no')]), work('a')];
-  const options = { data: { go: true }, answer: answers({ a: succeeds({ go: false }) }) };
-  assert.deepEqual(compare(blocks, blocks, options), MATCH);
-});
-
-test('each pass of a loop gets what was recorded of it', () => {
-  const blocks = [
-    forEach('f', 'items', [work('a'), router('r', 'outputs.a.go', [noop('yes')], [noop('no')])]),
-    loop('l', 'outputs.b.go != false', 9, [work('b')]),
-  ];
-  const answer = answers({
-    a: ({ iteration }) => ({ output: { go: iteration === '1' } }),
-    b: ({ iteration }) => ({ output: { go: iteration !== '3' } }),
-  });
-  assert.deepEqual(compare(blocks, blocks, { data: { items: [1, 2, 3] }, answer }), MATCH);
-});
-
-test('a step that left its loop is in no pass that was recorded', () => {
-  const baseline = [loop('l', 'true', 2, [work('a')])];
-  assert.equal(compare([work('a')], baseline).kind, 'inconclusive');
-  assert.equal(compare(baseline, [work('a')]).kind, 'inconclusive');
-});
-
-test('a step that runs more often than it was recorded proves nothing', () => {
-  const passes = (max: number) => [loop('l', 'true', max, [work('a')])];
-  assert.deepEqual(compare(passes(3), passes(2)), {
-    kind: 'inconclusive',
-    reason: 'step a makes a call that nobody recorded',
-  });
-  assert.deepEqual(compare(passes(1), passes(2)), MATCH);
-  const inPlace = (max: number) => [loop('l', 'true', max, [noop('a')])];
-  assert.deepEqual(compare(inPlace(3), inPlace(2)), MATCH);
+test('a step that runs more often than it was recorded, or in another place, proves nothing', () => {
+  const reason = 'step a makes a call that nobody recorded';
+  const more = compare([passes(3, work('a'))], [passes(2, work('a'))]);
+  assert.deepEqual(more, { kind: 'inconclusive', reason });
+  assert.deepEqual(compare([passes(1, work('a'))], [passes(2, work('a'))]), MATCH);
+  assert.deepEqual(compare([passes(3, noop('a'))], [passes(2, noop('a'))]), MATCH);
+  assertInconclusive([work('a')], [passes(2, work('a'))]);
+  assertInconclusive([passes(2, work('a'))], [work('a')]);
 });
 
 test('a run that nothing is recorded of diverges', () => {
@@ -325,14 +325,6 @@ test('a run that nothing is recorded of diverges', () => {
 
 // ---------------------------------------------------------------- failures
 
-test('a failed run matches the definition that it had', () => {
-  for (const bad of [failing('b'), work('b'), http('b')]) {
-    const blocks = [noop('a'), bad, noop('c')];
-    const answer = answers({ b: fails() });
-    assert.deepEqual(compare(blocks, blocks, { answer }), MATCH, JSON.stringify(bad));
-  }
-});
-
 test('a step that is fixed is a difference of the ends alone', () => {
   assert.equal(told(compare([noop('a')], [failing('a')])), 'failed>completed');
   const answer = answers({ a: fails() });
@@ -340,90 +332,53 @@ test('a step that is fixed is a difference of the ends alone', () => {
   assert.equal(told(compare([noop('a')], [noop('a'), failing('b')])), 'failed>completed');
 });
 
-test('a failure that was caught does not go unnoticed when its step has gone', () => {
-  const baseline = [tryCatch('t', [failing('a')], [noop('b')])];
-  assert.deepEqual(compare(baseline, baseline), MATCH);
+test('a failure that was caught goes unnoticed only where it did not matter', () => {
+  const attempt = (first: Block, ...rescue: Block[]) => [tryCatch('t', [first], rescue)];
+  const baseline = attempt(failing('a'), noop('b'));
   assert.equal(told(compare([noop('b')], baseline)), 'completed>completed -a');
-  const fixed = [tryCatch('t', [noop('a')], [noop('b')])];
-  assert.equal(told(compare(fixed, baseline)), 'completed>completed -b');
+  assert.equal(told(compare(attempt(noop('a'), noop('b')), baseline)), 'completed>completed -b');
+  assert.deepEqual(compare(attempt(noop('a')), attempt(failing('a'))), MATCH);
 });
 
 test('a task that could not be made in a loop leaves no trace, and is neither missed nor added', () => {
-  const list = (when: object): Block[] => [
-    loop('l', 'true', 2, [tryCatch('t', [work('w', when)], [noop('c')])]),
-  ];
-  const broken = list({ when: 'data.go == 1 && (' });
-  assert.deepEqual(compare(broken, broken), MATCH);
-  assert.equal(told(compare(broken, list({ when: 'false' }))), 'completed>completed +c +w');
-  assert.equal(told(compare(list({ when: 'false' }), broken)), 'completed>completed -c');
+  const list = (when: string) => [passes(2, tryCatch('t', [work('w', { when })], [noop('c')]))];
+  const [broken, skipped] = [list('data.go == 1 && ('), list('false')];
+  assert.equal(told(compare(broken, skipped)), 'completed>completed +c +w');
+  assert.equal(told(compare(skipped, broken)), 'completed>completed -c');
 });
 
-test('a fixed step whose failure did not matter makes no difference', () => {
-  const baseline = [tryCatch('t', [failing('a')], [])];
-  assert.deepEqual(compare([tryCatch('t', [noop('a')], [])], baseline), MATCH);
-});
-
-test('failed tries come before the one that succeeded, and back-offs take no time', () => {
-  const retry = { max_attempts: 4, initial_backoff: DAY, max_backoff: DAY };
-  const answer = answers({
-    a: ({ attempt }) => ({ kind: attempt < 2 ? 'retryable' : 'success' }),
-  });
+test('fewer tries than were recorded fail, and more prove nothing', () => {
   for (const make of [work, http]) {
-    const blocks = [make('a', { retry })];
-    assert.deepEqual(compare(blocks, blocks, { answer }), MATCH);
-    const fewer = [make('a', { retry: { ...retry, max_attempts: 2 } })];
-    assert.equal(told(compare(fewer, blocks, { answer })), 'completed>failed');
+    const answer = answers({ a: succeedsLate });
+    const fewer = compare([make('a', { retry: twoRetries })], [make('a', { retry })], { answer });
+    assert.equal(told(fewer), 'completed>failed');
   }
-});
-
-test('more tries than were recorded prove nothing', () => {
   const tries = (max_attempts: number) => [
     tryCatch('t', [work('a', { retry: { max_attempts, initial_backoff: 0 } })], []),
   ];
   const answer = answers({ a: fails(true) });
-  assert.deepEqual(compare(tries(2), tries(2), { answer }), MATCH);
-  assert.equal(compare(tries(3), tries(2), { answer }).kind, 'inconclusive');
+  assertInconclusive(tries(3), tries(2), { answer });
 });
 
 test('retry_if is asked about failures that are recorded, and of no others', () => {
-  const retry = {
-    max_attempts: 3,
-    initial_backoff: 0,
-    retry_if: '_error.message == "retryable 0"',
-  };
+  const asked = { ...retry, retry_if: '_error.message == "retryable 0"' };
   const answer = answers({ a: ({ attempt }) => ({ kind: attempt < 1 ? 'retryable' : 'success' }) });
-  const external = [work('a', { retry })];
+  const [external, inProcess] = [[work('a', { retry: asked })], [http('a', { retry: asked })]];
   assert.deepEqual(compare(external, external, { answer }), MATCH);
-  const inProcess = [http('a', { retry })];
   assert.deepEqual(compare(inProcess, inProcess, { answer }), {
     kind: 'inconclusive',
     reason: 'how step a failed before a retry is not recorded',
   });
 });
 
-test('a time-out is replayed as the failure that it was', () => {
-  const blocks = (handlers: Block[]) => [tryCatch('t', handlers, [noop('caught')])];
-  const answer = answers({ a: () => ({ kind: 'never' as const }) });
-  for (const make of [work, http]) {
-    const baseline = blocks([make('a', { timeout: 5_000 })]);
-    assert.deepEqual(compare(baseline, baseline, { answer }), MATCH);
-  }
-});
-
-test('what a step took is not held against the time that the candidate allows', () => {
+test('what a step took is not held against the time that the candidate allows, nor are delays of days', () => {
   const answer = answers({ a: () => ({ after: 60_000 }) });
   assert.deepEqual(compare([work('a', { timeout: 10 })], [work('a')], { answer }), MATCH);
-});
-
-test('a run that was retried by hand replays by its last life', () => {
-  const blocks = [work('a'), http('b'), work('c')];
-  const answer = answers({
-    b: (_, life) => ({ kind: life === 0 ? 'permanent' : 'success' }),
-    c: (_, life) => ({ kind: life < 2 ? 'permanent' : 'success' }),
-  });
-  const run = record(blocks, { answer, retries: 2 });
-  assert.equal(run.state, 'completed');
-  assert.deepEqual(judge(blocks, blocks, run), MATCH);
+  const delayed = (days: number) => [noop('a'), work('b', { delay: { duration: days * DAY } })];
+  for (const [candidate, baseline] of ['30 30', '0 30', '365 0'].map((row) => row.split(' '))) {
+    const verdict = compare(delayed(Number(candidate)), delayed(Number(baseline)));
+    assert.deepEqual(verdict, MATCH);
+  }
 });
 
 test('an output that the candidate does not take fails its step, one of nobody does not', () => {
@@ -441,43 +396,12 @@ test('an output that the candidate does not take fails its step, one of nobody d
 
 // ---------------------------------------------------------------- time
 
-test('a race is won by the branch that won it, and the loser is not missed', () => {
-  const blocks = [race('r', [work('a'), noop('x')], [http('b'), noop('y')]), noop('z')];
-  for (const slow of ['a', 'b']) {
-    const answer = answers({ [slow]: () => ({ after: 1_000 }) });
-    assert.deepEqual(compare(blocks, blocks, { answer }), MATCH);
-  }
-});
-
-test('a built-in step that waited for its next try when the race was lost is not missed', () => {
-  const retry = { max_attempts: 2, initial_backoff: 1_000 };
-  const fail = step('a', 'fail', { params: { retryable: true }, retry });
-  const blocks = [race('r', [fail], [http('b')])];
-  assert.deepEqual(compare(blocks, blocks), MATCH);
-});
-
-test('a step that the run did not come to proves nothing when it loses a race', () => {
+test('a step that the run did not come to, or nobody recorded, proves nothing when it loses a race', () => {
   for (const make of [work, http]) {
     const baseline = [router('r', 'data.no', [make('b')], []), make('a')];
-    const candidate = [race('r', [make('b')], [make('a')])];
-    assert.equal(compare(candidate, baseline).kind, 'inconclusive');
+    assertInconclusive([race('r', [make('b')], [make('a')])], baseline);
   }
-});
-
-test('a step that nobody recorded is last to end, and that it loses a race proves nothing', () => {
-  const verdict = compare([race('r', [work('new')], [work('a')])], [work('a')]);
-  assert.equal(verdict.kind, 'inconclusive');
-});
-
-test('delays of days take no time, whether they were there or not', () => {
-  const delayed = (days: number) => [noop('a'), work('b', { delay: { duration: days * DAY } })];
-  for (const [candidate, baseline] of [
-    [30, 30],
-    [0, 30],
-    [365, 0],
-  ] as const) {
-    assert.deepEqual(compare(delayed(candidate), delayed(baseline)), MATCH);
-  }
+  assertInconclusive([race('r', [work('new')], [work('a')])], [work('a')]);
 });
 
 test('what callers merged comes when it came', () => {
@@ -510,30 +434,20 @@ test('expressions see the time at which the run began', () => {
 
 // ---------------------------------------------------------------- what cannot be replayed
 
-test('a replay that does not end within its turns is inconclusive', () => {
+test('a replay that does not end within its turns is inconclusive, and tries count, too', () => {
   const endless = [
     noop('a'),
     loop('l', 'true', 100_000, [loop('m', 'true', 100_000, [noop('b')])]),
   ];
-  assert.deepEqual(compare(endless, [noop('a')]), {
-    kind: 'inconclusive',
-    reason: 'it takes more than 5000 turns',
-  });
-});
-
-test('the ceiling counts tries, too', () => {
-  const baseline = [loop('l', 'true', 10, [work('a')])];
-  const run = record(baseline);
-  assert.deepEqual(judge(baseline, baseline, run, { ticksMax: 11 }), MATCH);
-  assert.equal(judge(baseline, baseline, run, { ticksMax: 10 }).kind, 'inconclusive');
-});
-
-test('a step that was tried thousands of times is not replayed', () => {
+  const reason = 'it takes more than 5000 turns';
+  assert.deepEqual(compare(endless, [noop('a')]), { kind: 'inconclusive', reason });
+  const baseline = [passes(10, work('a'))];
+  const ten = record(baseline);
+  assert.deepEqual(judge(baseline, baseline, ten, { ticksMax: 11 }), MATCH);
+  assert.equal(judge(baseline, baseline, ten, { ticksMax: 10 }).kind, 'inconclusive');
   const run = record([http('a')]);
-  const [output] = run.outputs;
-  assert.ok(output !== undefined);
-  const verdict = judge([http('a')], [http('a')], { ...run, outputs: [{ ...output, try: 5_001 }] });
-  assert.equal(verdict.kind, 'inconclusive');
+  const outputs = run.outputs.map((output) => ({ ...output, try: 5_001 }));
+  assert.equal(judge([http('a')], [http('a')], { ...run, outputs }).kind, 'inconclusive');
 });
 
 // ---------------------------------------------------------------- events
@@ -562,23 +476,19 @@ test('an event that came is evidence for a step that waits for the same one', ()
 const asked = (id: string, wait_for_input: object = {}, handler = 'noop') =>
   step(id, handler, { wait_for_input });
 
-/** A run of these blocks in which people say this, by block, a second after they were asked. */
-const answered = (blocks: Block[], says: Readonly<Record<string, string>>) =>
-  record(blocks, { says });
-
 test('what people said is said again, and a step that is called behind it is what it was', () => {
   const baseline = [
     asked('a', { store_as: 'ok' }, 'work'),
     router('r', 'ok == no', [noop('n')], [noop('y')]),
   ];
-  const run = answered(baseline, { a: 'no' });
+  const run = record(baseline, { says: { a: 'no' } });
   assert.deepEqual(judge(baseline, baseline, run), MATCH);
   const other = [baseline[0]!, router('r', 'ok == yes', [noop('n')], [noop('y')])];
   assert.equal(told(judge(other, baseline, run)), 'completed>completed +y -n');
 });
 
 test('what nobody was asked, or could not have said, is no evidence', () => {
-  const run = answered([asked('a')], { a: 'no' });
+  const run = record([asked('a')], { says: { a: 'no' } });
   const choices = [{ label: 'Go', value: 'go' }];
   assert.equal(judge([asked('a', { choices })], [asked('a')], run).kind, 'inconclusive');
   const two = [asked('a'), asked('b', { timeout: 5 })];
@@ -590,7 +500,7 @@ test('what nobody was asked, or could not have said, is no evidence', () => {
 test('that nobody answered in time happens again, and says nothing of the handler behind it', () => {
   for (const escalation of [{}, { escalation_handler: 'boss' }]) {
     const baseline = [asked('a', { timeout: 1_000, ...escalation }, 'work')];
-    const run = answered(baseline, {});
+    const run = record(baseline, { says: {} });
     assert.deepEqual(judge(baseline, baseline, run), MATCH);
     assert.notDeepEqual(judge([step('a', 'work')], baseline, run), MATCH);
   }
@@ -628,4 +538,47 @@ test('a split takes the variant that the run took, by the weights of the candida
   assert.deepEqual(judge([split(1, 1)], [split(1, 1)], run), MATCH);
   const other = run.outputs.some(({ block_id }) => block_id === 'n0') ? split(0, 1) : split(1, 0);
   assert.notEqual(judge([other], [split(1, 1)], run).kind, 'match');
+});
+
+const child = (more: object = {}): Block =>
+  ({ type: 'sub_sequence', id: 'child', sequence_name: 'other', ...more }) as Block;
+const seen = (params: object): Block =>
+  ({ type: 'step', id: 'seen', handler: 'transform', params }) as Block;
+
+const kindOf = (...given: Parameters<typeof compare>) => compare(...given).kind;
+
+const BASELINE = [work('before'), child({ input: { n: '{{ data.n }}' } }), noop('after')];
+
+test('the definition that a run with a child had matches, whether or not the child failed', () => {
+  const end = { kind: 'failed', code: 'child_failed', message: 'no' } as const;
+  assert.equal(kindOf(BASELINE, BASELINE, { data: { n: 1 } }), 'match');
+  assert.equal(kindOf(BASELINE, BASELINE, { data: { n: 1 }, child: () => end }), 'match');
+});
+
+test('a later block sees what the recorded child gave', () => {
+  const end: ChildEnd = { kind: 'completed', output: [{ output: { go: true } }] };
+  const blocks = [child(), { ...noop('after'), when: 'outputs.child.0.output.go' } as Block];
+  const run = record(blocks, { child: () => end });
+  assert.deepEqual(column(run.outputs, 'block_id'), ['child', 'after']);
+  assert.equal(kindOf(blocks, blocks, { child: () => end }), 'match');
+});
+
+for (const [what, more] of [
+  ['another sequence', { sequence_name: 'third', input: { n: '{{ data.n }}' } }],
+  ['another version', { version: 2, input: { n: '{{ data.n }}' } }],
+  ['another input', { input: { n: '{{ data.n }}', more: true } }],
+] as const) {
+  test(`the recorded child is no evidence for ${what}`, () => {
+    const candidate = [work('before'), child(more), noop('after')];
+    assert.equal(kindOf(candidate, BASELINE, { data: { n: 1 } }), 'inconclusive');
+  });
+}
+
+test('nor is it where an earlier block gives the child other data by now', () => {
+  const baseline = [seen({ n: 1 }), child({ input: { n: '{{ outputs.seen.n }}' } })];
+  const candidate = [seen({ n: 2 }), child({ input: { n: '{{ outputs.seen.n }}' } })];
+  assert.equal(kindOf(baseline, baseline), 'match');
+  assert.equal(kindOf(candidate, baseline), 'inconclusive');
+  const moved = [child({ input: { n: '{{ outputs.seen.n }}' } }), seen({ n: 1 })];
+  assert.equal(kindOf(moved, baseline), 'inconclusive');
 });

@@ -1,21 +1,39 @@
-/** How a request gets to whoever answers it, by the table of operations, on both of its sides. */
+/** How a request gets to whoever answers it: routes, shards, bodies, and answers that cannot be sent. */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { TSchema } from '@sinclair/typebox';
+import fc from 'fast-check';
 import { IN_PLACE } from '../../actors/runtime/offload.js';
-import type { Call, RouteOperations } from '../../actors/runtime/operation.js';
 import type { ReplyPost, RequestPost } from '../../actors/runtime/protocol.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import { ShardClient, type ShardReply } from '../../actors/shard/client.js';
+import { type OnReply, ShardClient, type ShardReply } from '../../actors/shard/client.js';
 import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
 import { Requests } from '../../actors/shard/requests.js';
-import type { PatchState } from '../../schema/instance.js';
+import { type MatchResult, matchRoute } from '../../schema/route-match.js';
+import { ROUTES, type RouteId } from '../../schema/routes.js';
 import { realClock } from '../../src/clock.js';
+import { Residence } from '../../src/cluster/residence.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { ValueCount } from '../../src/core/json-guard.js';
 import { Crowd } from '../../src/crowd.js';
+import { wrongCell } from '../../src/errors.js';
+import { createAuth } from '../../src/http/auth.js';
+import { Gate } from '../../src/http/gate.js';
+import {
+  type FrontDeps,
+  type FrontOperations,
+  frontBodies,
+} from '../../src/http/operations/operation.js';
+import { RequestWatch } from '../../src/http/request-watch.js';
+import { createRouter, type RouterDeps } from '../../src/http/router.js';
+import { type HttpReply, type HttpServer, startHttpServer } from '../../src/http/server.js';
 import { LIMITS } from '../../src/limits.js';
 import { createLogger } from '../../src/log.js';
+import { BACKENDS } from '../helpers/backends.js';
+import { check } from '../helpers/properties.js';
+import { Client } from '../helpers/raw-client.js';
 
 const INSTANCE = '0195ffff-0000-7000-8000-000000000001';
 const SHARDS = 2;
@@ -107,45 +125,35 @@ describe('on a shard', () => {
   });
 
   test('a large body is refused as a small one is', async () => {
-    const texts: readonly ((payload: unknown) => string)[] = [
-      (payload) => large(payload, ',"payload":1'),
-      (payload) => large(payload, ',"n":1e999'),
-      (payload) => large(payload, ',"n":"\\u0000"'),
-      (payload) => large(payload, ','),
-      (payload) => large(payload).replace('custom', 'costum'),
-      (payload) => `[${large(payload)}]`,
-    ];
-    for (const text of texts) {
-      const [small, big] = await Promise.all(
-        [[1], many].map(async (payload) => {
-          const asked = askShard('instances.signal', text(payload));
-          asked.toTheEnd();
-          while (asked.effects.length === 0) {
-            await new Promise((resolve) => setImmediate(resolve));
-            asked.toTheEnd();
-          }
-          const [effect] = asked.effects;
-          assert.ok(effect?.kind === 'error');
-          return [effect.error.status, effect.error.message.replace(/\d+/g, '#')];
-        }),
-      );
-      assert.equal(small?.[0], 400);
-      assert.deepEqual(big, small);
+    const refusalOf = async (text: string) => {
+      const asked = askShard('instances.signal', text);
+      for (asked.toTheEnd(); asked.effects.length === 0; asked.toTheEnd()) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      const [effect] = asked.effects;
+      assert.ok(effect?.kind === 'error');
+      return [effect.error.status, effect.error.message.replace(/\d+/g, '#')];
+    };
+    for (const text of [
+      ...[',"payload":1', ',"n":1e999', ',"n":"\\u0000"', ','].map(
+        (more) => (payload: unknown) => large(payload, more),
+      ),
+      (payload: unknown) => large(payload).replace('custom', 'costum'),
+      (payload: unknown) => `[${large(payload)}]`,
+    ]) {
+      const small = await refusalOf(text([1]));
+      assert.equal(small[0], 400);
+      assert.deepEqual(await refusalOf(text(many)), small);
     }
   });
 });
 
 test('what may have been handed on to a shard that dies is answered, whichever shard was asked', () => {
-  const rows: [operation: ShardOperation, isRefused: boolean][] = [
-    ['instances.create', true],
-    ['workers.pollQueue', true],
-    ['sequences.migrateInstance', true],
-    ['continuity.create', true],
-    ['capsules.import', true],
-    ['instances.createBatch', false],
-    ['instances.get', false],
-    ['instances.watch', false],
+  const refusedAlone: ShardOperation[] = [
+    ...(['instances.create', 'workers.pollQueue', 'sequences.migrateInstance'] as const),
+    ...(['continuity.create', 'capsules.import'] as const),
   ];
+  const others = ['instances.createBatch', 'instances.get', 'instances.watch'] as const;
   const client = new ShardClient({
     shards: SHARDS,
     clock: realClock,
@@ -153,20 +161,17 @@ test('what may have been handed on to a shard that dies is answered, whichever s
   });
   const channels = [new MessageChannel(), new MessageChannel()];
   for (const [shard, { port1 }] of channels.entries()) client.attach(shard, port1);
-  const refused = new Set<string>();
-  for (const [operation] of rows) {
+  const refused: string[] = [];
+  for (const operation of [...refusedAlone, ...others]) {
     const onReply = (reply: ShardReply) => {
-      if ('error' in reply && reply.error.code === 'ENG_SHARD_RESTARTING') refused.add(operation);
+      const isRefused = 'error' in reply && reply.error.code === 'ENG_SHARD_RESTARTING';
+      if (isRefused) refused.push(operation);
     };
     client.send(0, operation, 'a', '', '', onReply);
   }
   client.detach(1);
   client.stop();
-  const seen = rows.filter(([operation]) => refused.has(operation));
-  assert.deepEqual(
-    seen,
-    rows.filter(([, isRefused]) => isRefused),
-  );
+  assert.deepEqual(refused, refusedAlone);
 });
 
 /** A client of one shard that answers when it is told to. */
@@ -249,22 +254,276 @@ test('of large bodies a shard has a part at a time, tenants take turns, and smal
   client.stop();
 });
 
-type Rows = RouteOperations<OperationParts>;
+const INSTANCE_PATH = '/instances/0195ffff-0000-7000-8000-000000000001';
+const UNSENDABLE: HttpReply = { status: 200, body: '{}', headers: [['x-a', 'line\nbreak']] };
 
-/** Never called: what must not compile. */
-export function gaps(rows: Omit<Rows, 'instances.get'>): unknown[] {
-  const serve = () => undefined;
-  const signal = { serve: (_: OperationParts, __: Call<PatchState>) => undefined };
-  return [
-    // @ts-expect-error a route without its row
-    rows satisfies Rows,
-    // @ts-expect-error a row without its route
-    { 'instances.forget': { serve } } satisfies Partial<Rows>,
-    // @ts-expect-error a row for a route that the front thread answers
-    { 'instances.list': { serve } } satisfies Partial<Rows>,
-    // @ts-expect-error a function that takes the body of another route
-    { 'instances.signal': signal } satisfies Partial<Rows>,
-    // @ts-expect-error a route whose body names the owner, without saying how
-    { 'workers.poll': { serve } } satisfies Partial<Rows>,
-  ];
+/** As of a cell whose name came from a place where nobody looked at it. */
+const UNSENDABLE_REFUSAL = wrongCell('w\u00e9st', 'east');
+
+const lines: string[] = [];
+const servers: HttpServer[] = [];
+
+before(async () => {
+  const log = createLogger('error', 'test', { write: (line) => void lines.push(line) });
+  const gate = new Gate(realClock);
+  gate.set('serving');
+  const keys: RouterDeps['keys'] = { whenGone: () => () => undefined };
+  const throwing = () => {
+    throw new Error('no feed');
+  };
+  const handler = createRouter({
+    gate,
+    authorise: createAuth({
+      apiKey: undefined,
+      requireTenantHeader: false,
+      protectDocs: false,
+      keys: { use: () => undefined },
+    }),
+    admission: { admit: () => undefined },
+    keys,
+    residence: new Residence({
+      cell: 'east',
+      directory: { placementsOf: async () => [], settle: async () => new Map() },
+      onAway: () => undefined,
+      clock: realClock,
+    }),
+    ...frontBodies(IN_PLACE),
+    client: {
+      shardOf: () => 0,
+      anyShard: () => 0,
+      abort: () => undefined,
+      send: (_shard, _operation, _tenant, _target, _body, onReply: OnReply) => {
+        setImmediate(onReply, { status: 42, body: '{}' });
+        return 1;
+      },
+    },
+    crowd: new Crowd(),
+    operations: {
+      info: () => UNSENDABLE,
+      handlers: async () => UNSENDABLE,
+      'tenants.list': async () => {
+        throw UNSENDABLE_REFUSAL;
+      },
+      'instances.stream': async () => throwing,
+    } as Partial<FrontOperations> as FrontOperations,
+    pages: () => undefined,
+    front: { reads: { of: () => undefined } } as unknown as FrontDeps,
+    protectDocs: false,
+    watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: undefined }),
+    log,
+  });
+  const options = {
+    host: '127.0.0.1',
+    port: 0,
+    maxBodyBytes: 1_000,
+    maxHeaderBytes: 10_000,
+    corsOrigins: [],
+    newRequestId: () => 'made-here',
+    bodyIdleTimeoutMs: 10_000,
+    log,
+  };
+  for (const backend of BACKENDS) servers.push(await startHttpServer(backend, options, handler));
+});
+
+after(async () => {
+  for (const server of servers) await server.close();
+});
+
+for (const [at, backend] of BACKENDS.entries()) {
+  const portOf = () => servers[at]?.port as number;
+
+  test(`an answer that cannot be sent is a 500 and a line with the request, wherever it came from (${backend})`, async () => {
+    for (const [by, path] of [
+      ['probe', '/info'],
+      ['front', '/handlers'],
+      ['refusal', '/tenants'],
+      ['stream', `${INSTANCE_PATH}/stream`],
+      ['shard', INSTANCE_PATH],
+    ]) {
+      lines.length = 0;
+      const url = `http://127.0.0.1:${portOf()}/api/v1${path}`;
+      const reply = await fetch(url, { headers: { 'x-request-id': `by-${by}` } });
+      assert.deepEqual([reply.status, await reply.text()], [500, '{"error":"internal error"}'], by);
+      const told = by === 'refusal' ? 'an answer could not be sent' : 'defect';
+      const line = lines.find((text) => text.includes(`"msg":"${told}"`));
+      assert.match(String(line), new RegExp(`"requestId":"by-${by}"`), by);
+    }
+  });
+
+  test(`a cell that none can be called is refused without its name, whatever bytes it has (${backend})`, async () => {
+    for (const named of ['w\u00e9st', 'a'.repeat(64), 'no cell']) {
+      const client = await Client.open(portOf());
+      const head = `GET /api/v1/tenants HTTP/1.1\r\nHost: h\r\nx-cell: ${named}\r\n\r\n`;
+      client.send(Buffer.from(head, 'latin1'));
+      const { status, headers, body } = await client.reply();
+      assert.deepEqual([status, headers['x-cell']], [400, undefined], named);
+      assert.equal(body, '{"error":"invalid argument: x-cell is no name of a cell"}');
+      client.close();
+    }
+  });
 }
+
+const ID = '018f2f6e-0000-7000-8000-000000000001';
+
+function idOf(result: MatchResult): RouteId | string {
+  return typeof result === 'object' && 'route' in result ? result.route.id : JSON.stringify(result);
+}
+
+test('every operation is found under the prefix and at the bare path', () => {
+  for (const route of Object.values(ROUTES)) {
+    const path = route.path.replace('{id}', ID);
+    for (const given of [path, `/api/v1${path}`]) {
+      const match = matchRoute(route.method, given);
+      assert.equal(idOf(match), route.id, `${route.method} ${given}`);
+      assert.ok(typeof match === 'object' && 'params' in match);
+      assert.equal(match.params.id, route.path.includes('{id}') ? ID : undefined);
+      assert.equal(match.isBareAlias, given === path && route.isAtRoot !== true);
+    }
+  }
+});
+
+test('a fixed segment wins over a parameter', () => {
+  for (const [method, path, id] of [
+    ['GET', '/api/v1/instances/dlq', 'instances.deadLetters'],
+    ['PATCH', '/api/v1/instances/bulk/state', 'instances.bulkState'],
+    ['GET', '/api/v1/sequences/by-name', 'sequences.byName'],
+    ['POST', '/workers/tasks/poll/queue', 'workers.pollQueue'],
+    // Where the fixed segment leads nowhere, the parameter is tried: the id is refused later.
+    ['GET', '/instances/bulk/outputs', 'instances.outputs'],
+    // HEAD is served wherever GET is.
+    ['HEAD', '/api/v1/instances', 'instances.list'],
+  ] as const) {
+    assert.equal(idOf(matchRoute(method, path)), id);
+  }
+});
+
+test('a known path with another method is told which methods it has', () => {
+  assert.deepEqual(matchRoute('PUT', '/api/v1/instances'), { allow: ['POST', 'GET', 'HEAD'] });
+  assert.deepEqual(matchRoute('HEAD', '/api/v1/workers/tasks/poll'), { allow: ['POST'] });
+  assert.deepEqual(matchRoute('DELETE', `/instances/${ID}`), { allow: ['GET', 'HEAD'] });
+});
+
+test('paths that are not exactly those of an operation are not found', () => {
+  for (const path of [
+    ...['', '/', 'instances', '/instances/', '//instances', '/instances//outputs', '/Instances'],
+    ...[`/instances/${ID}/`, `/instances/${ID}/unknown`, '/inst%61nces', '/instances/../instances'],
+    ...['/api/v1', '/api/v1/', '/api/v1instances', '/api/v1/api/v1/instances', '/api/v2/instances'],
+    ...['/constructor', '/__proto__', '/'.repeat(5_000), '/instances'.repeat(5_000)],
+  ]) {
+    assert.equal(matchRoute('GET', path), 'not-found', path.slice(0, 60));
+  }
+});
+
+test('path parameters are percent-decoded once, and a bad encoding is told apart', () => {
+  const match = matchRoute('GET', '/instances/%2525%2Fa');
+  assert.ok(typeof match === 'object' && 'params' in match);
+  assert.equal(match.params.id, '%25/a');
+  for (const bad of ['%', '%zz', '%c3%28', '%ed%a0%80']) {
+    assert.equal(matchRoute('GET', `/instances/${bad}`), 'bad-encoding', bad);
+  }
+});
+
+test('capabilities follow the table of who may do what', () => {
+  const expected: readonly (readonly [capability: string, ids: readonly RouteId[]])[] = [
+    ['public', ['health.live', 'info']],
+    ['operator,publisher', ['sequences.create', 'releases.canary', 'sequences.compare']],
+    ['operator,publisher,auditor,starter', ['sequences.list']],
+    ['operator,starter', ['instances.create', 'instances.createBatch']],
+    ['operator', ['instances.batchAction', 'instances.fork']],
+    ['operator,auditor,starter', ['instances.get', 'instances.deadLetters']],
+    ['operator,approver,starter', ['instances.signal']],
+    ['operator,worker', ['workers.poll']],
+    ['operator,worker,auditor', ['workers.list', 'handlers']],
+    ['operator,publisher,auditor', ['releases.list']],
+  ];
+  for (const [capability, ids] of expected) {
+    for (const id of ids) assert.equal(String(ROUTES[id].capability), capability, id);
+  }
+});
+
+const TENANTLESS =
+  /^(triggers\.receive$|health\.|info$|metrics$|docs\.|whoami$|apiKeys\.|tenants\.|cells\.|tenantLimits\.|webhooks\.(outbox|redeliver|discard|deliver)|approvals\.(page|answerByLink))/;
+
+test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
+  for (const { id, tenant } of Object.values(ROUTES)) {
+    const expected = TENANTLESS.test(id)
+      ? 'none'
+      : id === 'instances.createBatch' || id.startsWith('changes.')
+        ? 'optional'
+        : 'required';
+    assert.equal(tenant, expected, id);
+  }
+});
+
+/** What changes or selects many beyond plain lists, and what grants rights. */
+const MANY: readonly RouteId[] = [
+  ...(['instances.bulkState', 'instances.bulkReschedule', 'instances.batchAction'] as const),
+  'instances.pruneCheckpoints',
+];
+const STRICT_BODIES: readonly RouteId[] = [
+  ...MANY,
+  ...(['instances.createBatch', 'apiKeys.mint', 'tenantLimits.put', 'events.sendBatch'] as const),
+  ...(['workers.exchange', 'approvals.link', 'migrations.migrate'] as const),
+  'sequences.migrateInstances',
+  // A misspelt `context` would run it again with the data that it failed of.
+  'instances.retry',
+];
+const STRICT_QUERIES: readonly RouteId[] = [
+  ...(['instances.timeline', 'sequences.delete', 'changes.list', 'changes.stream'] as const),
+  ...(['workers.stats', 'handlers', 'approvals.list', 'instances.failures'] as const),
+  ...(['queues.list', 'activity.get', 'releases.series'] as const),
+];
+
+test('lists, changes of many and what grants rights refuse unknown members; nothing else does', () => {
+  const isClosed = (schema: TSchema | undefined) => schema?.additionalProperties === false;
+  for (const { id, body, query, replies } of Object.values(ROUTES)) {
+    assert.equal(isClosed(body), STRICT_BODIES.includes(id), `the body of ${id}`);
+    if (query === undefined) continue;
+    const isList = replies[200]?.type === 'array';
+    assert.equal(isClosed(query), isList || STRICT_QUERIES.includes(id), `the query of ${id}`);
+  }
+  const filter = ROUTES['instances.batchAction'].body?.properties.filter;
+  assert.ok(isClosed(filter));
+});
+
+test('whatever changes many can be asked for a dry run', () => {
+  for (const id of [...MANY, 'sequences.delete'] as RouteId[]) {
+    const { body, query } = ROUTES[id];
+    assert.ok((body ?? query)?.properties.dry_run !== undefined, id);
+  }
+});
+
+/** Whether it has more than `most`, in pieces of so many bytes. */
+function hasMore(text: string, most: number, piece: number): boolean {
+  const bytes = Buffer.from(text);
+  const count = new ValueCount(most);
+  let isMore = false;
+  for (let at = 0; at < bytes.length; at += piece) {
+    isMore = count.take(bytes.subarray(at, at + piece));
+  }
+  return isMore;
+}
+
+/** Values and names of members. */
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  const parts: unknown[] = Array.isArray(value) ? value : Object.entries(value).flat();
+  return 1 + parts.reduce<number>((sum, part) => sum + valuesIn(part), 0);
+}
+
+test('a text has as many values as what is parsed of it', (t) => {
+  check(t, 100, fc.jsonValue(), (value) => {
+    const text = JSON.stringify(value);
+    const count = valuesIn(value);
+    assert.equal(hasMore(text, count, text.length + 1), false);
+    assert.equal(hasMore(text, count - 1, Buffer.byteLength(text)), true);
+  });
+});
+
+test('strings that are cut anywhere hold no values', () => {
+  const text = '{"a":"[,:{\\"],\\\\","b":[1,"\u00fc,",2]}';
+  for (let piece = 1; piece < text.length; piece += 1) {
+    assert.equal(hasMore(text, 8, piece), false, `${piece}`);
+    assert.equal(hasMore(text, 7, piece), true, `${piece}`);
+  }
+});

@@ -1,11 +1,15 @@
-/** The routes of one shard in virtual time: when they change, and when their owner is told so. */
+/** What one shard reads again when it is told of changes: routes of releases, and subscriptions. */
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Routable } from '../../actors/release/attribution.js';
 import { Routing } from '../../actors/release/routing.js';
+import type { SubscriptionRow } from '../../actors/runtime/rows.js';
+import { EVERY_TENANT, Subscribers } from '../../actors/webhook/subscribers.js';
 import type { RoutingRow } from '../../src/core/releases/routes.js';
 import { createLogger } from '../../src/log.js';
+import { HandClock } from '../helpers/hand-clock.js';
+import { type PromiseWithResolvers, withResolvers } from '../helpers/resolvers.js';
 
 const TENANT = 'tenant';
 const AT = '2026-01-01T00:00:00.000Z';
@@ -22,20 +26,15 @@ const PROMOTED: RoutingRow = {
   is_deprecated: false,
 };
 
-interface Read {
-  readonly resolve: (rows: RoutingRow[]) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** Reads under way, oldest first. */
-let reads: Read[];
+let reads: PromiseWithResolvers<RoutingRow[]>[];
 /** What waits for the units that were made before. */
 let unsettled: (() => void)[];
 /** Versions that the owner was told of. */
 let told: number[];
 /** Releases of whose ended instances the owner was told. */
 let ended: string[];
-let timers: (() => void)[];
+let clock: HandClock;
 let routing: Routing;
 
 beforeEach(() => {
@@ -43,22 +42,17 @@ beforeEach(() => {
   unsettled = [];
   told = [];
   ended = [];
-  timers = [];
+  clock = new HandClock();
   routing = new Routing({
     shard: 3,
     commits: { whenSettled: (then) => void unsettled.push(then) },
     loader: {
-      routingReleases: () =>
-        new Promise((resolve, reject) => {
-          reads.push({ resolve, reject });
-        }),
+      routingReleases: () => {
+        reads.push(withResolvers());
+        return reads.at(-1)!.promise;
+      },
     },
-    clock: {
-      now: () => 0,
-      monotonic: () => 0,
-      setTimeout: (fn) => timers.push(fn),
-      clearTimeout: () => undefined,
-    },
+    clock,
     log: createLogger('silent', 'test'),
     release: (effects) => {
       for (const effect of effects) {
@@ -75,7 +69,7 @@ beforeEach(() => {
   });
 });
 
-async function answer(rows: RoutingRow[]): Promise<void> {
+async function answer(...rows: RoutingRow[]): Promise<void> {
   reads.shift()?.resolve(rows);
   await new Promise(setImmediate);
 }
@@ -85,9 +79,9 @@ async function fail(): Promise<void> {
   await new Promise(setImmediate);
 }
 
-async function started(rows: RoutingRow[]): Promise<void> {
+async function started(...rows: RoutingRow[]): Promise<void> {
   const starting = routing.start();
-  await answer(rows);
+  await answer(...rows);
   await starting;
 }
 
@@ -96,132 +90,218 @@ function settle(): void {
   for (const then of unsettled.splice(0)) then();
 }
 
-function route(): string {
-  return routing.route('v1', TENANT, () => 'key')?.sequenceId ?? 'none';
-}
+const route = () => routing.route('v1', TENANT, () => 'key')?.sequenceId ?? 'none';
 
 test('before the rows are known nothing is routed, and nothing is taken for the baseline', async () => {
   assert.throws(route, { code: 'ENG_SHARD_RESTARTING' });
   routing.read(1);
   assert.throws(route, { code: 'ENG_SHARD_RESTARTING' });
-  await answer([PROMOTED]);
+  await answer(PROMOTED);
   assert.equal(route(), 'v2');
-});
-
-test('what is told at the start is read behind the start, whose older rows take nothing back', async () => {
-  const starting = routing.start();
-  routing.read(1);
-  await answer([]);
-  await starting;
-  assert.equal(route(), 'none');
-  settle();
-  assert.deepEqual(told, []);
-  await answer([PROMOTED]);
-  assert.equal(route(), 'v2');
-  settle();
-  assert.deepEqual(told, [1]);
-});
-
-test('a start fails when the rows cannot be read', async () => {
   const starting = assert.rejects(routing.start());
   await fail();
   await starting;
 });
 
-test('the owner is told when what was routed by the older table is durable', async () => {
-  await started([]);
-  routing.read(5);
+test('what is told at the start is read behind the start, whose older rows take nothing back', async () => {
+  const starting = routing.start();
+  routing.read(1);
+  await answer();
+  await starting;
   assert.equal(route(), 'none');
-  await answer([PROMOTED]);
-  assert.equal(route(), 'v2');
-  assert.deepEqual(told, []);
   settle();
-  assert.deepEqual(told, [5]);
+  assert.deepEqual(told, []);
+  await answer(PROMOTED);
+  assert.equal(route(), 'v2');
+  settle();
+  assert.deepEqual(told, [1]);
 });
 
-test('a version that is asked for again is read once, and answered again', async () => {
-  await started([]);
-  routing.read(5);
-  routing.read(5);
-  assert.equal(reads.length, 1);
-  await answer([PROMOTED]);
+test('the owner is told when what was routed by the older table is durable, and again when it asks again', async () => {
+  await started();
+  for (const version of [5, 5]) routing.read(version);
+  assert.deepEqual([reads.length, route()], [1, 'none']);
+  await answer(PROMOTED);
+  assert.deepEqual([route(), told], ['v2', []]);
   settle();
+  assert.deepEqual(told, [5]);
   routing.read(5);
-  assert.equal(reads.length, 0);
   settle();
-  assert.deepEqual(told, [5, 5]);
+  assert.deepEqual([reads.length, told], [0, [5, 5]]);
 });
 
 test('what changes while the rows are on their way is read behind them', async () => {
-  await started([]);
-  routing.read(5);
-  routing.read(6);
-  assert.equal(reads.length, 1);
-  await answer([]);
+  await started();
+  for (const version of [5, 6]) routing.read(version);
+  await answer();
   settle();
-  assert.deepEqual(told, [5]);
-  await answer([PROMOTED]);
+  assert.deepEqual([told, reads.length], [[5], 1]);
+  await answer(PROMOTED);
   assert.equal(route(), 'v2');
   settle();
-  assert.deepEqual(told, [5, 6]);
-  assert.equal(reads.length, 0);
+  assert.deepEqual([told, reads.length], [[5, 6], 0]);
 });
 
 test('without the database the old table holds, and the owner waits', async () => {
-  await started([PROMOTED]);
+  await started(PROMOTED);
   routing.read(5);
   await fail();
   assert.equal(route(), 'v2');
   routing.read(5);
   assert.equal(reads.length, 0);
-  timers.shift()?.();
-  await answer([]);
+  clock.pass(60_000);
+  await answer();
   settle();
-  assert.equal(route(), 'none');
-  assert.deepEqual(told, [5]);
+  assert.deepEqual([route(), told], ['none', [5]]);
 });
 
 test('behind a new writer the rows are read again', async () => {
-  await started([]);
+  await started();
   routing.reread();
-  await answer([PROMOTED]);
+  await answer(PROMOTED);
   assert.equal(route(), 'v2');
-  routing.reread();
-  routing.reread();
-  await answer([PROMOTED]);
-  await answer([]);
-  assert.equal(route(), 'none');
-  assert.equal(reads.length, 0);
-  assert.deepEqual([told, unsettled], [[], []]);
+  for (const _ of [1, 2]) routing.reread();
+  await answer(PROMOTED);
+  await answer();
+  assert.deepEqual([route(), reads, told, unsettled], ['none', [], [], []]);
 });
 
 test('of many instances of a canary that end the owner hears once, and of others nothing', async () => {
   const { id } = PROMOTED;
-  await started([{ ...PROMOTED, state: 'canary' }]);
-  for (let count = 0; count < 3; count += 1) routing.ended(id);
-  routing.ended('another');
+  await started({ ...PROMOTED, state: 'canary' });
+  for (const release of [id, id, id, 'another']) routing.ended(release);
   assert.deepEqual(ended, []);
-  for (const timer of timers.splice(0)) timer();
+  clock.pass(60_000);
   assert.deepEqual(ended, [id]);
   routing.ended(id);
-  for (const timer of timers.splice(0)) timer();
+  clock.pass(60_000);
   assert.deepEqual(ended, [id, id]);
   routing.reread();
-  await answer([PROMOTED]);
+  await answer(PROMOTED);
   routing.ended(id);
-  assert.deepEqual(timers, []);
+  assert.equal(clock.waiting, 0);
 });
 
 test('an instance that no release routes is left as it is', async () => {
-  await started([PROMOTED]);
-  const asked = (sequence_id: string) => ({
-    id: 'i',
-    body: { sequence_id, tenant_id: TENANT },
-  });
+  await started(PROMOTED);
+  const asked = (sequence_id: string) => ({ id: 'i', body: { sequence_id, tenant_id: TENANT } });
   const instance: Routable = asked('v2');
   assert.equal(routing.routed(instance), instance);
   const routed = routing.routed<Routable>(asked('v1'));
   const { id: releaseId } = PROMOTED;
   assert.deepEqual(routed.route, { releaseId, variant: 'candidate', sequenceId: 'v2' });
   assert.equal(routed.body.sequence_id, 'v1');
+});
+
+interface Read {
+  /** Undefined: of all. */
+  readonly tenants: readonly string[] | undefined;
+  readonly rows: PromiseWithResolvers<SubscriptionRow[]>;
+}
+
+let subscriptionReads: Read[];
+let settledVersions: number[];
+let gone: string[];
+let subscribers: Subscribers;
+
+beforeEach(() => {
+  subscriptionReads = [];
+  settledVersions = [];
+  gone = [];
+  const read = (tenants?: readonly string[]) => {
+    const rows = withResolvers<SubscriptionRow[]>();
+    subscriptionReads.push({ tenants, rows });
+    return rows.promise;
+  };
+  subscribers = new Subscribers({
+    shard: 3,
+    urls: ['http://deployment'],
+    loader: { subscriptions: read, allSubscriptions: () => read() },
+    clock,
+    log: createLogger('silent', 'test'),
+    schedule: (work) => work(),
+    gone: (ids) => gone.push(...ids),
+    release: (effects) => {
+      for (const effect of effects) {
+        assert.ok(effect.kind === 'peer' && effect.shard === 0);
+        const { message } = effect;
+        assert.ok(message.kind === 'subscriptions.settled' && message.shard === 3);
+        settledVersions.push(message.version);
+      }
+    },
+  });
+});
+
+function row(id: string, tenant_id: string, events = ['instance.completed']): SubscriptionRow {
+  const secret = '{"plain":"s"}';
+  const times = { created_at: AT, updated_at: AT };
+  return { id, tenant_id, url: `http://${id}`, events: JSON.stringify(events), secret, ...times };
+}
+
+async function answerWith(...rows: SubscriptionRow[]): Promise<void> {
+  subscriptionReads.shift()?.rows.resolve(rows);
+  await new Promise(setImmediate);
+}
+
+async function startedWith(...rows: SubscriptionRow[]): Promise<void> {
+  const starting = subscribers.start();
+  await answerWith(...rows);
+  await starting;
+}
+
+const urlsOf = (tenant: string, event: 'instance.completed' | 'instance.failed') =>
+  subscribers.targetsOf(tenant, event).map(({ url }) => url);
+
+test('the addresses of the deployment are told of everything, subscriptions of their events', async () => {
+  await startedWith(row('a', 'north'), row('b', 'north', ['instance.failed']), row('c', 'south'));
+  assert.deepEqual(urlsOf('north', 'instance.completed'), ['http://deployment', 'http://a']);
+  assert.deepEqual(urlsOf('north', 'instance.failed'), ['http://deployment', 'http://b']);
+  assert.deepEqual(urlsOf('west', 'instance.failed'), ['http://deployment']);
+});
+
+test('the owner is answered when what it told of was read, and what is told meanwhile is read behind it', async () => {
+  const starting = subscribers.start();
+  subscribers.read(4, ['north']);
+  await answerWith();
+  await starting;
+  assert.deepEqual(
+    [subscriptionReads[0]?.tenants, settledVersions],
+    [['north'], []],
+    'behind the start',
+  );
+  subscribers.read(5, ['north']);
+  subscribers.read(6, ['south']);
+  await answerWith(row('a', 'north'));
+  assert.deepEqual(settledVersions, [4]);
+  while (subscriptionReads.length > 0) await answerWith(row('a', 'north'), row('c', 'south'));
+  assert.deepEqual(settledVersions, [4, 5, 6]);
+  assert.deepEqual([subscribers.size, subscribers.get('a')?.tenant_id], [2, 'north']);
+});
+
+test('without the database those that are known stay, and the owner waits', async () => {
+  await startedWith(row('a', 'north'));
+  subscribers.read(5, ['north']);
+  subscriptionReads.shift()?.rows.reject(new Error('away'));
+  await new Promise(setImmediate);
+  assert.deepEqual([settledVersions, urlsOf('north', 'instance.completed').length], [[], 2]);
+  clock.pass(60_000);
+  await answerWith(row('a', 'north'), row('b', 'north'));
+  assert.deepEqual([settledVersions, urlsOf('north', 'instance.completed').length], [[5], 3]);
+});
+
+test('those that were deleted are given up, and no others', async () => {
+  await startedWith(row('a', 'north'), row('b', 'north'), row('c', 'south'));
+  subscribers.read(5, ['north']);
+  await answerWith(row('b', 'north'));
+  assert.deepEqual(gone, ['a']);
+  subscribers.read(6, [EVERY_TENANT]);
+  await answerWith(row('b', 'north'));
+  assert.deepEqual(gone, ['a', 'c']);
+  assert.deepEqual([subscribers.size, subscribers.get('c')], [1, undefined]);
+});
+
+test('a word that names nobody is answered at once', async () => {
+  await startedWith();
+  subscribers.read(7, []);
+  assert.deepEqual([settledVersions, subscriptionReads.length], [[7], 0]);
 });

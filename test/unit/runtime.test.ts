@@ -1,10 +1,10 @@
-/** The small parts that a shard is made of. */
+/** The small parts that a shard is made of, what a defect in them reaches, and how threads share memory. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { MessageChannel } from 'node:worker_threads';
 import fc from 'fast-check';
+import type { NewInstance } from '../../actors/instance/record.js';
 import {
   compareTasks,
   LAST_PLACE,
@@ -12,18 +12,27 @@ import {
   ReadyTasks,
 } from '../../actors/queue/ready-tasks.js';
 import { CommitLog, type Settlement } from '../../actors/runtime/commit-log.js';
-import type { Request } from '../../actors/runtime/protocol.js';
+import { linkControl, serveControl } from '../../actors/runtime/control.js';
+import { ActorHost } from '../../actors/runtime/host.js';
+import type { PeerMessage, Request } from '../../actors/runtime/protocol.js';
+import type { RateLimitRow, ScheduleRow, SequenceRow } from '../../actors/runtime/rows.js';
 import { TimerHeap } from '../../actors/runtime/timer-heap.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import { FairInbox } from '../../actors/shard/inbox.js';
 import {
   createIdGenerator,
   keyedInstanceId,
+  rateLimitId,
   routeForShard,
   routeOf,
   shardOf,
 } from '../../src/core/ids.js';
-import { LIMITS } from '../../src/limits.js';
+import { isoTime } from '../../src/core/time.js';
+import { residentBytesMax, threadHeapMib } from '../../src/thread-memory.js';
+import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
+import { hostDeps } from '../helpers/host-deps.js';
+import { newInstance } from '../helpers/instances.js';
+import { work } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 
 const request = (id: number, tenant: string): Request => ({
@@ -48,95 +57,86 @@ function serving(costOf: (tenant: string) => number) {
   return {
     inbox,
     serve,
-    serveAll: (count: number) => Array.from({ length: count }, serve),
+    push: (tenant: string, ...ids: number[]) => {
+      for (const id of ids) inbox.push(request(id, tenant));
+    },
+    idsOf: (count: number) => Array.from({ length: count }, () => serve()?.id),
+    /** How many of the next ones are of the tenant. */
+    countOf: (tenant: string, count: number) =>
+      Array.from({ length: count }, serve).filter((next) => next?.tenant === tenant).length,
     pass: (time: number) => {
       at += time;
     },
   };
 }
 
-test('requests of one tenant leave in order of arrival', () => {
-  const { inbox, serveAll } = serving(() => 1);
-  for (let id = 1; id <= 3; id++) inbox.push(request(id, 't'));
-  assert.deepEqual(
-    serveAll(4).map((next) => next?.id),
-    [1, 2, 3, undefined],
-  );
+const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, n) => from + n);
+
+test('requests of one tenant leave in order of arrival, and a flood of one does not delay the others', () => {
+  const { push, idsOf } = serving(() => 1);
+  push('t', 1, 2, 3);
+  assert.deepEqual(idsOf(4), [1, 2, 3, undefined]);
+  const flooded = serving(() => 0);
+  flooded.push('flood', ...upTo(100));
+  flooded.push('quiet', 1_000);
+  assert.ok(flooded.idsOf(2).includes(1_000));
+  assert.equal(flooded.inbox.size, 99);
 });
 
 test('a request that is not done goes on before the others of its tenant, with other tenants in between', () => {
-  const inbox = new FairInbox();
-  let at = 0;
-  for (const id of [1, 2]) inbox.push(request(id, 'large'));
-  for (const id of [10, 11]) inbox.push(request(id, 'other'));
+  const { inbox, push } = serving(() => 1);
+  push('large', 1, 2);
+  push('other', 10, 11);
   let left = 2;
   const served: number[] = [];
-  while (inbox.size > 0) {
-    const next = inbox.shift(at) as Request;
+  for (let at = 1; inbox.size > 0; at += 1) {
+    const next = inbox.shift(at - 1) as Request;
     served.push(next.id);
-    at += 1;
     inbox.charge(at, next.id === 1 && left-- > 0 ? next : undefined);
   }
   assert.deepEqual(served, [1, 10, 1, 11, 1, 2]);
 });
 
-test('tenants take turns, so a flood of one does not delay the other', () => {
-  const { inbox, serveAll } = serving(() => 0);
-  for (let id = 1; id <= 100; id++) inbox.push(request(id, 'flood'));
-  inbox.push(request(1_000, 'quiet'));
-  const first = serveAll(2).map((next) => next?.id);
-  assert.ok(first.includes(1_000));
-  assert.equal(inbox.size, 99);
-});
-
-test('tenants share the time of a shard and not the number of its requests', () => {
-  const { inbox, serveAll } = serving((tenant) => (tenant === 'dear' ? 100 : 10));
-  for (let id = 1; id <= 4; id++) inbox.push(request(id, 'dear'));
-  for (let id = 1; id <= 40; id++) inbox.push(request(id, 'cheap'));
-  const served = serveAll(22).map((next) => next?.tenant);
-  assert.equal(served.filter((tenant) => tenant === 'cheap').length, 20, served.join(' '));
+test('tenants share the time of a shard and not the number of its requests; who comes late saved nothing', () => {
+  const { push, countOf } = serving((tenant) => (tenant === 'dear' ? 100 : 10));
+  push('dear', ...upTo(4));
+  push('cheap', ...upTo(40));
+  assert.equal(countOf('cheap', 22), 20);
+  const equal = serving(() => 10);
+  equal.push('early', ...upTo(50));
+  equal.idsOf(30);
+  equal.push('late', ...upTo(10, 101));
+  assert.equal(equal.countOf('late', 10), 5);
 });
 
 test('what a tenant took is held against it although nobody was heard of meanwhile', () => {
-  const { inbox, serve, serveAll, pass } = serving((tenant) => (tenant === 'dear' ? 25 : 10));
-  inbox.push(request(1, 'dear'));
-  assert.equal(serve()?.id, 1);
+  const { push, idsOf, pass } = serving((tenant) => (tenant === 'dear' ? 25 : 10));
+  push('dear', 1);
+  idsOf(1);
   pass(1);
-  inbox.push(request(2, 'dear'));
-  for (let id = 3; id <= 5; id++) inbox.push(request(id, 'cheap'));
-  assert.deepEqual(
-    serveAll(4).map((next) => next?.id),
-    [3, 4, 5, 2],
-  );
+  push('dear', 2);
+  push('cheap', 3, 4, 5);
+  assert.deepEqual(idsOf(4), [3, 4, 5, 2]);
 });
 
 test('time that nobody wanted is held against no one', () => {
-  const { inbox, serve, pass } = serving((tenant) => (tenant === 'dear' ? 25 : 10));
-  inbox.push(request(1, 'dear'));
-  serve();
+  const { push, idsOf, pass } = serving((tenant) => (tenant === 'dear' ? 25 : 10));
+  push('dear', 1);
+  idsOf(1);
   pass(25);
-  inbox.push(request(2, 'dear'));
-  serve();
+  push('dear', 2);
+  idsOf(1);
   pass(100);
-  inbox.push(request(3, 'cheap'));
-  assert.equal(serve()?.id, 3);
-  inbox.push(request(4, 'dear'));
-  inbox.push(request(5, 'cheap'));
-  assert.equal(serve()?.id, 4);
-});
-
-test('a tenant that comes late has saved nothing up', () => {
-  const { inbox, serveAll } = serving(() => 10);
-  for (let id = 1; id <= 50; id++) inbox.push(request(id, 'early'));
-  serveAll(30);
-  for (let id = 101; id <= 110; id++) inbox.push(request(id, 'late'));
-  const tenants = serveAll(10).map((next) => next?.tenant);
-  assert.equal(tenants.filter((tenant) => tenant === 'late').length, 5);
+  push('cheap', 3);
+  assert.deepEqual(idsOf(1), [3]);
+  push('dear', 4);
+  push('cheap', 5);
+  assert.deepEqual(idsOf(1), [4]);
 });
 
 test('a large request is known before it leaves', () => {
-  const { inbox, serve } = serving(() => 1);
-  inbox.push(request(1, 'a'));
+  const { inbox, push, serve } = serving(() => 1);
+  push('a', 1);
   inbox.push({ ...request(2, 'b'), body: ' '.repeat(100_000) });
   assert.equal(inbox.isLargeNext, false);
   serve();
@@ -144,22 +144,15 @@ test('a large request is known before it leaves', () => {
 });
 
 test('the timer heap gives what is due in the order of time and nothing early', (t) => {
-  check(
-    t,
-    100,
-    fc.tuple(fc.array(fc.integer({ min: 0, max: 50 })), fc.integer({ min: 0, max: 50 })),
-    ([times, now]) => {
-      const heap = new TimerHeap<number>();
-      for (const at of times) heap.push(at, at);
-      const due: number[] = [];
-      for (let at = heap.popDue(now); at !== undefined; at = heap.popDue(now)) due.push(at);
-      assert.deepEqual(
-        due,
-        times.filter((at) => at <= now).sort((a, b) => a - b),
-      );
-      assert.equal(heap.size, times.length - due.length);
-    },
-  );
+  const time = fc.integer({ min: 0, max: 50 });
+  check(t, 100, fc.tuple(fc.array(time), time), ([times, now]) => {
+    const heap = new TimerHeap<number>();
+    for (const at of times) heap.push(at, at);
+    const due: number[] = [];
+    for (let at = heap.popDue(now); at !== undefined; at = heap.popDue(now)) due.push(at);
+    const expected = times.filter((at) => at <= now).sort((a, b) => a - b);
+    assert.deepEqual([due, heap.size], [expected, times.length - due.length]);
+  });
 });
 
 test('ready tasks leave in the order of their queue, whatever was removed or had no room', (t) => {
@@ -190,30 +183,13 @@ test('ready tasks leave in the order of their queue, whatever was removed or had
       ready.remove(item.id);
     }
     const known = kept.filter((item) => compareTasks(item, horizon) <= 0).sort(compareTasks);
+    const seen = taken;
     assert.deepEqual(
-      taken,
+      seen,
       known.map(({ id }) => id),
     );
     assert.equal(count.tasks, 0);
   });
-});
-
-test('ready tasks that were removed leave nothing in memory', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  const used = () => {
-    collect();
-    return process.memoryUsage().heapUsed;
-  };
-  const ready = new ReadyTasks({ tasks: 0 }, LIMITS.windowTasksMax, LAST_PLACE);
-  const before = used();
-  for (let n = 0; n < 200_000; n++) {
-    const id = `task ${n}`;
-    ready.add({ id, instance: id, tenant: 't', queue: '', rank: 0, createdAt: n });
-    ready.remove(id);
-  }
-  assert.equal(ready.first(), undefined);
-  assert.ok(used() - before < 5 * 1024 * 1024);
 });
 
 test('ids of one generator are valid, unique and ordered, and carry their routing bits', () => {
@@ -227,28 +203,20 @@ test('ids of one generator are valid, unique and ordered, and carry their routin
     if (i % 5_000 === 0) now += 1;
     made.push(ids.next(i & 0xffff));
   }
-  assert.ok(
-    made.every((id) =>
-      /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id),
-    ),
-  );
-  assert.deepEqual([...made].sort(), made);
-  assert.equal(new Set(made).size, made.length);
+  const form = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+  assert.ok(made.every((id) => form.test(id)));
+  assert.deepEqual([...new Set(made)].sort(), made);
   assert.ok(made.every((id, index) => routeOf(id) === (index & 0xffff)));
 });
 
 test('an id made for a shard falls on it', (t) => {
-  check(
-    t,
-    100,
-    fc.tuple(fc.integer({ min: 1, max: 64 }), fc.nat(), fc.nat()),
-    ([shards, pick, random]) => {
-      const shard = pick % shards;
-      const route = routeForShard(shard, shards, () => random);
-      assert.ok(route >= 0 && route <= 0xffff);
-      assert.equal(shardOf(route, shards), shard);
-    },
-  );
+  const cases = fc.tuple(fc.integer({ min: 1, max: 64 }), fc.nat(), fc.nat());
+  check(t, 100, cases, ([shards, pick, random]) => {
+    const shard = pick % shards;
+    const route = routeForShard(shard, shards, () => random);
+    assert.ok(route >= 0 && route <= 0xffff);
+    assert.equal(shardOf(route, shards), shard);
+  });
 });
 
 test('an idempotency key names one instance per tenant, and keys cannot be shifted into tenants', () => {
@@ -291,4 +259,250 @@ test('a unit is settled once, however often it is acknowledged or lost', () => {
   log.lose();
   log.settle([ack]);
   assert.deepEqual(outcomes, [ack]);
+});
+
+test('threads share what the front and what is no heap leave them, within bounds', () => {
+  const cases: readonly [memory: number, threads: number, heapMib: number][] = [
+    [128, 2, 64],
+    [512, 3, 64],
+    [1_024, 2, 288],
+    [2_048, 5, 268],
+    [16_384, 9, 1_344],
+    [262_144, 3, 4_096],
+  ];
+  for (const [memory, threads, heapMib] of cases) {
+    assert.equal(threadHeapMib(memory, threads), heapMib);
+  }
+});
+
+test('actors take a quarter of a heap, and no more than collections stay short with', () => {
+  assert.equal(residentBytesMax(288), 72 * 2 ** 20);
+  assert.equal(residentBytesMax(4_096), 512 * 2 ** 20);
+});
+
+test('a call without an answer is given up, and one that waits for the database is not', async () => {
+  const { port1, port2 } = new MessageChannel();
+  let give: (text: string) => void = () => undefined;
+  const answer = new Promise<string>((resolve) => {
+    give = resolve;
+  });
+  const surface = {
+    quick: () => new Promise<void>(() => undefined),
+    patient: () => answer,
+  };
+  serveControl(surface, port2);
+  const link = linkControl<typeof surface>(port1, 1, ['patient']);
+  const waiting = link.remote.patient();
+  await assert.rejects(link.remote.quick(), /no answer in time/);
+  give('done');
+  assert.equal(await waiting, 'done');
+  link.close('over');
+  port2.close();
+});
+
+const ID = '01950000-0000-7000-8000-000000000000';
+const SEQUENCE: SequenceRow = {
+  id: ID,
+  tenant_id: TENANT,
+  namespace: 'n',
+  name: 's',
+  version: 1,
+  deprecated: false,
+  definition: JSON.stringify({ blocks: [work('a')] }),
+};
+
+const INSTANCE = newInstance(ID, { sequence_id: ID, tenant_id: TENANT });
+
+/** Of actors that are named by their ids and belong to nobody. */
+const NAMES = {
+  keyOf: (id: string) => id,
+  nameOf: (actor: string) => ({ actor }),
+  tenantOf: () => undefined,
+};
+
+const creation = (request: number, instance: NewInstance): PeerMessage => {
+  return { kind: 'create', request, creation: JSON.stringify(instance) };
+};
+
+const limit = (key: string, window_seconds: number): RateLimitRow => {
+  return { tenant_id: TENANT, limit_key: key, max_count: 1, window_seconds };
+};
+
+test('a schedule that throws in the middle of its fire commits nothing of it', async () => {
+  const due: ScheduleRow = {
+    id: ID,
+    tenant_id: TENANT,
+    namespace: 'n',
+    sequence_id: ID,
+    sequence: null,
+    version: null,
+    cron_expr: 'never mind',
+    timezone: 'UTC',
+    enabled: true,
+    metadata: '{}',
+    context: '{"data":{},"config":{}}',
+    priority: 'Normal',
+    timeout: null,
+    overlap_policy: 'allow',
+    skipped_fires: 0,
+    last_skipped_at: null,
+    last_triggered_at: null,
+    next_fire_at: isoTime(1_600_000_000_000),
+    last_error: null,
+    created_at: isoTime(0),
+    updated_at: isoTime(0),
+  };
+  const shard = new HandShard({
+    dueSchedules: async ({ id }) =>
+      id === ID ? [] : [{ id: ID, next_fire_at: due.next_fire_at as string }],
+    schedules: async () => new Map([[ID, due]]),
+    sequence: async () => SEQUENCE,
+  });
+  await shard.start();
+  await shard.pass(1);
+  assert.ok(shard.errors.some(({ msg }) => msg === 'defect'));
+  assert.deepEqual(rowsOf(shard.units, 'instance.insert'), []);
+});
+
+test('a limit that throws at the end of the turn takes no other one with it', async () => {
+  const poisoned = rateLimitId(TENANT, 'poisoned');
+  const shard = new HandShard({
+    rateLimit: async (id) => (id === poisoned ? limit('poisoned', Number.NaN) : limit('sound', 1)),
+  });
+  await shard.start();
+  const step = { node: 0, iteration: '', attempt: 0 };
+  const ask = (limit: string) => shard.hint({ kind: 'rate.asked', limit, instance: ID, ...step });
+  ask(poisoned);
+  await shard.run();
+  ask(poisoned);
+  ask(rateLimitId(TENANT, 'sound'));
+  const other = shard.ask('rateLimits.put', 'other', { max_count: 1, window_seconds: 1 });
+  await shard.run();
+  const limits = rowsOf(shard.units, 'rateGrant.insert').map(({ limit_id }) => limit_id);
+  assert.deepEqual(limits, [rateLimitId(TENANT, 'sound')]);
+  await shard.ack();
+  assert.equal(shard.answer(other), 200);
+});
+
+test('an effect that cannot be performed holds up neither its unit nor those behind it', async () => {
+  const shard = new HandShard({ sequence: async () => SEQUENCE });
+  await shard.start();
+  const sound = `${ID.slice(0, -1)}1`;
+  // There is no rank for this priority, by which the instance would go on.
+  const odd = { ...INSTANCE, body: { ...INSTANCE.body, priority: 'odd' as 'low' } };
+  shard.hint(creation(91, odd), creation(92, { ...INSTANCE, id: sound }));
+  await shard.run();
+  await shard.ack();
+  const unsound = shard.ask('instances.patchState', ID, { state: 'running' });
+  const other = shard.ask('instances.patchState', sound, { state: 'running' });
+  await shard.run();
+  await shard.ack();
+  const seen = [unsound, other].map((request) => shard.answer(request));
+  assert.deepEqual(seen, [200, 200]);
+});
+
+test('a reply that cannot be posted is a 500, and the others of its post leave', async () => {
+  const shard = new HandShard({}, ({ replies }) => {
+    if (replies.some((reply) => reply.request === 1 && 'status' in reply))
+      throw new Error('not cloned');
+  });
+  await shard.start();
+  const place = { tenant_id: TENANT, namespace: 'n', version: 1, blocks: [work('a')] };
+  const asked = ['a', 'b'].map((name) => shard.ask('sequences.create', '', { ...place, name }));
+  await shard.run();
+  await shard.ack();
+  const seen = asked.map((request) => shard.answer(request));
+  assert.deepEqual(seen, ['ENG_INTERNAL', 201]);
+});
+
+test('an instance that throws with a unit under way is back when that is settled', async () => {
+  const shard = new HandShard({ sequence: async () => SEQUENCE });
+  await shard.start();
+  const next_fire_at = isoTime(shard.now + 60_000);
+  const later = { ...INSTANCE, body: { ...INSTANCE.body, next_fire_at } };
+  shard.hint(creation(91, later));
+  await shard.run();
+  // To no time at all, which only the engine itself can ask for.
+  const change = { kind: 'reschedule', offsetMs: 'x' };
+  const asked = shard.ask('instances.changeMany', '', { ids: [ID], change });
+  await shard.run();
+  const body = '{"applied":0,"skipped":0,"failed":1}';
+  assert.deepEqual(shard.replies.get(asked), { request: asked, status: 200, body });
+  const read = shard.ask('instances.get', ID);
+  await shard.ack();
+  // It is read again, and there are no rows here.
+  assert.equal(shard.answer(read), 'ENG_NOT_FOUND');
+});
+
+test('an actor whose rows make no sense answers 500, and 503 when they cannot be read', async () => {
+  const told = new Map<number, number>();
+  const unrestorable: string[] = [];
+  const host = new ActorHost<object, { readonly kind: 'ask'; readonly request: number }, object>(
+    {
+      noun: 'row',
+      ...NAMES,
+      residentMax: 3,
+      load: async () => new Map(),
+      restore: async (id) => {
+        if (id === 'odd') return JSON.parse('{');
+        if (id === 'away') throw new Error('Connection terminated unexpectedly');
+        return {};
+      },
+      unrestorable: (id) => unrestorable.push(id),
+      isIdle: () => true,
+      handle: (cell, { request }) =>
+        host.run(cell, { kind: 'ask', request }, (turn) => turn.reply(request, 200, '')),
+    },
+    hostDeps(told),
+  );
+  for (const [request, id] of ['odd', 'away', 'sound'].entries()) {
+    host.tell(id, { kind: 'ask', request });
+  }
+  host.endTurn();
+  await new Promise(setImmediate);
+  assert.deepEqual(Object.fromEntries(told), { 0: 500, 1: 503, 2: 200 });
+  assert.deepEqual(unrestorable, ['odd']);
+});
+
+test('when one of a batch throws, the others are decided anew and committed together', async () => {
+  const commits = new CommitLog();
+  const told = new Map<number, number>();
+  const host = new ActorHost<
+    { sum: number },
+    { readonly kind: 'add'; readonly request: number; readonly by: number },
+    object
+  >(
+    {
+      noun: 'sum',
+      ...NAMES,
+      residentMax: 1,
+      load: async () => new Map(),
+      restore: () => ({ sum: 0 }),
+      isIdle: () => true,
+      handle: (cell, message) =>
+        host.run(cell, message, (turn) => {
+          cell.state.sum += message.by;
+          turn.put('rateLimit.set', 'sum', cell.state);
+          turn.reply(message.request, 200, '');
+          if (Number.isNaN(cell.state.sum)) throw new Error('not a number');
+        }),
+      flush: () => 'done',
+    },
+    hostDeps(told, commits),
+  );
+  const turn = async () => {
+    host.endTurn();
+    await new Promise(setImmediate);
+  };
+  host.tell('a', { kind: 'add', request: 1, by: 1 });
+  host.tell('a', { kind: 'add', request: 2, by: Number.NaN });
+  host.tell('a', { kind: 'add', request: 3, by: 2 });
+  // Loaded, found out, loaded again.
+  for (let turns = 0; turns < 3; turns += 1) await turn();
+  assert.deepEqual([...told], [[2, 500]]);
+  const units = commits.take();
+  assert.deepEqual(rowsOf(units, 'rateLimit.set'), [{ sum: 1 }, { sum: 3 }]);
+  assert.equal(units.length, 1);
+  commits.settle([{ seq: 1, outcome: 'committed' }]);
+  assert.deepEqual(Object.fromEntries(told), { 1: 200, 2: 500, 3: 200 });
 });

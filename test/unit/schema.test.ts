@@ -1,4 +1,8 @@
-/** The wire contract: what bodies, queries and users' schemas are taken, and what callers are told. */
+/**
+ * The wire contract: what bodies, queries and users' schemas are taken, and what callers are told.
+ *
+ * Cost: 3 s, since it compiles the validators of every route.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,8 +13,10 @@ import { type BodyRouteId, type ReplyOf, ROUTES, type RouteId } from '../../sche
 import { checkUserSchema, compileUserSchema } from '../../schema/user-schema.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { misspelt, suggest } from '../../src/core/suggest.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
+import { casesIn } from '../helpers/table.js';
 
 const validators = createValidators();
 const ID = '018f2f6e-0000-7000-8000-00000000000a';
@@ -56,18 +62,11 @@ test('bodies that are no object are refused', () => {
 
 test('a creation is taken with its fields, nulls and unknown fields', () => {
   const full = instance({
-    priority: 'HIGH',
-    timezone: 'Europe/Berlin',
-    metadata: { a: 1 },
+    ...{ priority: 'HIGH', timezone: 'Europe/Berlin', metadata: { a: 1 }, state: 'completed' },
     context: { data: { x: 1 }, config: {}, audit: 'ignored' },
     next_fire_at: '2030-01-01T00:00:00+02:00',
-    concurrency_key: 'k',
-    max_concurrency: 1,
-    idempotency_key: 'i',
-    state: 'completed',
-    session_id: 7,
-    dry_run: false,
-    constructor: 1,
+    ...{ concurrency_key: 'k', max_concurrency: 1, idempotency_key: 'i', session_id: 7 },
+    ...{ dry_run: false, constructor: 1 },
   });
   assertTable('instances.create', [
     [full, undefined],
@@ -77,14 +76,11 @@ test('a creation is taken with its fields, nulls and unknown fields', () => {
 });
 
 test('ids and priorities become lower case, an empty idempotency key becomes none', () => {
-  const checked = validators.validateBody(
-    'instances.create',
-    instance({ sequence_id: ID.toUpperCase(), priority: 'Critical', idempotency_key: '' }),
-  );
+  const given = { sequence_id: ID.toUpperCase(), priority: 'Critical', idempotency_key: '' };
+  const checked = validators.validateBody('instances.create', instance(given));
   assert.ok(checked.ok);
-  assert.equal(checked.value.sequence_id, ID);
-  assert.equal(checked.value.priority, 'critical');
-  assert.equal(checked.value.idempotency_key, null);
+  const { sequence_id, priority, idempotency_key } = checked.value;
+  assert.deepEqual([sequence_id, priority, idempotency_key], [ID, 'critical', null]);
 });
 
 const ONE_SEQUENCE = 'the body must have exactly one of sequence_id and sequence';
@@ -103,41 +99,32 @@ test('a wrong field of a creation is named', () => {
     [instance({ sequence_id: 'x' }), 'sequence_id must be a UUID'],
     [instance({ sequence_id: `urn:uuid:${ID}` }), 'sequence_id must be a UUID'],
     [instance({ priority: 'urgent' }), 'priority must be one of low, normal, high, critical'],
-    [instance({ priority: 1 }), 'priority must be a string'],
-    [instance({ timezone: 'Mars/Base' }), 'timezone must be a known IANA time zone'],
     [instance({ timezone: '+02:00' }), 'timezone must be a known IANA time zone'],
-    [instance({ timezone: '' }), 'timezone must be a known IANA time zone'],
     [instance({ metadata: [] }), 'metadata must be an object'],
     [instance({ context: { data: [1] } }), 'context.data must be an object'],
     [instance({ next_fire_at: '2030-01-01T00:00:00' }), /^next_fire_at must be an RFC 3339/],
-    [instance({ next_fire_at: 1 }), 'next_fire_at must be a string'],
     [instance({ max_concurrency: 0 }), 'max_concurrency must be > 0'],
-    [instance({ max_concurrency: 1.5 }), 'max_concurrency must be an integer'],
     [instance({ max_concurrency: 2 ** 31 }), 'max_concurrency must be <= 2147483647'],
   ]);
 });
 
 test('unsupported fields are refused unless null or false', () => {
   assertTable('instances.create', [[instance({ budget: {} }), 'budget is not supported']]);
-  assert.equal(
-    messageOf('instances.createBatch', { instances: [instance(), instance({ budget: {} })] }),
-    'instances[1].budget is not supported',
-  );
-  const ofSteps = ['context_access', 'fallback_handler', 'cache_key', 'compensation'];
-  for (const name of ofSteps) {
-    const expected = `blocks[0].${name} is not supported`;
-    assert.equal(messageOf('sequences.create', withStep({ [name]: { a: 1 } })), expected);
-    assert.equal(messageOf('sequences.create', withStep({ [name]: null })), undefined);
+  const refused = (blocks: unknown, fields?: object) =>
+    messageOf('sequences.create', sequence(blocks, fields));
+  const batch = { instances: [instance(), instance({ budget: {} })] };
+  assert.equal(messageOf('instances.createBatch', batch), 'instances[1].budget is not supported');
+  for (const name of ['context_access', 'fallback_handler', 'cache_key', 'compensation']) {
+    assert.equal(refused([step({ [name]: {} })]), `blocks[0].${name} is not supported`);
+    assert.equal(refused([step({ [name]: null })]), undefined);
   }
   const loop = { type: 'loop', id: 'l', condition: 'x', body: [step()] };
   for (const name of ['break_on', 'poll_interval', 'continue_on_error', 'retain_iterations']) {
     const blocks = [{ type: 'parallel', id: 'p', branches: [[{ ...loop, [name]: 1 }]] }];
-    const expected = `blocks[0].branches[0][0].${name} is not supported`;
-    assert.equal(messageOf('sequences.create', sequence(blocks)), expected);
+    assert.equal(refused(blocks), `blocks[0].branches[0][0].${name} is not supported`);
   }
   for (const name of ['interceptors', 'sla']) {
-    const body = sequence([step()], { [name]: [] });
-    assert.equal(messageOf('sequences.create', body), `${name} is not supported`);
+    assert.equal(refused([step()], { [name]: [] }), `${name} is not supported`);
   }
 });
 
@@ -159,18 +146,10 @@ test('a sequence with every block kind and every step field is taken', () => {
     params: { url: '{{ data.url }}', nested: [1] },
     delay: { duration: 10, business_days_only: true, jitter: 5, holidays: ['2030-12-25'] },
     retry: {
-      max_attempts: 3,
-      initial_backoff: 10,
-      max_backoff: 10,
-      backoff_multiplier: 1.5,
-      retry_if: 'true',
-      non_retryable_codes: [],
+      ...{ max_attempts: 3, initial_backoff: 10, max_backoff: 10, backoff_multiplier: 1.5 },
+      ...{ retry_if: 'true', non_retryable_codes: [] },
     },
-    timeout: 1_000,
-    rate_limit_key: 'k',
-    when: '',
-    cancellable: false,
-    queue_name: 'gpu',
+    ...{ timeout: 1_000, rate_limit_key: 'k', when: '', cancellable: false, queue_name: 'gpu' },
     output_schema: { type: 'object', required: ['a'] },
     unknown_field: { a: [1] },
   });
@@ -185,10 +164,11 @@ test('a sequence with every block kind and every step field is taken', () => {
     { type: 'for_each', id: 'f', collection: 'items', item_var: 'it', body: [step()] },
     step({ params: null, delay: null, retry: null, timeout: null, when: null }),
   ];
+  const times = { created_at: '2024-05-01T10:00:00.123456Z' };
   const body = sequence(blocks, {
     id: ID.toUpperCase(),
     input_schema: { type: 'object' },
-    created_at: '2024-05-01T10:00:00.123456Z',
+    ...times,
   });
   const checked = validators.validateBody('sequences.create', body);
   assert.ok(checked.ok, checked.ok ? '' : checked.message);
@@ -199,9 +179,11 @@ test('a sequence with every block kind and every step field is taken', () => {
 test('wrong fields of sequences and blocks are named with their place', () => {
   const inBranch = (block: unknown) =>
     sequence([step(), { type: 'parallel', id: 'p', branches: [[step(), block]] }]);
-  const block = (fields: object) => sequence([fields]);
-  const loop = { type: 'loop', id: 'l', condition: 'x', body: [step()] };
+  const block = (type: string, fields: object) => sequence([{ type, id: 'x', ...fields }]);
+  const loop = (fields: object) => block('loop', { condition: 'x', body: [step()], ...fields });
+  const retry = (fields: object) => withStep({ retry: { max_attempts: 1, ...fields } });
   const many = Array.from({ length: 257 }, () => []);
+  const statuses = 'draft, staging, production, unpublished';
   assertTable('sequences.create', [
     [sequence(undefined), 'blocks is required'],
     [sequence([]), 'blocks must not be empty'],
@@ -209,14 +191,12 @@ test('wrong fields of sequences and blocks are named with their place', () => {
     [sequence([null]), 'blocks[0] must be an object'],
     [sequence([{}]), 'blocks[0].type is required'],
     [sequence([{ type: 7 }]), 'blocks[0].type must be a string'],
+    [sequence([step(), { type: 'y' }]), 'blocks[1].type is an unknown block type: y'],
     [sequence([step()], { version: 1.5 }), 'version must be an integer'],
     [sequence([step()], { version: 2 ** 31 }), 'version must be <= 2147483647'],
     [sequence([step()], { name: '' }), 'name must not be blank'],
     [sequence([step()], { tenant_id: undefined }), 'tenant_id is required'],
-    [
-      sequence([step()], { status: 'live' }),
-      'status must be one of draft, staging, production, unpublished',
-    ],
+    [sequence([step()], { status: 'live' }), `status must be one of ${statuses}`],
     [inBranch({ type: 'step', id: 'b' }), 'blocks[1].branches[0][1].handler is required'],
     [inBranch({ type: 'step', handler: 'noop' }), 'blocks[1].branches[0][1].id is required'],
     [withStep({ id: '' }), 'blocks[0].id must not be blank'],
@@ -229,69 +209,36 @@ test('wrong fields of sequences and blocks are named with their place', () => {
     [withStep({ delay: { duration: '1s' } }), 'blocks[0].delay.duration must be an integer'],
     [withStep({ delay: { holidays: ['2030-02-30'] } }), /holidays\[0\] must be a calendar day/],
     [withStep({ retry: {} }), 'blocks[0].retry.max_attempts is required'],
-    [withStep({ retry: { max_attempts: 0 } }), 'blocks[0].retry.max_attempts must be > 0'],
+    [retry({ max_attempts: 0 }), 'blocks[0].retry.max_attempts must be > 0'],
+    [retry({ backoff_multiplier: 0 }), 'blocks[0].retry.backoff_multiplier must be > 0'],
     [
-      withStep({ retry: { max_attempts: 1, backoff_multiplier: 0 } }),
-      'blocks[0].retry.backoff_multiplier must be > 0',
-    ],
-    [
-      withStep({ retry: { max_attempts: 1, initial_backoff: 9, max_backoff: 8 } }),
+      retry({ initial_backoff: 9, max_backoff: 8 }),
       'blocks[0].retry must have an initial_backoff that is not above max_backoff (8)',
     ],
-    [
-      withStep({ retry: { max_attempts: 1, initial_backoff: 90_000 } }),
-      /not above max_backoff \(60000, its default\)$/,
-    ],
-    [withStep({ retry: { max_attempts: 1, max_backoff: 10 } }), undefined],
-    [withStep({ retry: { max_attempts: 1, retry_if: ' ' } }), /retry_if must not be blank$/],
-    [
-      withStep({ retry: { max_attempts: 1, non_retryable_codes: ['a', ''] } }),
-      /non_retryable_codes\[1\] must not be blank$/,
-    ],
+    [retry({ initial_backoff: 90_000 }), /not above max_backoff \(60000, its default\)$/],
+    [retry({ max_backoff: 10 }), undefined],
+    [retry({ retry_if: ' ' }), /retry_if must not be blank$/],
+    [retry({ non_retryable_codes: ['a', ''] }), /non_retryable_codes\[1\] must not be blank$/],
     [withStep({ output_schema: [] }), 'blocks[0].output_schema must be an object'],
     [withStep({ output_schema: { type: 'no' } }), /output_schema must be a valid JSON Schema/],
-    [block({ type: 'parallel', id: 'p', branches: [] }), 'blocks[0].branches must not be empty'],
-    [block({ type: 'race', id: 'r', branches: many }), /branches must have at most 256 items$/],
+    [block('parallel', { branches: [] }), 'blocks[0].branches must not be empty'],
+    [block('race', { branches: many }), /branches must have at most 256 items$/],
+    [block('race', { branches: [[]], semantics: 'any' }), /first_to_resolve, first_to_succeed$/],
+    [block('router', {}), /^blocks\[0\] must have at least one route or a default$/],
+    [block('router', { routes: [] }), /at least one route or a default$/],
+    [block('router', { routes: [{ condition: '', blocks: [] }] }), /condition must not be blank$/],
+    [block('router', { routes: 'x' }), 'blocks[0].routes must be an array'],
+    [block('try_catch', { try_block: [step()] }), /catch_block is required$/],
+    [block('try_catch', { try_block: [], catch_block: [] }), /\.try_block must not be empty$/],
+    [loop({ max_iterations: 0 }), 'blocks[0].max_iterations must be > 0'],
+    [loop({ max_iterations: 100_001 }), 'blocks[0].max_iterations must be <= 100000'],
+    [loop({ condition: ' ' }), 'blocks[0].condition must not be blank'],
+    [loop({ body: [] }), 'blocks[0].body must not be empty'],
     [
-      block({ type: 'race', id: 'r', branches: [[]], semantics: 'any' }),
-      'blocks[0].semantics must be one of first_to_resolve, first_to_succeed',
-    ],
-    [block({ type: 'router', id: 'r' }), /^blocks\[0\] must have at least one route or a default$/],
-    [block({ type: 'router', id: 'r', routes: [] }), /at least one route or a default$/],
-    [
-      block({ type: 'router', id: 'r', routes: [{ condition: '', blocks: [] }] }),
-      'blocks[0].routes[0].condition must not be blank',
-    ],
-    [block({ type: 'router', id: 'r', routes: 'x' }), 'blocks[0].routes must be an array'],
-    [block({ type: 'try_catch', id: 't', try_block: [step()] }), /catch_block is required$/],
-    [
-      block({ type: 'try_catch', id: 't', try_block: [], catch_block: [] }),
-      'blocks[0].try_block must not be empty',
-    ],
-    [block({ ...loop, max_iterations: 0 }), 'blocks[0].max_iterations must be > 0'],
-    [block({ ...loop, max_iterations: 100_001 }), 'blocks[0].max_iterations must be <= 100000'],
-    [block({ ...loop, condition: ' ' }), 'blocks[0].condition must not be blank'],
-    [block({ ...loop, body: [] }), 'blocks[0].body must not be empty'],
-    [
-      block({
-        type: 'for_each',
-        id: 'f',
-        collection: 'x',
-        item_var: 'constructor',
-        body: [step()],
-      }),
+      block('for_each', { collection: 'x', item_var: 'constructor', body: [step()] }),
       'blocks[0].item_var must not be constructor',
     ],
   ]);
-});
-
-test('block kinds that are not built are refused by name', () => {
-  for (const kind of ['child_workflow', 'x']) {
-    assert.equal(
-      messageOf('sequences.create', sequence([step(), { type: kind, id: 'x', blocks: [] }])),
-      `blocks[1].type is an unknown block type: ${kind}`,
-    );
-  }
 });
 
 test('nesting that overflows the stack is a refusal, not a defect', () => {
@@ -335,6 +282,8 @@ test('state words, signals and bulk filters are checked', () => {
     [{ signal_type: { custom: 'n'.repeat(256) } }, signalText],
     [{}, 'signal_type is required'],
   ]);
+  const custom = validators.validateBody('instances.signal', { signal_type: { custom: 'go' } });
+  assert.ok(custom.ok && custom.value.signal_type === 'custom:go', 'handed on as its string');
   assertTable('instances.bulkState', [
     [{ filter: {}, state: 'cancelled' }, undefined],
     [{ filter: { states: ['failed'], metadata: { a: 'b' } }, state: 'scheduled' }, undefined],
@@ -346,12 +295,6 @@ test('state words, signals and bulk filters are checked', () => {
     [{ filter: { sequence_id: '7' }, state: 'paused' }, 'filter.sequence_id must be a UUID'],
     [{ state: 'paused' }, 'filter is required'],
   ]);
-});
-
-test('the object form of a custom signal is handed on as its string', () => {
-  const checked = validators.validateBody('instances.signal', { signal_type: { custom: 'go' } });
-  assert.ok(checked.ok);
-  assert.equal(checked.value.signal_type, 'custom:go');
 });
 
 test('worker bodies are checked, and limits are lowered to their cap', () => {
@@ -398,47 +341,37 @@ function queryOf(id: RouteId, raw: string): unknown {
 }
 
 test('list queries are typed, with defaults and caps', () => {
-  assert.deepEqual(queryOf('instances.list', ''), { offset: 0, limit: 100 });
-  assert.deepEqual(
-    queryOf('instances.list', `state=failed,+paused,&sequence_id=${ID.toUpperCase()}&limit=5000`),
-    { state: ['failed', 'paused'], sequence_id: ID, limit: 1_000, offset: 0 },
-  );
-  assert.deepEqual(queryOf('instances.list', 'state=&tenant_id=&'), { offset: 0, limit: 100 });
-  assert.deepEqual({ ...(queryOf('sequences.get', 'unknown=1&__proto__=2') as object) }, {});
-  assert.deepEqual(queryOf('cron.nextFires', 'unknown=1&__proto__=2'), { n: 5 });
-  assert.deepEqual(queryOf('instances.list', `offset=${'9'.repeat(30)}&limit=${'9'.repeat(30)}`), {
-    offset: Number.MAX_SAFE_INTEGER,
-    limit: 1_000,
-  });
-  assert.deepEqual(queryOf('sequences.list', ''), {
-    newest_only: false,
-    include_definition: true,
-    offset: 0,
-    limit: 200,
-  });
-  assert.deepEqual(queryOf('workers.tasks', 'state=pending'), {
-    state: ['pending'],
-    offset: 0,
-    limit: 50,
-  });
-  assert.deepEqual(queryOf('instances.timeline', 'include_outputs=false'), {
-    offset: 0,
-    limit: 200,
-    include_outputs: false,
-  });
-  assert.deepEqual(queryOf('instances.get', 'anything=1'), {});
+  const rows: readonly (readonly [RouteId, string, object])[] = [
+    ['instances.list', '', { offset: 0, limit: 100 }],
+    [
+      'instances.list',
+      `state=failed,+paused,&sequence_id=${ID.toUpperCase()}&limit=5000`,
+      { state: ['failed', 'paused'], sequence_id: ID, limit: 1_000, offset: 0 },
+    ],
+    ['instances.list', 'state=&tenant_id=&', { offset: 0, limit: 100 }],
+    ['sequences.get', 'unknown=1&__proto__=2', {}],
+    ['cron.nextFires', 'unknown=1&__proto__=2', { n: 5 }],
+    [
+      'instances.list',
+      `offset=${'9'.repeat(30)}&limit=${'9'.repeat(30)}`,
+      { offset: Number.MAX_SAFE_INTEGER, limit: 1_000 },
+    ],
+    ['sequences.list', '', { newest_only: false, include_definition: true, offset: 0, limit: 200 }],
+    ['workers.tasks', 'state=pending', { state: ['pending'], offset: 0, limit: 50 }],
+    [
+      'instances.timeline',
+      'include_outputs=false',
+      { offset: 0, limit: 200, include_outputs: false },
+    ],
+  ];
+  for (const [id, raw, expected] of rows) assert.deepEqual(queryOf(id, raw), expected, raw);
 });
 
 test('metadata filters are collected by key', () => {
-  const checked = validators.parseQuery(
-    'instances.deadLetters',
-    'metadata.a%20b=x%26y&metadata.__proto__=z',
-  );
+  const raw = 'metadata.a%20b=x%26y&metadata.__proto__=z';
+  const checked = validators.parseQuery('instances.deadLetters', raw);
   assert.ok(checked.ok);
-  assert.deepEqual(Object.entries(checked.value.metadata ?? {}), [
-    ['a b', 'x&y'],
-    ['__proto__', 'z'],
-  ]);
+  assert.equal(Object.entries(checked.value.metadata ?? {}).join(' '), 'a b,x&y __proto__,z');
   const many = Array.from({ length: 17 }, (_, index) => `metadata.k${index}=v`).join('&');
   assert.match(String(queryOf('instances.list', many)), /^at most 16 metadata filters/);
 });
@@ -460,11 +393,7 @@ test('bad query values are refused and named', () => {
     ['instances.timeline', 'include_outputs=maybe', 'include_outputs must be a boolean'],
     ['sequences.byName', 'tenant_id=t&namespace=n', 'name is required'],
     ['sequences.byName', 'tenant_id=&namespace=n&name=x', 'tenant_id is required'],
-    [
-      'sequences.byName',
-      'tenant_id=t&namespace=n&name=x&version=v1',
-      /^version must be an integer/,
-    ],
+    ['sequences.byName', 'tenant_id=t&namespace=n&name=x&version=v1', /^version must be an int/],
   ];
   for (const [id, raw, expected] of rows) {
     const message = String(queryOf(id, raw));
@@ -481,30 +410,39 @@ test('ids in paths are compared in lower case and must be UUIDs', () => {
 });
 
 test('timestamps need a real date, an offset and a year that can be stored', () => {
-  const rows: readonly (readonly [string, number | undefined])[] = [
+  for (const [text, expected] of [
     ['1970-01-01T00:00:00Z', 0],
     ['2024-02-29T23:59:59.9999Z', Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
     ['2030-01-01t00:00:00z', Date.UTC(2030, 0, 1)],
     ['2030-01-01 00:00:00.5-05:30', Date.UTC(2030, 0, 1, 5, 30, 0, 500)],
     ['9999-12-31T23:59:59.999Z', Date.UTC(9999, 11, 31, 23, 59, 59, 999)],
-    ['1969-12-31T23:59:59Z', undefined],
-    ['1970-01-01T00:00:00+00:01', undefined],
-    ['9999-12-31T23:59:59-00:01', undefined],
-    ['0000-01-01T00:00:00Z', undefined],
-    ['2023-02-29T00:00:00Z', undefined],
-    ['2030-13-01T00:00:00Z', undefined],
-    ['2030-00-10T00:00:00Z', undefined],
-    ['2030-01-01T24:00:00Z', undefined],
-    ['2030-01-01T00:00:60Z', undefined],
-    ['2030-01-01T00:00:00+24:00', undefined],
-    ['2030-01-01T00:00:00', undefined],
-    ['2030-01-01', undefined],
-    ['+012030-01-01T00:00:00Z', undefined],
-    ['2030-01-01T00:00:00Z\n', undefined],
-    ['', undefined],
-  ];
-  for (const [text, expected] of rows) assert.equal(toUnixMs(text), expected, text);
+  ] as const) {
+    assert.equal(toUnixMs(text), expected, text);
+  }
+  for (const text of [
+    ...['1969-12-31T23:59:59Z', '1970-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01'],
+    ...['0000-01-01T00:00:00Z', '2023-02-29T00:00:00Z', '2030-13-01T00:00:00Z', '2030-01-01', ''],
+    ...['2030-00-10T00:00:00Z', '2030-01-01T24:00:00Z', '2030-01-01T00:00:60Z'],
+    ...['2030-01-01T00:00:00+24:00', '2030-01-01T00:00:00', '+012030-01-01T00:00:00Z'],
+    '2030-01-01T00:00:00Z\n',
+  ]) {
+    assert.equal(toUnixMs(text), undefined, text);
+  }
 });
+
+/** What is wrong with each schema; those that should compile do. */
+function assertSchemas(
+  rows: readonly (readonly [JsonObject, RegExp | undefined])[],
+  compiles: (problem: string | undefined) => boolean,
+): void {
+  for (const [schema, expected] of rows) {
+    const problem = checkUserSchema(schema);
+    const shown = JSON.stringify(schema).slice(0, 150);
+    if (expected === undefined) assert.equal(problem, undefined, shown);
+    else assert.match(problem ?? 'accepted', expected, shown);
+    if (compiles(problem)) compileUserSchema(schema);
+  }
+}
 
 test('schemas of users are refused where they cannot be run safely', () => {
   const doubling: JsonObject = { type: 'object', $defs: { d0: { type: 'string' } } };
@@ -517,14 +455,8 @@ test('schemas of users are refused where they cannot be run safely', () => {
     [{}, undefined],
     [{ type: 'object', properties: { pattern: { type: 'string' } } }, undefined],
     [{ $ref: '#/$defs/a', $defs: { a: { type: 'string' } } }, undefined],
-    [
-      { $id: 'https://example.com/x', $schema: 'https://json-schema.org/draft/2020-12/schema' },
-      undefined,
-    ],
-    [
-      { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'string' }] },
-      undefined,
-    ],
+    [{ $id: 'https://x.y', $schema: 'https://json-schema.org/draft/2020-12/schema' }, undefined],
+    [{ $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'null' }] }, undefined],
     [{ items: [{ type: 'string' }] }, /^must be a valid JSON Schema: items /],
     [{ $schema: 'http://json-schema.org/draft-04/schema#' }, /2020-12 or draft-07$/],
     [{ type: 'strin' }, /^must be a valid JSON Schema: type /],
@@ -549,13 +481,7 @@ test('schemas of users are refused where they cannot be run safely', () => {
     [{ $ref: '#/$defs/a%62', $defs: { ab: {} } }, /must not use a \$ref other than/],
     [{ description: 'x'.repeat(65_536) }, /at most 65536 bytes/],
   ];
-  for (const [schema, expected] of rows) {
-    const problem = checkUserSchema(schema);
-    const shown = JSON.stringify(schema).slice(0, 150);
-    if (expected === undefined) assert.equal(problem, undefined, shown);
-    else assert.match(problem ?? 'accepted', expected, shown);
-    if (problem === undefined) compileUserSchema(schema);
-  }
+  assertSchemas(rows, (problem) => problem === undefined);
 });
 
 test('what compiling the schema of a user costs is bounded by what becomes code', () => {
@@ -587,14 +513,8 @@ test('what compiling the schema of a user costs is bounded by what becomes code'
     [deep(100), depth],
     [{ $defs: { ...Object.fromEntries(chain), a100: {} }, $ref: '#/$defs/a0' }, depth],
   ];
-  for (const [schema, expected] of rows) {
-    const shown = JSON.stringify(schema).slice(0, 150);
-    const problem = checkUserSchema(schema);
-    if (expected === undefined) assert.equal(problem, undefined, shown);
-    else assert.match(problem ?? 'accepted', expected, shown);
-    // As stored ones are, whatever they cost.
-    compileUserSchema(schema);
-  }
+  // As stored ones are, whatever they cost.
+  assertSchemas(rows, () => true);
 });
 
 test('a schema that was stored before its cost was bounded goes on judging', () => {
@@ -629,7 +549,7 @@ test('a compiled schema of a user says where a value is wrong', () => {
 
 test('uniqueItems of a user takes time in proportion to the array', () => {
   const check = compileUserSchema({ uniqueItems: true });
-  const distinct = Array.from({ length: 50_000 }, (_, n) => ({ n, text: 'x' }));
+  const distinct = Array.from({ length: 20_000 }, (_, n) => ({ n, text: 'x' }));
   assert.equal(check(distinct), undefined);
   assert.match(check([...distinct, { text: 'x', n: 7 }]) ?? '', /duplicate/);
   assert.equal(check([1, '1', [1], { 0: 1 }, null, 'null']), undefined);
@@ -653,11 +573,6 @@ test('replies are held against the declared status and shape', () => {
   assert.equal(validators.describeReply('instances.create', 404, { error: 'x' }), undefined);
   assert.match(validators.describeReply('instances.create', 418, {}) ?? '', /not declared/);
   assert.equal(validators.describeReply('sequences.delete', 204, undefined), undefined);
-  for (const route of Object.values(ROUTES)) {
-    for (const status of Object.keys(route.replies).map(Number)) {
-      validators.describeReply(route.id, status, {});
-    }
-  }
 });
 
 const bodyRoutes = Object.values(ROUTES)
@@ -698,23 +613,14 @@ test('what cannot be made a text is refused in each member of each body, and nev
   }
 });
 
-test('any query text gets an answer and never an exception', (t) => {
+test('any query text, and any instant, gets an answer and never an exception', (t) => {
   const name = fc.constantFrom('limit', 'offset', 'state', 'metadata.x', 'version', '%', '=', '&');
   const text = fc.array(fc.oneof(name, fc.string(), fc.constant('=')), { maxLength: 8 });
-  check(
-    t,
-    byDepth(300, 1_000),
-    fc.tuple(fc.constantFrom(...Object.values(ROUTES)), text),
-    ([route, parts]) => {
-      const checked = validators.parseQuery(route.id, parts.join(''));
-      assert.ok(checked.ok || checked.message.length > 0);
-    },
-  );
-});
-
-test('timestamps agree with the runtime about every instant they can name', (t) => {
+  const route = fc.constantFrom(...Object.values(ROUTES));
   const instant = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });
-  check(t, byDepth(300, 1_000), instant, (ms) => {
+  check(t, byDepth(300, 1_000), fc.tuple(route, text, instant), ([{ id }, parts, ms]) => {
+    const checked = validators.parseQuery(id, parts.join(''));
+    assert.ok(checked.ok || checked.message.length > 0);
     assert.equal(toUnixMs(new Date(ms).toISOString()), ms);
   });
 });
@@ -726,4 +632,60 @@ test('a validation that would take more than ten million steps is refused before
   assert.match(check({ x: Array(30_000).fill('v4899') }) ?? '', /more than \d+ values/);
   const small = compileUserSchema({ properties: { x: { items: { type: 'string' } } } });
   assert.equal(small({ x: Array(30_000).fill('v4899') }), undefined);
+});
+
+const MEMBERS =
+  'type id handler params retry timeout when initial_backoff max_backoff max_attempts len starts_with url parallel'.split(
+    ' ',
+  );
+const HANDLERS = 'noop log sleep http_request fail transform assert'.split(' ');
+
+test('a word is taken for the nearest one that is known', () => {
+  const cases = casesIn(`
+# slips: a letter missing, too many, wrong; two exchanged; two slips
+timout         | timeout
+paramms        | params
+hendler        | handler
+tpye           | type
+paralell       | parallel
+ulr            | url
+# the case and the separators of another language
+initialBackoff | initial_backoff
+max-attempts   | max_attempts
+startswith     | starts_with
+Retry          | retry
+# the same stem
+retries        | retry
+length         | len
+timeout_ms     | timeout
+# nothing is near
+description    | -
+x              | -
+  `);
+  for (const [word, meant] of cases) {
+    assert.equal(suggest(word!, MEMBERS) ?? '-', meant, word);
+  }
+  assert.equal(suggest('', MEMBERS), undefined);
+  assert.equal(suggest('timeout'.repeat(20), MEMBERS), undefined);
+});
+
+test('the nearest of several words is named, and of equally near ones the first', () => {
+  assert.equal(suggest('max_backof', MEMBERS), 'max_backoff');
+  assert.equal(suggest('cat', ['cut', 'cot']), 'cut');
+  assert.equal(suggest('handler', []), undefined);
+});
+
+test('names that anybody may choose are compared by slips alone', () => {
+  const cases = casesIn(`
+htp_request     | http_request
+http-request    | http_request
+HTTPRequest     | http_request
+Sleep           | sleep
+transform_order | -
+mail            | -
+send_invoice    | -
+  `);
+  for (const [word, meant] of cases) {
+    assert.equal(misspelt(word!, HANDLERS) ?? '-', meant, word);
+  }
 });

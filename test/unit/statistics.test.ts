@@ -1,11 +1,20 @@
-/** Sums as they are told: reasons of failures, quantiles, lines over time, queues and versions side by side. */
+/** Sums: reasons of failures, quantiles, queues and versions side by side, and what shards count over time. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
+import { ACTIVITY_KEPT_MS, Activity } from '../../actors/activity/activity.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { ActivityLines } from '../../src/core/activity.js';
 import { addTo, type Buckets, bucketOf, quantile } from '../../src/core/durations.js';
 import { foldReason } from '../../src/core/failure-reason.js';
 import { queuesOf, releasePoints } from '../../src/core/statistics.js';
+import { isoTime } from '../../src/core/time.js';
+import { createLogger } from '../../src/log.js';
+import { Meter } from '../../src/metrics/meter.js';
+import { HandClock } from '../helpers/hand-clock.js';
+import { rowsOf } from '../helpers/hand-shard.js';
+import { lines } from '../helpers/rows.js';
 
 const REASONS: readonly (readonly [message: string, reason: string])[] = [
   ['', ''],
@@ -31,16 +40,13 @@ for (const [message, reason] of REASONS) {
   });
 }
 
-test('a quantile is within a tenth of the true one', () => {
+test('a quantile is within a tenth of the true one, and nothing has none', () => {
   const buckets: Buckets = new Map();
   for (let ms = 1; ms <= 100_000; ms += 1) addTo(buckets, bucketOf(ms), 1);
   for (const part of [0.01, 0.5, 0.95, 1]) {
     const told = quantile(buckets, part) as number;
     assert.ok(Math.abs(told / (part * 100_000) - 1) < 0.1, `${part}: ${told}`);
   }
-});
-
-test('what took no time is 0 ms, and nothing has no quantile', () => {
   assert.equal(quantile(new Map([[bucketOf(0), 3]]), 0.5), 0);
   assert.equal(quantile(new Map(), 0.5), null);
 });
@@ -93,25 +99,121 @@ test('a worker that polls without a queue serves every queue of its handler', ()
   ]);
 });
 
-test('the share of a version is that of what ended in the interval', () => {
-  const counts = { at: 'now', ended: 3, failed: 0, cancelled: 0, p50: 1, p95: 2 };
+test('the share of a version, and its rates, are of what ended in the interval', () => {
+  const counts = { at: 'now', ended: 6, failed: 0, cancelled: 3, p50: 1, p95: 2 };
   const points = releasePoints(
     [
       { ...counts, sequence_id: 'old' },
-      { ...counts, sequence_id: 'new', ended: 1, failed: 1 },
+      { ...counts, sequence_id: 'new', ended: 2, failed: 2, cancelled: 0 },
     ],
     'new',
   );
-  const shown = points.map((it) => [it.variant, it.error_rate, it.share]);
-  assert.deepEqual(shown, [
-    ['baseline', 0, 0.75],
-    ['candidate', 1, 0.25],
+  assert.deepEqual(lines(points, 'variant', 'cancelled', 'error_rate', 'cancel_rate', 'share'), [
+    'baseline 3 0 0.5 0.75',
+    'candidate 0 1 0 0.25',
   ]);
 });
 
-test('rates are of what ended of the version in the interval', () => {
-  const counts = { at: 'now', ended: 8, failed: 2, cancelled: 4, p50: 1, p95: 2 };
-  const points = releasePoints([{ ...counts, sequence_id: 'new' }], 'new');
-  const shown = points.map((it) => [it.cancelled, it.error_rate, it.cancel_rate]);
-  assert.deepEqual(shown, [[4, 0.25, 0.5]]);
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const BEGAN = Date.parse('2025-01-01T00:00:00.000Z');
+
+let clock: HandClock;
+let commits: CommitLog;
+let meter: Meter;
+/** The times of the rows, oldest first. */
+let stored: number[];
+
+beforeEach(() => {
+  clock = new HandClock(BEGAN);
+  commits = new CommitLog();
+  meter = new Meter();
+  stored = [];
+});
+
+function activity(shard = 0): Activity {
+  return new Activity({
+    commits,
+    release: () => {},
+    schedule: (work) => work(),
+    log: createLogger('silent', 'test'),
+    clock,
+    now: clock.now,
+    loader: { oldestActivity: async () => stored[0] },
+    meter,
+    shard,
+  });
+}
+
+/** What is written now, all of it committed. */
+function written(): UnitEnvelope[] {
+  const units = commits.take();
+  commits.settle(units.map(({ seq }) => ({ seq, outcome: 'committed' })));
+  return units;
+}
+
+const rows = () => rowsOf(written(), 'activity.set');
+
+/** Lets time pass in steps, with what is decided in promises in between. */
+async function pass(ms: number): Promise<void> {
+  const until = clock.ms + ms;
+  do {
+    for (let i = 0; i < 10; i += 1) await Promise.resolve();
+    for (const unit of written()) {
+      for (const { before } of rowsOf([unit], 'activity.prune')) {
+        const old = stored.filter((at) => at < Date.parse(before as string));
+        stored = stored.slice(Math.min(old.length, 1_000));
+      }
+    }
+    for (let i = 0; i < 10; i += 1) await Promise.resolve();
+  } while (clock.step(until));
+  clock.ms = until;
+}
+
+test('changes are written together after a while, and the row of the minute is replaced by later ones', () => {
+  const counted = activity();
+  counted.count('a', 'created');
+  counted.count('a', 'completed', 3);
+  assert.deepEqual(rows(), []);
+  clock.pass(20_000);
+  const first = rows();
+  const seen = first.map(({ tenant_id, created, completed }) => [tenant_id, created, completed]);
+  assert.deepEqual(seen, [['a', 1, 1]]);
+  counted.count('a', 'created');
+  clock.pass(20_000);
+  const [second] = rows();
+  assert.deepEqual([second?.at, second?.created], [first[0]?.at, 2]);
+  clock.pass(20_000);
+  counted.count('a', 'created');
+  clock.pass(MINUTE_MS);
+  const [next] = rows();
+  assert.deepEqual([next?.at, next?.created], [isoTime(BEGAN + MINUTE_MS), 1]);
+});
+
+test('old rows go while other changes are counted without a pause, and without any', async () => {
+  for (const isBusy of [true, false]) {
+    const counted = activity();
+    stored = Array.from({ length: 2_500 }, (_, i) => clock.ms - ACTIVITY_KEPT_MS - HOUR_MS + i);
+    counted.start();
+    for (let minute = 0; minute < 90; minute += 1) {
+      if (isBusy) counted.count('a', 'created');
+      await pass(MINUTE_MS);
+      if (minute === 0) {
+        assert.equal(stored.length, 0, 'at the start');
+        // Falls due within the hour.
+        stored = [clock.ms - ACTIVITY_KEPT_MS + HOUR_MS / 2];
+      }
+    }
+    assert.deepEqual(stored, [], 'after an hour');
+    counted.stop();
+  }
+});
+
+test('changes of more tenants than are counted in a minute are counted as left out', () => {
+  const counted = activity();
+  for (let tenant = 0; tenant < 10_003; tenant += 1) counted.count(`t${tenant}`, 'created');
+  counted.count('t0', 'completed', 1);
+  clock.pass(MINUTE_MS);
+  assert.equal(new Set(rows().map(({ tenant_id }) => tenant_id)).size, 10_000);
+  assert.equal(meter.counter('engine_activity_left_out_total'), 3);
 });

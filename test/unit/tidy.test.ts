@@ -2,6 +2,8 @@
  * The rules of the house that a program can check, as tests over the source files. What they look at
  * is the text, cut into code, comments and strings by the compiler's scanner, so that a word in a comment is
  * not taken for code. A failure lists every place that breaks the rule, as `file:line`.
+ *
+ * Cost: 3 s, since it scans every source file.
  */
 
 import assert from 'node:assert/strict';

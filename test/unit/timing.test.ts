@@ -1,7 +1,11 @@
-/** Back-off, delays and windows: weekends, holidays, changes of summer time, edges of the calendar. */
+/** Back-off, delays and windows, case by case and against luxon, and the clock of the engine. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { DateTime } from 'luxon';
+import { EngineClock, realClock } from '../../src/clock.js';
+import { offsetFrom } from '../../src/core/clock.js';
 import {
   backoffMs,
   type DelayTimes,
@@ -11,6 +15,8 @@ import {
   isLocalTime,
   nextOpening,
 } from '../../src/core/timing.js';
+import { byDepth } from '../helpers/depth.js';
+import { check } from '../helpers/properties.js';
 import { casesIn } from '../helpers/table.js';
 
 const DAY_MS = 86_400_000;
@@ -36,34 +42,21 @@ test('the back-off is whole milliseconds and never NaN', () => {
   assert.equal(backoffMs({ ...retry, max_backoff: 0 }, 1), 0);
 });
 
-test('a delay is due after its duration in milliseconds', () => {
-  assert.equal(target({ duration: 1_500 }), '2024-03-06T09:15:01.500Z');
-  assert.equal(target({ duration: 0 }), '2024-03-06T09:15:00.000Z');
-});
-
-test('business days move a weekend to Monday with the clock time kept', () => {
+test('business days move a weekend to Monday with the clock time of the zone kept, holidays further', () => {
   const delay = { duration: 3 * DAY_MS, business_days_only: true };
+  assert.equal(target({ duration: 1_500 }), '2024-03-06T09:15:01.500Z');
   assert.equal(target(delay), '2024-03-11T09:15:00.000Z');
-  assert.equal(target({ ...delay, duration: 4 * DAY_MS }), '2024-03-11T09:15:00.000Z');
   assert.equal(target({ ...delay, duration: DAY_MS }), '2024-03-07T09:15:00.000Z');
-});
-
-test('holidays of the step and of the instance count as no business days', () => {
-  const delay = { duration: 3 * DAY_MS, business_days_only: true, holidays: ['2024-03-11'] };
-  assert.equal(target(delay, { configHolidays: ['2024-03-12'] }), '2024-03-13T09:15:00.000Z');
-  assert.equal(target({ ...delay, business_days_only: false }), '2024-03-09T09:15:00.000Z');
-});
-
-test('the weekday is judged in the zone of the instance', () => {
-  const at = '2024-03-08T20:00:00Z';
-  const delay = { business_days_only: true };
-  assert.equal(target(delay, { at }), '2024-03-08T20:00:00.000Z');
-  assert.equal(target(delay, { at, timezone: 'Asia/Tokyo' }), '2024-03-10T20:00:00.000Z');
-});
-
-test('the wall clock is kept across a change of summer time', () => {
-  const world = { at: '2024-03-30T08:00:00Z', timezone: 'Europe/Berlin' };
-  assert.equal(target({ business_days_only: true }, world), '2024-04-01T07:00:00.000Z');
+  const holiday = { ...delay, holidays: ['2024-03-11'] };
+  const world = { configHolidays: ['2024-03-12'] };
+  assert.equal(target(holiday, world), '2024-03-13T09:15:00.000Z');
+  assert.equal(target({ ...holiday, business_days_only: false }), '2024-03-09T09:15:00.000Z');
+  const friday = { at: '2024-03-08T20:00:00Z' };
+  assert.equal(target({ business_days_only: true }, friday), '2024-03-08T20:00:00.000Z');
+  const inTokyo = { ...friday, timezone: 'Asia/Tokyo' };
+  assert.equal(target({ business_days_only: true }, inTokyo), '2024-03-10T20:00:00.000Z');
+  const inBerlin = { at: '2024-03-30T08:00:00Z', timezone: 'Europe/Berlin' };
+  assert.equal(target({ business_days_only: true }, inBerlin), '2024-04-01T07:00:00.000Z');
 });
 
 test('an endless run of holidays ends after thirty moves', () => {
@@ -104,16 +97,9 @@ test('a delay has one zone: weekdays and clock times of fire_at_local are those 
 });
 
 test('only real days and times are local times', () => {
+  const days = ['2023-02-29T00:00:00', '2024-02-30T00:00:00', '2024-01-01T24:00:00', '2024-01-01'];
   assert.equal(isLocalTime('2024-02-29T23:59:59'), true);
-  for (const text of [
-    '2023-02-29T00:00:00',
-    '2024-02-30T00:00:00',
-    '2024-01-01T24:00:00',
-    '2024-01-01',
-    'x',
-  ]) {
-    assert.equal(isLocalTime(text), false, text);
-  }
+  for (const text of [...days, 'x']) assert.equal(isLocalTime(text), false, text);
 });
 
 test('jitter is added last, in whole milliseconds of either sign', () => {
@@ -181,15 +167,152 @@ test('known time zones are IANA names', () => {
     assert.equal(isKnownTimezone(zone), true, zone);
     assert.equal(isKnownTimezone(zone), true, `${zone} again`);
   }
-  for (const zone of [
-    '',
-    'Mars/Phobos',
-    '+02:00',
-    'UTC+2',
-    'local',
-    'x'.repeat(1_000),
-    'Europe/Berlin\n',
-  ]) {
+  const others = ['', 'Mars/Phobos', '+02:00', 'UTC+2', 'local', 'x'.repeat(1_000)];
+  for (const zone of [...others, 'Europe/Berlin\n']) {
     assert.equal(isKnownTimezone(zone), false, zone);
   }
+});
+
+const zone = fc.constantFrom(
+  'UTC',
+  'Europe/Berlin',
+  'America/New_York',
+  'Asia/Kolkata',
+  'Australia/Lord_Howe',
+  'America/Sao_Paulo',
+);
+const instant = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2035, 0, 1) });
+
+test('the back-off is monotone, capped and whole, and jitter stays within its bounds', (t) => {
+  const multipliers = fc.double({ min: 1, max: 1e6, noNaN: true });
+  const chances = fc.double({ min: 0, max: 0.999_999, noNaN: true });
+  const cases = fc.tuple(fc.nat(100_000), fc.nat(10_000_000), multipliers, fc.nat(200), chances);
+  check(t, 100, cases, ([initial_backoff, max_backoff, backoff_multiplier, attempt, chance]) => {
+    const retry = { initial_backoff, max_backoff, backoff_multiplier };
+    const wait = backoffMs(retry, attempt);
+    assert.ok(Number.isSafeInteger(wait) && wait >= 0 && wait <= max_backoff);
+    assert.ok(backoffMs(retry, attempt + 1) >= wait);
+    const world = { now: 1e12, timezone: 'UTC', random: () => chance, configHolidays: [] };
+    const due = delayTarget({ duration: 5, jitter: initial_backoff }, world);
+    assert.ok(Number.isInteger(due) && Math.abs(due - 1e12 - 5) <= initial_backoff);
+  });
+});
+
+test('a business day is a weekday at the same clock time, at most one weekend later', (t) => {
+  const cases = fc.tuple(instant, zone, fc.nat(10 * DAY_MS));
+  check(t, byDepth(600, 2_000), cases, ([now, timezone, duration]) => {
+    const world = { now, timezone, random: () => 0, configHolidays: [] };
+    const due = delayTarget({ duration, business_days_only: true }, world);
+    const plain = DateTime.fromMillis(now + duration, { zone: timezone });
+    const moved = DateTime.fromMillis(due, { zone: timezone });
+    assert.ok(moved.weekday <= 5);
+    const days = Math.round((due - now - duration) / DAY_MS);
+    assert.ok(days >= 0 && days <= 2);
+    const clock = (time: DateTime) => time.hour * 60 + time.minute;
+    // A clock time inside a gap is the one case in which it cannot be kept.
+    assert.equal(clock(moved), clock(plain.plus({ days })));
+  });
+});
+
+test('a local time reads back as itself unless it falls into a gap', (t) => {
+  check(t, byDepth(600, 2_000), fc.tuple(instant, zone), ([at, timezone]) => {
+    const local = DateTime.fromMillis(at, { zone: timezone }).toFormat("yyyy-MM-dd'T'HH:mm:ss");
+    const world = { now: 0, timezone, random: () => 0, configHolidays: [] };
+    const due = delayTarget({ duration: 0, fire_at_local: local }, world);
+    const shown = DateTime.fromMillis(due, { zone: timezone }).toFormat("yyyy-MM-dd'T'HH:mm:ss");
+    assert.equal(shown, local);
+    assert.ok(due <= at);
+  });
+});
+
+test('a window opens at its start on an allowed day, and at no such moment before', (t) => {
+  const hour = fc.integer({ min: 0, max: 23 });
+  const days = fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 7 });
+  // Among them a zone that has skipped a whole day, and one whose clocks change at midnight.
+  const anyZone = fc.oneof(zone, fc.constantFrom('Pacific/Apia', 'Africa/Cairo', 'Asia/Gaza'));
+  const cases = fc.tuple(instant, anyZone, hour, hour, days);
+  check(t, 2_000, cases, ([now, timezone, start, end, allowed]) => {
+    fc.pre(start !== end);
+    const isInside = ({ hour }: DateTime) =>
+      start < end ? hour >= start && hour < end : hour >= start || hour < end;
+    const isOpen = (time: DateTime) =>
+      isInside(time) && (allowed.length === 0 || allowed.includes(time.weekday - 1));
+    const due = nextOpening({ start_hour: start, end_hour: end, days: allowed }, now, timezone);
+    const from = DateTime.fromMillis(now, { zone: timezone });
+    if (isOpen(from)) {
+      assert.equal(due, now);
+      return;
+    }
+    const opened = DateTime.fromMillis(due, { zone: timezone });
+    // Luxon moves a clock time on that falls into a gap, as the rules do.
+    const at = { hour: start, minute: 0, second: 0, millisecond: 0 };
+    assert.ok(due > now && isOpen(opened), opened.toISO() ?? '');
+    assert.equal(opened.set(at).toMillis(), due);
+    for (let day = from.startOf('day'); day < opened; day = day.plus({ days: 1 })) {
+      const moment = day.set(at);
+      const isBetween = from < moment && moment < opened;
+      assert.ok(!isBetween || !isOpen(moment), `it opens at ${moment.toISO()}`);
+    }
+  });
+});
+
+const HOUR_MS = 3_600_000;
+
+/** A machine whose clock reads 0 at monotonic time 0. */
+function machine() {
+  let monotonic = 0;
+  const clock = new EngineClock({ ...realClock, now: () => 0, monotonic: () => monotonic });
+  const pass = (ms: number) => {
+    monotonic += ms;
+    return clock.now();
+  };
+  return { clock, pass };
+}
+
+test('the first reading is taken as made in the middle of its round trip', () => {
+  assert.equal(offsetFrom({ unixMs: 5_000, sentAt: 100, receivedAt: 140 }), 4_880);
+});
+
+test('an offset that is known moves only as far as a reading proves it wrong', () => {
+  const cases: readonly [known: number, sentAt: number, receivedAt: number, offset: number][] = [
+    [4_880, 100, 140, 4_880],
+    [4_880, 0, 2_000, 4_880],
+    [4_000, 100, 140, 4_860],
+    [6_000, 100, 140, 4_900],
+  ];
+  for (const [known, sentAt, receivedAt, offset] of cases) {
+    assert.equal(offsetFrom({ unixMs: 5_000, sentAt, receivedAt }, known), offset);
+  }
+});
+
+test('time goes ahead at once, and tells of a jump that matters', () => {
+  const { clock, pass } = machine();
+  assert.equal(clock.setOffset(900), 0);
+  assert.equal(pass(1), 901);
+  assert.equal(clock.setOffset(HOUR_MS + 900), HOUR_MS);
+  assert.equal(pass(1), HOUR_MS + 902);
+});
+
+test('time stands still while it is a little ahead, however often it is set back', () => {
+  const { clock, pass } = machine();
+  clock.setOffset(10_000);
+  assert.equal(pass(100), 10_100);
+  assert.equal(clock.setOffset(9_400), 0);
+  assert.equal(pass(100), 10_100);
+  assert.equal(pass(600), 10_200);
+  assert.equal(clock.setOffset(9_300), 0);
+  assert.equal(pass(50), 10_200);
+  assert.equal(pass(100), 10_250);
+});
+
+test('time goes back when it is far ahead, also by many small steps', () => {
+  const { clock, pass } = machine();
+  clock.setOffset(HOUR_MS);
+  assert.equal(pass(100), HOUR_MS + 100);
+  assert.equal(clock.setOffset(0), -HOUR_MS);
+  assert.equal(pass(100), 200);
+  clock.setOffset(-600);
+  assert.equal(pass(0), 200);
+  assert.equal(clock.setOffset(-1_200), -1_200);
+  assert.equal(pass(0), -1_000);
 });

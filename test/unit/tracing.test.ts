@@ -1,4 +1,4 @@
-/** Spans of steps and requests with a tracer in memory: each ends once, whatever becomes of its work. */
+/** Traces: what is taken of the header `traceparent`, and spans that end once whatever becomes of their work. */
 
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
@@ -15,6 +15,14 @@ import { HandlerPool } from '../../actors/shard/handler-pool.js';
 import { ROUTES } from '../../schema/routes.js';
 import { realClock } from '../../src/clock.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
+import type { JsonValue } from '../../src/core/json.js';
+import {
+  formatTraceparent,
+  keptTraceparent,
+  parseTraceparent,
+} from '../../src/core/traceparent.js';
+import type { HandlerContext } from '../../src/handlers/registry.js';
+import { RequestHead } from '../../src/http/request-head.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
@@ -22,6 +30,47 @@ import { tracerOver } from '../../src/spans.js';
 import { findTracer, type Tracer } from '../../src/tracing.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const SPAN = 'b7ad6b7169203331';
+
+test('a header of version 00 is kept as it is, and of a later version what that one has', () => {
+  const header = `00-${TRACE}-${SPAN}-01`;
+  const context = parseTraceparent(header);
+  assert.deepEqual(context, { traceId: TRACE, spanId: SPAN, flags: '01' });
+  assert.equal(formatTraceparent(context!), header);
+  for (const [given, kept] of [
+    [header, header],
+    [` ${header}\t`, header],
+    [`01-${TRACE}-${SPAN}-01`, header],
+    [`cc-${TRACE}-${SPAN}-ff-more-yet`, header],
+    [`cc-${TRACE}-${SPAN}-fe-`, `00-${TRACE}-${SPAN}-00`],
+  ]) {
+    assert.equal(keptTraceparent(given), kept);
+  }
+});
+
+test('a malformed header is as good as none', () => {
+  const [long, none, no] = [TRACE.toUpperCase(), '0'.repeat(32), '0'.repeat(16)];
+  for (const header of [
+    ...[undefined, '', 'garbage', `00-${TRACE}-${SPAN}`, `00-${TRACE}-${SPAN}-01-more`],
+    ...[`00-${TRACE}-${SPAN}-01-`, `ff-${TRACE}-${SPAN}-01`, `0-${TRACE}-${SPAN}-01`],
+    ...[`00-${long}-${SPAN}-01`, `00-${TRACE.slice(1)}-${SPAN}-01`, `00-${TRACE}0-${SPAN}-01`],
+    ...[`00-${none}-${SPAN}-01`, `00-${TRACE}-${no}-01`, `00-${TRACE}-${SPAN}-1`],
+    ...[`00-${TRACE}-${SPAN}-0g`, `00-${TRACE.replace('a', 'g')}-${SPAN}-01`],
+    ...[`cc-${TRACE}-${SPAN}-01.more`, `00_${TRACE}_${SPAN}_01`],
+    `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
+  ]) {
+    assert.equal(keptTraceparent(header), undefined, header);
+  }
+});
+
+test('of two headers nobody knows which one counts: both are ignored', () => {
+  const head = new RequestHead('POST', '/api/v1/instances', '');
+  head.add('traceparent', `00-${TRACE}-${SPAN}-01`);
+  assert.equal(keptTraceparent(head.header('traceparent')), `00-${TRACE}-${SPAN}-01`);
+  head.add('traceparent', `00-${SPAN}${SPAN}-${SPAN}-01`);
+  assert.equal(keptTraceparent(head.header('traceparent')), undefined);
+});
+
 const PARENT = `00-${TRACE}-b7ad6b7169203331-01`;
 const LOG = { debug: () => undefined, info: () => undefined, warn: () => undefined };
 
@@ -70,19 +119,15 @@ function poolWith(tracer: Tracer | undefined, outcome: Promise<StepOutcome>) {
   const seen: (string | undefined)[] = [];
   const events = new EventEmitter();
   const [called, woken] = [once(events, 'called'), once(events, 'woken')];
+  const handler = (_params: JsonValue, context: HandlerContext) => {
+    seen.push(context.traceparent);
+    events.emit('called');
+    return outcome;
+  };
   const pool = new HandlerPool({
     secrets: { fill: () => Promise.reject(new Error('no secret is named')) },
     callMsMax: 60_000,
-    handlers: new Map([
-      [
-        'h',
-        (_params, context) => {
-          seen.push(context.traceparent);
-          events.emit('called');
-          return outcome;
-        },
-      ],
-    ]),
+    handlers: new Map([['h', handler]]),
     clock: realClock,
     log: LOG,
     tracer,
@@ -102,18 +147,12 @@ describe('steps', () => {
     await woken;
     pool.handOver(() => true);
     assert.deepEqual(seen, [`00-${TRACE}-0000000000000001-01`]);
-    assert.deepEqual(made, [
-      {
-        name: 'step h',
-        attributes: {
-          'engine.instance.id': 'i1',
-          'engine.step.attempt': 2,
-          'engine.step.outcome': 'success',
-        },
-        parentId: 'b7ad6b7169203331',
-        ends: 1,
-      },
-    ]);
+    const attributes = {
+      'engine.instance.id': 'i1',
+      'engine.step.attempt': 2,
+      'engine.step.outcome': 'success',
+    };
+    assert.deepEqual(made, [{ name: 'step h', attributes, parentId: 'b7ad6b7169203331', ends: 1 }]);
   });
 
   test('a step that is withdrawn ends its span, although its handler never does', async () => {
@@ -121,11 +160,11 @@ describe('steps', () => {
     const { pool, called } = poolWith(tracer, new Promise(() => undefined));
     pool.start('i1', step());
     await called;
-    assert.equal(made[0]?.ends, 0);
+    const [span] = made;
+    assert.equal(span?.ends, 0);
     pool.abort('i1', step());
-    assert.equal(made[0]?.ends, 1);
-    assert.equal(made[0]?.attributes['engine.step.outcome'], 'withdrawn');
-    assert.equal(made[0]?.parentId, undefined);
+    assert.deepEqual([span?.ends, span?.parentId], [1, undefined]);
+    assert.equal(span?.attributes['engine.step.outcome'], 'withdrawn');
   });
 
   test('without a tracer the handler is given the trace of the instance as it is', async () => {
@@ -138,7 +177,8 @@ describe('steps', () => {
 });
 
 describe('requests', () => {
-  function begin(tracer: Tracer) {
+  test('a request whose client went away ends its span without a status', () => {
+    const { tracer, made } = memoryTracer();
     const listeners: (() => void)[] = [];
     const exchange = {
       onAbort: (listener: () => void) => listeners.push(listener),
@@ -148,19 +188,10 @@ describe('requests', () => {
     const log = createLogger('silent', 'front');
     const watch = new RequestWatch({ log, monotonic: () => 0, tracer });
     const watched = watch.watch(request as unknown as HttpRequest, exchange);
-    return {
-      traceparent: watched.begin(ROUTES['instances.list'], {}),
-      reply: () => watched.reply({ status: 200, body: '[]' }),
-      abort: () => listeners.forEach((listener) => void listener()),
-    };
-  }
-
-  test('a request whose client went away ends its span without a status', () => {
-    const { tracer, made } = memoryTracer();
-    const { traceparent, reply, abort } = begin(tracer);
+    const traceparent = watched.begin(ROUTES['instances.list'], {});
     assert.equal(traceparent, `00-${TRACE}-0000000000000001-01`);
-    abort();
-    reply();
+    for (const abort of listeners) abort();
+    watched.reply({ status: 200, body: '[]' });
     assert.equal(made[0]?.ends, 1);
     assert.ok(!('http.response.status_code' in (made[0]?.attributes ?? {})));
   });
@@ -171,13 +202,8 @@ describe('requests', () => {
     trace.setGlobalTracerProvider({ getTracer: () => otel });
     try {
       const tracer = await findTracer();
-      const span = tracer?.step({
-        handler: 'h',
-        instance: 'i',
-        attempt: 1,
-        traceparent: undefined,
-      });
-      assert.equal(span?.traceparent, `00-${TRACE}-0000000000000001-01`);
+      const work = { handler: 'h', instance: 'i', attempt: 1, traceparent: undefined };
+      assert.equal(tracer?.step(work)?.traceparent, `00-${TRACE}-0000000000000001-01`);
     } finally {
       trace.disable();
     }

@@ -1,4 +1,8 @@
-/** The tests of the dashboard's modules, which lie beside it in `ui/test`: each is a suite of its own here. */
+/**
+ * The tests of the dashboard's modules, which lie beside it in `ui/test`: each is a suite of its own here.
+ *
+ * Cost: 8 s, since it bundles the modules of the dashboard.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';

@@ -1,12 +1,25 @@
-/**
- * The sender of one shard in virtual time: whose turn it is, how long it waits, what it keeps
- * in memory, and what becomes of outcomes that could not be recorded.
- */
+/** Webhooks: the sender of one shard in virtual time, single attempts on loopback, and signatures. */
 
 import assert from 'node:assert/strict';
-import { beforeEach, describe, test } from 'node:test';
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { beforeEach, describe, type TestContext, test } from 'node:test';
 import { WINDOW_MAX } from '../../actors/webhook/memory.js';
 import { ATTEMPTS_AT_ONCE_MAX } from '../../actors/webhook/webhooks.js';
+import { signatureOf, signatureProblem } from '../../src/core/trigger-signature.js';
+import {
+  type AttemptOutcome,
+  type DeliveryErrorClass,
+  nextWaitMs,
+  webhookSignature,
+} from '../../src/core/webhook.js';
+import { isPublicAddress } from '../../src/handlers/address-guard.js';
+import { type HttpOptions, openHttp } from '../../src/handlers/http-transport.js';
+import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
+import { cut, listen, manualTimers } from '../helpers/http-handler.js';
 import { busy, TAKEN, WebhookWorld } from '../helpers/webhook-world.js';
 
 const A = 'http://a.example/';
@@ -30,6 +43,20 @@ const attempts = () => world.log.map(({ number }) => number);
 const counted = () => [world.outbox.size, world.sent.length, world.log.length];
 const replies = () => Object.fromEntries(world.replies);
 
+/** Many are stored, and the sender has started. */
+async function startedWith(count: number): Promise<void> {
+  for (let i = 0; i < count; i++) world.store(A);
+  await world.restart();
+}
+
+/** The webhook that is under way is taken, and that cannot be recorded: it meets this fate. */
+async function takenBut(fate: typeof world.fate): Promise<{ readonly id: string }> {
+  const webhook = await begun();
+  world.fate = fate;
+  await world.answer(TAKEN);
+  return webhook;
+}
+
 describe('a webhook to a subscription', () => {
   const SUBSCRIPTION = {
     id: '00000000-0000-7000-8000-00000000aaaa',
@@ -52,14 +79,10 @@ describe('a webhook to a subscription', () => {
   });
 
   test('that is gone is given up: what is under way, what waits, and what is read later', async () => {
-    await world.restart();
     world.store(A, TO_IT);
-    world.sender.rescan();
-    await world.quiet();
-    const [sent] = world.sent;
     world.store(B, { ...TO_IT, next_attempt_at: '2999-01-01T00:00:00.000Z' });
-    world.sender.rescan();
-    await world.quiet();
+    await world.restart();
+    const [sent] = world.sent;
     world.subscriptions.clear();
     world.sender.giveUp(new Set([SUBSCRIPTION.id]));
     await world.quiet();
@@ -67,7 +90,7 @@ describe('a webhook to a subscription', () => {
     assert.deepEqual([world.outbox.size, world.log], [0, []]);
     world.store(B, TO_IT);
     await world.restart();
-    assert.deepEqual([world.outbox.size, world.sent.length], [0, 0]);
+    assert.equal(world.outbox.size, 0);
   });
 
   test('whose secret no key opens is parked, and says so', async () => {
@@ -134,26 +157,20 @@ describe('the course of a webhook', () => {
     assert.equal(world.sent.length, 0);
   });
 
-  test('what an earlier process left is taken up, also of addresses that are not configured any more', async () => {
+  test('what an earlier process left is taken up, also of other addresses, and waits go on', async () => {
     world.store(A, { status: 'in_flight' });
     world.store(B);
     world.store(B, { status: 'parked', next_attempt_at: null });
     await world.restart();
     assert.deepEqual(world.sent.map(({ url }) => url).sort(), [A, B]);
-    await world.answer(TAKEN);
-    assert.equal(world.outbox.size, 1);
-  });
-
-  test('a wait that began before a restart goes on', async () => {
-    await begun();
-    await world.answer(busy());
+    await world.answer(busy(), A);
+    await world.answer(TAKEN, B);
     await world.pass(100);
     await world.restart();
     assert.equal(world.sent.length, 0);
     await world.pass(400);
-    assert.equal(world.sent.length, 1);
     await world.answer(TAKEN);
-    assert.deepEqual(attempts(), [1, 2]);
+    assert.deepEqual([attempts(), world.outbox.size], [[1, 1, 2], 1]);
   });
 });
 
@@ -182,22 +199,9 @@ describe('many webhooks', () => {
     assert.equal(under('third'), 2);
   });
 
-  test('no more are under way than there may be, and one that is answered makes room', async () => {
-    for (let i = 0; i < 200; i++) world.store(A);
-    await world.restart();
-    assert.equal(world.sent.length, OF_TENANT_MAX);
-    const [first] = world.sent.splice(0, 1);
-    first!.answer(TAKEN);
-    await world.quiet();
-    assert.equal(world.sent.length, OF_TENANT_MAX);
-    while (world.sent.length > 0) await world.answer(TAKEN);
-    assert.deepEqual(counted(), [0, 0, 200]);
-  });
-
   test('an address that does not answer takes its share, and no more', async () => {
     world = new WebhookWorld({ urls: [A, B] });
-    for (let i = 0; i < 1_000; i++) world.store(A);
-    await world.restart();
+    await startedWith(1_000);
     assert.equal(world.sent.length, ATTEMPTS_AT_ONCE_MAX / 2);
     for (let i = 0; i < 100; i++) {
       await world.end(B);
@@ -208,8 +212,7 @@ describe('many webhooks', () => {
 
   test('only a window of a long outbox is in memory, and all of it is sent, each once', async () => {
     const rows = 5_000;
-    for (let i = 0; i < rows; i++) world.store(A);
-    await world.restart();
+    await startedWith(rows);
     assert.ok(world.rowsRead <= WINDOW_MAX, `${world.rowsRead} were read at once`);
     let added = 0;
     while (world.sent.length > 0) {
@@ -226,19 +229,11 @@ describe('many webhooks', () => {
     assert.ok(world.rowsRead < 3 * rows, `${world.rowsRead} rows were read`);
   });
 
-  test('what comes while a window is full is found later', async () => {
+  test('what comes while a window is full is found later, also when it is full of waits', async () => {
     await world.restart();
     const rows = 2 * WINDOW_MAX;
     for (let i = 0; i < rows; i++) world.sender.added(world.store(A));
     await world.quiet();
-    while (world.sent.length > 0) await world.answer(TAKEN);
-    assert.deepEqual(counted(), [0, 0, rows]);
-  });
-
-  test('a window full of waits does not keep others from being found afterwards', async () => {
-    for (let i = 0; i < 2 * WINDOW_MAX; i++) world.store(A);
-    await world.restart();
-    // The first attempt of each fails.
     const tried = new Set<string>();
     for (let i = 0; i < 200; i++) {
       for (const sent of world.sent.splice(0)) {
@@ -248,14 +243,13 @@ describe('many webhooks', () => {
       await world.quiet();
       await world.pass(100);
     }
-    assert.equal(world.outbox.size, 0);
+    assert.deepEqual([world.outbox.size, world.log.length], [0, 2 * rows]);
   });
 });
 
 describe('outcomes that are hard to record', () => {
   test('nothing more is sent than there are places while nothing can be committed', async () => {
-    for (let i = 0; i < 200; i++) world.store(A);
-    await world.restart();
+    await startedWith(200);
     world.fate = 'hold';
     await world.answer(TAKEN);
     await world.pass(60_000);
@@ -266,62 +260,36 @@ describe('outcomes that are hard to record', () => {
   });
 
   test('lost with the writer but committed: it is not sent again', async () => {
-    await begun();
-    world.fate = 'hold';
-    await world.answer(TAKEN);
+    await takenBut('hold');
     await world.loseWriter(true);
     await world.findWriter();
     assert.deepEqual(counted(), [0, 0, 1]);
   });
 
   test('lost with the writer and not committed: it is sent again, once that is known', async () => {
-    await begun();
-    world.fate = 'hold';
-    await world.answer(TAKEN);
+    await takenBut('hold');
     await world.loseWriter(false);
     await world.pass(10_000);
     assert.equal(world.sent.length, 0);
+    // Which a dead writer committed without telling.
+    world.store(A);
     await world.findWriter();
-    assert.equal(world.sent.length, 1);
+    assert.equal(world.sent.length, 2);
     await world.answer(TAKEN);
     assert.equal(world.outbox.size, 0);
   });
 
-  test('what a dead writer committed without telling is found', async () => {
-    await world.restart();
-    await world.loseWriter(false);
-    world.store(A);
-    await world.findWriter();
-    assert.equal(world.sent.length, 1);
-  });
-
   test('refused by the database: it is recorded again, not sent again', async () => {
-    await begun();
-    world.fate = 'refuse';
-    await world.answer(TAKEN);
+    await takenBut('refuse');
     assert.deepEqual([world.outbox.size, world.log.length], [1, 0]);
     world.fate = 'commit';
     await world.pass(1_000);
     assert.deepEqual(counted(), [0, 0, 1]);
   });
 
-  test('refused again and again: it is let be until the next start', async () => {
-    await begun();
-    world.fate = 'refuse';
-    await world.answer(TAKEN);
-    for (let i = 0; i < 20; i++) await world.pass(10_000);
-    world.fate = 'commit';
-    await world.pass(60_000);
-    assert.deepEqual([world.outbox.size, world.sent.length], [1, 0]);
-    await world.restart();
-    await world.answer(TAKEN);
-    assert.equal(world.outbox.size, 0);
-  });
-
   test('more than a window refused for good: what is behind them is sent, and they are not sent again', async () => {
     const rows = WINDOW_MAX + 100;
-    for (let i = 0; i < rows; i++) world.store(A);
-    await world.restart();
+    await startedWith(rows);
     world.fate = 'refuse';
     const tried: string[] = [];
     for (let i = 0; i < 200; i++) {
@@ -334,6 +302,9 @@ describe('outcomes that are hard to record', () => {
     world.sender.rescan();
     const { id } = await world.end(A);
     assert.deepEqual(bodiesSent(), [`"${id}"`]);
+    // What was refused is let be until the next start.
+    await world.restart();
+    assert.ok(world.sent.length > 1);
   });
 });
 
@@ -348,20 +319,11 @@ describe('answers that are older than what happened meanwhile', () => {
     assert.deepEqual(counted(), [0, 0, 1]);
   });
 
-  test('what ends while a page is read is found by the next one', async () => {
-    world.areReadsHeld = true;
-    await begun();
-    assert.equal(world.sent.length, 0);
-    await world.answerReads();
-    assert.equal(world.sent.length, 1);
-  });
-
   test('a redelivery of what was delivered meanwhile finds nothing', async () => {
     await world.restart();
     const { id } = world.store(A, PARKED);
     world.areReadsHeld = true;
-    world.sender.redeliver(id, 1);
-    world.sender.redeliver(id, 2);
+    for (const request of [1, 2]) world.sender.redeliver(id, request);
     await world.quiet();
     await world.answerReads();
     await world.answer(TAKEN);
@@ -399,34 +361,18 @@ describe('by hand', () => {
     assert.equal(world.sent.length, 1);
   });
 
-  test('two at once: the second is refused', async () => {
-    const { id } = world.store(A, PARKED);
-    await world.restart();
-    world.sender.redeliver(id, 1);
-    world.sender.redeliver(id, 2);
-    await world.quiet();
-    assert.equal(world.sent.length, 1);
-    await world.answer(TAKEN);
-    assert.deepEqual(replies(), { 1: 200, 2: 'ENG_CONFLICT' });
-  });
-
-  test('a discarded one is aborted, and what its receiver says interests nobody', async () => {
-    const { id } = await begun();
-    world.sender.discard(id, 1);
+  test('one that is under way, or waits, can be discarded, and does not come back', async () => {
+    const first = await begun();
+    world.sender.discard(first.id, 1);
     await world.quiet();
     assert.equal(world.sent[0]?.signal.aborted, true);
-    assert.equal(world.replies.get(1), 204);
     await world.answer(TAKEN);
-    assert.deepEqual([world.outbox.size, world.log.length], [0, 0]);
-  });
-
-  test('one that waits can be discarded, and does not come back', async () => {
-    const { id } = await begun();
+    const second = await world.end(A);
     await world.answer(busy());
-    world.sender.discard(id, 1);
+    world.sender.discard(second.id, 2);
     await world.quiet();
     await world.pass(60_000);
-    assert.deepEqual([world.outbox.size, world.sent.length, world.replies.get(1)], [0, 0, 204]);
+    assert.deepEqual([world.outbox.size, world.sent.length, replies()], [0, 0, { 1: 204, 2: 204 }]);
   });
 });
 
@@ -460,3 +406,288 @@ describe('the end of the process', () => {
     assert.equal(world.outbox.get(id)?.status, 'parked');
   });
 });
+
+type Failure = Extract<AttemptOutcome, { delivered: false }>;
+
+const failure = (errorClass: DeliveryErrorClass, status?: number): Failure => ({
+  delivered: false,
+  errorClass,
+  status,
+  excerpt: '',
+});
+const answer = (status: number) => failure('http_status', status);
+
+test('the signature is the HMAC-SHA256 over timestamp, dot and body in hexadecimal digits', () => {
+  // printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac secret
+  const seen = webhookSignature('secret', 1_700_000_000, '{"a":1}');
+  assert.equal(seen, 'sha256=49f24e537407743fa4a0242bb63b94b9a47ee99cbbe071ccd8a22550ae411686');
+});
+
+test('408, 429, 5xx and errors on the way are tried again, everything else is final', () => {
+  const ofAddress = ['dns', 'connect', 'tls', 'timeout', 'response_too_large', 'other'] as const;
+  const settled = ['internal_policy', 'redirect_rejected', 'serialization'] as const;
+  const retried = [408, 429, 500, 502, 503, 504, 599].map(answer);
+  const final = [400, 401, 403, 404, 405, 409, 410, 413, 422, 431, 451, 499].map(answer);
+  for (const outcome of [...retried, ...ofAddress.map((one) => failure(one))]) {
+    assert.notEqual(nextWaitMs(1, outcome), null, JSON.stringify(outcome));
+  }
+  for (const outcome of [...final, ...settled.map((one) => failure(one))]) {
+    assert.equal(nextWaitMs(1, outcome), null, JSON.stringify(outcome));
+  }
+  assert.equal(nextWaitMs(1, failure('signature_configuration')), null);
+});
+
+const BODY = '{"event_type":"instance.completed","data":{"ä":"\\u0000"}}';
+const SECRET = 'a secret';
+const NOW_MS = 1_700_000_000_999;
+
+/** Stands for the public internet; other servers listen on other addresses of loopback. */
+const PUBLIC_HOST = '127.0.0.2';
+const isAllowed = (address: string) => address === PUBLIC_HOST || isPublicAddress(address);
+
+type Arrival = Pick<IncomingMessage, 'method' | 'url' | 'headers'> & { readonly body: string };
+
+/** Answers with the statuses in turn, the last one again and again, and keeps what arrived. */
+async function listenReceiver(t: TestContext, respond?: RequestListener, host = PUBLIC_HOST) {
+  const arrivals: Arrival[] = [];
+  const onRequest: RequestListener = async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString();
+    const { method, url, headers } = request;
+    arrivals.push({ method, url, headers, body });
+    if (respond === undefined) response.end('thanks');
+    else respond(request, response);
+  };
+  return { ...(await listen(t, onRequest, host)), arrivals };
+}
+
+/** Answers with the status that the path names. */
+const asAsked =
+  (text = ''): RequestListener =>
+  (request, response) => {
+    response.writeHead(Number(request.url?.slice(1))).end(text);
+  };
+
+function openSender(t: TestContext, options: Partial<HttpOptions> = {}, secret?: string) {
+  const http = openHttp({ isAllowed, ...options });
+  t.after(() => http.close());
+  const sender = createWebhookSender({ http, secret, now: () => NOW_MS });
+  return (url: string, signal = new AbortController().signal) =>
+    sender.send({ url, body: BODY }, signal);
+}
+
+function failureOf(outcome: AttemptOutcome): [errorClass: string, status: number | undefined] {
+  assert.ok(!outcome.delivered);
+  return [outcome.errorClass, outcome.status];
+}
+
+test('an attempt that comes after the pool was closed, or is withdrawn, is given up', async (t) => {
+  const http = openHttp({ isAllowed });
+  await http.close();
+  const sender = createWebhookSender({ http, secret: undefined, now: () => NOW_MS });
+  const request = { url: `http://${PUBLIC_HOST}:1/`, body: BODY };
+  const controller = new AbortController();
+  const late = await sender.send(request, controller.signal);
+  assert.deepEqual(failureOf(late), ['aborted', undefined]);
+  const receiver = await listenReceiver(t, () => controller.abort());
+  const withdrawn = await openSender(t)(receiver.origin, controller.signal);
+  assert.deepEqual(failureOf(withdrawn), ['aborted', undefined]);
+});
+
+test('a POST of the very body arrives, signed over its time, and any status below 400 is success', async (t) => {
+  const receiver = await listenReceiver(t, asAsked());
+  const send = openSender(t, {}, SECRET);
+  for (const status of [200, 201, 202, 204, 299, 300, 304, 399]) {
+    assert.deepEqual(await send(`${receiver.origin}/${status}`), { delivered: true, status });
+  }
+  const [{ method, body, headers }] = receiver.arrivals as [Arrival];
+  assert.deepEqual([method, body], ['POST', BODY]);
+  assert.equal(headers['content-type'], 'application/json');
+  assert.equal(headers['x-engine-timestamp'], '1700000000');
+  const signature = webhookSignature(SECRET, 1_700_000_000, BODY);
+  assert.equal(headers['x-engine-signature'], signature);
+  await openSender(t)(`${receiver.origin}/200`);
+  const unsigned = Object.keys(receiver.arrivals.at(-1)!.headers);
+  assert.ok(!unsigned.some((name) => name.startsWith('x-engine')), 'not without a secret');
+});
+
+test('a status from 400 on is a failure, with the beginning of the answer', async (t) => {
+  const receiver = await listenReceiver(t, asAsked('  we are closed\n'));
+  const send = openSender(t);
+  for (const status of [400, 404, 408, 429, 500, 503]) {
+    const outcome = await send(`${receiver.origin}/${status}`);
+    const excerpt = `status ${status}: we are closed`;
+    assert.deepEqual(outcome, { delivered: false, errorClass: 'http_status', status, excerpt });
+  }
+});
+
+test('an excerpt has at most 512 characters that the database can store, of an endless answer too', async (t) => {
+  const chunk = `${'x'.repeat(498)}\0😀`.padEnd(64 * 1024, 'y');
+  const receiver = await listenReceiver(t, (_request, response) => {
+    response.writeHead(500);
+    const goOn = () => {
+      while (!response.destroyed && response.write(chunk));
+    };
+    response.on('drain', goOn);
+    goOn();
+  });
+  const outcome = await openSender(t)(receiver.origin);
+  assert.ok(!outcome.delivered);
+  // 511: the 512th would be half of a character.
+  assert.equal(outcome.excerpt, `status 500: ${'x'.repeat(498)}\ufffd`);
+});
+
+test('a success counts at once, however long its answer goes on', async (t) => {
+  const receiver = await listenReceiver(t, (_request, response) => {
+    response.writeHead(200).write('there is more to come');
+  });
+  const timers = manualTimers();
+  const outcome = await openSender(t, { setTimer: timers.setTimer })(receiver.origin);
+  assert.deepEqual(outcome, { delivered: true, status: 200 });
+  assert.deepEqual(timers.pendingMs(), [10_000], 'the rest is read within the same time');
+});
+
+test('no answer within ten seconds is a time-out', async (t) => {
+  const timers = manualTimers();
+  const receiver = await listenReceiver(t, () => {
+    assert.deepEqual(timers.pendingMs(), [10_000]);
+    timers.fireAll();
+  });
+  const send = openSender(t, { setTimer: timers.setTimer });
+  assert.deepEqual(failureOf(await send(receiver.origin)), ['timeout', undefined]);
+});
+
+test('a refused or cut connection, a name that does not exist and bad TLS have classes of their own', async (t) => {
+  const cutting = await listenReceiver(t, (request) => cut(request.socket));
+  const closed = await listen(t, () => undefined, PUBLIC_HOST);
+  closed.server.close();
+  const tls = createTlsServer({});
+  tls.listen(0, PUBLIC_HOST);
+  await once(tls, 'listening');
+  t.after(() => tls.close());
+  const unknown = async () => {
+    throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' });
+  };
+  const send = openSender(t, { resolve: unknown });
+  const { port } = tls.address() as AddressInfo;
+  const classes: Record<string, string> = {
+    [cutting.origin]: 'connect',
+    [closed.origin]: 'connect',
+    'http://nowhere.example/': 'dns',
+    [`https://${PUBLIC_HOST}:${port}/`]: 'tls',
+  };
+  for (const [url, expected] of Object.entries(classes)) {
+    assert.deepEqual(failureOf(await send(url)), [expected, undefined], url);
+  }
+  const refused = await send(closed.origin);
+  const excerpt = refused.delivered || refused.excerpt;
+  assert.equal(excerpt, 'transport error ECONNREFUSED', 'codes, and never addresses');
+});
+
+test('redirects repeat the POST with its signature, but a 303 asks for a GET', async (t) => {
+  const target = await listenReceiver(t);
+  const receiver = await listenReceiver(t, (request, response) => {
+    const status = Number(request.url?.slice(1));
+    response.writeHead(status, { location: `${target.origin}/moved` }).end();
+  });
+  const send = openSender(t, {}, SECRET);
+  for (const status of [301, 302, 303, 307, 308]) {
+    assert.deepEqual(await send(`${receiver.origin}/${status}`), { delivered: true, status: 200 });
+    const arrival = target.arrivals.at(-1);
+    assert.equal(arrival?.method, status === 303 ? 'GET' : 'POST', String(status));
+    assert.equal(arrival?.body, status === 303 ? '' : BODY);
+    assert.equal(arrival?.headers['content-type'], status === 303 ? undefined : 'application/json');
+    assert.match(String(arrival?.headers['x-engine-signature']), /^sha256=[0-9a-f]{64}$/);
+  }
+});
+
+test('ten redirects are followed, an eleventh is refused', async (t) => {
+  const receiver = await listenReceiver(t, (request, response) => {
+    const left = Number(request.url?.slice(1));
+    if (left === 0) response.end();
+    else response.writeHead(307, { location: `/${left - 1}` }).end();
+  });
+  const send = openSender(t);
+  assert.deepEqual(await send(`${receiver.origin}/10`), { delivered: true, status: 200 });
+  const outcome = await send(`${receiver.origin}/11`);
+  assert.deepEqual(failureOf(outcome), ['redirect_rejected', undefined]);
+});
+
+test('internal addresses are refused, at the first hop and at every other, and see no connection', async (t) => {
+  const internal = await listenReceiver(t, undefined, '127.0.0.3');
+  const resolve = async (hostname: string) => [
+    { address: hostname === 'inside.example' ? '127.0.0.3' : PUBLIC_HOST, family: 4 },
+  ];
+  const named = `http://inside.example:${internal.port}/`;
+  const receiver = await listenReceiver(t, (request, response) => {
+    const location = request.url === '/name' ? named : internal.origin;
+    response.writeHead(307, { location }).end();
+  });
+  const send = openSender(t, { resolve });
+  const classes: readonly (readonly [url: string, errorClass: string])[] = [
+    [internal.origin, 'internal_policy'],
+    [named, 'internal_policy'],
+    ['http://localhost/', 'internal_policy'],
+    ['http://[::1]/', 'internal_policy'],
+    ['http://169.254.169.254/latest/meta-data', 'internal_policy'],
+    [`${receiver.origin}/literal`, 'redirect_rejected'],
+    [`${receiver.origin}/name`, 'redirect_rejected'],
+  ];
+  for (const [url, expected] of classes) {
+    assert.deepEqual(failureOf(await send(url)), [expected, undefined], url);
+  }
+  assert.equal(internal.connects(), 0);
+  assert.equal(receiver.arrivals.length, 2);
+  const all = await openSender(t, { isAllowed: () => true })(internal.origin);
+  assert.deepEqual(all, { delivered: true, status: 200 });
+});
+
+const NOW = Date.UTC(2026, 10, 22, 12);
+const TRIGGER_SECRET = 'correct horse';
+const TRIGGER_BODY = Buffer.from('{"amount":12}');
+const NONCE = 'n'.repeat(16);
+const at = (ms: number) => String(Math.floor((NOW + ms) / 1_000));
+
+const signed = (body: Buffer, nonce = NONCE, secret = TRIGGER_SECRET) =>
+  signatureOf(secret, at(0), nonce, body);
+
+function problemOf(
+  changes: Partial<Record<'timestamp' | 'nonce' | 'signature', string | undefined>> = {},
+) {
+  const given = { timestamp: at(0), nonce: NONCE, ...changes };
+  const { timestamp = '', nonce = '' } = given;
+  const signature =
+    changes.signature ?? signatureOf(TRIGGER_SECRET, timestamp, nonce, TRIGGER_BODY);
+  return signatureProblem({ ...given, signature }, TRIGGER_BODY, TRIGGER_SECRET, NOW);
+}
+
+test('a signature is the HMAC of time, nonce and body, in base64url', () => {
+  const mac = createHmac('sha256', TRIGGER_SECRET)
+    .update(`1.${NONCE}.{"amount":12}`)
+    .digest('base64url');
+  assert.equal(signatureOf(TRIGGER_SECRET, '1', NONCE, TRIGGER_BODY), `v1=${mac}`);
+  assert.equal(problemOf(), undefined);
+});
+
+for (const [what, changes, isGood] of [
+  ['300 s old', { timestamp: at(-300_000) }, true],
+  ['301 s old', { timestamp: at(-301_000) }, false],
+  ['60 s ahead', { timestamp: at(60_000) }, true],
+  ['61 s ahead', { timestamp: at(61_000) }, false],
+  ['with a time in words', { timestamp: 'now' }, false],
+  ['with a time below zero', { timestamp: '-1' }, false],
+  ['with a nonce of 15 characters', { nonce: 'n'.repeat(15) }, false],
+  ['with a nonce of 128 characters', { nonce: 'n'.repeat(128) }, true],
+  ['with a nonce of 129 characters', { nonce: 'n'.repeat(129) }, false],
+  ['with a blank in its nonce', { nonce: `${'n'.repeat(16)} n` }, false],
+  ['without a signature', { signature: '' }, false],
+  ['signed without the version', { signature: signed(TRIGGER_BODY).slice(3) }, false],
+  ['signed with another secret', { signature: signed(TRIGGER_BODY, NONCE, 'x') }, false],
+  ['signed for another body', { signature: signed(Buffer.alloc(1)) }, false],
+  ['signed for another nonce', { signature: signed(TRIGGER_BODY, `${NONCE}x`) }, false],
+  ['without a time', { timestamp: undefined }, false],
+  ['without a nonce', { nonce: undefined }, false],
+] as const) {
+  test(`a webhook ${what} is ${isGood ? 'taken' : 'refused'}`, () => {
+    assert.equal(problemOf(changes) === undefined, isGood, problemOf(changes));
+  });
+}

@@ -20,8 +20,6 @@ export const SHOP_ENV = {
 } as const;
 
 export const TENANT = 'acme';
-/** Its names look like those of the tenant, and begin with the same letters. */
-export const NEIGHBOUR = 'acme-eu';
 /** The customer of everything that the neighbour has. */
 export const NEIGHBOUR_CUSTOMER = 'eve@acme-eu.example';
 
@@ -36,6 +34,8 @@ export interface ShopOptions {
   readonly url: string;
   /** The root key; null of a server that asks for none. */
   readonly apiKey: string | null;
+  /** Default: `acme`. On a server with other shops it needs a name of its own. */
+  readonly tenant?: string;
 }
 
 /** Ids by what is so about them. */
@@ -74,6 +74,9 @@ export interface ShopKeys {
 }
 
 export interface Shop {
+  readonly tenant: string;
+  /** The name of the second tenant, which begins with that of the first. */
+  readonly neighbour: string;
   /** As the root key, for the tenant. */
   readonly client: Client;
   readonly instances: ShopInstances;
@@ -92,27 +95,29 @@ export interface Shop {
 }
 
 /** @throws Error when something does not come to be as it should */
-export async function openShop({ url, apiKey }: ShopOptions): Promise<Shop> {
-  const clientOf = (tenant: string) =>
-    new Client({ url, apiKey: apiKey ?? undefined, tenant, namespace: SHOP });
-  const client = clientOf(TENANT);
-  const neighbour = clientOf(NEIGHBOUR);
+export async function openShop({ url, apiKey, tenant = TENANT }: ShopOptions): Promise<Shop> {
+  const neighbour = `${tenant}-eu`;
+  const clientOf = (name: string) =>
+    new Client({ url, apiKey: apiKey ?? undefined, tenant: name, namespace: SHOP });
+  const client = clientOf(tenant);
   const receiver = await startReceiver();
   receiver.answer('/orders-down', statusOf(503, 'the receiver is being updated'));
   const sequences = await storeSequences(client);
   await Promise.all([
     subscribe(client, receiver),
-    keepSettings(client, sequences),
-    openNeighbour(neighbour),
+    keepSettings(client, sequences, tenant),
+    openNeighbour(clientOf(neighbour)),
   ]);
-  const keys = await mintKeys(client);
+  const keys = await mintKeys(client, tenant, neighbour);
   const workers = await startWorkers(
-    new Client({ url, apiKey: apiKey === null ? undefined : keys.worker, tenant: TENANT }),
+    new Client({ url, apiKey: apiKey === null ? undefined : keys.worker, tenant }),
   );
   const run = runner(client, sequences);
   const instances = await runInstances(client, run);
   const canary = await release(client, sequences);
   return {
+    tenant,
+    neighbour,
     client,
     instances,
     keys,
@@ -146,7 +151,13 @@ async function subscribe(client: Client, receiver: Receiver): Promise<void> {
   });
 }
 
-async function keepSettings(client: Client, sequences: ReadonlyMap<string, string>): Promise<void> {
+async function keepSettings(
+  client: Client,
+  sequences: ReadonlyMap<string, string>,
+  tenant: string,
+): Promise<void> {
+  // Slugs are unique across tenants.
+  const slug = (name: string) => (tenant === TENANT ? name : `${name}-${tenant}`);
   const report = { sequence: 'monthly-report', namespace: BILLING, timezone: 'Europe/Berlin' };
   await client.cron.create({
     ...report,
@@ -168,13 +179,13 @@ async function keepSettings(client: Client, sequences: ReadonlyMap<string, strin
     enabled: false,
   });
   await client.triggers.create({
-    slug: 'orders-in',
+    slug: slug('orders-in'),
     namespace: SHOP,
     sequence_name: ORDER,
     secret: 'correct horse battery staple',
   });
   await client.triggers.create({
-    slug: 'on-refund-asked',
+    slug: slug('on-refund-asked'),
     namespace: BILLING,
     sequence_name: 'bank-transfer',
     trigger_type: 'event',
@@ -201,14 +212,14 @@ async function keepSettings(client: Client, sequences: ReadonlyMap<string, strin
   await client.rateLimits.put('newsletter', { max_count: 100, window_seconds: 60 });
 }
 
-async function mintKeys(client: Client): Promise<ShopKeys> {
+async function mintKeys(client: Client, tenant: string, neighbour: string): Promise<ShopKeys> {
   const mint = async (
     name: string,
     capability: Exclude<keyof ShopKeys, 'neighbour'>,
-    tenant_id = TENANT,
+    tenant_id = tenant,
   ) => (await client.apiKeys.mint({ tenant_id, name, capabilities: [capability] })).secret;
   const revoked = await client.apiKeys.mint({
-    tenant_id: TENANT,
+    tenant_id: tenant,
     name: 'old back office',
     capabilities: ['operator', 'secrets'],
   });
@@ -220,7 +231,7 @@ async function mintKeys(client: Client): Promise<ShopKeys> {
     publisher: await mint('build server', 'publisher'),
     starter: await mint('web shop', 'starter'),
     worker: await mint('workers', 'worker'),
-    neighbour: await mint('night shift', 'operator', NEIGHBOUR),
+    neighbour: await mint('night shift', 'operator', neighbour),
   };
 }
 

@@ -1,32 +1,27 @@
-/** The shop on a server of its own, for the tests of a file: it is open before the first and closed after the last. */
+/** The shop in tenants of its own, for the tests of a file: open before the first and closed after the last. */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after } from 'node:test';
-import { type Api, beforeWith, useApi } from '../api.js';
-import { createTestDatabase, type TestDatabase } from '../database.js';
-import { openCells } from './cells.js';
-import { openShop, SHOP_ENV, type Shop } from './shop.js';
+import { beforeWith, type SharedApi } from '../api.js';
+import { DEFAULT_API_KEY } from '../engine.js';
+import { openShop, type Shop, TENANT } from './shop.js';
 
 export interface ShopServer {
-  readonly api: Api;
+  readonly api: SharedApi;
   /** Only in tests. */
   readonly shop: Shop;
 }
 
-/** @param options.isInCells with two more cells beside its own */
-export function useShop({ isInCells = false } = {}): ShopServer {
+/** @param use gives the server, which needs `SHOP_ENV`, as the one that files share has */
+export function useShop(use: () => SharedApi): ShopServer {
   let shop: Shop | undefined;
-  let database: TestDatabase | undefined;
-  // Workers end before their server does: hooks behind a test run in the order in which they are written.
+  // Workers stop before their server does: hooks behind a test run in the order in which they are written.
   after(() => shop?.stop());
-  const api = useApi(async () => {
-    if (!isInCells) return { env: SHOP_ENV };
-    database = await createTestDatabase({ isMigrated: false });
-    return { database, env: { ...SHOP_ENV, ...(await openCells(database.connectionString)) } };
-  });
-  after(() => database?.drop());
+  const api = use();
   beforeWith(api, async () => {
-    shop = await openShop({ url: api.url, apiKey: api.engine.apiKey });
+    const tenant = `${TENANT}-${randomUUID().slice(0, 8)}`;
+    shop = await openShop({ url: api.url, apiKey: DEFAULT_API_KEY, tenant });
   });
   return {
     api,

@@ -83,13 +83,3 @@ test('a take-over does not wait for a directory that is silent, whether its cell
     await membership.stop();
   }
 });
-
-test('a cell that was never looked through is, before it serves, and no other settles anybody till then', async () => {
-  const membership = await joined('older');
-  await directory.settle(['older-1'], 'older', 'hand');
-  assert.equal((await directory.settle(['new'], 'found', 'hash')).size, 0);
-  await membership.own(pageOf(['older-1', 'older-2']));
-  assert.equal((await directory.placement('older-2'))?.placed_by, 'found');
-  assert.equal((await directory.settle(['new'], 'found', 'hash')).get('new'), 'found');
-  await membership.stop();
-});

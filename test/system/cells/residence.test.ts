@@ -1,6 +1,9 @@
 /**
  * Cells that know of one another: a request that reaches the wrong one is refused before anything is done, whoever
- * meets a tenant first settles it, and nobody needs the directory for tenants that are known.
+ * meets a tenant first settles it, and nobody needs the directory for tenants that are known. How engines come into
+ * such a cluster is tried last.
+ *
+ * Cost: 40 s, since it starts a cluster of engines.
  */
 
 import assert from 'node:assert/strict';
@@ -9,11 +12,13 @@ import { after, before, test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import type { Cells, TenantMove } from '../../../schema/cell.js';
 import type { Info } from '../../../schema/system.js';
+import { inSchema } from '../../../src/db/database-url.js';
+import { migrate } from '../../../src/db/migrate.js';
 import { type Api, eventually, step } from '../../helpers/api.js';
 import { createClient, expectStatus, type Reply } from '../../helpers/client.js';
 import { type Cluster, startCluster, tenantLedTo } from '../../helpers/cluster.js';
 import { column } from '../../helpers/columns.js';
-import { DEFAULT_API_KEY } from '../../helpers/engine.js';
+import { DEFAULT_API_KEY, startEngine } from '../../helpers/engine.js';
 import { parseExposition } from '../../helpers/exposition.js';
 
 const CELLS = ['east', 'west'];
@@ -214,14 +219,6 @@ test('root settles tenants that only a body or a path names', async () => {
   }
 });
 
-test('a tenant that was placed by hand lives there, whatever its bucket says', async () => {
-  const name = ledTo('east');
-  await cluster.directory.settle([name], 'west', 'hand');
-  await eventually(async () => expectWrong(await east.tenant(name).get('/instances'), 'west'));
-  await west.tenant(name).run([step('a', 'noop')]);
-  assert.equal(await rowCount('east', name), 0);
-});
-
 test('two cells that meet a tenant at the same time agree, and one of them alone writes', async () => {
   const names = Array.from({ length: 20 }, () => `race-${randomUUID()}`);
   const write = async (api: Api, name: string) =>
@@ -236,33 +233,6 @@ test('two cells that meet a tenant at the same time agree, and one of them alone
     assert.equal(cell, pair[0] === 201 ? 'east' : 'west');
     assert.equal(await rowCount(cell === 'east' ? 'west' : 'east', names[at] as string), 0);
   }
-});
-
-test('a cell that comes takes its share of new tenants, and none that are settled', async () => {
-  const settled = Array.from({ length: 8 }, (_, at) => ledTo(CELLS[at % 2] as string));
-  for (const [at, name] of settled.entries()) {
-    await (at % 2 === 0 ? east : west).tenant(name).sequence([step('a', 'noop')]);
-  }
-  const north = await cluster.start('north');
-  const all = [...CELLS, 'north'];
-  const newcomer = tenantLedTo('north', all, randomUUID());
-  for (const api of [east, west]) {
-    await eventually(async () =>
-      expectWrong(await api.tenant(newcomer).get('/sequences'), 'north'),
-    );
-  }
-  await north.tenant(newcomer).run([step('a', 'noop')]);
-  for (const [at, name] of settled.entries()) {
-    expectStatus(await (at % 2 === 0 ? east : west).tenant(name).get('/sequences'), 200);
-    expectWrong(await north.tenant(name).get('/sequences'), CELLS[at % 2] as string);
-  }
-  await cluster.directory.setState('north', 'draining');
-  const other = tenantLedTo('north', all, randomUUID());
-  await eventually(async () => {
-    const { status } = await north.tenant(other).get('/sequences');
-    assert.equal(status, 421);
-  });
-  expectStatus(await north.tenant(newcomer).get('/sequences'), 200);
 });
 
 test('while the directory is away known tenants are served and refused as before, and unknown ones wait', async () => {
@@ -336,4 +306,108 @@ test('a standby that takes its cell over knows who lives there', async () => {
     await standby.stop();
   }
   await west.restart();
+});
+
+// ---------------------------------------------------------------- engines that come
+
+const refusalOf = async (env: Record<string, string>) =>
+  startEngine({ databaseUrl: cluster.database.connectionString, env }).then(
+    async (engine) => {
+      await engine.stop();
+      return 'it started';
+    },
+    (error: Error) => error.message,
+  );
+
+test('an engine does not start in a cell that the cluster does not know, without a directory, or without tenants', async () => {
+  const other = new URL(cluster.database.connectionString);
+  const refusals: readonly (readonly [env: Record<string, string>, says: RegExp])[] = [
+    [
+      cluster.envOf('nowhere'),
+      /no cell nowhere: make it with durable-workflow-engine cells create nowhere --database URL/,
+    ],
+    [
+      { ENGINE_CLUSTER_URL: Object.assign(other, { pathname: '/postgres' }).href },
+      /no directory of a cluster: cells create makes it/,
+    ],
+    [
+      { ENGINE_REQUIRE_TENANT_HEADER: 'false', ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true' },
+      /exclude one another/,
+    ],
+  ];
+  for (const [env, says] of refusals) {
+    assert.match(await refusalOf({ ...cluster.envOf('east'), ...env }), says);
+  }
+});
+
+/** A schema of before the cluster, in which each of these tenants has a row of one table. */
+async function leaveCell(cell: string, tenants: readonly string[]): Promise<void> {
+  const { connectionString } = cluster.database;
+  await east.sql.query(`create schema ${cell}`);
+  await migrate(inSchema(connectionString, cell));
+  await east.sql.query(
+    `insert into ${cell}.rate_limits
+     select gen_random_uuid(), name, 'k', 1, 1, now() from unnest($1::text[]) as name`,
+    [tenants],
+  );
+}
+
+const settledIn = async (cell: string) =>
+  cluster.directory.placements({ after: '', limit: 10, cell });
+
+test('tenants that a cell had before its cluster are settled there before it serves, although one of them is', async () => {
+  const names = ['old-1', 'old-2', 'old-3'];
+  await leaveCell('older', names);
+  const { directory, database } = cluster;
+  const { connectionString: database_url } = database;
+  await directory.createCell({ name: 'older', database_url, engines: [], state: 'open' });
+  await directory.settle(['old-1'], 'older', 'hand');
+  const older = await cluster.start('older');
+  const placed = await settledIn('older');
+  assert.deepEqual(column(placed, 'tenant_id'), names);
+  assert.deepEqual(column(placed, 'placed_by'), ['hand', 'found', 'found']);
+  assert.notEqual((await directory.cell('older'))?.found_at, null);
+  expectStatus(await older.tenant('old-2').get('/sequences'), 200);
+});
+
+test('while a cell with engines was not looked through nobody new is settled', async () => {
+  const { directory, database } = cluster;
+  const { connectionString: database_url } = database;
+  await directory.createCell({ name: 'late', database_url, engines: [], state: 'closed' });
+  const open = (await directory.cells()).filter(({ state }) => state === 'open');
+  const name = tenantLedTo('east', column(open, 'name'), 'newcomer');
+  const write = () =>
+    east.tenant(name).post('/sequences', east.tenant(name).definition([step('a', 'noop')]));
+  // As its first engine does when it joins.
+  await directory.noteJoined('late');
+  const waits = await eventually(async () => {
+    const reply = await write();
+    expectStatus(reply, 503);
+    return reply;
+  });
+  assert.equal(waits.headers['x-error-code'], 'ENG_NO_CELL');
+  assert.equal(waits.headers['retry-after'], '1');
+  assert.equal((await directory.placement(name))?.cell, undefined);
+  const late = await cluster.start('late');
+  await eventually(async () => expectStatus(await write(), 201));
+
+  // One that stops in order is gone from the directory at once.
+  const address = `127.0.0.1:${late.engine.port}`;
+  const isThere = async () => column(await directory.engines(), 'address').includes(address);
+  await eventually(async () => assert.ok(await isThere()));
+  await late.engine.stop();
+  assert.equal(await isThere(), false);
+});
+
+test('a tenant with rows here that is settled elsewhere is refused, and told of loudly', async () => {
+  await leaveCell('other', ['old-1']);
+  const other = await cluster.start('other');
+  const line = await eventually(() => {
+    const found = other.engine.logs().find(({ tenantId }) => tenantId === 'old-1');
+    assert.ok(found);
+    return found;
+  });
+  assert.deepEqual([line.level, line.settledIn], [50, 'older']);
+  expectWrong(await other.tenant('old-1').get('/sequences'), 'older');
+  assert.equal(await metric(other, 'engine_cluster_split_tenants'), 1);
 });

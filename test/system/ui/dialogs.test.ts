@@ -1,25 +1,34 @@
-/** What stands over a page: dialogs give the focus back, and toasts are there for who has one open. */
+/**
+ * What stands over a page: dialogs give the focus back, and toasts are there for who has one open.
+ *
+ * Cost: 9 s, since it works in a Chromium.
+ */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
-import { useApi } from '../../helpers/api.js';
+import { useSharedApi } from '../../helpers/api.js';
 import { useBrowser } from '../../helpers/browser.js';
 import { expectStatus } from '../../helpers/client.js';
 import { open, signIn } from '../../helpers/dashboard.js';
+import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 
-const TENANT = 'acme';
-const api = useApi();
+const api = useSharedApi();
+const tenant = api.tenant();
 const { test } = useBrowser();
 
 const at = () => ({ url: api.url });
-const asRoot = () => ({ apiKey: api.engine.apiKey, tenant: TENANT });
+const asRoot = () => ({ apiKey: DEFAULT_API_KEY, tenant: tenant.name });
 
 /** A schedule that does not fire by itself, and its page. */
 async function openSchedules(page: Page): Promise<void> {
-  const tenant = api.tenant(TENANT);
   const sequence_id = await tenant.sequence([{ type: 'step', id: 'a', handler: 'noop' }]);
-  const body = { tenant_id: TENANT, namespace: 'test', sequence_id, cron_expr: '0 0 0 1 1 ? 2099' };
+  const body = {
+    tenant_id: tenant.name,
+    namespace: 'test',
+    sequence_id,
+    cron_expr: '0 0 0 1 1 ? 2099',
+  };
   expectStatus(await tenant.post('/cron', body), 201);
   await open(page, api.url, '/schedules', 'Schedules');
 }
@@ -90,7 +99,7 @@ test('without a clipboard a text is selected, to be copied by hand', at, async (
     Object.defineProperty(navigator, 'clipboard', { value: undefined });
     Object.defineProperty(crypto, 'randomUUID', { value: undefined });`);
   await signIn(context, asRoot());
-  const id = await api.tenant(TENANT).run([{ type: 'step', id: 'a', handler: 'noop' }]);
+  const id = await tenant.run([{ type: 'step', id: 'a', handler: 'noop' }]);
   await open(page, api.url, `/instances/${id}`, /./);
   await page.getByRole('button', { name: 'Copy the id' }).click();
   const text = page.getByLabel('Press Ctrl+C to copy');

@@ -1,0 +1,158 @@
+/** Events, those who wait for them, the triggers that they fire, and kept signals. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import type { EventReceipt } from '../../schema/event.js';
+import type { StoredSignal, TaskInstance } from '../../schema/instance.js';
+import { eventually, type Json, newHandler, step, type Tenant } from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { column } from '../helpers/columns.js';
+import { DOWN_MS, subject, untilKilled } from '../helpers/survival.js';
+
+export const events = subject();
+const { survives } = events;
+
+const wait = (id: string, name: string, more: Json = {}) =>
+  step(id, 'wait_for_event', { params: { name, ...more } });
+
+const send = async (tenant: Tenant, event_name: string, payload: unknown, more: Json = {}) => {
+  const body = { event_name, producer_event_id: randomUUID(), payload, ...more };
+  return expectStatus(await tenant.post<EventReceipt>('/events', body), 201);
+};
+
+survives('a step that waited is ended by an event that comes after the restart', async (tenant) => {
+  const id = await tenant.runUntil('waiting', [wait('w', 'n')]);
+  return async () => {
+    assert.equal((await tenant.instance(id)).state, 'waiting');
+    assert.equal((await send(tenant, 'n', 1)).matched, 1);
+    await tenant.until(id, 'completed');
+    assert.deepEqual(await tenant.outputsOf(id), { w: 1 });
+  };
+});
+
+survives('the time-out of a wait comes although the server was down', async (tenant) => {
+  let id = '';
+  return {
+    atTheKill: async () => {
+      id = await tenant.runUntil('waiting', [wait('w', 'n', { timeout_ms: DOWN_MS })]);
+    },
+    check: async () => {
+      const { failure } = await tenant.until(id, 'failed');
+      assert.equal(failure?.code, 'timeout');
+    },
+  };
+});
+
+survives('an event that was kept goes to a step that waits after the restart', async (tenant) => {
+  const { event_id } = await send(tenant, 'n', 'kept', { producer_event_id: 'p' });
+  return async () => {
+    const body = { event_name: 'other', producer_event_id: 'p', payload: 2 };
+    const again = await tenant.post<EventReceipt>('/events', body);
+    assert.deepEqual([again.status, again.body.event_id], [200, event_id]);
+    const id = await tenant.runUntil('completed', [wait('w', 'n')]);
+    assert.deepEqual(await tenant.outputsOf(id), { w: 'kept' });
+  };
+});
+
+survives('signals that were kept are taken after the restart, in their order', async (tenant) => {
+  const handler = newHandler();
+  const id = await tenant.run([step('s', handler), ...['a', 'b', 'c'].map((at) => wait(at, 'go'))]);
+  for (const payload of [1, { two: 2 }]) await tenant.signal(id, 'custom:go', payload);
+  return async () => {
+    await tenant.complete(await tenant.task(handler));
+    await tenant.signal(id, 'custom:go', 3);
+    await tenant.until(id, 'completed');
+    const { s: _, ...taken } = await tenant.outputsOf(id);
+    assert.deepEqual(taken, { a: 1, b: { two: 2 }, c: 3 });
+    const { body } = await tenant.get<StoredSignal[]>(`/instances/${id}/signals`);
+    assert.deepEqual(column(body, 'status'), ['taken', 'taken', 'taken']);
+  };
+});
+
+survives(
+  'every event that was accepted reaches each step that waited for it, once',
+  async (tenant, { sql }) => {
+    const sequence = await tenant.sequence([wait('w', 'all', { key: '{{ data.key }}' })]);
+    const ids = await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        tenant.create(sequence, { context: { data: { key: `k${n % 20}` } } }),
+      ),
+    );
+    for (const id of ids) await tenant.until(id, 'waiting');
+    return {
+      atTheKill: () =>
+        Promise.all(
+          Array.from({ length: 20 }, async (_, n) => {
+            const { matched } = await send(tenant, 'all', n, { correlation_key: `k${n}` });
+            assert.equal(matched, 2);
+          }),
+        ),
+      check: async () => {
+        for (const [at, id] of ids.entries()) {
+          await tenant.until(id, 'completed');
+          assert.deepEqual(await tenant.outputsOf(id), { w: at % 20 });
+        }
+        const takes =
+          'select targets, (select count(*)::int from event_takes where event_id = e.id) takes ' +
+          'from events e where tenant_id = $1';
+        await eventually(async () => {
+          const { rows } = await sql.query(takes, [tenant.name]);
+          assert.deepEqual(rows, Array(20).fill({ targets: null, takes: 2 }));
+        });
+      },
+    };
+  },
+);
+
+survives(
+  'an event fires its trigger once, whether the server dies before the instance is there or after',
+  async (tenant, { sql }) => {
+    const slug = `t-${randomUUID()}`;
+    await tenant.sequence([step('a', 'noop')], { name: slug });
+    const trigger = { slug, tenant_id: tenant.name, namespace: 'test', sequence_name: slug };
+    const config = { event_name: 'paid' };
+    const body = { ...trigger, trigger_type: 'event', config };
+    expectStatus(await tenant.post('/triggers', body), 201);
+    const untilFired = () =>
+      eventually(async () => {
+        const text = 'select 1 from events where tenant_id = $1 and fires is not null';
+        assert.equal((await sql.query(text, [tenant.name])).rowCount, 0);
+      });
+    const { event_id: after } = await send(tenant, 'paid', { n: 'after' });
+    const { event_id: before } = await send(tenant, 'nobody', { n: 'before' });
+    const { event_id: old } = await send(tenant, 'nobody', { n: 'old' });
+    await untilFired();
+    const accepted = ['after', 'before', 'old'];
+    /** The one that is sent while the server dies; it is sent again after the restart. */
+    let last = '';
+    const pay = async (n: string) => {
+      last = n;
+      const event = { event_name: 'paid', producer_event_id: n, payload: { n } };
+      const { status } = await tenant.post('/events', event);
+      assert.ok(status === 201 || status === 200, `${status}`);
+      accepted.push(n);
+    };
+    let work: Promise<unknown>;
+    return {
+      atTheKill: async () => {
+        work = untilKilled(60, (turn) => pay(`${turn}`));
+      },
+      // The instance is there and its event does not say so yet; the instance is not there yet; and
+      // an event that was over long ago.
+      whileDown: async () => {
+        const text = 'update events set fires = $1 where id = any($2)';
+        await sql.query(text, [JSON.stringify([slug]), [after, before, old]]);
+        const ended = "update events set status = 'expired', ended_at = now() - interval '30 days'";
+        await sql.query(`${ended} where id = $1`, [old]);
+      },
+      check: async () => {
+        await work;
+        if (!accepted.includes(last)) await pay(last);
+        await untilFired();
+        const list = await tenant.get<TaskInstance[]>('/instances?limit=1000');
+        const numbers = expectStatus(list, 200).map(({ context }) => context.data.n);
+        assert.deepEqual(numbers.sort(), accepted.sort());
+      },
+    };
+  },
+);

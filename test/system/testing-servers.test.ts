@@ -1,0 +1,65 @@
+/**
+ * Throw-away servers with databases of their own, which are copies of a prepared one.
+ *
+ * Cost: 40 s, since it starts five of them, each with a Postgres.
+ */
+
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { startServer, type TestServer } from '../../client/src/testing/index.js';
+import { makeDataDir } from '../helpers/engine.js';
+
+test('servers of their own are copies of one prepared database, which is given up when it is broken', async (t) => {
+  const shelf = useCache(t);
+  const servers = await Promise.all([startServer(), startServer()]);
+  const [first, second] = servers as [TestServer, TestServer];
+  await store(first, 'only here');
+  assert.deepEqual((await second.client.sequences.list()).items, []);
+  await Promise.all(servers.map((server) => server.stop()));
+  const [name = '', ...others] = shelf.names();
+  assert.deepEqual(others, [], 'two that are made at once are one in the end');
+  const file = path.join(shelf.folder, name, 'data/postgres/PG_VERSION');
+
+  rmSync(file);
+  await startsAnyway();
+  assert.deepEqual(shelf.names(), [], 'a copy that is not whole is seen by its size');
+
+  await startsAnyway();
+  assert.deepEqual(shelf.names(), [name], 'it is made anew');
+  // No other length: only Postgres can tell.
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/\d/g, '9'));
+  await startsAnyway();
+  assert.deepEqual(shelf.names(), []);
+});
+
+async function startsAnyway(): Promise<void> {
+  const server = await startServer();
+  try {
+    await store(server, 'works');
+  } finally {
+    await server.stop();
+  }
+}
+
+/** An empty folder for what is prepared, as long as the test runs. */
+function useCache(t: TestContext) {
+  const cache = makeDataDir();
+  const folder = path.join(cache, 'durable-workflow-engine');
+  const { XDG_CACHE_HOME } = process.env;
+  process.env.XDG_CACHE_HOME = cache;
+  t.after(() => {
+    if (XDG_CACHE_HOME === undefined) delete process.env.XDG_CACHE_HOME;
+    else process.env.XDG_CACHE_HOME = XDG_CACHE_HOME;
+    rmSync(cache, { recursive: true });
+  });
+  return { folder, names: () => readdirSync(folder) };
+}
+
+const store = ({ client }: TestServer, name: string) =>
+  client.sequences.create({
+    name,
+    version: 1,
+    blocks: [{ type: 'step', id: 'a', handler: 'noop' }],
+  });

@@ -1,0 +1,726 @@
+/**
+ * Cells: who is served where, the configuration of proxies, and what proxies are told when.
+ *
+ * Cost: 3 s, since it writes maps of thousands of tenants and looks for names by their hash.
+ */
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { afterEach, beforeEach, mock, test } from 'node:test';
+import fc from 'fast-check';
+import type { CellRow, PlacementRow } from '../../src/cluster/directory.js';
+import { envoyFiles } from '../../src/cluster/proxy/envoy.js';
+import { BUCKET_SCRIPT } from '../../src/cluster/proxy/envoy-script.js';
+import { haproxyFiles, percentEncoded } from '../../src/cluster/proxy/haproxy.js';
+import { changesBetween } from '../../src/cluster/proxy/haproxy-runtime.js';
+import { nginxFiles } from '../../src/cluster/proxy/nginx.js';
+import {
+  bucketCells,
+  checkedTopology,
+  type ProxyFile,
+  type ProxySettings,
+  type Topology,
+  TopologyError,
+} from '../../src/cluster/proxy/topology.js';
+import { TopologyReader } from '../../src/cluster/proxy/topology-reader.js';
+import { Residence, type Residency, residencyOf } from '../../src/cluster/residence.js';
+import { allBuckets, BUCKETS, bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
+import type { EngineError } from '../../src/errors.js';
+import { tenantLedTo } from '../helpers/cluster.js';
+import { hasProgram } from '../helpers/docs.js';
+import { check } from '../helpers/properties.js';
+import { column } from '../helpers/rows.js';
+
+const SETTINGS: ProxySettings = { listen: ':8090', folder: '/etc/engine' };
+const GENERATORS = { haproxy: haproxyFiles, nginx: nginxFiles, envoy: envoyFiles };
+
+const cell = (name: string, more: Partial<Topology['cells'][number]> = {}) => ({
+  name,
+  engines: [`10.0.0.1:8080`, `10.0.0.2:8080`],
+  state: 'open' as const,
+  ...more,
+});
+
+const topology = (more: Partial<Topology> = {}): Topology => ({
+  cells: [cell('west'), cell('east')],
+  placements: new Map([
+    ['globex', 'west'],
+    ['acme', 'east'],
+  ]),
+  ...more,
+});
+
+const checked = (given: Topology, more: Partial<ProxySettings> = {}) =>
+  checkedTopology(given, { ...SETTINGS, ...more });
+
+const textOf = (files: readonly ProxyFile[], name: string) =>
+  files.find((file) => file.name === name)?.text ?? assert.fail(`no ${name}`);
+
+const withTenants = (...tenants: readonly string[]) =>
+  checked(topology({ placements: new Map(tenants.map((tenant) => [tenant, 'east'])) }));
+
+test('a name or an address of the directory that would be more than a word is left out, and the rest is served', () => {
+  const rest = cell('rest');
+  for (const name of ['East', 'a b', 'a\nserver x', 'a{', 'a;', '', 'pg_x', 'a'.repeat(64)]) {
+    const given = checked({
+      cells: [cell(name), rest],
+      placements: new Map([
+        ['acme', name],
+        ['globex', 'rest'],
+      ]),
+    });
+    assert.deepEqual([given.cells, [...given.placements]], [[rest], [['globex', 'rest']]]);
+    assert.deepEqual(given.leftOut, [
+      `Left out, as no name of a cell: ${JSON.stringify(name)}.`,
+      `Left out: tenants of the cell ${JSON.stringify(name)}, which is not there.`,
+    ]);
+  }
+  const addresses = [
+    ...'host host: :80 host:0 host:65536 a;b:80 unix@/run/x:80 -a:80 a-:80 [::1:80 $x:80'.split(
+      ' ',
+    ),
+    ...['host:80 check', 'host:80\n  server b b:1', 'a b:80', `${'a'.repeat(254)}:80`],
+  ];
+  for (const engine of addresses) {
+    const cells = [cell('east', { engines: [engine, 'good:1'] }), rest];
+    const given = checked({ cells, placements: new Map([['acme', 'east']]) });
+    assert.deepEqual(given.cells, [cell('east', { engines: ['good:1'] }), rest]);
+    assert.equal(given.placements.get('acme'), 'east');
+    assert.deepEqual(given.leftOut, [
+      `Left out: an engine of the cell east is no host:port: ${JSON.stringify(engine)}.`,
+    ]);
+  }
+});
+
+test('a tenant whose name no engine takes stands in no map', () => {
+  const longest = '😀'.repeat(255);
+  const given = withTenants('', 'x'.repeat(256), longest, 'acme');
+  assert.deepEqual([...given.placements.keys()].sort(), ['acme', longest]);
+  assert.equal(given.leftOut.length, 2);
+  assert.match(given.leftOut.join(), /a tenant without a name.*whose name is over 255 characters/);
+  const { text } = nginxFiles(given, SETTINGS).find(({ name }) => name === 'tenants.map') ?? {};
+  assert.doesNotMatch(text ?? '', /^"\\*" /m);
+});
+
+test('a setting that would be more than a word of a configuration is refused', () => {
+  const refused = (given: Topology, words: RegExp, more: Partial<ProxySettings> = {}) => {
+    assert.throws(
+      () => checked(given, more),
+      (error) => {
+        assert.ok(error instanceof TopologyError);
+        assert.match(error.message, words);
+        return true;
+      },
+    );
+  };
+  for (const listen of ['8090', 'any', ':0', '*:x', ':80 ssl crt /x']) {
+    refused(topology(), /the address to listen at is no host:port/, { listen });
+  }
+  for (const path of ['run/x', '/run/a b', '/run/x\n', '/run/"', '/run/$x']) {
+    refused(topology(), /a path has letters/, { socket: path });
+    refused(topology(), /a path has letters/, { folder: path });
+  }
+  refused(topology({ cells: [] }), /there is no cell/);
+  refused(topology({ cells: [cell('east'), cell('east')] }), /two cells are named east/);
+  refused(topology({ cells: [cell('East')] }), /there is no cell/);
+  refused(topology(), /there is no cell "north"/, { defaultCell: 'north' });
+});
+
+test('addresses may be names and of either version of IP, and the proxy may listen anywhere', () => {
+  const engines = ['engine-a.east.svc:8080', '10.0.0.1:80', '[fd00::1]:65535', 'x:1'];
+  const given = checked(topology({ cells: [cell('east', { engines }), cell('west')] }));
+  for (const listen of [':80', '*:80', '0.0.0.0:80', '[::1]:80', 'localhost:80'])
+    checked(given, { listen });
+  const text = textOf(haproxyFiles(given, SETTINGS), 'haproxy.cfg');
+  assert.match(text, /server east_3 \[fd00::1\]:65535\n/);
+  assert.match(text, /resolvers dns\n/);
+  const numbers = textOf(haproxyFiles(checked(topology()), SETTINGS), 'haproxy.cfg');
+  assert.doesNotMatch(numbers, /resolvers/);
+  const [, clusters] = envoyFiles(given, SETTINGS);
+  assert.match(clusters?.text ?? '', /"address": "fd00::1"/);
+});
+
+test('a map of HAProxy has one line for each tenant, whatever the tenant is called', (t) => {
+  const anything = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
+  check(t, 100, fc.uniqueArray(anything, { minLength: 1 }), (tenants) => {
+    const text = textOf(haproxyFiles(withTenants(...tenants), SETTINGS), 'tenants.map');
+    const lines = text.split('\n');
+    assert.equal(lines.pop(), '');
+    for (const line of lines) assert.match(line, /^[\w.~%-]+ east$/);
+    const keys = new Set(lines.map((line) => line.split(' ')[0]));
+    assert.equal(keys.size, new Set(tenants.map((it) => Buffer.from(it).toString('hex'))).size);
+  });
+  assert.equal(percentEncoded('Ab-._~ é/%'), 'Ab-._~%20%C3%A9%2F%25');
+});
+
+test('a map of nginx holds tenants as texts in quotes, and those that differ in their case as expressions', () => {
+  const placements = new Map([
+    ['Acme', 'east'],
+    ['acme', 'west'],
+    ['a.b', 'east'],
+    ['A.B', 'east'],
+    ['default', 'east'],
+    ['~x', 'west'],
+    ['q"\\$;{', 'west'],
+    ['two\nlines', 'east'],
+  ]);
+  const text = textOf(nginxFiles(checked(topology({ placements })), SETTINGS), 'tenants.map');
+  assert.deepEqual(text.trimEnd().split('\n'), [
+    String.raw`"\\A.B" east;`,
+    '"~^Acme$" east;',
+    '"~^acme$" west;',
+    String.raw`"\\default" east;`,
+    String.raw`"\\q\"\\$;{" west;`,
+    String.raw`"\\two\nlines" east;`,
+    String.raw`"\\~x" west;`,
+  ]);
+});
+
+test('nginx finds tenants of a query as programs encode them, and reads nothing else that is encoded', () => {
+  const placements = new Map([
+    ['acme-1.x_~', 'east'],
+    ["a b'+", 'west'],
+    ['é', 'east'],
+  ]);
+  const files = nginxFiles(checked(topology({ placements })), SETTINGS);
+  assert.deepEqual(textOf(files, 'queries.map').trimEnd().split('\n'), [
+    String.raw`"\\a%20b'%2B" west;`,
+    String.raw`"\\a+b%27%2B" west;`,
+    String.raw`"\\acme-1.x_%7E" east;`,
+    String.raw`"\\%C3%A9" east;`,
+  ]);
+  // An expression comes behind those of the file: what is encoded in another way is nobody's that is known.
+  assert.match(textOf(files, 'nginx.conf'), /include queries\.map;\n {4}"~\[%\+\]" "";\n/);
+});
+
+test('a worker of nginx that was replaced ends, and a failure of an engine leads nobody to its standby', () => {
+  const text = textOf(nginxFiles(checked(topology()), SETTINGS), 'nginx.conf');
+  assert.match(text, /^worker_shutdown_timeout 5m;\n/m);
+  assert.match(text, / {4}server 10\.0\.0\.1:8080 max_fails=0;\n/);
+  assert.match(text, / {4}server 10\.0\.0\.2:8080 max_fails=0 backup;\n/);
+});
+
+test('tables of nginx are large enough for the longest tenant and for all of them', () => {
+  const tenants = Array.from({ length: 5_000 }, (_, at) => `tenant-${at}`);
+  const text = textOf(nginxFiles(withTenants(...tenants, 'é'.repeat(255)), SETTINGS), 'nginx.conf');
+  assert.match(text, /map_hash_max_size 16384;\n {2}map_hash_bucket_size 2048;/);
+});
+
+test('every bucket leads to a cell that takes new tenants, and nowhere when none does', () => {
+  const cells = [
+    cell('east'),
+    cell('west', { state: 'closed' }),
+    cell('south', { state: 'draining' }),
+  ];
+  const buckets = bucketCells(checked(topology({ cells })));
+  assert.equal(buckets.length, BUCKETS);
+  assert.ok(buckets.every(([, name]) => name === 'east'));
+  const none = checked({ cells: [cell('east', { state: 'closed' })], placements: new Map() });
+  assert.equal(textOf(haproxyFiles(none, SETTINGS), 'buckets.map'), '');
+  const [, , routes] = envoyFiles(none, SETTINGS);
+  assert.match(routes?.text ?? '', /no cell takes new tenants/);
+});
+
+test('HAProxy tries again what was never sent, and opens a socket only when it is named', () => {
+  const text = textOf(haproxyFiles(checked(topology()), SETTINGS), 'haproxy.cfg');
+  assert.match(text, /\n {2}retry-on conn-failure\n/);
+  assert.doesNotMatch(text, /stats socket/);
+  const socket = '/run/haproxy/cells.sock';
+  const open = textOf(haproxyFiles(checked(topology()), { ...SETTINGS, socket }), 'haproxy.cfg');
+  assert.match(open, /stats socket \/run\/haproxy\/cells\.sock mode 600 level admin\n/);
+  // What is up is read by the next process of the one that the command can ask.
+  assert.match(open, /server-state-file \/etc\/engine\/servers\.state\n/);
+  assert.match(open, /load-server-state-from-file global\n/);
+  assert.doesNotMatch(text, /server-state/);
+});
+
+test('who names nothing is refused, unless there is a cell for that', () => {
+  const expected: Record<keyof typeof GENERATORS, RegExp> = {
+    haproxy: /set-var\(txn\.cell\) str\(west\) if !has_cell\n/,
+    nginx: /default west;\n {4}"~\^OPTIONS:"/,
+    envoy:
+      /"on_no_match":\{"action":\{"name":"route","typed_config":\{[^}]*\},"route":\{"cluster":"cell_west"/,
+  };
+  for (const [name, generate] of Object.entries(GENERATORS)) {
+    const all = (files: readonly ProxyFile[]) => files.map(({ text }) => text).join('');
+    const words = expected[name as keyof typeof GENERATORS];
+    assert.match(all(generate(checked(topology()), SETTINGS)), /name the tenant with x-tenant-id/);
+    const settings = { ...SETTINGS, defaultCell: 'west' };
+    assert.match(all(generate(checked(topology(), settings), settings)), words, name);
+  }
+});
+
+test('each entry of a map that is new, other or gone is a change', () => {
+  const mapOf = (entries: object) => new Map<string, string>(Object.entries(entries));
+  const changes = changesBetween(
+    mapOf({ a: '1', b: '1', c: '1' }),
+    mapOf({ a: '1', b: '2', d: '1' }),
+  );
+  assert.deepEqual(Object.fromEntries(changes), { b: '2', d: '1', c: undefined });
+});
+
+test('Envoy answers a page whose address has a query', () => {
+  const [, , routes] = envoyFiles(checked(topology()), SETTINGS);
+  const [, wholePaths = ''] = /"regex":"(\([^"]*\?)"/.exec(routes?.text ?? '') ?? [];
+  const expression = new RegExp(`^(?:${JSON.parse(`"${wholePaths}"`)})$`);
+  for (const path of ['/', '/?a=b', '/whoami', '/api/v1/cells/moves?limit=5']) {
+    assert.match(path, expression);
+  }
+  for (const path of ['/whoami/x', '/api/v1/', '/metrics', '/cells-of']) {
+    assert.doesNotMatch(path, expression);
+  }
+});
+
+test('the script of Envoy takes the bucket of a tenant as everybody else does', (t) => {
+  if (!hasProgram('luajit')) return t.skip('luajit is not installed, which Envoy has in it');
+  const lengths = [1, 3, 55, 56, 63, 64, 119, 120, 255];
+  const tenants = [...lengths.map((length) => 'x'.repeat(length)), 'acme', 'é漢字', '"\\'];
+  const asked = [
+    ...tenants.map((tenant) => ({ header: tenant, path: '/', tenant })),
+    { header: '', path: '/a?b=1&tenant_id=a%20b%2Bc+d&x=2', tenant: 'a b+c d' },
+    { header: 'acme', path: '/?tenant_id=other', tenant: 'acme' },
+    { header: '', path: '/?tenant_id=a%0Ab', tenant: undefined },
+    { header: '', path: '/a?xtenant_id=a', tenant: undefined },
+  ];
+  const literal = (text: string) =>
+    `"${[...Buffer.from(text)].map((byte) => `\\${String(byte).padStart(3, '0')}`).join('')}"`;
+  const calls = asked.map(({ header, path }) => `ask(${literal(header)}, ${literal(path)})`);
+  const program = `bit = require("bit")\n${BUCKET_SCRIPT}
+    function ask(header, path)
+      local all = { ["x-tenant-id"] = header, [":path"] = path, ["x-route-tenant"] = "theirs" }
+      local headers = {
+        get = function(_, name) return all[name] end,
+        remove = function(_, name) all[name] = nil end,
+        add = function(_, name, value) all[name] = value end,
+      }
+      envoy_on_request({ headers = function() return headers end })
+      print((all["x-route-bucket"] or "-") .. " " .. (all["x-route-tenant"] or "-"))
+    end\n${calls.join('\n')}`;
+  const { stdout, stderr } = spawnSync('luajit', ['-'], { input: program, encoding: 'utf8' });
+  const wanted = asked.map(({ tenant }) =>
+    tenant === undefined ? '- -' : `${bucketOf(tenant)} ${tenant}`,
+  );
+  assert.deepEqual(stdout.trimEnd().split('\n'), wanted, stderr);
+});
+
+const buckets = allBuckets();
+const cellsOf = (cells: readonly string[]) => buckets.map((bucket) => cellOfBucket(bucket, cells));
+
+test('the bucket of a tenant is what anybody can take from its SHA-256', () => {
+  // printf acme | sha256sum | cut -c1-3
+  assert.equal(bucketOf('acme'), '822');
+  assert.equal(new Set(buckets).size, BUCKETS);
+  assert.ok(buckets.includes('000') && buckets.includes('fff'));
+});
+
+test('the order of cells does not matter', () => {
+  assert.deepEqual(cellsOf(['east', 'west', 'north']), cellsOf(['north', 'east', 'west']));
+});
+
+test('cells get about the same share', () => {
+  const cells = ['east', 'west', 'north', 'south'];
+  const chosen = cellsOf(cells);
+  for (const cell of cells) {
+    const share = chosen.filter((one) => one === cell).length / BUCKETS;
+    assert.ok(share > 0.2 && share < 0.3, `${cell} has ${share}`);
+  }
+});
+
+test('a cell that comes takes buckets, and changes no others', () => {
+  const before = cellsOf(['east', 'west', 'north']);
+  const after = cellsOf(['east', 'west', 'north', 'south']);
+  for (const [at, cell] of after.entries()) {
+    if (cell !== 'south') assert.equal(cell, before[at]);
+  }
+});
+
+const TWO = ['east', 'west'];
+const cellRow = (name: string, state: CellRow['state'] = 'open'): CellRow => {
+  const joined = { created_at: '', joined_at: '', found_at: '' };
+  return { name, state, engines: ['10.0.0.1:80'], database_url: '', ...joined };
+};
+
+let cells: CellRow[];
+let placed: PlacementRow[];
+let revision: number;
+/** After which revision the reader asked, one for each time. */
+let asked: number[];
+let isAway: boolean;
+let nowMs: number;
+
+beforeEach(() => {
+  cells = TWO.map((name) => cellRow(name));
+  placed = [];
+  revision = 0;
+  asked = [];
+  isAway = false;
+  nowMs = 0;
+  mock.method(performance, 'now', () => nowMs);
+});
+
+afterEach(() => mock.restoreAll());
+
+const directory = {
+  cells: async () => {
+    if (isAway) throw new Error('away');
+    return cells;
+  },
+  placedSince: async (after: Pick<PlacementRow, 'revision' | 'tenant_id'>) => {
+    asked.push(after.revision);
+    return placed.filter((row) => row.revision > after.revision);
+  },
+};
+
+function place(tenant_id: string, cell: string, placed_by: PlacementRow['placed_by'] = 'hash') {
+  revision += 1;
+  placed = placed.filter((row) => row.tenant_id !== tenant_id);
+  placed.push({ tenant_id, cell, placed_by, placed_at: '', revision });
+}
+
+const told = async (reader: TopologyReader) => Object.fromEntries((await reader.read()).placements);
+
+for (const proxy of ['haproxy', 'envoy'] as const) {
+  test(`${proxy} is told of the tenants that do not live in the cell of their bucket`, async () => {
+    const reader = new TopologyReader(proxy, directory);
+    const [follower, stray] = [tenantLedTo('east', TWO, 'f'), tenantLedTo('east', TWO, 's')];
+    place(follower, 'east');
+    place(stray, 'west', 'hand');
+    assert.deepEqual(await told(reader), { [stray]: 'west' });
+    place(stray, 'east', 'move');
+    place(follower, 'west', 'move');
+    assert.deepEqual(await told(reader), { [follower]: 'west' });
+  });
+}
+
+test('who lives where a bucket led before it got another cell is told of from then on', async () => {
+  const reader = new TopologyReader('haproxy', directory);
+  // All others stay with their bucket.
+  const taken = tenantLedTo('north', [...TWO, 'north'], 'taken');
+  const home = cellOfBucket(bucketOf(taken), TWO) as string;
+  place(taken, home);
+  place(tenantLedTo('east', [...TWO, 'north'], 'kept'), 'east');
+  assert.deepEqual(await told(reader), {});
+  cells = [...cells, cellRow('north')];
+  assert.deepEqual(await told(reader), { [taken]: home });
+  cells = cells.map(({ name }) => cellRow(name, name === 'north' ? 'closed' : 'open'));
+  assert.deepEqual(await told(reader), {});
+});
+
+test('placements are read once, and then those that have come since; what was missed comes later', async () => {
+  const reader = new TopologyReader('nginx', directory);
+  place('a', 'east', 'hand');
+  isAway = true;
+  await assert.rejects(reader.read());
+  isAway = false;
+  assert.deepEqual(await told(reader), { a: 'east' });
+  place('b', 'east', 'hand');
+  assert.deepEqual(await told(reader), { a: 'east', b: 'east' });
+  assert.deepEqual(asked.slice(-1), [1]);
+});
+
+test('nginx is told of new tenants together, and at once of what an operator does', async () => {
+  const reader = new TopologyReader('nginx', directory);
+  place('a', 'east');
+  assert.deepEqual(await told(reader), { a: 'east' });
+  place('b', 'west');
+  nowMs = 29_000;
+  assert.deepEqual(await told(reader), { a: 'east' });
+  nowMs = 31_000;
+  assert.deepEqual(await told(reader), { a: 'east', b: 'west' });
+  place('c', 'west', 'found');
+  assert.deepEqual(await told(reader), { a: 'east', b: 'west' });
+  place('a', 'west', 'move');
+  assert.deepEqual(await told(reader), { a: 'west', b: 'west', c: 'west' });
+});
+
+const OPEN = ['east', 'west'];
+
+/** The first tenant of this name and a number whose bucket leads to the cell. */
+function leadingTo(cell: string, name: string): string {
+  for (let at = 0; ; at++) {
+    if (cellOfBucket(bucketOf(`${name}-${at}`), OPEN) === cell) return `${name}-${at}`;
+  }
+}
+
+const EASTERN = leadingTo('east', 'e');
+const WESTERN = leadingTo('west', 'w');
+
+const ELSEWHERE: Residency = { is: 'elsewhere', cell: 'west' };
+const CASES: readonly (readonly [
+  what: string,
+  tenant: string,
+  settled: string | undefined,
+  open: readonly string[],
+  expected: Residency,
+])[] = [
+  ['settled here', WESTERN, 'east', OPEN, { is: 'here' }],
+  ['settled here, which takes nobody new', WESTERN, 'east', ['west'], { is: 'here' }],
+  ['settled elsewhere', EASTERN, 'west', OPEN, ELSEWHERE],
+  ['settled where nobody new is taken', EASTERN, 'west', ['east'], ELSEWHERE],
+  ['settled nowhere, led here', EASTERN, undefined, OPEN, { is: 'new' }],
+  ['settled nowhere, led elsewhere', WESTERN, undefined, OPEN, ELSEWHERE],
+  ['settled nowhere, all others closed', WESTERN, undefined, ['east'], { is: 'new' }],
+  ['settled nowhere, this one closed', EASTERN, undefined, ['west'], ELSEWHERE],
+  ['settled nowhere, all closed', EASTERN, undefined, [], { is: 'homeless' }],
+];
+
+for (const [what, tenant, settled, open, expected] of CASES) {
+  test(`in the cell east a tenant that is ${what} is ${expected.is}`, () => {
+    assert.deepEqual(residencyOf('east', tenant, settled, open), expected);
+  });
+}
+
+interface World {
+  readonly residence: Residence;
+  /** What the directory has. */
+  readonly placed: Map<string, string>;
+  nowMs: number;
+  /** The tenants of each question, and of each settlement. */
+  readonly asked: string[][];
+  readonly settled: string[][];
+  /** While set, questions wait for it. */
+  gate: Promise<void> | undefined;
+  failure: Error | undefined;
+}
+
+function newWorld(): World {
+  const placed = new Map<string, string>();
+  const world: World = {
+    residence: new Residence({
+      cell: 'east',
+      directory: {
+        placementsOf: async (tenants) => {
+          world.asked.push([...tenants]);
+          const found = tenants.flatMap((tenant_id) => {
+            const cell = placed.get(tenant_id);
+            return cell === undefined ? [] : [{ tenant_id, cell }];
+          });
+          await world.gate;
+          if (world.failure !== undefined) throw world.failure;
+          return found;
+        },
+        settle: async (tenants, cell) => {
+          world.settled.push([...tenants]);
+          for (const tenant of tenants) {
+            if (!placed.has(tenant)) placed.set(tenant, cell);
+          }
+          await world.gate;
+          return new Map(tenants.map((tenant) => [tenant, placed.get(tenant) as string]));
+        },
+      },
+      onAway: () => undefined,
+      clock: { monotonic: () => world.nowMs },
+    }),
+    placed,
+    nowMs: 0,
+    asked: [],
+    settled: [],
+    gate: undefined,
+    failure: undefined,
+  };
+  world.residence.tellCells(OPEN.map((name) => ({ name, state: 'open' as const })));
+  return world;
+}
+
+async function refusalOf(admit: () => Promise<void> | undefined) {
+  try {
+    await admit();
+    return undefined;
+  } catch (error) {
+    return error as EngineError;
+  }
+}
+
+/** Lets questions wait. @returns what lets them go on */
+function closeGate(world: World): () => void {
+  let open: () => void = () => undefined;
+  world.gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  return open;
+}
+
+const placedIn = (cell: string, ...tenants: string[]) =>
+  tenants.map((tenant_id) => ({ tenant_id, cell }));
+
+test('requests of an unknown tenant share one question, later ones ask nothing, and others ask together', async () => {
+  const { residence, asked, placed } = newWorld();
+  placed.set('acme', 'east');
+  const first = [1, 2, 3].map(() => residence.admit('acme', true));
+  await Promise.resolve();
+  const others = ['a', 'b', 'c'].map((name) => residence.admit(leadingTo('east', name), false));
+  await Promise.all([...first, ...others]);
+  assert.deepEqual(column(asked, 'length'), [1, 3]);
+  assert.equal(residence.admit('acme', true), undefined);
+});
+
+const never = () => false;
+
+test('of a caller whom nobody knows only names that are settled somewhere are kept', async () => {
+  const { residence, asked, settled, placed } = newWorld();
+  placed.set('theirs', 'west');
+  await residence.admitNamed(EASTERN, never);
+  assert.equal(residence.of(EASTERN), undefined);
+  for (const tenant of [WESTERN, 'theirs', 'theirs']) {
+    const refused = await refusalOf(() => residence.admitNamed(tenant, never));
+    assert.equal(refused?.lists?.cell, 'west');
+  }
+  assert.deepEqual(asked, [[EASTERN], [WESTERN], ['theirs']]);
+  assert.deepEqual(settled, []);
+  await residence.admitNamed(EASTERN, () => true);
+  assert.equal(residence.of(EASTERN)?.is, 'new');
+});
+
+test('many names of callers whom nobody knows leave room for those of others', async () => {
+  const world = newWorld();
+  const { residence, asked } = world;
+  const open = closeGate(world);
+  const flood = Array.from({ length: 2_000 }, (_, at) =>
+    refusalOf(() => residence.admitNamed(leadingTo('east', `flood-${at}`), never)),
+  );
+  const known = refusalOf(() => residence.admitNamed(EASTERN, () => true));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(asked.at(-1), [EASTERN]);
+  open();
+  assert.equal(await known, undefined);
+  const codes = (await Promise.all(flood)).map((refused) => refused?.code);
+  assert.equal(codes.filter((code) => code === undefined).length, 1_000);
+  assert.equal(codes.filter((code) => code === 'ENG_OVERLOADED').length, 1_000);
+  assert.ok(asked.every((tenants) => tenants.length <= 100));
+});
+
+test('a new tenant is settled with the first write, and with no read', async () => {
+  const { residence, settled, placed } = newWorld();
+  await residence.admit(EASTERN, false);
+  assert.equal(residence.of(EASTERN)?.is, 'new');
+  assert.equal(residence.admit(EASTERN, false), undefined);
+  await Promise.all([residence.admit(EASTERN, true), residence.admit(EASTERN, true)]);
+  assert.deepEqual(settled, [[EASTERN]]);
+  assert.equal(placed.get(EASTERN), 'east');
+  assert.equal(residence.admit(EASTERN, true), undefined);
+});
+
+test('who was settled elsewhere a moment before is refused with the name of that cell', async () => {
+  const { residence, placed } = newWorld();
+  await residence.admit(EASTERN, false);
+  placed.set(EASTERN, 'west');
+  const refused = await refusalOf(() => residence.admit(EASTERN, true));
+  assert.deepEqual([refused?.code, refused?.status], ['ENG_WRONG_CELL', 421]);
+  assert.deepEqual([refused?.lists?.cell, residence.refused], ['west', 1]);
+});
+
+test('while the directory is away those that are known go on, and others wait', async () => {
+  const world = newWorld();
+  const { residence } = world;
+  residence.tellPlacements([...placedIn('east', 'ours'), ...placedIn('west', 'theirs')]);
+  world.failure = new Error('away');
+  assert.equal(residence.admit('ours', true), undefined);
+  assert.equal((await refusalOf(() => residence.admit('theirs', true)))?.status, 421);
+  const unknown = await refusalOf(() => residence.admit('unknown', false));
+  assert.deepEqual([unknown?.code, unknown?.retryAfterMs], ['ENG_DIRECTORY_DOWN', 1_000]);
+  world.failure = undefined;
+  world.placed.set('unknown', 'east');
+  await residence.admit('unknown', true);
+});
+
+test('a tenant that is held is refused until it is released, or lives elsewhere', async () => {
+  const { residence } = newWorld();
+  residence.tellPlacements(placedIn('east', 'acme'));
+  residence.hold('acme', false);
+  const held = await refusalOf(() => residence.admit('acme', false));
+  assert.equal(held?.code, 'ENG_TENANT_MOVING');
+  // Told of by others while it is held: the move has not said so.
+  residence.tellPlacements(placedIn('east', 'acme'));
+  assert.equal(residence.of('acme')?.is, 'held');
+  residence.release('acme');
+  assert.equal(residence.admit('acme', true), undefined);
+  residence.hold('acme', false);
+  residence.depart('acme', 'west');
+  assert.equal((await refusalOf(() => residence.admit('acme', true)))?.lists?.cell, 'west');
+  residence.release('acme');
+  assert.equal(residence.of('acme')?.is, 'elsewhere');
+});
+
+test('tenants that are held are counted, and the time of the first of them', () => {
+  const world = newWorld();
+  const { residence } = world;
+  const held = () => [residence.heldCount, residence.heldMs];
+  assert.deepEqual(held(), [0, 0]);
+  residence.hold('acme', false);
+  world.nowMs = 40;
+  residence.hold('other', false);
+  residence.hold('acme', false);
+  world.nowMs = 100;
+  assert.deepEqual(held(), [2, 100]);
+  residence.depart('acme', 'west');
+  assert.deepEqual(held(), [1, 60]);
+  residence.release('other');
+  assert.deepEqual(held(), [0, 0]);
+});
+
+test('an answer that comes after a tenant was held or has left changes nothing', async () => {
+  const world = newWorld();
+  const { residence } = world;
+  world.placed.set('acme', 'east');
+  const open = closeGate(world);
+  const asking = refusalOf(() => residence.admit('acme', true));
+  await new Promise((resolve) => setImmediate(resolve));
+  residence.depart('acme', 'west');
+  open();
+  assert.equal((await asking)?.lists?.cell, 'west');
+  assert.equal(residence.of('acme')?.is, 'elsewhere');
+});
+
+test('one that arrives stays held whatever the directory tells, until the move lets it in', () => {
+  const { residence } = newWorld();
+  residence.hold('acme', true);
+  // Told late of where it was placed, then of the switch.
+  for (const cell of ['west', 'east']) residence.tellPlacements(placedIn(cell, 'acme'));
+  assert.equal(residence.of('acme')?.is, 'held');
+  residence.release('acme');
+  assert.equal(residence.of('acme')?.is, 'here');
+  residence.hold('acme', true);
+  residence.hold('acme', false);
+  residence.tellPlacements(placedIn('west', 'acme'));
+  assert.equal(residence.of('acme')?.is, 'elsewhere', 'one that leaves has left by then');
+});
+
+test('polls of a held tenant can be ended, streams end when it has left', () => {
+  const { residence } = newWorld();
+  residence.tellPlacements(placedIn('east', 'acme'));
+  const ended: string[] = [];
+  residence.whenGone('acme', true, ({ code }) => ended.push(`poll ${code}`));
+  residence.whenGone('acme', false, ({ code }) => ended.push(`stream ${code}`));
+  residence.whenGone('acme', false, () => ended.push('forgotten'))();
+  residence.hold('acme', false);
+  assert.equal(ended.length, 0, 'shards answer polls with what these have');
+  residence.endPolls('acme');
+  assert.deepEqual(ended, ['poll ENG_TENANT_MOVING']);
+  residence.depart('acme', 'west');
+  assert.deepEqual(ended, ['poll ENG_TENANT_MOVING', 'stream ENG_WRONG_CELL']);
+  residence.whenGone('acme', false, ({ code }) => ended.push(`late ${code}`));
+  assert.equal(ended.at(-1), 'late ENG_WRONG_CELL');
+});
+
+test('a cell that is named without a tenant is refused unless it is this one', () => {
+  const { residence } = newWorld();
+  residence.admitCell('east');
+  assert.throws(() => residence.admitCell('west'), { code: 'ENG_WRONG_CELL' });
+  for (const odd of ['wést', 'west\u0001', '', 'a'.repeat(64), 'West', 'west\n']) {
+    assert.throws(() => residence.admitCell(odd), { code: 'ENG_VALIDATION' }, odd);
+  }
+});
+
+test('cells that open and close lead new tenants elsewhere, and settled ones nowhere', async () => {
+  const { residence } = newWorld();
+  await residence.admit(EASTERN, false);
+  residence.tellPlacements(placedIn('east', 'ours'));
+  residence.tellCells([
+    { name: 'east', state: 'closed' },
+    { name: 'west', state: 'open' },
+  ]);
+  assert.deepEqual(residence.of(EASTERN), ELSEWHERE);
+  assert.equal(residence.admit('ours', true), undefined);
+  residence.tellCells([{ name: 'east', state: 'draining' }]);
+  assert.equal((await refusalOf(() => residence.admit(EASTERN, true)))?.code, 'ENG_NO_CELL');
+});

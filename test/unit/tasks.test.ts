@@ -1,0 +1,339 @@
+/** Worker tasks, their histories and texts, and why instances failed and how that is explained. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
+import { TaskCache } from '../../actors/instance/memory.js';
+import { failureOf, newRecord } from '../../actors/instance/record.js';
+import {
+  type Attempt,
+  endRow,
+  historyOf,
+  isTold,
+  newTask,
+  shorten,
+  taskRow,
+  type WorkerTaskRecord,
+  wireTask,
+} from '../../actors/instance/worker-task.js';
+import type { Turn } from '../../actors/runtime/turn.js';
+import { WorkerTask } from '../../schema/worker.js';
+import { explain, type Surroundings } from '../../src/core/explanation.js';
+import type { Dispatch } from '../../src/core/progress.js';
+import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
+import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
+import { instanceEnv, newInstance } from '../helpers/instances.js';
+import { failing, planOf, work } from '../helpers/player.js';
+import { column } from '../helpers/rows.js';
+import { created, told } from '../helpers/turns.js';
+import { readRow } from '../helpers/unit-rows.js';
+
+const OWNER = { id: 'instance', tenant_id: 't', priority: 1 };
+
+function task(id: string, blockId = 'a', iteration = ''): WorkerTaskRecord {
+  const dispatch: Dispatch = {
+    node: 0,
+    iteration,
+    attempt: 0,
+    blockId,
+    handler: 'h',
+    external: true,
+    queueName: null,
+    params: {},
+    timeoutMs: null,
+    overlay: null,
+  };
+  return newTask(id, OWNER, dispatch, undefined, 0);
+}
+
+function shelfOf(...tasks: readonly WorkerTaskRecord[]): TaskCache {
+  const shelf = new TaskCache();
+  for (const one of tasks) shelf.set(one.id, one);
+  return shelf;
+}
+
+const last = (shelf: TaskCache, blockId = 'a', iteration = '') =>
+  shelf.lastOf({ blockId, iteration })?.id;
+
+test('the last task of a step is the newest one of its block and iteration', () => {
+  const shelf = shelfOf(task('1'), task('2'), task('3', 'b'), task('4', 'a', '0'));
+  assert.equal(last(shelf), '2');
+  assert.equal(last(shelf, 'b'), '3');
+  assert.equal(last(shelf, 'a', '0'), '4');
+  assert.equal(last(shelf, 'a', '1'), undefined);
+  // One that comes back for a late call does not hide the one that is open.
+  const open = shelfOf(task('2'));
+  open.set('1', { ...task('1'), state: 'failed' });
+  assert.equal(last(open), '2');
+  open.set('2', { ...task('2'), node: 9 });
+  assert.equal(open.lastOf({ blockId: 'a', iteration: '' })?.node, 9, 'a record is replaced');
+});
+
+test('of the tasks that ended some are kept, the oldest go first, and open ones stay', () => {
+  const open = task('open', 'open');
+  const shelf = shelfOf(open);
+  for (let i = 10; i < 60; i += 1) {
+    const ended = task(String(i), `b${i}`);
+    shelf.set(ended.id, ended);
+    ended.state = 'completed';
+    shelf.ended(ended.id);
+  }
+  assert.equal(shelf.size, 33);
+  assert.equal(last(shelf, 'b10'), undefined);
+  assert.equal(last(shelf, 'b59'), '59');
+  assert.equal(last(shelf, 'open'), 'open');
+});
+
+const AT = '2026-01-01T00:00:00.000Z';
+const LATER = '2026-01-01T00:00:05.000Z';
+
+const PENDING = {
+  ...{ id: '01950000-0000-7000-8000-000000000001', state: 'pending' as const, claim_epoch: 0 },
+  ...{ worker_id: null, claimed_at: null, completed_at: null, history: [] as Attempt[] },
+};
+const CLAIM = { worker_id: 'w', claim_epoch: 1, claimed_at: AT };
+const CLAIMED = { ...PENDING, state: 'claimed' as const, ...CLAIM };
+const COMPLETED = { ...CLAIMED, state: 'completed' as const, completed_at: LATER };
+const RECLAIMED: Attempt = {
+  id: '01950000-0000-7000-8000-000000000002',
+  task_id: PENDING.id,
+  claim_epoch: 1,
+  worker_id: 'w',
+  event: 'reclaimed',
+  created_at: LATER,
+};
+
+const shownOf = (task: Parameters<typeof historyOf>[0]) =>
+  historyOf(task).map(({ event, claim_epoch, worker_id, created_at }) =>
+    [event, claim_epoch, worker_id, created_at].join(' '),
+  );
+
+test('one claim and a completion are told from the columns of the task, a stored history as it is', () => {
+  const failed = { ...CLAIMED, state: 'failed' as const, completed_at: LATER };
+  assert.deepEqual(shownOf(PENDING), []);
+  assert.deepEqual(shownOf(CLAIMED), [`claimed 1 w ${AT}`]);
+  assert.deepEqual(shownOf(COMPLETED), [`claimed 1 w ${AT}`, `completed 1 w ${LATER}`]);
+  assert.deepEqual(shownOf(failed), [`claimed 1 w ${AT}`]);
+  assert.deepEqual(historyOf({ ...COMPLETED, history: [RECLAIMED] }), [RECLAIMED]);
+});
+
+test('what is told has the same ids each time, and each entry one of its own', () => {
+  const ids = column(historyOf(COMPLETED), 'id');
+  assert.deepEqual(column(historyOf(COMPLETED), 'id'), ids);
+  assert.equal(historyOf(CLAIMED)[0]?.id, ids[0]);
+  const others = column(historyOf({ ...COMPLETED, id: RECLAIMED.id }), 'id');
+  assert.equal(new Set([...ids, ...others]).size, 4);
+});
+
+test('only the first claim and its completion go without an entry', () => {
+  assert.ok(isTold(CLAIMED, 'claimed'));
+  assert.ok(isTold(COMPLETED, 'completed'));
+  assert.ok(!isTold({ ...CLAIMED, claim_epoch: 2 }, 'claimed'));
+  assert.ok(!isTold({ ...CLAIMED, history: [RECLAIMED] }, 'claimed'));
+  assert.ok(!isTold({ ...COMPLETED, history: [RECLAIMED] }, 'completed'));
+  for (const event of ['reclaimed', 'failed', 'timed_out', 'cancelled'] as const) {
+    assert.ok(!isTold(CLAIMED, event), event);
+  }
+});
+
+test('a history that is full drops its oldest refusal first, then its oldest entry', () => {
+  const events = ['claimed', 'stale_mutation_rejected', 'completed', 'stale_mutation_rejected'];
+  const history = events.map((event, at) => {
+    return { ...RECLAIMED, event: event as Attempt['event'], claim_epoch: 1 + at };
+  });
+  const left = () => {
+    shorten(history);
+    return column(history, 'claim_epoch').join();
+  };
+  assert.deepEqual([left(), left(), left()], ['1,3,4', '1,3', '3']);
+});
+
+const ID = '01950000-0000-7000-8000-000000000001';
+const NOTED_AT = '2026-01-02T03:04:05.678Z';
+
+const FULL: WorkerTaskRecord = {
+  ...newTask(
+    ID,
+    { id: ID, tenant_id: 't "1"', priority: 1 },
+    {
+      ...{ node: 3, iteration: '0.1', attempt: 1, blockId: 'block "1"', handler: 'handler\n1' },
+      ...{ external: true, queueName: 'queue\\1', timeoutMs: 5_000_000_000, secrets: [] },
+      params: { amount: 5, note: 'ä "b"' },
+      overlay: { item: 'i "1"' },
+    },
+    undefined,
+    Date.parse(NOTED_AT),
+  ),
+  state: 'failed',
+  worker_id: 'w "1"',
+  claim_epoch: 2,
+  claimed_at: NOTED_AT,
+  heartbeat_at: NOTED_AT,
+  completed_at: NOTED_AT,
+  output: '{"paid":true}',
+  error_message: 'no "no"',
+  error_retryable: false,
+  checkpoint_seq: 4,
+  resume_checkpoint: { page: 3 },
+};
+
+const CONTEXT = { data: { a: 'ä' }, config: { b: 1 } };
+
+test('the record of a task has the fields of its shape, in their order', () => {
+  const record = JSON.parse(wireTask(FULL, CONTEXT, 'trace "1"'));
+  assert.deepEqual(Object.keys(record), Object.keys(WorkerTask.properties));
+  const { block_id, handler_name, queue_name, worker_id, error_message } = FULL;
+  assert.deepEqual(record, {
+    ...record,
+    ...{ block_id, handler_name, queue_name, worker_id, error_message },
+    params: { amount: 5, note: 'ä "b"' },
+    context: { data: { a: 'ä', item: 'i "1"' }, config: { b: 1 } },
+    output: { paid: true },
+    resume_checkpoint: { page: 3 },
+    traceparent: 'trace "1"',
+  });
+});
+
+test('what a task does not have is left out of its record, or null', () => {
+  const task = { ...FULL, queue_name: null, resume_checkpoint: null, output: null, overlay: null };
+  const record = JSON.parse(wireTask({ ...task, worker_id: null, claimed_at: null }, CONTEXT));
+  for (const name of ['queue_name', 'resume_checkpoint', 'traceparent']) {
+    assert.equal(name in record, false);
+  }
+  assert.deepEqual([record.output, record.worker_id, record.claimed_at], [null, null, null]);
+  assert.deepEqual(record.context, CONTEXT);
+});
+
+test('the row of its end has the columns that its end changes', () => {
+  const row = JSON.parse(endRow(FULL));
+  assert.deepEqual(Object.keys(row), Object.keys(MUTATIONS['task.end'].fields));
+  const { id, state, worker_id, claim_epoch, error_message, history } = FULL;
+  const expected = { id, state, worker_id, claim_epoch, error_message, history };
+  assert.deepEqual(row, { ...row, ...expected, output: { paid: true } });
+});
+
+test('its own row has what it was made of', () => {
+  const task = { ...FULL, handler_name: 'h', queue_name: null };
+  const row = readRow('task.insert', taskRow(task, 7));
+  assert.deepEqual(row, {
+    ...task,
+    params: { amount: 5, note: 'ä "b"' },
+    output: { paid: true },
+    ownership_epoch: 7,
+  });
+});
+
+const ENV = instanceEnv();
+
+function actorOf(...blocks: Parameters<typeof planOf>[0]): LiveInstance {
+  const record = newRecord(newInstance(ENV.ids.next(1), {}), ENV.now());
+  return liveInstance(record, planOf(blocks), ENV);
+}
+
+/** What the turn writes into the column; undefined: it leaves it as it is. */
+function written(turn: Turn): { code: string } | null | undefined {
+  const at = turn.mutations.indexOf(MUTATION_KINDS.indexOf('instance.failure'));
+  return at < 0 ? undefined : JSON.parse(String(turn.mutations[at + 2])).failure;
+}
+
+test('a step whose outcome the database refuses fails of that', () => {
+  const actor = actorOf(work('a'));
+  assert.equal(written(created(actor)), undefined);
+  const step = { node: 0, iteration: '', attempt: 0 };
+  const turn = told(actor, { kind: 'unit.refused', step, code: 'data_refused', reason: 'no' });
+  assert.equal(written(turn)?.code, 'data_refused');
+  assert.equal(failureOf(actor.record)?.path, 'a');
+});
+
+test('an instance that the database refuses as a whole names no block', () => {
+  const actor = actorOf(work('a'));
+  created(actor);
+  told(actor, { kind: 'unit.refused', step: undefined, code: 'data_refused', reason: 'no' });
+  const { block_id, code, message } = failureOf(actor.record)!;
+  assert.deepEqual([block_id, code, message], [null, 'data_refused', 'no']);
+});
+
+test('the column is written by a failure and by what takes it back, and by nothing else', () => {
+  const actor = actorOf(failing('a'));
+  // The row of the creation carries it.
+  assert.equal(written(created(actor)), undefined);
+  const call = { request: 1, tenant: '', target: '', traceparent: undefined };
+  const signal = (signal_type: string) =>
+    written(told(actor, { kind: 'signal', ...call, body: { signal_type } }));
+  assert.equal(signal('custom:x'), undefined);
+  assert.equal(signal('pause'), undefined);
+  assert.equal(signal('resume'), null);
+  assert.equal(written(told(actor, { kind: 'wake', recovered: false }))?.code, 'handler_failed');
+  assert.equal(signal('cancel'), null);
+});
+
+const HOLDER = '01950000-0000-7000-8000-000000000001';
+
+function explained(waits: readonly WaitFacts[], around: Partial<Surroundings> = {}) {
+  const standing: Standing = {
+    id: '01950000-0000-7000-8000-000000000000',
+    sequence_id: HOLDER,
+    tenant_id: 't',
+    state: 'scheduled',
+    created_at: AT,
+    failure: null,
+    parent: null,
+    root: 'a',
+    continuity_id: 'c',
+    waits,
+    count: waits.length,
+  };
+  const nobody = {
+    moves: [],
+    pollers: [],
+    holders: [],
+    ahead: 0,
+    limits: [],
+    approvals: [],
+    children: new Map(),
+  };
+  return explain(standing, { now: Date.parse(AT), ...nobody, ...around });
+}
+
+const HANDOFFS: readonly (readonly [WaitFacts['reason'], string | null, RegExp])[] = [
+  ['transferring', AT, /^It is being handed over to another runtime, which has to take it by 2026/],
+  ['transferring', null, /^It is being handed over to another runtime\.$/],
+  ['moved', null, /^It was handed over to another runtime/],
+  ['imported', null, /^It was imported/],
+];
+for (const [reason, until, words] of HANDOFFS) {
+  test(`one that is fenced, ${reason}${until === null ? '' : ' for a time'}, can only be looked for where it is`, () => {
+    const { summary, next } = explained([whole('handoff', { reason: reason!, until })]);
+    assert.match(summary, words);
+    const seen = next.map(({ method, path }) => [method, path]);
+    assert.deepEqual(seen, [['GET', '/continuity/executions/c']]);
+  });
+}
+
+test('of workers count those that can take the task, by its queue, and that polled lately', () => {
+  const task: WaitFacts = {
+    ...whole('task'),
+    block_id: 'a',
+    path: 'a',
+    handler: 'h',
+    queue: 'q',
+  };
+  const polled = (worker_id: string, queue_name: string, ago: number, handler_name = 'h') => {
+    const last_seen_at = new Date(Date.parse(AT) - ago).toISOString();
+    return { worker_id, queue_name, handler_name, last_seen_at };
+  };
+  const pollers = [
+    polled('any', '', 10_000),
+    polled('any', 'q', 20_000),
+    polled('own', 'q', 5_000),
+    polled('late', 'q', 61_000),
+    polled('elsewhere', 'other', 0),
+    polled('other', 'q', 0, 'i'),
+  ];
+  const [wait] = explained([task], { pollers }).waiting_for;
+  const last_polled_at = new Date(Date.parse(AT) - 5_000).toISOString();
+  assert.deepEqual(wait?.workers, { polled_lately: 2, last_polled_at });
+  const [old] = explained([task], { pollers: pollers.slice(3) }).waiting_for;
+  const seen = old!.summary;
+  assert.match(seen, /no worker polls for the handler h and the queue q; the last time was/);
+});
