@@ -109,83 +109,77 @@ function overlap(a: Box, b: Box): boolean {
   );
 }
 
+/** A test of any outline with any of its groups open. */
+function always(title: string, hold: (outline: Outline, open: Set<string>) => void): void {
+  test(title, () => {
+    fc.assert(fc.property(anyView, ({ outline, open }) => hold(outline, open)));
+  });
+}
+
 const byPathOf = ({ nodes }: Drawing) => new Map(nodes.map((node) => [node.path, node]));
 
-test('no two blocks overlap unless one is around the other', () => {
-  fc.assert(
-    fc.property(anyView, ({ outline, open }) => {
-      const { nodes } = drawingOf(outline, open);
-      for (const [i, a] of nodes.entries()) {
-        for (const b of nodes.slice(i + 1)) {
-          const isNested = b.path.startsWith(`${a.path}/`);
-          assert.ok(isNested || !overlap(a, b), `${a.path} and ${b.path}`);
-        }
-      }
-    }),
-  );
+always('no two blocks overlap unless one is around the other', (outline, open) => {
+  const { nodes } = drawingOf(outline, open);
+  for (const [i, a] of nodes.entries()) {
+    for (const b of nodes.slice(i + 1)) {
+      const isNested = b.path.startsWith(`${a.path}/`);
+      assert.ok(isNested || !overlap(a, b), `${a.path} and ${b.path}`);
+    }
+  }
 });
 
-test('a block lies within the group and the lane around it, and all within the drawing', () => {
-  fc.assert(
-    fc.property(anyView, ({ outline, open }) => {
-      const drawing = drawingOf(outline, open);
-      const byPath = byPathOf(drawing);
-      for (const node of drawing.nodes) {
-        const { parent } = node.block;
-        assert.ok(
-          isInside(node, parent === null ? { x: 0, y: 0, ...drawing } : byPath.get(parent)!),
-        );
-        for (const lane of node.lanes) {
-          assert.ok(isInside(lane, node), `a lane of ${node.path}`);
-          for (const path of lane.paths) assert.ok(isInside(byPath.get(path)!, lane), path);
-        }
+always(
+  'a block lies within the group and the lane around it, and all within the drawing',
+  (outline, open) => {
+    const drawing = drawingOf(outline, open);
+    const byPath = byPathOf(drawing);
+    for (const node of drawing.nodes) {
+      const { parent } = node.block;
+      assert.ok(isInside(node, parent === null ? { x: 0, y: 0, ...drawing } : byPath.get(parent)!));
+      for (const lane of node.lanes) {
+        assert.ok(isInside(lane, node), `a lane of ${node.path}`);
+        for (const path of lane.paths) assert.ok(isInside(byPath.get(path)!, lane), path);
       }
-    }),
-  );
+    }
+  },
+);
+
+always('lanes of a group do not overlap', (outline, open) => {
+  for (const { lanes } of drawingOf(outline, open).nodes) {
+    for (const [i, lane] of lanes.entries()) {
+      assert.ok(lanes.slice(i + 1).every((other) => !overlap(lane, other)));
+    }
+  }
 });
 
-test('lanes of a group do not overlap', () => {
-  fc.assert(
-    fc.property(anyView, ({ outline, open }) => {
-      for (const { lanes } of drawingOf(outline, open).nodes) {
-        for (const [i, lane] of lanes.entries()) {
-          assert.ok(lanes.slice(i + 1).every((other) => !overlap(lane, other)));
+always(
+  'blocks of a list follow one another from top to bottom, in their order',
+  (outline, open) => {
+    const byPath = byPathOf(drawingOf(outline, open));
+    const inOrder = (list: readonly OutlineBlock[]) => {
+      for (const [i, block] of list.entries()) {
+        const next = byPath.get(list[i + 1]?.path ?? '');
+        const node = byPath.get(block.path);
+        if (next !== undefined && node !== undefined) {
+          assert.ok(node.y + node.height < next.y);
+          assert.equal(node.x + node.width / 2, next.x + next.width / 2);
         }
+        for (const { blocks } of block.lanes) inOrder(blocks);
       }
-    }),
-  );
-});
+    };
+    inOrder(outline.blocks);
+  },
+);
 
-test('blocks of a list follow one another from top to bottom, in their order', () => {
-  fc.assert(
-    fc.property(anyView, ({ outline, open }) => {
-      const byPath = byPathOf(drawingOf(outline, open));
-      const inOrder = (list: readonly OutlineBlock[]) => {
-        for (const [i, block] of list.entries()) {
-          const next = byPath.get(list[i + 1]?.path ?? '');
-          const node = byPath.get(block.path);
-          if (next !== undefined && node !== undefined) {
-            assert.ok(node.y + node.height < next.y);
-            assert.equal(node.x + node.width / 2, next.x + next.width / 2);
-          }
-          for (const { blocks } of block.lanes) inOrder(blocks);
-        }
-      };
-      inOrder(outline.blocks);
-    }),
-  );
-});
-
-test('all blocks are drawn when all groups are open, and none inside of a closed one', () => {
-  fc.assert(
-    fc.property(anyView, ({ outline, open }) => {
-      assert.equal(drawingOf(outline, allOpen(outline)).nodes.length, outline.byPath.size);
-      for (const { block } of drawingOf(outline, open).nodes) {
-        assert.ok(block.parent === null || open.has(block.parent));
-      }
-    }),
-  );
-});
+always(
+  'all blocks are drawn when all groups are open, and none inside of a closed one',
+  (outline, open) => {
+    assert.equal(drawingOf(outline, allOpen(outline)).nodes.length, outline.byPath.size);
+    for (const { block } of drawingOf(outline, open).nodes) {
+      assert.ok(block.parent === null || open.has(block.parent));
+    }
+  },
+);
 
 test('what is inside comes behind what is around it, in the order of the definition', () => {
   fc.assert(
@@ -199,19 +193,15 @@ test('what is inside comes behind what is around it, in the order of the definit
   );
 });
 
-test('lines go down and across, never up, and end within the drawing', () => {
-  fc.assert(
-    fc.property(anyView, ({ outline, open }) => {
-      const drawing = drawingOf(outline, open);
-      for (const { points } of drawing.edges) {
-        for (const [i, [x, y]] of points.entries()) {
-          assert.ok(x >= 0 && x <= drawing.width && y >= 0 && y <= drawing.height);
-          const [nextX, nextY] = points[i + 1] ?? [x, y];
-          assert.ok(nextX === x ? nextY >= y : nextY === y);
-        }
-      }
-    }),
-  );
+always('lines go down and across, never up, and end within the drawing', (outline, open) => {
+  const drawing = drawingOf(outline, open);
+  for (const { points } of drawing.edges) {
+    for (const [i, [x, y]] of points.entries()) {
+      assert.ok(x >= 0 && x <= drawing.width && y >= 0 && y <= drawing.height);
+      const [nextX, nextY] = points[i + 1] ?? [x, y];
+      assert.ok(nextX === x ? nextY >= y : nextY === y);
+    }
+  }
 });
 
 test('the same blocks lie in the same places, whatever is known of their run', () => {
