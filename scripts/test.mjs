@@ -67,8 +67,10 @@ function groups() {
   const isLarge = (file) => costOf(file) > 0 || !TIERS.fast(file);
   const large = files.filter(isLarge).sort((a, b) => costOf(b) - costOf(a));
   const small = files.filter((file) => !isLarge(file));
-  const few = Math.min(AT_ONCE, small.length);
-  const count = Math.max(few, Math.ceil(small.length / FILES_PER_PROCESS));
+  const count = Math.max(
+    Math.min(AT_ONCE, small.length),
+    Math.ceil(small.length / FILES_PER_PROCESS),
+  );
   const parts = Array.from({ length: count }, (_, at) =>
     small.filter((_file, n) => n % count === at),
   );
@@ -95,5 +97,6 @@ async function run(group) {
   const [code, signal] = await once(child, 'close');
   clearTimeout(silence);
   running.delete(child);
-  report.close(group, String(Buffer.concat(output)), problem ?? `it ended with ${code ?? signal}`);
+  const ending = problem ?? `it ended with ${code ?? signal}`;
+  report.close(group, String(Buffer.concat(output)), code, ending);
 }

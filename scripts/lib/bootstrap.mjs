@@ -74,5 +74,4 @@ async function run(command, args) {
   process.exit(code ?? 128 + constants.signals[signal]);
 }
 
-/** Progress goes to the error stream: the output of a script stays alone on the other. */
 const say = (message) => process.stderr.write(`[setup] ${message}\n`);

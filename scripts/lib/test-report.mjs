@@ -62,15 +62,18 @@ export class Report {
     if (kind !== 'end') return;
     if (state.tests === 0) this.take(['fail', titles, 'no test has run']);
     this.#ended.add(titles[0]);
-    const verdict = `${state.failed > 0 ? 'FAIL' : ' ok '} ${title}`;
-    this.#say(`${this.#ending()} ${verdict} (${state.tests} tests, ${state.cost[0]} s)`);
+    const verdict = state.failed > 0 ? 'FAIL' : ' ok ';
+    this.#say(`${this.#ending()} ${verdict} ${title} (${state.tests} tests, ${state.cost[0]} s)`);
   }
 
   /** A process has ended: what it wrote helps where something failed. */
-  close(files, output, problem) {
+  close(files, output, code, problem) {
     const open = files.find((file) => !this.#ended.has(file));
-    if (open !== undefined) this.take(['fail', [open, 'its process'], problem]);
-    if (files.some((file) => this.#files.get(file).failed > 0)) this.#last.push(output);
+    const hasFailed = () => files.some((file) => this.#files.get(file).failed > 0);
+    // Nothing else tells of a file that has not ended, or of what failed behind its last test.
+    const untold = open ?? (code === 0 || hasFailed() ? undefined : files[0]);
+    if (untold !== undefined) this.take(['fail', [untold, 'its process'], problem]);
+    if (hasFailed()) this.#last.push(output);
   }
 
   /** On a terminal the files that run now stand in the last line. */
@@ -88,7 +91,6 @@ export class Report {
     mkdirSync('coverage', { recursive: true });
     writeFileSync(`coverage/costs-${name}.tsv`, `${lines.join('\n')}\n`);
     const [wall, cpu] = [performance.now() / 1_000, cpuSeconds()].map((s) => (s / 60).toFixed(1));
-    // The ten most costly.
     this.#say([...this.#last, '', ...lines.slice(0, 11), ''].join('\n'));
     this.#say(`${this.#ending()} files in ${wall} min, with ${cpu} min of processor`);
     const { pass, fail, skip } = this.counts;

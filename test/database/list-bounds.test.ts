@@ -21,9 +21,9 @@ import { deliveryList } from '../../src/db/reads/webhook-reads.js';
 import { taskList } from '../../src/db/reads/worker-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from '../../src/db/reads.js';
 import { LIMITS } from '../../src/limits.js';
+import { column } from '../helpers/columns.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';
-import { column } from '../helpers/rows.js';
 
 const TENANT = 'acme';
 const ELDER = 'elder';

@@ -1,7 +1,7 @@
 /** Columns of rows, for comparing what a test is about and nothing else. */
 
-export function column<Row, Key extends keyof Row>(rows: readonly Row[], key: Key): Row[Key][] {
-  return rows.map((row) => row[key]);
+export function column<Row, Key extends keyof Row>(rows: Iterable<Row>, key: Key): Row[Key][] {
+  return [...rows].map((row) => row[key]);
 }
 
 /** Each row as a list of these fields, in this order. */
@@ -10,4 +10,9 @@ export function columns<Row, Key extends keyof Row>(
   ...keys: readonly Key[]
 ): Row[Key][][] {
   return rows.map((row) => keys.map((key) => row[key]));
+}
+
+/** The fields of each row, as one text. */
+export function lines<Row>(rows: Iterable<Row>, ...names: readonly (keyof Row)[]): string[] {
+  return [...rows].map((row) => names.map((name) => String(row[name])).join(' '));
 }

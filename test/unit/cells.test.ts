@@ -27,9 +27,9 @@ import { Residence, type Residency, residencyOf } from '../../src/cluster/reside
 import { allBuckets, BUCKETS, bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
 import type { EngineError } from '../../src/errors.js';
 import { tenantLedTo } from '../helpers/cluster.js';
+import { column } from '../helpers/columns.js';
 import { hasProgram } from '../helpers/docs.js';
 import { check } from '../helpers/properties.js';
-import { column } from '../helpers/rows.js';
 
 const SETTINGS: ProxySettings = { listen: ':8090', folder: '/etc/engine' };
 const GENERATORS = { haproxy: haproxyFiles, nginx: nginxFiles, envoy: envoyFiles };

@@ -20,8 +20,8 @@ import { Connections, connectionBounds } from '../../src/http/connections.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../src/http/sender-limit.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
+import { column } from '../helpers/columns.js';
 import { check } from '../helpers/properties.js';
-import { column } from '../helpers/rows.js';
 import {
   FORBIDDEN_IPV4,
   FORBIDDEN_IPV6,

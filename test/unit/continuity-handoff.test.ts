@@ -25,9 +25,9 @@ import {
 import { type PreviewFacts, previewHandoff } from '../../src/core/continuity/preview.js';
 import { areSameTerms, type Classification } from '../../src/core/continuity/requirements.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { column, lines } from '../helpers/columns.js';
 import { acceptedTerms, takenCapabilities, takenTerms } from '../helpers/continuity-bodies.js';
 import { runtime as anyRuntime, at, id, NOW } from '../helpers/continuity-facts.js';
-import { column, lines } from '../helpers/rows.js';
 
 const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}) =>
   anyRuntime(n, { handlers: ['ship'], ...more });

@@ -65,9 +65,9 @@ import {
   mayMoveMigration,
 } from '../../src/core/continuity/states.js';
 import { conflict, type EngineError } from '../../src/errors.js';
+import { column } from '../helpers/columns.js';
 import { at, id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';
-import { column } from '../helpers/rows.js';
 
 const CONTINUITY = '0198c0de-0000-7000-8000-0000000000aa';
 const KEYRING = createKeyring(Buffer.alloc(32, 1));

@@ -14,6 +14,7 @@ import { nodeAt } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
 import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
 import { clashOf, remapExecution } from '../../src/core/remap.js';
+import { column, lines } from '../helpers/columns.js';
 import {
   failing,
   forEach,
@@ -29,7 +30,6 @@ import {
   work,
 } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
-import { column, lines } from '../helpers/rows.js';
 
 test('a router passes over a condition that does not parse', () => {
   const routes = ['(((', 'n * 2 > 5'].map((condition, i) => ({

@@ -12,6 +12,7 @@ import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
 import type { KeptSignal } from '../../src/core/progress.js';
 import { remapExecution } from '../../src/core/remap.js';
+import { column, lines } from '../helpers/columns.js';
 import {
   failing,
   forEach,
@@ -27,7 +28,6 @@ import {
   tryCatch,
   work,
 } from '../helpers/player.js';
-import { column, lines } from '../helpers/rows.js';
 
 const MINUTE = 60_000;
 

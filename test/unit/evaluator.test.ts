@@ -13,6 +13,7 @@ import {
   treeOf,
 } from '../../src/core/evaluator.js';
 import type { JsonObject } from '../../src/core/json.js';
+import { lines } from '../helpers/columns.js';
 import {
   failing,
   forEach,
@@ -31,7 +32,6 @@ import {
   tryCatch,
   work,
 } from '../helpers/player.js';
-import { lines } from '../helpers/rows.js';
 
 const ENV: Env = {
   now: START,

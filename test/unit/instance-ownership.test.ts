@@ -22,9 +22,9 @@ import type { JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
+import { column } from '../helpers/columns.js';
 import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { http, noop, planOf, work } from '../helpers/player.js';
-import { column } from '../helpers/rows.js';
 import { created, told } from '../helpers/turns.js';
 import { readRow } from '../helpers/unit-rows.js';
 

@@ -11,7 +11,7 @@ import { RequestWatch } from '../../src/http/request-watch.js';
 import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
 import { createLogger, describeError } from '../../src/log.js';
 import { palette, textLine } from '../../src/log-text.js';
-import { lines } from '../helpers/rows.js';
+import { lines } from '../helpers/columns.js';
 
 const SECRET = 'canary-4711';
 

@@ -9,9 +9,9 @@ import { compareTasks, type ReadyTask, type TaskCount } from '../../actors/queue
 import type { Read, Window, WindowBounds } from '../../actors/queue/window.js';
 import { FairSlots } from '../../src/fair-slots.js';
 import { LIMITS } from '../../src/limits.js';
+import { column } from '../helpers/columns.js';
 import { check } from '../helpers/properties.js';
 import { isIn, select } from '../helpers/queue-table.js';
-import { column } from '../helpers/rows.js';
 
 /** A task of the table, by the name of its handler. */
 interface Row extends ReadyTask {

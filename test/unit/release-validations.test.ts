@@ -20,8 +20,8 @@ import {
 } from '../../src/http/operations/release-validation.js';
 import type { HttpReply } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
+import { column } from '../helpers/columns.js';
 import { frontCall } from '../helpers/front-call.js';
-import { column } from '../helpers/rows.js';
 
 const AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
 /** The parts around the validations, which do what the test says. */

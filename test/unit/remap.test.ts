@@ -9,6 +9,7 @@ import { COMPLETED, type Execution, SKIPPED, type StepRecord } from '../../src/c
 import type { JsonObject } from '../../src/core/json.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
+import { column, lines } from '../helpers/columns.js';
 import {
   failing,
   forEach,
@@ -27,7 +28,6 @@ import {
   tryCatch,
   work,
 } from '../helpers/player.js';
-import { column, lines } from '../helpers/rows.js';
 
 function router(id: string, ...lists: Block[][]): Block {
   const routes = lists.map((blocks) => ({ condition: 'data.never', blocks }));

@@ -11,6 +11,7 @@ import type { ChildEnd } from '../../src/core/progress.js';
 import type { RecordedRun } from '../../src/core/releases/recording.js';
 import { replay, type Verdict } from '../../src/core/releases/replay.js';
 import type { RerunOptions } from '../../src/core/releases/rerun.js';
+import { column } from '../helpers/columns.js';
 import {
   failing,
   forEach,
@@ -25,7 +26,6 @@ import {
   work,
 } from '../helpers/player.js';
 import { type RecorderOptions, record } from '../helpers/recorder.js';
-import { column } from '../helpers/rows.js';
 
 const DAY = 86_400_000;
 const MATCH: Verdict = { kind: 'match' };

@@ -11,8 +11,8 @@ import type { BulkJobStanding } from '../../src/db/reads/bulk-job-reads.js';
 import { EngineError, unavailable } from '../../src/errors.js';
 import { type EndedPage, Retention, type RetentionDeps } from '../../src/retention.js';
 import { SequenceRemoval } from '../../src/sequence-removal.js';
+import { column } from '../helpers/columns.js';
 import { HandClock } from '../helpers/hand-clock.js';
-import { column } from '../helpers/rows.js';
 
 const NOW = Date.parse('2031-06-01T00:00:00.000Z');
 const KEEP_MS = 30 * 86_400_000;

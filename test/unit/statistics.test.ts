@@ -12,9 +12,9 @@ import { queuesOf, releasePoints } from '../../src/core/statistics.js';
 import { isoTime } from '../../src/core/time.js';
 import { createLogger } from '../../src/log.js';
 import { Meter } from '../../src/metrics/meter.js';
+import { lines } from '../helpers/columns.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { rowsOf } from '../helpers/hand-shard.js';
-import { lines } from '../helpers/rows.js';
 
 const REASONS: readonly (readonly [message: string, reason: string])[] = [
   ['', ''],

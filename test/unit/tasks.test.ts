@@ -22,9 +22,9 @@ import { explain, type Surroundings } from '../../src/core/explanation.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
 import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
+import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import { failing, planOf, work } from '../helpers/player.js';
-import { column } from '../helpers/rows.js';
 import { created, told } from '../helpers/turns.js';
 import { readRow } from '../helpers/unit-rows.js';
 

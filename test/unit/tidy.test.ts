@@ -17,7 +17,7 @@ import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 import { ERROR_STATUS } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
-import { lines } from '../helpers/rows.js';
+import { lines } from '../helpers/columns.js';
 
 // ---------------------------------------------------------------- the scanner
 
