@@ -67,10 +67,8 @@ function groups() {
   const isLarge = (file) => costOf(file) > 0 || !TIERS.fast(file);
   const large = files.filter(isLarge).sort((a, b) => costOf(b) - costOf(a));
   const small = files.filter((file) => !isLarge(file));
-  const count = Math.max(
-    Math.min(AT_ONCE, small.length),
-    Math.ceil(small.length / FILES_PER_PROCESS),
-  );
+  const each = Math.min(FILES_PER_PROCESS, Math.ceil(small.length / AT_ONCE));
+  const count = Math.ceil(small.length / each);
   const parts = Array.from({ length: count }, (_, at) =>
     small.filter((_file, n) => n % count === at),
   );

@@ -39,8 +39,7 @@ export class Report {
   counts = { pass: 0, fail: 0, skip: 0 };
   #files = new Map();
   #ended = new Set();
-  /** Said again in the end. */
-  #last = [];
+  #saidInTheEnd = [];
 
   constructor(files) {
     for (const file of files) this.#files.set(file, { tests: 0, failed: 0, cost: [0, 0, 0] });
@@ -52,12 +51,12 @@ export class Report {
     if (kind in this.counts) this.counts[kind] += 1;
     if (kind in this.counts) state.tests += 1;
     if (kind === 'cost') state.cost = text;
-    if (kind === 'note') this.#last.push(text);
-    if (kind === 'skip') this.#last.push(`SKIP ${title} (${text})`);
+    if (kind === 'note') this.#saidInTheEnd.push(text);
+    if (kind === 'skip') this.#saidInTheEnd.push(`SKIP ${title} (${text})`);
     if (kind === 'fail') {
       state.failed += 1;
       this.#say(`FAIL ${title}: ${text.split('\n')[0]}`);
-      this.#last.push(`\nFAIL ${title}\n${text}`);
+      this.#saidInTheEnd.push(`\nFAIL ${title}\n${text}`);
     }
     if (kind !== 'end') return;
     if (state.tests === 0) this.take(['fail', titles, 'no test has run']);
@@ -73,7 +72,7 @@ export class Report {
     // Nothing else tells of a file that has not ended, or of what failed behind its last test.
     const untold = open ?? (code === 0 || hasFailed() ? undefined : files[0]);
     if (untold !== undefined) this.take(['fail', [untold, 'its process'], problem]);
-    if (hasFailed()) this.#last.push(output);
+    if (hasFailed()) this.#saidInTheEnd.push(output);
   }
 
   /** On a terminal the files that run now stand in the last line. */
@@ -91,7 +90,7 @@ export class Report {
     mkdirSync('coverage', { recursive: true });
     writeFileSync(`coverage/costs-${name}.tsv`, `${lines.join('\n')}\n`);
     const [wall, cpu] = [performance.now() / 1_000, cpuSeconds()].map((s) => (s / 60).toFixed(1));
-    this.#say([...this.#last, '', ...lines.slice(0, 11), ''].join('\n'));
+    this.#say([...this.#saidInTheEnd, '', ...lines.slice(0, 11), ''].join('\n'));
     this.#say(`${this.#ending()} files in ${wall} min, with ${cpu} min of processor`);
     const { pass, fail, skip } = this.counts;
     this.#say(`${pass} passed, ${fail} failed, ${skip} skipped`);
