@@ -46,6 +46,10 @@ const Open = Type.Unsafe<OpenRecord>({
     s: Type.Array(Num),
     // What a step waits for, or what the items of such a for_each have caught.
     v: JsonObjectSchema,
+    // The keys of the data that these have changed.
+    t: JsonObjectSchema,
+    // What a block has caught.
+    m: { anyOf: [Num, JsonObjectSchema] },
   },
   additionalProperties: Num,
 });
@@ -75,6 +79,7 @@ export const TreeEntry = Type.Object({
       x: optional(Flag),
       f: optional(Flag),
       g: optional(Natural),
+      a: optional(Type.Object({ f: Why, y: Type.Optional(Why) })),
     }),
   ),
   queue: optional(Type.Array(Type.String())),
@@ -87,6 +92,7 @@ export const TreeEntry = Type.Object({
   done: Type.Optional(Done),
   kept: optional(Open),
   rows: optional(Natural),
+  repeats: optional(Natural),
   items_key: optional(Type.String()),
   items: optional(Type.Array(AnyJson)),
   own_block: optional(JsonObjectSchema),

@@ -37,6 +37,8 @@ export const FAILURE_CODES = {
   child_not_started:
     'a `sub_sequence` could not start its child: no such sequence, or it does not take the `input`',
   child_too_deep: 'a `sub_sequence` would nest more child instances than may be nested',
+  cleanup_failed:
+    'a `finally_block`, a compensation or a hook failed while the instance, or a block, was cancelled or timed out; a retry does what failed and then ends it',
   failed_by_request: 'somebody asked for the state `failed`',
   unrecorded:
     'it failed under a version of the engine that did not note why; the audit may tell more',

@@ -10,7 +10,9 @@ import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import
 import { readTree } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { forbidsRollback } from '../../src/core/continuity/states.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { isProgressNote } from '../../src/core/item-outputs.js';
+import { isJsonObject, type JsonObject } from '../../src/core/json.js';
+import type { KeptOutput } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
 import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
@@ -191,14 +193,16 @@ function putOutputs(
   if (blocks.size === 0) return { dropped: [], outputs: [] };
   const dropped = [...blocks];
   turn.put('output.dropBlocks', instance, { instance_id: instance, block_ids: dropped });
-  const outputs = new Map<string, JsonValue>();
+  const outputs = new Map<string, KeptOutput>();
   for (const { text, row } of kept) {
     if (!blocks.has(row.block_id)) continue;
     const id = service.newIdLike(instance);
     turn.put('output.insert', id, `{"id":"${id}","instance_id":"${instance}",${text.slice(1)}`);
     // Oldest first: the latest one stays.
-    const { output = null, output_ref = null } = row;
-    if (output_ref === null || output_ref === '__error__') outputs.set(row.block_id, output);
+    const { iteration, output = null, output_ref = null } = row;
+    if (output_ref !== null && output_ref !== '__error__') continue;
+    if (isProgressNote(output)) outputs.delete(row.block_id);
+    else outputs.set(row.block_id, { iteration, output });
   }
   return { dropped, outputs: [...outputs] };
 }

@@ -7,6 +7,7 @@ import { toUnixMs } from '../../schema/common.js';
 import { partOf, treeOf } from '../../src/core/evaluator.js';
 import { hasHooks, isOfHooks } from '../../src/core/hooks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { putData } from '../../src/core/lanes.js';
 import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
@@ -272,7 +273,7 @@ function patchContext(
   const config = context.config ?? snapshot.config;
   const audit = (context.audit as JsonValue[] | null | undefined) ?? actor.record.context_audit;
   checkContextSize(actor, data, config, audit);
-  snapshot.data = data;
+  putData(actor.plan, snapshot, data);
   snapshot.config = config;
   actor.record.context_audit = audit;
   turn.reply(message.request, 200, JSON.stringify({ context: contextOf(actor.record) }));
@@ -291,7 +292,7 @@ function retry(actor: LiveInstance, turn: Turn, { request, body }: MessageOf<'re
   if (body.context != null) {
     const data = amendedData(snapshot.data, body);
     checkContextSize(actor, data, snapshot.config, record.context_audit);
-    snapshot.data = data;
+    putData(actor.plan, snapshot, data);
     // Who may read the audit need not be one who may read the data.
     const details = { by: 'retry', context_mode: body.context_mode ?? 'merge' };
     putAudit(actor, turn, [{ eventType: 'data_changed', details }]);

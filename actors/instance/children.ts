@@ -45,6 +45,9 @@ export function askAboutChildren(
         actor.running.delete(stepKey(order));
         if (order.child !== undefined) putNote(actor, turn, order.child, 'cancel');
         break;
+      case 'retry':
+        putNote(actor, turn, order.child, 'retry');
+        break;
       case 'look': {
         const { node, iteration, attempt, child } = order;
         const step = { node, iteration, attempt };
@@ -130,6 +133,7 @@ function askedFor({ record }: LiveInstance, start: ChildStart, depth: number): N
       metadata: { _parent_block_id: start.blockId, [DEPTH]: depth },
       context: { data: start.input, config: snapshot.config },
       dry_run: snapshot.runtime.dry_run === true,
+      dry_run_auto_approve: snapshot.runtime.dry_run_auto_approve === true,
     },
   };
 }

@@ -11,6 +11,7 @@ import {
 } from '../../schema/edits.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { putData } from '../../src/core/lanes.js';
 import { nodeAt } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
@@ -176,7 +177,7 @@ export async function resumeFrom(
     if (count > 0) {
       turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
     }
-    snapshot.data = data;
+    putData(plan, snapshot, data);
     const rewound = advance(actor, turn, { kind: 'rewind', node: root.index });
     forgetCheckpoints(actor, turn, new Set(blocks));
     const progress = takeSignals(actor, turn, message) ?? rewound;

@@ -5,16 +5,22 @@
 
 import type { CarriedOutput } from '../../schema/capsule.js';
 import type { Execution } from '../../src/core/execution.js';
-import { type ItemOutputs, noItemOutputs, setLast, setOwn } from '../../src/core/item-outputs.js';
-import { isJsonObject, type JsonValue, ownValue } from '../../src/core/json.js';
+import {
+  type ItemOutputs,
+  isProgressNote,
+  noItemOutputs,
+  setLast,
+  setOwn,
+} from '../../src/core/item-outputs.js';
+import { isJsonObject, type JsonValue } from '../../src/core/json.js';
 import { nodeAt, recordOf } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
-import type { Snapshot } from '../../src/core/progress.js';
+import type { KeptOutput, Snapshot } from '../../src/core/progress.js';
 import type { Rows } from '../runtime/loader.js';
 import type { ItemOutputRow, ItemsAsk } from '../runtime/rows.js';
 
 export interface KeptOutputs {
-  readonly outputs: Map<string, JsonValue>;
+  readonly outputs: Map<string, KeptOutput>;
   readonly items?: Record<string, ItemOutputs>;
 }
 
@@ -54,20 +60,15 @@ export function itemsAmong(rows: readonly CarriedOutput[]): ReadItems {
       if (!blocks.includes(block_id) || !iteration.startsWith(prefix)) continue;
       const item = Number(iteration.split('.')[depth - 1] || Number.NaN);
       const isWanted =
-        items === null ? output_ref === null && !isNote(output) : items.includes(item);
+        items === null ? output_ref === null && !isProgressNote(output) : items.includes(item);
       if (Number.isNaN(item) || !isWanted) continue;
       const name = items === null ? `${item}` : `${item}:${block_id}`;
       latest.delete(name);
       const text = JSON.stringify(output);
-      latest.set(name, { item, block_id, output: text, output_ref, fits: true });
+      latest.set(name, { item, block_id, iteration, output: text, output_ref, fits: true });
     }
     return [...latest.values()];
   };
-}
-
-/** What a for_each notes of its progress, and no output. */
-function isNote(output: JsonValue): boolean {
-  return isJsonObject(output) && ownValue(output, '_snapshot_ref') !== undefined;
 }
 
 /** Of the run of a for_each that has this key. */
@@ -103,7 +104,9 @@ async function readItems(
   const isDry = runtime.dry_run === true;
   for (const row of own) {
     const block = kept.find(({ id }) => id === row.block_id)!;
-    setOwn(found, row.item, block.id, outputOf(row), isMerged(block, row, isDry));
+    const merged = block.lanes.at(-1) === first.index && isMerged(block, row, isDry);
+    const output = { iteration: row.iteration, output: outputOf(row) };
+    setOwn(found, row.item, block.id, output, merged);
   }
   return [[key, found]];
 }

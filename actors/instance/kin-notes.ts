@@ -99,7 +99,8 @@ export class KinNotes {
   }
 
   /** There is no such instance any more. */
-  unheard({ to, from, id }: KinNote): void {
+  unheard({ to, from, id, word }: KinNote): void {
+    if (word === 'retry') this.#tellEnd(from, to, undefined, undefined);
     const turn = new Turn();
     turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
     commitUnit(this.#deps, `kin:${to}`, turn);
@@ -193,5 +194,7 @@ function failed(child: string, what: string, failure: JsonObject | null): ChildE
     code: 'child_failed',
     message: `child ${child} ${what}${why}`,
     details: { instance_id: child, failure },
+    // Each failure has its own time: none comes with the last one.
+    ...(typeof failure?.at === 'string' ? { note: failure.at } : {}),
   };
 }

@@ -81,6 +81,12 @@ export function parentMoved(
   switch (note.word) {
     case 'cancel':
       return isTerminal(state) ? undefined : advance(actor, turn, { kind: 'cancel' });
+    case 'retry':
+      // One that goes on by itself tells its end; one that has ended may have told it before.
+      if (isTerminal(state) && isEnd(state)) putNote(actor, turn, note.from, state);
+      if (state !== 'failed') return undefined;
+      continueAfter(actor, turn);
+      return advance(actor, turn, { kind: 'retry' });
     case 'pause':
       return isEnded(state) ? undefined : advance(actor, turn, { kind: 'pause', byParent: true });
     default: {

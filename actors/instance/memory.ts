@@ -74,7 +74,7 @@ export class KeptValues {
   count({ outputs, snapshots }: Snapshot): void {
     this.#sizes.clear();
     this.#characters = 0;
-    for (const [blockId, output] of outputs) this.output(blockId, charactersOf(output));
+    for (const [blockId, { output }] of outputs) this.output(blockId, charactersOf(output));
     for (const [key, items] of snapshots) this.items(key, charactersOf(items));
   }
 

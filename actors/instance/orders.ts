@@ -9,6 +9,7 @@ import type { MigrationFinding } from '../../schema/continuity.js';
 import type { Execution } from '../../src/core/execution.js';
 import type { ItemOutputs } from '../../src/core/item-outputs.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { KeptOutput } from '../../src/core/progress.js';
 import type { InstanceState } from '../../src/core/states.js';
 import type { ErrorData } from '../../src/errors.js';
 
@@ -78,7 +79,7 @@ export interface OrderedRestore {
   /** Blocks whose outputs are no longer what they were. */
   readonly dropped: readonly string[];
   /** The latest output of those of them that had one. */
-  readonly outputs: readonly (readonly [block: string, output: JsonValue])[];
+  readonly outputs: readonly (readonly [block: string, output: KeptOutput])[];
   /** The items of for_each blocks, by their keys. */
   readonly items: readonly (readonly [key: string, items: readonly JsonValue[]])[];
   /** What those items had given. */

@@ -46,6 +46,10 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
   if (progress.dropErrorRows) {
     turn.put('output.dropErrors', actor.record.id, { instance_id: actor.record.id });
   }
+  if (progress.droppedOutputs.length > 0) {
+    const { id } = actor.record;
+    turn.put('output.dropBlocks', id, { instance_id: id, block_ids: progress.droppedOutputs });
+  }
   const effects =
     progress.effects && settleEffects(actor, turn, progress.effects, progress.outputs);
   for (const output of progress.outputs) putOutput(actor, turn, output, effects?.get(output));

@@ -4,6 +4,7 @@
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { putData } from '../../src/core/lanes.js';
 import type { KeptSignal, Progress } from '../../src/core/progress.js';
 import { isTerminal } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
@@ -147,7 +148,7 @@ export function deliverSignal(
       return advance(actor, turn, { kind: 'cancel' });
     case 'update_context': {
       if (data === undefined) return 'touched';
-      snapshot.data = data;
+      putData(actor.plan, snapshot, data);
       return unpark(actor, turn);
     }
     default: {

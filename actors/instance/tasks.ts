@@ -5,6 +5,8 @@
 
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
+import { overlayAt } from '../../src/core/evaluation.js';
+import { isOfHooks } from '../../src/core/hooks.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTime, msOfTime } from '../../src/core/time.js';
@@ -308,7 +310,10 @@ function reject(
   turn.fail(message.request, error);
 }
 
-function wireText(actor: LiveInstance, task: WorkerTaskRecord): string {
-  const { snapshot, traceparent } = actor.record;
-  return wireTask(task, snapshot, traceparent);
+function wireText({ record, plan }: LiveInstance, task: WorkerTaskRecord): string {
+  const { snapshot, traceparent } = record;
+  const { node, iteration, overlay } = task;
+  const isOpen = !isOfHooks(iteration) && snapshot.execution.o[node] !== undefined;
+  const over = isOpen ? overlayAt(plan, snapshot, node) : overlay;
+  return wireTask(task, snapshot, over, traceparent);
 }

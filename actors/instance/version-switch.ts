@@ -14,9 +14,10 @@ import {
 import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { putData } from '../../src/core/lanes.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
-import type { Progress, StepTry } from '../../src/core/progress.js';
+import type { KeptOutput, Progress, StepTry } from '../../src/core/progress.js';
 import { shiftLimits } from '../../src/core/time-limits.js';
 import { conflict, conflictFor, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
@@ -54,7 +55,7 @@ export async function migrated(
     goOver(actor, target, execution, kept);
     record.continuity_id = continuityId;
     switchTo(actor, turn, sequenceId, epoch);
-    record.snapshot.data = data;
+    putData(target, record.snapshot, data);
     if (pauses && record.snapshot.state !== 'failed') {
       // A parked one waits for a caller, who is whoever ends this pause.
       if (execution.p !== undefined) delete execution.p;
@@ -76,7 +77,7 @@ export async function obstacles(
 
 interface Crossing {
   readonly target: Plan;
-  readonly outputs: Map<string, JsonValue>;
+  readonly outputs: Map<string, KeptOutput>;
   readonly carried: ReturnType<typeof carryOver>;
 }
 

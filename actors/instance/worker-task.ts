@@ -228,15 +228,17 @@ export function openTaskRank({ priority }: WorkerTaskRecord, isOffered: boolean)
  * The wire record (schema `WorkerTask`) as text, put together piece by piece: it is half of what an answer to a
  * worker costs, and most of it is text already.
  *
- * @param context the instance's context.data and context.config as the step sees them now
+ * @param context the instance's context.data and context.config as they are now
+ * @param overlay what lies over the data for the step
  * @param traceparent of the instance as it is now
  */
 export function wireTask(
   task: WorkerTaskRecord,
   context: { readonly data: JsonObject; readonly config: JsonObject },
+  overlay: JsonObject | null,
   traceparent: string | null = null,
 ): string {
-  const data = task.overlay === null ? context.data : { ...context.data, ...task.overlay };
+  const data = overlay === null ? context.data : { ...context.data, ...overlay };
   const queue = task.queue_name === null ? '' : `"queue_name":${JSON.stringify(task.queue_name)},`;
   const checkpoint =
     task.resume_checkpoint === null

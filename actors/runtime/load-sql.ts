@@ -145,21 +145,21 @@ export const LOAD_SQL = {
     `where instance_id = i.id and ${IS_LIVE} and ${IS_OPEN_TASK}) k on true ` +
     'where i.id = any($1::uuid[])',
   outputs: ofPairs(
-    'w.block_id, o.output',
-    'select output from block_outputs ' +
+    'w.block_id, o.iteration, o.output',
+    'select iteration, output from block_outputs ' +
       'where instance_id = w.instance_id and block_id = w.block_id ' +
       "and (output_ref is null or output_ref = '__error__') order by created_at desc, id desc limit 1",
   ),
   allOutputs: ofIds(
-    'o.block_id, o.output',
-    'select distinct on (block_id) block_id, output from block_outputs ' +
+    'o.block_id, o.iteration, o.output',
+    'select distinct on (block_id) block_id, iteration, output from block_outputs ' +
       "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
       'order by block_id, created_at desc, id desc',
   ),
   // Of each item of a for_each: the last output of all these blocks, or where items are named, of each of
   // them. What is too large together to be collected is told by one row.
   itemOutputs:
-    'select w.n, o.item, o.block_id, o.output, o.output_ref, o.fits ' +
+    'select w.n, o.item, o.block_id, o.iteration, o.output, o.output_ref, o.fits ' +
     'from unnest($1::int[], $2::uuid[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[]) ' +
     'as w(n, instance_id, prefix, depth, blocks, items) cross join lateral (' +
     'select l.*, row_number() over () as place, ' +
@@ -167,7 +167,7 @@ export const LOAD_SQL = {
     'select distinct on (item, part) ' +
     `${ITEM_OF_ITERATION} as item, ` +
     'case when w.items is not null then b.block_id end as part, ' +
-    'b.block_id, b.output, b.output_ref, b.output_size, b.created_at, b.id ' +
+    'b.block_id, b.iteration, b.output, b.output_ref, b.output_size, b.created_at, b.id ' +
     'from block_outputs b where b.instance_id = w.instance_id ' +
     'and b.block_id = any(array(select jsonb_array_elements_text(w.blocks))) ' +
     'and starts_with(b.iteration, w.prefix) and (w.items is null or w.items @> to_jsonb(' +

@@ -4,8 +4,10 @@
  */
 
 import type pg from 'pg';
+import { isProgressNote } from '../../src/core/item-outputs.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
+import type { KeptOutput } from '../../src/core/progress.js';
 import type { Outcomes, RunsToJudge } from '../../src/core/releases/gates.js';
 import {
   type ReleaseRow,
@@ -100,6 +102,7 @@ interface Beside {
 
 interface OutputRow {
   readonly block_id: string;
+  readonly iteration: string;
   readonly output: string | null;
 }
 
@@ -167,17 +170,16 @@ export class Loader {
   // ---------------------------------------------------------------- what instances have stored
 
   /** The latest outputs that the plan's expressions can read. */
-  async outputs(instance: string, refs: Plan['outputRefs']): Promise<Map<string, JsonValue>> {
+  async outputs(instance: string, refs: Plan['outputRefs']): Promise<Map<string, KeptOutput>> {
     if (refs !== 'all' && refs.size === 0) return new Map();
     const rows = await (refs === 'all'
       ? this.#allOutputs.read(instance)
       : this.#outputs.read({ instance, blocks: refs }));
-    return new Map(
-      rows.map(({ block_id, output }) => [
-        block_id,
-        output === null ? null : (JSON.parse(output) as JsonValue),
-      ]),
-    );
+    const kept = rows.map(({ block_id, iteration, output: text }) => {
+      const output = text === null ? null : (JSON.parse(text) as JsonValue);
+      return [block_id, { iteration, output }] as const;
+    });
+    return new Map(kept.filter(([, { output }]) => !isProgressNote(output)));
   }
 
   /** What items of for_each blocks have given, in the order in which it came. */

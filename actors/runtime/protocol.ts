@@ -133,7 +133,7 @@ export interface KinNote {
   /** Of the note: there may be a later one from the same instance. */
   readonly id: string;
   /** To the child what it has to do, to the parent how the child has ended. */
-  readonly word: 'cancel' | 'pause' | 'resume' | 'completed' | 'failed' | 'cancelled';
+  readonly word: 'cancel' | 'pause' | 'resume' | 'retry' | 'completed' | 'failed' | 'cancelled';
 }
 
 export type PeerMessage =

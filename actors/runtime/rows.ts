@@ -103,7 +103,7 @@ export interface ItemsAsk {
 }
 
 export interface ItemOutputRow
-  extends StoredRow<'block_outputs', 'block_id' | 'output' | 'output_ref'> {
+  extends StoredRow<'block_outputs', 'block_id' | 'iteration' | 'output' | 'output_ref'> {
   readonly item: number;
   /** False: there is more than is collected, and no other row. */
   readonly fits: boolean;

@@ -105,8 +105,10 @@ export function wantedEvent(params: JsonValue): WantedEvent {
   if (timeoutMs !== null && !isDuration(timeoutMs)) {
     return wrong('timeout_ms must be a whole number of milliseconds');
   }
-  const given = param(params, 'key') ?? null;
-  if (given === null) return { ok: true, wait: { n: name }, timeoutMs };
+  const given = param(params, 'key');
+  if (given === undefined) return { ok: true, wait: { n: name }, timeoutMs };
+  // It would take an event that is meant for nobody in particular.
+  if (given === null) return wrong('key must not come to null');
   if (typeof given !== 'string' && typeof given !== 'number') {
     return wrong('key must be a text or a number');
   }

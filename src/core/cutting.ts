@@ -48,8 +48,28 @@ export function cutInside(
   return isProtected;
 }
 
-export function hasOpenInside(run: Evaluation, node: NodePlace): boolean {
-  return node.lists.some((list) => list.some((index) => run.execution.o[index] !== undefined));
+/** Whether the open node ends because its own time is over, or something around it was cut off. */
+export function isBeingCut(run: Evaluation, node: NodePlace, record: OpenRecord): boolean {
+  const { execution, plan } = run;
+  if (record.o === 1) return true;
+  if (node.parent < 0) return execution.x === 1;
+  const above = execution.o[node.parent]!;
+  // Or the block around it has gone on without it.
+  return (
+    above.x === 1 ||
+    above.j !== undefined ||
+    !plan.nodes[node.parent]!.kind.runsList(above, node.branch)
+  );
+}
+
+/** Whether something goes on in the block; what could not be cleaned up does not. */
+export function hasOpenInside({ execution }: Evaluation, { lists }: NodePlace): boolean {
+  return lists.some((list) =>
+    list.some((index) => {
+      const record = execution.o[index];
+      return record !== undefined && record.z === undefined && record.j === undefined;
+    }),
+  );
 }
 
 /** Takes a try back from whoever is at it. One that was dispatched in this turn never happens. */
@@ -77,5 +97,6 @@ export function cutAll(run: Evaluation): void {
   // All tries first: which iteration they are in is read off the loops that are still open.
   for (const node of open) node.kind.withdraw(run, node, run.execution.o[node.index]!);
   for (const node of open) run.close(node, CANCELLED);
+  delete run.execution.a;
   run.dropQueue();
 }

@@ -70,6 +70,7 @@ function dispatchDeadlineHandler(
     params: p,
     timeoutMs: null,
     overlay: null,
+    runs: 0,
   });
 }
 

@@ -16,6 +16,7 @@ import {
 import type { EffectOutcome } from './continuity/effects.js';
 import {
   CANCELLED,
+  type CatchingRecord,
   COMPLETED,
   type DoneCode,
   type DoneRecord,
@@ -30,7 +31,7 @@ import { reasonOf } from './failures.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { Lanes } from './lanes.js';
 import { OpenLeaves } from './open-leaves.js';
-import { iterationOf, pathOf, runKey } from './paths.js';
+import { blocksBetween, iterationOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
@@ -49,7 +50,7 @@ import type {
   TakenSignal,
   Withdrawal,
 } from './progress.js';
-import { Scopes } from './scopes.js';
+import { caughtBy, ERROR_KEY, Scopes } from './scopes.js';
 import { isoTime } from './time.js';
 
 /** What one turn is given: time passes while it runs, and only its caller can tell. */
@@ -91,6 +92,8 @@ export class Evaluation {
   };
   newSnapshots: Map<string, JsonValue[]> | undefined;
   readonly droppedSnapshots: string[] = [];
+  /** Blocks that run another time: what they have left goes. */
+  readonly droppedOutputs: string[] = [];
   dropErrorRows = false;
   /** Why the node that finishes as failed does so; those around it fail of the same. */
   cause: Failure | undefined;
@@ -252,7 +255,24 @@ export class Evaluation {
 
   /** The node is done: tells its parent, which may be done with it. */
   finish(node: NodePlace, code: DoneCode): void {
-    this.tellParent(node, this.close(node, code));
+    const record = this.execution.o[node.index];
+    if (record !== undefined && this.#owesInside(node)) {
+      record.j = code;
+      this.#goOnAround(node);
+    } else this.tellParent(node, this.close(node, code));
+  }
+
+  /** Something inside could not be cleaned up, and is open for a retry. */
+  #owesInside({ lists }: NodePlace): boolean {
+    return lists.some((list) => list.some((index) => this.execution.o[index] !== undefined));
+  }
+
+  /** What is around a block that stays open, and was cut off with it, goes on to clean up. */
+  #goOnAround({ parent: index }: NodePlace): void {
+    const above = this.execution.o[index];
+    if (above?.x !== 1 || above.j !== undefined) return;
+    const parent = this.plan.nodes[index]!;
+    parent.kind.childCut(this, parent, above);
   }
 
   /** The node has been closed. */
@@ -263,8 +283,12 @@ export class Evaluation {
     }
     const parent = this.plan.nodes[node.parent]!;
     const record = this.execution.o[node.parent]!;
-    if (record.x === 1) parent.kind.childCut(this, parent, record);
-    else parent.kind.childDone(this, parent, record, node, code);
+    if (record.j !== undefined) {
+      if (!this.#owesInside(parent)) parent.kind.endLate(this, parent, record, record.j);
+    } else if (record.x === 1) parent.kind.childCut(this, parent, record);
+    else if (parent.kind.runsList(record, node.branch)) {
+      parent.kind.childDone(this, parent, record, node, code);
+    }
   }
 
   /** As failed, for a reason that was put aside until the blocks inside had ended. */
@@ -308,12 +332,12 @@ export class Evaluation {
     if (record !== undefined) {
       const { kind } = node;
       if (kind.isLeaf) {
-        const { b, c } = record as StepRecord;
+        const { b, a, c, k } = record as StepRecord;
         this.leaves.remove(record as StepRecord);
-        if (c !== undefined) done.push({ b, c } as StepRecord);
+        if (c !== undefined) done.push({ b, a, c, ...(k && { k }) } as StepRecord);
       } else if (code === FAILED || code === CANCELLED) {
         if (kind.isKept || node.when !== undefined) done.push(record);
-      }
+      } else if ((record as CatchingRecord).m !== undefined) this.#forgetError(node);
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
@@ -367,6 +391,76 @@ export class Evaluation {
     }
   }
 
+  /** A list of the block that has run is to run once more, as if it had not been reached. */
+  repeatList(node: NodePlace, branch: number): void {
+    const list = node.lists[branch]!;
+    if (list.length === 0) return;
+    this.resetLists(node, branch, branch + 1);
+    this.countRuns(list);
+    const { loops } = node;
+    // In loops each row has a number of its own.
+    if (loops.length === 0) {
+      const blocks = blocksBetween(this.plan, list[0]!, this.plan.nodes[list.at(-1)!]!.end);
+      for (const id of blocks) {
+        this.snapshot.outputs.delete(id);
+        delete this.execution.c?.[this.plan.indexOf.get(id)!];
+      }
+      this.droppedOutputs.push(...blocks);
+    }
+  }
+
+  /** The blocks of the list run once more in the same iteration, with other idempotency keys. */
+  countRuns(list: readonly number[]): void {
+    this.execution.r ??= {};
+    for (const index of list) {
+      const { first } = this.plan.nodes[index]!;
+      this.execution.r[first] = (this.execution.r[first] ?? 0) + 1;
+    }
+  }
+
+  /** How often the node has been begun anew in its iteration. */
+  runsOf(node: NodePlace): number {
+    const { r } = this.execution;
+    if (r === undefined) return 0;
+    let runs = 0;
+    for (let at: NodePlace | undefined = node; at !== undefined; at = this.plan.nodes[at.parent]) {
+      runs += r[at.first] ?? 0;
+    }
+    return runs;
+  }
+
+  /** What failed or was cut off in a list is pending again; what completed or was skipped stays. */
+  reopenList(node: NodePlace, branch: number): void {
+    const list = node.lists[branch]!;
+    if (list.length > 0) this.reopen(list[0]!, this.plan.nodes[list.at(-1)!]!.end);
+  }
+
+  /** The same for nodes by their indexes. */
+  reopen(from: number, to: number): void {
+    const { execution, plan } = this;
+    for (let i = from; i < to; ) {
+      const [code, , , kept] = execution.d[i] ?? [];
+      if (code === COMPLETED || code === SKIPPED) {
+        i = plan.nodes[i]!.end;
+        continue;
+      }
+      if (code !== undefined) delete execution.d[i];
+      // Of leaves a child is kept that can be retried.
+      if (kept !== undefined && (!plan.nodes[i]!.kind.isLeaf || 'k' in kept)) {
+        execution.k ??= {};
+        execution.k[i] = kept;
+      }
+      i += 1;
+    }
+  }
+
+  /** What the block was to clean up while it is being cut off has failed: it stays open for a retry. */
+  noteCleanupFailure(node: NodePlace, record: OpenRecord): void {
+    record.z = 1;
+    this.execution.a ??= { f: this.cause ?? this.unrecorded(node) };
+    this.#goOnAround(node);
+  }
+
   #forgetNodes(from: number, to: number): void {
     const { d, k } = this.execution;
     for (let i = from; i < to; i += 1) {
@@ -409,11 +503,6 @@ export class Evaluation {
     this.#scopes.forget();
   }
 
-  /** Shallow: each key replaces the one in context.data. The spread defines own properties only. */
-  mergeData(values: JsonObject): void {
-    this.snapshot.data = this.#dataWith(values);
-  }
-
   #dataWith(values: JsonObject): JsonObject {
     const { data } = this.snapshot;
     return Object.keys(values).length === 0 ? data : { ...data, ...values };
@@ -438,10 +527,25 @@ export class Evaluation {
       output,
       outputRef,
     });
-    if (node.isRead) this.snapshot.outputs.set(node.id, output);
+    const kept = { iteration: this.iterationOf(node), output };
+    if (node.isRead) this.snapshot.outputs.set(node.id, kept);
     // What a loop notes of its passes is no output.
     if (outputRef === null && node.kind.repeats === 'never') this.lanes.collect(node, output);
-    if (this.lanes.keep(node, output, outputRef !== null)) this.#scopes.forgetItem();
+    if (this.lanes.keep(node, kept)) this.#scopes.forgetItem();
+    this.charge(output);
+  }
+
+  /** How far a for_each has come: a row that expressions do not read. */
+  storeProgress(node: NodePlace, output: JsonObject, attempt: number): void {
+    const isLooped = node.loops.length > 0;
+    this.outputs.push({
+      blockId: node.id,
+      iteration: this.iterationOf(node),
+      tryNumber: 0,
+      attempt: isLooped ? this.#nextRow(node) : attempt,
+      output,
+      outputRef: null,
+    });
     this.charge(output);
   }
 
@@ -470,19 +574,31 @@ export class Evaluation {
    * @returns false when the data may not take it in, and nothing has happened
    */
   mergeOutput(node: NodePlace, output: JsonObject): boolean {
-    const data = this.#dataWith(output);
-    if (this.env.fitsContext?.(data) === false) return false;
-    this.snapshot.data = data;
-    this.lanes.merge(node, output);
+    if (this.env.fitsContext?.(this.#dataWith(output)) === false) return false;
+    this.snapshot.data = this.#dataWith(this.lanes.merge(node, output));
     this.#scopes.forgetItem();
     return true;
   }
 
-  /** What a block comes to that is no output, such as the error that a catch list sees, and an answer: the same. */
-  mergeOwn(node: NodePlace, values: JsonObject): void {
-    this.mergeData(values);
-    this.lanes.lay(node, values);
+  /** The same for what a person said, which is no output. */
+  mergeAnswer(node: NodePlace, values: JsonObject): void {
+    this.snapshot.data = this.#dataWith(this.lanes.lay(node, values));
     this.#scopes.forgetItem();
+  }
+
+  /** What the block has caught: its lists see it, and the data shows it to people. */
+  catchError(record: CatchingRecord, error: JsonObject): void {
+    record.m = error;
+    this.snapshot.data = this.#dataWith({ [ERROR_KEY]: error });
+    this.#scopes.forgetItem();
+  }
+
+  /** The block has dealt with its error. */
+  #forgetError(node: NodePlace): void {
+    const { data } = this.snapshot;
+    if (caughtBy(data) !== node.id) return;
+    const { [ERROR_KEY]: _over, ...rest } = data;
+    this.snapshot.data = rest;
   }
 
   /** Rows of a block inside loops count on over all iterations (docs/reference/instances.md). */
@@ -566,3 +682,17 @@ export class Evaluation {
 function beneath(iteration: string): string {
   return iteration === '' ? '' : `${iteration}.`;
 }
+
+/** What lies over context.data for an open node as things are now; null where nothing does. */
+export function overlayAt(plan: Plan, snapshot: Snapshot, node: number): JsonObject | null {
+  return new Evaluation(plan, snapshot, NO_TURN).overlayOf(plan.nodes[node]!);
+}
+
+/** For looking only. */
+const NO_TURN: Env = {
+  now: 0,
+  random: () => 0,
+  unpoliciedRetry: 'fail',
+  stepBudget: 0,
+  outputBytesBudget: 0,
+};

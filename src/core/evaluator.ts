@@ -17,9 +17,9 @@ import {
   recoverDeadlineHandlers,
 } from './deadline-handlers.js';
 import { Evaluation } from './evaluation.js';
-import { CANCELLED, COMPLETED, FAILED, SKIPPED } from './execution.js';
+import { CANCELLED, type CleanupFailure, COMPLETED, FAILED } from './execution.js';
 import { failureOfWhole, isErrorRow } from './failures.js';
-import { advanceHooks, beginHooks, isForHooks, withHooks } from './hooks.js';
+import { advanceHooks, beginHooks, isForHooks, runHooksAgain, withHooks } from './hooks.js';
 import {
   awaitPermit,
   awaitsPermit,
@@ -68,6 +68,7 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   if (isForHooks(event)) return advanceHooks(plan, snapshot, event, env);
   const run = new Evaluation(plan, snapshot, env);
   const from = snapshot.state;
+  const owed = snapshot.execution.j?.f;
   const taken = takeIn(run, event);
   if (taken === 'run') runOn(run);
   if (taken === 'run' || taken === 'settle') settle(run);
@@ -77,7 +78,9 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   const progress = progressOf(run, taken === 'stale');
   const { hooks } = plan;
   if (hooks === undefined && snapshot.execution.j === undefined) return progress;
-  if (snapshot.state !== from) beginHooks(hooks, snapshot);
+  // Those of that end have run: a retry does what of them has failed, or somebody gives that up.
+  if (snapshot.state !== from && owed === undefined) beginHooks(hooks, snapshot);
+  if (isTerminal(snapshot.state)) delete snapshot.execution.j?.f;
   return withHooks(plan, snapshot, event, env, progress);
 }
 
@@ -94,6 +97,7 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
         ? []
         : Array.from(run.newSnapshots, ([key, items]) => ({ key, items })),
     droppedSnapshots: run.droppedSnapshots,
+    droppedOutputs: run.droppedOutputs,
     logs: run.logs,
     audit: run.audit,
     more,
@@ -159,7 +163,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       return isEnded(snapshot.state) ? 'set' : schedule(run, event.at ?? run.env.now);
     case 'retry':
       if (snapshot.state !== 'failed') return 'set';
-      reopen(run);
+      run.execution.f = 1;
       return schedule(run, run.env.now);
     case 'rewind':
       rewind(run, run.plan.nodes[event.node]!);
@@ -195,6 +199,8 @@ const IS_NO_NEWS = /^(?:rate\.|step\.(?:claimed|returned)$)/;
 function cancel(run: Evaluation): Taken {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state)) return 'set';
+  // Somebody has seen what could not be cleaned up.
+  if (snapshot.state === 'failed' || execution.f === 1) cutAll(run);
   endPause(run);
   // It may be about to fail since it has timed out.
   if (execution.x === 1) delete execution.y;
@@ -278,7 +284,13 @@ function endPause(run: Evaluation): void {
 function schedule(run: Evaluation, at: UnixMs): Taken {
   const { snapshot, execution, env } = run;
   endPause(run);
-  if (execution.f === 1) reopen(run);
+  if (execution.f === 1) {
+    if (runHooksAgain(execution)) {
+      end(run, CANCELLED);
+      return 'set';
+    }
+    reopen(run);
+  }
   if (snapshot.state === 'scheduled') hasten(run, at);
   clearHolds(run);
   if (at > env.now) execution.h = at;
@@ -299,25 +311,13 @@ function hasten(run: Evaluation, at: UnixMs): void {
 /**
  * Prepares a failed execution to go on: what failed or was cut off is pending again, with tries
  * counted from the start (docs/reference/instances.md); what completed or was skipped stays and is
- * stepped over; routers and loops go on from where they were.
+ * stepped over; routers, loops, sagas and try_catch blocks go on from where they were.
  */
 function reopen(run: Evaluation): void {
   const { execution, plan, snapshot } = run;
-  for (let i = execution.s ?? 0; i < plan.nodes.length; ) {
-    const done = execution.d[i];
-    const [code, , , kept] = done ?? [];
-    if (code === COMPLETED || code === SKIPPED) {
-      i = plan.nodes[i]!.end;
-      continue;
-    }
-    if (done !== undefined) delete execution.d[i];
-    if (kept !== undefined && !plan.nodes[i]!.kind.isLeaf) {
-      execution.k ??= {};
-      execution.k[i] = kept;
-    }
-    i += 1;
-  }
-  for (const [id, output] of snapshot.outputs) {
+  const { a: cleanup } = execution;
+  if (cleanup === undefined) run.reopen(execution.s ?? 0, plan.nodes.length);
+  for (const [id, { output }] of snapshot.outputs) {
     if (isErrorRow(output)) snapshot.outputs.delete(id);
   }
   for (const items of Object.values(snapshot.items ?? {})) dropOwn(items, isErrorRow);
@@ -328,12 +328,30 @@ function reopen(run: Evaluation): void {
   if (execution.t !== null) {
     snapshot.runtime.attempt = 0;
     snapshot.runtime.total_steps_executed = 0;
-    startTimeLimit(run);
+    if (cleanup === undefined) startTimeLimit(run);
   }
   run.dropQueue();
+  if (cleanup !== undefined) {
+    cleanUpAgain(run, cleanup);
+    return;
+  }
   if (execution.t === null || startAt(run, plan.roots, firstRoot(run))) return;
   // It was stopped as failed when nothing was left to do, such as during a pause.
   execution.e = COMPLETED;
+}
+
+/** What was being cut off still is: it ends as it was to end once it has cleaned up. */
+function cleanUpAgain(run: Evaluation, { y }: CleanupFailure): void {
+  const { execution, plan } = run;
+  delete execution.a;
+  if (y !== undefined) execution.y = y;
+  for (const key of Object.keys(execution.o)) {
+    const node = plan.nodes[Number(key)]!;
+    const record = execution.o[node.index]!;
+    if (record.z === undefined) continue;
+    delete record.z;
+    node.kind.cleanUpAgain(run, node, record);
+  }
 }
 
 /** Where the list of the root begins: at its first block unless a caller resumed from a later one. */

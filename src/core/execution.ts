@@ -53,6 +53,10 @@ export interface OpenBase {
   o?: 1;
   /** Why the block will fail, or its first branch has. */
   y?: Failure;
+  /** What it has to clean up has failed, and is to be done by a retry. */
+  z?: 1;
+  /** A composite would have ended so, but for what is yet to be cleaned up inside. */
+  j?: DoneCode;
 }
 
 /**
@@ -102,7 +106,8 @@ export interface StepRecord extends OpenBase {
   /** The child instance; the caller notes it when that is made, and until then there is none. */
   c?: string;
   /**
-   * The gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
+   * Of a child that is to be retried: when it has failed. Of a step:
+   * the gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
    * that nobody is asked twice.
    */
   k?: string;
@@ -131,7 +136,13 @@ export const TRY_LIST = 0;
 export const CATCH_LIST = 1;
 export const FINALLY_LIST = 2;
 
-export interface TryCatchRecord extends OpenBase {
+/** A block that hands an error to some of its lists, which is their `data._error`. */
+export interface CatchingRecord extends OpenBase {
+  /** Absent: none was caught. */
+  m?: JsonObject;
+}
+
+export interface TryCatchRecord extends CatchingRecord {
   /** The list that runs. */
   p: typeof TRY_LIST | typeof CATCH_LIST | typeof FINALLY_LIST;
   /** The result so far, which a failure of the finally list overrides; `y` says why it failed. */
@@ -159,16 +170,22 @@ export interface ForEachRecord extends LoopRecord {
   /** With `f`: how the block ends once the items in flight have, and why. */
   r?: DoneCode;
   y?: Failure;
-  /** With `s`: what an item sees of its own in context.data beside merged outputs: `_error`, answers. */
+  /** With `s`: what an item sees of its own in context.data beside outputs that its steps have merged. */
   v?: Record<number, JsonObject>;
+  /** With `s`: the keys of context.data that items have changed. */
+  t?: Record<string, ItemChange>;
 }
 
-/** A saga; each run of it is a pass, since a retry of the instance begins anew. */
-export interface SagaRecord extends LoopRecord {
+/** The last item, in their order, that has changed the key, and what the other items see there. */
+export type ItemChange = readonly [item: number, before: JsonValue];
+
+/** A saga; each run of it is a pass, with rows and keys of its own. */
+export interface SagaRecord extends LoopRecord, CatchingRecord {
   /** The list that runs: the action of a step, or behind that its compensation. */
   l: number;
-  /** What the block comes to when what completed is compensated. */
+  /** What the block comes to when what completed is compensated, from this step on backwards. */
   f?: typeof FAILED | typeof CANCELLED;
+  n?: number;
   /** Why, if an action failed. */
   y?: Failure;
 }
@@ -185,9 +202,17 @@ export type OpenRecord =
 
 /**
  * Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from; of a leaf that
- * had a child, a record that names it.
+ * had a child, a record that names it, and when that failed.
  */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
+
+/** Something was to be cleaned up before the instance, or a part of it, ended, and that has failed. */
+export interface CleanupFailure {
+  /** The first of what has failed. */
+  readonly f: Failure;
+  /** Why the instance was to fail. */
+  readonly y?: Failure;
+}
 
 /** Hooks that are due after one end of the instance (`hooks.ts`). */
 export interface HookRun {
@@ -198,6 +223,8 @@ export interface HookRun {
   readonly y?: Failure;
   /** As that of a sequence of these steps. */
   e: Execution;
+  /** Why the first of the steps that failed did so. */
+  f?: Failure;
 }
 
 export interface HookState {
@@ -205,6 +232,8 @@ export interface HookState {
   n: number;
   /** Those that have not ended; the first one is at work. */
   r: HookRun[];
+  /** One of a cancelled instance that has failed: the instance has, too, until a retry does that again. */
+  f?: HookRun;
 }
 
 /** The handler of a deadline that has passed: durable work beside the nodes, done at least once. */
@@ -241,6 +270,10 @@ export interface Execution {
   n?: number;
   /** Cancelled by a signal; only protected work goes on. */
   x?: 1;
+  /** Blocks that are being cut off are open for a retry, which cleans up and then ends them. */
+  a?: CleanupFailure;
+  /** Blocks that were begun anew in the same iteration, by their first nodes: how often. */
+  r?: Record<number, number>;
   /** Paused while failed, so that to resume is to retry. */
   f?: 1;
   /** Unix ms: paused since; time limits stand still from there on. */

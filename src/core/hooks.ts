@@ -2,13 +2,15 @@
  * The hooks of a sequence (docs/reference/instances.md): steps that run once an instance has failed or was
  * cancelled, when nobody waits for them. Each list is a plan of its own, and a run of it has an execution
  * of its own within that of the instance, so that it outlives the process. What fails is noted, and the next step
- * runs; the state, the data and the failure of the instance are left alone.
+ * runs; the data of the instance is left alone, and so are its state and its failure, but for those of one that
+ * was cancelled: where its hooks fail it has failed to clean up, until a retry does that again.
  *
  * A run begins in the turn after the end, and goes on whatever becomes of the instance meanwhile. Its steps
  * are told from those of the instance by their iteration.
  */
 
 import type { HookList } from '../../schema/blocks.js';
+import type { Failure } from '../../schema/failure.js';
 import { startAt } from './blocks/list.js';
 import { cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
@@ -16,6 +18,7 @@ import {
   COMPLETED,
   type Execution,
   emptyExecution,
+  FAILED,
   type HookRun,
   type OpenRecord,
   type StepRecord,
@@ -24,7 +27,15 @@ import { openLeaves, outlook } from './instance-state.js';
 import type { JsonObject } from './json.js';
 import { deadlineOf } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
-import type { EngineEvent, Env, Progress, Snapshot, StepTry, TryEvent } from './progress.js';
+import type {
+  AuditEvent,
+  EngineEvent,
+  Env,
+  Progress,
+  Snapshot,
+  StepTry,
+  TryEvent,
+} from './progress.js';
 import type { InstanceState } from './states.js';
 
 /** Ends of one instance whose hooks have yet to run; those of later ends are left out. */
@@ -82,6 +93,21 @@ export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   state.n += 1;
 }
 
+/** A retry of an instance whose hooks have failed when it was cancelled: what failed runs again. */
+export function runHooksAgain(execution: Execution): boolean {
+  const { j } = execution;
+  const run = j?.f;
+  if (j === undefined || run === undefined) return false;
+  delete j.f;
+  delete run.f;
+  delete run.e.e;
+  for (const [index, [code]] of Object.entries(run.e.d)) {
+    if (code === FAILED) delete run.e.d[Number(index)];
+  }
+  j.r.unshift(run);
+  return true;
+}
+
 /** The progress of the instance with that of its hooks, which a wake moves on. */
 export function withHooks(
   plan: Plan,
@@ -95,7 +121,7 @@ export function withHooks(
   if (event.kind !== 'wake' && event.kind !== 'hooks.dropped') {
     return { ...progress, ...outlookOf(snapshot.execution, env, progress) };
   }
-  return joined(snapshot, env, progress, move(plan, snapshot, event, env));
+  return joined(plan, snapshot, env, progress, move(plan, snapshot, event, env));
 }
 
 /** Takes in what became of a step of a hook; the instance may live again by now, with times of its own. */
@@ -104,7 +130,7 @@ export function advanceHooks(plan: Plan, snapshot: Snapshot, event: TryEvent, en
   const [active] = snapshot.execution.j?.r ?? [];
   const isKnown = active !== undefined && iterationOf(active) === event.iteration;
   return isKnown
-    ? joined(snapshot, env, idle, move(plan, snapshot, event, env))
+    ? joined(plan, snapshot, env, idle, move(plan, snapshot, event, env))
     : { ...idle, ...outlookOf(snapshot.execution, env, idle), stale: true };
 }
 
@@ -129,6 +155,7 @@ const IDLE: Omit<Progress, 'wakeAt' | 'more'> = {
   rateRequests: [],
   snapshots: [],
   droppedSnapshots: [],
+  droppedOutputs: [],
   logs: [],
   audit: [],
   dropErrorRows: false,
@@ -163,7 +190,7 @@ function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Mov
     runs.shift();
     return { run, hooks, isStale: false };
   }
-  if (isTaken) runOn(run);
+  if (isTaken) runOn(run, hooks);
   run.storeQueue();
   if (run.execution.e === COMPLETED) runs.shift();
   return { run, hooks, isStale: !isTaken };
@@ -171,12 +198,11 @@ function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Mov
 
 /** What its steps see: the instance as it is now, and why it had failed. */
 function scopeOf(snapshot: Snapshot, { e, l, y }: HookRun): Snapshot {
-  const error = y === undefined ? {} : { _error: { ...y, source: l } as JsonObject };
   return {
     ...snapshot,
     state: 'running',
     nextFireAt: null,
-    data: { ...snapshot.data, ...error },
+    ...(y === undefined ? {} : { error: { ...y, source: l } as JsonObject }),
     runtime: { ...snapshot.runtime },
     execution: e,
     snapshots: new Map(),
@@ -195,7 +221,7 @@ function takeIn(run: Evaluation, event: EngineEvent): boolean {
   return node.kind.takeIn(run, node, record, event);
 }
 
-function runOn(run: Evaluation): void {
+function runOn(run: Evaluation, hooks: HookRun): void {
   const { execution, plan, env } = run;
   if (execution.t === null) execution.t = env.now;
   else run.fireDue();
@@ -203,6 +229,7 @@ function runOn(run: Evaluation): void {
     const isIdle = !run.hasQueue && Object.keys(execution.o).length === 0;
     if (isIdle || execution.e !== undefined) {
       // Behind a step that failed the next one runs all the same.
+      if (execution.y !== undefined) hooks.f ??= execution.y;
       delete execution.e;
       delete execution.y;
       if (!startAt(run, plan.roots, 0)) execution.e = COMPLETED;
@@ -212,12 +239,27 @@ function runOn(run: Evaluation): void {
   }
 }
 
+/** The instance that was cancelled has not cleaned up. */
+function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): AuditEvent {
+  const { execution, state: fromState } = snapshot;
+  const failure: Failure = { ...run.f!, code: 'cleanup_failed' };
+  execution.j!.f = run;
+  execution.y = failure;
+  snapshot.state = 'failed';
+  beginHooks(hooks, snapshot);
+  return { eventType: 'state_transition', fromState, toState: 'failed', failure };
+}
+
 function joined(
+  plan: Plan,
   snapshot: Snapshot,
   env: Env,
   progress: Progress,
   moved: Moved | undefined,
 ): Progress {
+  const isOwed = moved?.hooks.f !== undefined && !snapshot.execution.j!.r.includes(moved.hooks);
+  const hasFailed = isOwed && moved.hooks.l === 'on_cancel' && snapshot.state === 'cancelled';
+  const end = hasFailed ? [failToCleanUp(plan, snapshot, moved.hooks)] : [];
   const next = outlookOf(snapshot.execution, env, progress);
   if (moved === undefined) return { ...progress, ...next };
   const { run, hooks, isStale } = moved;
@@ -234,7 +276,7 @@ function joined(
     dispatches: [...progress.dispatches, ...named(run.dispatches)],
     withdrawals: [...progress.withdrawals, ...named(run.withdrawals)],
     logs: [...progress.logs, ...run.logs],
-    audit: [...progress.audit, ...run.audit.map(asHook(hooks.l))],
+    audit: [...progress.audit, ...run.audit.map(asHook(hooks.l)), ...end],
     counts: sumOf(counts, run.counts),
     ...(effects.length === 0 ? {} : { effects }),
     ...(isStale ? { stale: true } : {}),

@@ -6,6 +6,7 @@
 import type { Evaluation } from './evaluation.js';
 import {
   CANCELLED,
+  type CleanupFailure,
   COMPLETED,
   type DoneCode,
   FAILED,
@@ -38,6 +39,7 @@ export function settle(run: Evaluation): void {
   if (hasMore(run) || leaves.active > 0 || isMixed) moveTo(snapshot, 'running', null);
   else if (leaves.outside > 0) moveTo(snapshot, 'waiting', null);
   else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', firstDeferral(run));
+  else if (execution.a !== undefined) failToCleanUp(run, execution.a);
   else throw new Error(`instance ${snapshot.id} has nothing open and has not ended`);
 }
 
@@ -69,6 +71,14 @@ export function moveTo(snapshot: Snapshot, state: InstanceState, nextFireAt: Uni
   snapshot.nextFireAt = nextFireAt;
 }
 
+/** Nothing goes on but what could not be cleaned up: the instance waits for a person. */
+function failToCleanUp(run: Evaluation, { f }: CleanupFailure): void {
+  const { execution } = run;
+  execution.a = execution.y === undefined ? { f } : { f, y: execution.y };
+  execution.y = { ...f, code: 'cleanup_failed' };
+  end(run, FAILED);
+}
+
 const END_STATES: Readonly<Record<DoneCode, InstanceState>> = {
   [COMPLETED]: 'completed',
   [FAILED]: 'failed',
@@ -86,7 +96,7 @@ export function cleanUp(run: Evaluation): void {
   const { execution } = run;
   run.dropQueue();
   clearHolds(run);
-  if (execution.x !== undefined) delete execution.x;
+  if (execution.x !== undefined && execution.a === undefined) delete execution.x;
   if (execution.f !== undefined) delete execution.f;
   if (execution.z !== undefined) delete execution.z;
   if (execution.u !== undefined) delete execution.u;

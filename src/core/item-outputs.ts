@@ -7,12 +7,12 @@
 
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import { sizeWithin } from './expression/bounds.js';
-import type { JsonObject, JsonValue } from './json.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
+import type { KeptOutput } from './progress.js';
 
 /** An output of a block in an item. */
-export interface OwnOutput {
+export interface OwnOutput extends KeptOutput {
   readonly block: string;
-  readonly output: JsonValue;
   readonly size: number;
   /** It was merged into context.data. */
   isMerged: boolean;
@@ -30,6 +30,11 @@ export interface ItemOutputs {
 
 export function noItemOutputs(): ItemOutputs {
   return { lasts: {}, lastsSize: 0, own: {}, ownSize: 0 };
+}
+
+/** What a for_each says of how far it has come, and no output. */
+export function isProgressNote(output: JsonValue): boolean {
+  return isJsonObject(output) && ownValue(output, '_snapshot_ref') !== undefined;
 }
 
 /** The output is the last one of its item so far. */
@@ -53,12 +58,13 @@ export function setOwn(
   outputs: ItemOutputs,
   item: number,
   block: string,
-  output: JsonValue,
+  { iteration, output }: KeptOutput,
   isMerged = false,
 ): void {
   const own = (outputs.own[item] ?? []).filter((known) => known.block !== block);
   forgetOwn(outputs, item);
-  own.push({ block, output, size: sizeWithin(output, Number.MAX_SAFE_INTEGER) ?? 0, isMerged });
+  const size = sizeWithin(output, Number.MAX_SAFE_INTEGER) ?? 0;
+  own.push({ block, iteration, output, size, isMerged });
   outputs.own[item] = own;
   for (const { size } of own) outputs.ownSize += size;
 }
@@ -83,10 +89,11 @@ export function forgetOwn(outputs: ItemOutputs, item: number): void {
 /** The output of a for_each that has gone through all its items. */
 export function collected(outputs: ItemOutputs | undefined, count: number): JsonValue {
   const lasts = outputs === undefined ? {} : outputs.lasts;
-  if (lasts === undefined) return { count };
+  const truncated = { count, truncated: true };
+  if (lasts === undefined) return truncated;
   const all = Array.from({ length: count }, (_, item) => lasts[item] ?? null);
   // Characters were counted until now.
-  return Buffer.byteLength(JSON.stringify(all)) <= COLLECTED_BYTES_MAX ? all : { count };
+  return Buffer.byteLength(JSON.stringify(all)) <= COLLECTED_BYTES_MAX ? all : truncated;
 }
 
 /** Characters that the for_each blocks of an instance keep. */

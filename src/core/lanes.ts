@@ -4,7 +4,7 @@
  */
 
 import type { Evaluation } from './evaluation.js';
-import type { ForEachRecord } from './execution.js';
+import type { Execution, ForEachRecord, ItemChange } from './execution.js';
 import {
   forgetOwn,
   type ItemOutputs,
@@ -14,9 +14,10 @@ import {
   setLast,
   setOwn,
 } from './item-outputs.js';
-import type { JsonObject, JsonValue } from './json.js';
+import { type JsonObject, type JsonValue, ownValue } from './json.js';
 import { passOf } from './paths.js';
-import type { NodePlace, StepNode } from './plan-nodes.js';
+import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
+import type { KeptOutput, Snapshot } from './progress.js';
 
 export class Lanes {
   readonly #run: Evaluation;
@@ -47,34 +48,65 @@ export class Lanes {
   }
 
   /** @returns whether it changes what expressions see */
-  keep(node: NodePlace, output: JsonValue, isError: boolean): boolean {
+  keep(node: NodePlace, kept: KeptOutput): boolean {
     if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return false;
     for (const index of node.lanes) {
-      // An error takes the place of the output, and not of what that has merged.
-      if (isError) this.#keepMerged(node, index);
-      setOwn(this.#outputsIn(index), this.itemIn(node, index), node.id, output);
+      // It takes the place of the output before, and not of what that has merged.
+      this.#keepMerged(node, index);
+      setOwn(this.#outputsIn(index), this.itemIn(node, index), node.id, kept);
     }
     return node.lanes.length > 0;
   }
 
-  /** The output that is kept was merged into context.data. */
-  merge(node: NodePlace, output: JsonObject): void {
-    for (const index of node.lanes) {
+  /**
+   * The output that is kept is merged into context.data.
+   *
+   * @returns what of it becomes part of the data: what a later item has said stands
+   */
+  merge(node: NodePlace, output: JsonObject): JsonObject {
+    const index = node.lanes.at(-1);
+    if (index !== undefined) {
       const own = this.ownIn(node, index).find(({ block }) => block === node.id);
       if (own !== undefined) own.isMerged = true;
       const over = this.#recordOf(index).v?.[this.itemIn(node, index)] ?? {};
       for (const key of Object.keys(output)) delete over[key];
     }
+    return this.#changed(node, output);
   }
 
-  /** Lays values that are no output over what the item sees. */
-  lay(node: NodePlace, values: JsonObject): void {
+  /** The same for values that are no output: they lie over what the item sees. */
+  lay(node: NodePlace, values: JsonObject): JsonObject {
     const index = node.lanes.at(-1);
-    if (index === undefined) return;
-    const record = this.#recordOf(index);
-    const item = this.itemIn(node, index);
+    if (index !== undefined) this.#lay(index, this.itemIn(node, index), values);
+    return this.#changed(node, values);
+  }
+
+  #lay(lane: number, item: number, values: JsonObject): void {
+    const record = this.#recordOf(lane);
     record.v ??= {};
     record.v[item] = { ...record.v[item], ...values };
+  }
+
+  /** Notes the change with the items around the node, from the innermost one outwards. */
+  #changed(node: NodePlace, values: JsonObject): JsonObject {
+    changeBefore(this.#run, values, node);
+    let rest = values;
+    for (const index of node.lanes.toReversed()) {
+      const item = this.itemIn(node, index);
+      if (index !== node.lanes.at(-1)) this.#lay(index, item, rest);
+      const record = this.#recordOf(index);
+      const { data } = this.#run.scopeOf(this.#run.plan.nodes[index]!);
+      const isLast = (key: string) => (changeOf(record, key)?.[0] ?? item) <= item;
+      const taken = Object.entries(rest).filter(([key]) => isLast(key));
+      const changes = taken.map(([key]): [string, ItemChange] => {
+        const known = changeOf(record, key);
+        return [key, [item, known === undefined ? (ownValue(data, key) ?? null) : known[1]]];
+      });
+      record.t = { ...record.t, ...Object.fromEntries(changes) };
+      rest = Object.fromEntries(taken);
+      changeBefore(this.#run, rest, this.#run.plan.nodes[index]!);
+    }
+    return rest;
   }
 
   /** The item has ended. */
@@ -106,4 +138,50 @@ export class Lanes {
     snapshot.items[key] ??= noItemOutputs();
     return snapshot.items[key];
   }
+}
+
+/** Somebody outside of the instance gives it other data: items that are at work see what has changed. */
+export function putData(plan: Plan, snapshot: Snapshot, data: JsonObject): void {
+  const { data: before, execution } = snapshot;
+  snapshot.data = data;
+  if (plan.lanes.length === 0) return;
+  const keys = Object.keys({ ...before, ...data });
+  const changed = keys.filter((key) => ownValue(before, key) !== ownValue(data, key));
+  const values = changed.map((key) => [key, ownValue(data, key) ?? null] as const);
+  changeBefore({ plan, execution }, Object.fromEntries(values));
+}
+
+/**
+ * Something beside the items of for_each blocks has changed keys of context.data: the items see that, but for
+ * what is their own.
+ *
+ * @param by a block that is in none of the items; absent: somebody outside of the instance
+ */
+function changeBefore(
+  { plan, execution }: { readonly plan: Plan; readonly execution: Execution },
+  values: JsonObject,
+  by?: NodePlace,
+): void {
+  for (const index of plan.lanes) {
+    const record = execution.o[index] as ForEachRecord | undefined;
+    if (record?.t === undefined || !isBeside(plan.nodes[index]!, by)) continue;
+    for (const [key, value] of Object.entries(values)) {
+      const known = changeOf(record, key);
+      if (known !== undefined) record.t = { ...record.t, [key]: [known[0], value] };
+    }
+  }
+}
+
+function changeOf({ t = {} }: ForEachRecord, key: string): ItemChange | undefined {
+  return Object.hasOwn(t, key) ? t[key] : undefined;
+}
+
+/** Whether all the items that the block is in are around the for_each, too, and neither is inside of the other. */
+function isBeside({ index, loops, slots }: NodePlace, by: NodePlace | undefined): boolean {
+  if (by === undefined) return true;
+  if (by.lanes.includes(index) || (by.index <= index && index < by.end)) return false;
+  return by.lanes.every((lane) => {
+    const [at, own] = [loops.indexOf(lane), by.loops.indexOf(lane)];
+    return at >= 0 && slots[at] === by.slots[own];
+  });
 }

@@ -48,6 +48,8 @@ export interface NodePlace {
   readonly collectors: readonly number[];
   /** The innermost of them whose passes have an item; -1 for none. */
   readonly items: number;
+  /** The block around the node whose error is its `data._error`; -1 for none. */
+  readonly caught: number;
   /** What has to hold for the block to run, asked when it is reached; undefined: it always runs. */
   readonly when: Parsed<Condition> | undefined;
   /** How long the block may take, in ms; of a leaf, one try of it. */
@@ -66,6 +68,8 @@ export interface Plan {
   readonly version: number | null;
   readonly nodes: readonly PlanNode[];
   readonly roots: readonly number[];
+  /** The for_each blocks that run items side by side. */
+  readonly lanes: readonly number[];
   /** From the id of a block to its first node. */
   readonly indexOf: ReadonlyMap<string, number>;
   /** The blocks whose outputs an expression can read; the others need not be kept. */

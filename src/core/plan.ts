@@ -92,6 +92,7 @@ interface Surroundings {
   readonly lanes: readonly number[];
   readonly collectors: readonly number[];
   readonly items: number;
+  readonly caught: number;
   readonly crowd: Crowd;
 }
 
@@ -110,6 +111,7 @@ const ROOT: Surroundings = {
   lanes: NO_NODES,
   collectors: NO_NODES,
   items: -1,
+  caught: -1,
   crowd: ALONE,
 };
 
@@ -154,6 +156,9 @@ class PlanCompiler implements BlockCompiler {
       version: version ?? null,
       nodes,
       roots,
+      lanes: nodes.flatMap(({ kind, lists, index }) =>
+        kind.repeats === 'items' && lists.length > 1 ? [index] : [],
+      ),
       indexOf: this.#indexOf,
       outputRefs: refs,
       isStepOnly: nodes.every(({ kind }) => kind.isLeaf),
@@ -185,6 +190,7 @@ class PlanCompiler implements BlockCompiler {
       lanes: around.lanes,
       collectors: around.collectors,
       items: around.items,
+      caught: around.caught,
       when: guardOf(block, this),
       timeoutMs: timeLimit(block.timeout),
       isRead: false,
@@ -220,8 +226,10 @@ class PlanCompiler implements BlockCompiler {
     const { kind, index, depth } = node;
     const lists = kind.lists(block);
     if (kind.repeats === 'never') {
-      const inside = { ...around, parent: index, depth };
-      return lists.map((list, number) => this.list(list, inside, number));
+      return lists.map((list, number) => {
+        const caught = kind.seesError(number) ? index : around.caught;
+        return this.list(list, { ...around, parent: index, depth, caught }, number);
+      });
     }
     const copies = kind.copies(node);
     const loops = [...around.loops, index];
@@ -239,7 +247,8 @@ class PlanCompiler implements BlockCompiler {
     const from = kind.lastGiver(block);
     const all = copies > 1 ? Array.from({ length: copies }, () => lists[0]!) : lists;
     return all.map((list, slot) => {
-      const own = { ...inside, slots: [...around.slots, slot] };
+      const caught = kind.seesError(slot) ? index : around.caught;
+      const own = { ...inside, caught, slots: [...around.slots, slot] };
       return this.list(list, own, slot, { from, around: { ...own, collectors } });
     });
   }

@@ -30,13 +30,21 @@ export interface Snapshot {
   runtime: JsonObject;
   execution: Execution;
   /** The latest output of each block that `plan.outputRefs` names, `__error__` rows included. */
-  outputs: Map<string, JsonValue>;
+  outputs: Map<string, KeptOutput>;
   /** The items of for_each blocks, by the keys of `Progress.snapshots`. */
   snapshots: Map<string, JsonValue[]>;
   /** What those items have given so far, by the same keys. */
   items?: Record<string, ItemOutputs>;
   /** Signals that no wait has taken, oldest first; absent: none. */
   signals?: KeptSignal[];
+  /** Of hooks: what `data._error` is outside of all blocks. */
+  readonly error?: JsonObject;
+}
+
+export interface KeptOutput {
+  /** The path of loop counters, '' outside of loops. */
+  readonly iteration: string;
+  readonly output: JsonValue;
 }
 
 /** A `custom:` signal that is kept for a wait. */
@@ -179,6 +187,8 @@ export interface Dispatch extends StepTry {
   readonly timeoutMs: number | null;
   /** The items of the for_each blocks around the step: they lie over context.data. */
   readonly overlay: JsonObject | null;
+  /** How often the step was begun anew in its iteration: a part of its idempotency key. */
+  readonly runs: number;
   /** Where `params` name secrets; absent: nowhere. */
   readonly secrets?: readonly SecretText[] | undefined;
 }
@@ -228,7 +238,9 @@ export type ChildOrder =
   /** Its parent does not wait for it any more. One that is not made yet never is. */
   | ({ readonly kind: 'cancel'; readonly child: string | undefined } & StepTry)
   /** Whether it has ended meanwhile: the word of that may have been for another past. */
-  | ({ readonly kind: 'look'; readonly child: string } & StepTry);
+  | ({ readonly kind: 'look'; readonly child: string } & StepTry)
+  /** It has failed, and so has its parent, which is retried: the child goes on where it was. */
+  | ({ readonly kind: 'retry'; readonly child: string } & StepTry);
 
 export type ChildEnd =
   | { readonly kind: 'completed'; readonly output: JsonValue }
@@ -237,6 +249,8 @@ export type ChildEnd =
       readonly code: FailureCode;
       readonly message: string;
       readonly details?: JsonObject;
+      /** When a child failed that can be retried: the same end may be told twice. */
+      readonly note?: string;
     };
 
 export interface LogLine {
@@ -257,6 +271,7 @@ export interface AuditEvent {
     | 'block_failed'
     | 'hook_failed'
     | 'saga_compensated'
+    | 'output_truncated'
     | 'deadline_breached'
     | 'deadline_handler_failed'
     | 'resumed_from'
@@ -292,6 +307,8 @@ export interface Progress {
   readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
   readonly droppedSnapshots: readonly string[];
+  /** Blocks whose rows are to be deleted before `outputs` are stored, since they run another time. */
+  readonly droppedOutputs: readonly string[];
   readonly logs: readonly LogLine[];
   readonly audit: readonly AuditEvent[];
   /** There is work to do at once: send `wake` after the commit. */

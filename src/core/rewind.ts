@@ -40,6 +40,7 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   for (const before of plan.roots.slice(0, root.position)) {
     execution.d[before] ??= [SKIPPED, run.offset, 0];
   }
+  run.countRuns(plan.roots.slice(root.position));
   execution.s = root.index;
   // One that has not begun begins there.
   if (execution.t !== null) {

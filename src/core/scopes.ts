@@ -1,24 +1,36 @@
 /**
- * What the expressions of a node see: data, under the items of the blocks around it, and the outputs. Of
- * items that run side by side a node sees its own alone (docs/blocks.md).
+ * What the expressions of a node see: data, under the items of the blocks around it and the error that is
+ * caught there, and the outputs. Of items that run side by side a node sees its own alone (docs/blocks.md).
  */
 
 import type { Scope } from './condition.js';
 import type { Evaluation } from './evaluation.js';
-import type { LoopRecord, OpenRecord } from './execution.js';
-import type { OutputsView } from './expression/scope.js';
+import type { CatchingRecord, ForEachRecord, OpenRecord } from './execution.js';
 import { mergedOf, type OwnOutput } from './item-outputs.js';
-import type { JsonObject, JsonValue } from './json.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
 import { layered } from './layered.js';
+import { latestOutputs, outputsIn } from './outputs-view.js';
 import { passOf } from './paths.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Env, Snapshot } from './progress.js';
 
+/** Under which a block that catches an error shows it in context.data. */
+export const ERROR_KEY = '_error';
+
+/** A scope with what it was made for. */
+interface Known {
+  readonly loop: OpenRecord | undefined;
+  readonly pass: number;
+  readonly caught: number;
+  readonly under: Scope;
+  readonly scope: Scope;
+}
+
 /** The scopes of one turn. The last ones are kept, since neighbours mostly see the same. */
 export class Scopes {
   readonly #run: Evaluation;
-  #root: Scope | undefined;
-  #item: { record: OpenRecord; item: number; under: Scope; scope: Scope } | undefined;
+  #root: { readonly data: JsonObject; readonly scope: Scope } | undefined;
+  #known: Known | undefined;
 
   constructor(run: Evaluation) {
     this.#run = run;
@@ -29,96 +41,105 @@ export class Scopes {
     this.#root = undefined;
   }
 
-  /** What the items have given has changed. */
+  /** What the items have given has changed, or an error was caught. */
   forgetItem(): void {
-    this.#item = undefined;
+    this.#known = undefined;
   }
 
-  /** What expressions at this node see: the items of the blocks around it lie over data. */
+  /** What expressions at this node see. */
   of(node: NodePlace): Scope {
     const under = this.#rootScope();
-    if (node.items < 0) return under;
-    const record = this.#run.execution.o[node.items] as LoopRecord;
-    const item = passOf(record, node.slots[node.loops.indexOf(node.items)]!);
-    const known = this.#item;
-    if (known !== undefined && known.record === record && known.item === item) {
+    const { caught, loops, slots } = node;
+    if (loops.length === 0 && caught < 0) return under;
+    const loop = this.#run.execution.o[loops.at(-1) ?? -1];
+    const pass = loop === undefined ? 0 : passOf(loop, slots.at(-1)!);
+    const known = this.#known;
+    if (known?.loop === loop && known?.pass === pass && known.caught === caught) {
       if (known.under === under) return known.scope;
     }
-    const data = layered(under.data, this.overlayOf(node)!);
-    const outputs = node.lanes.length === 0 ? under.outputs : this.#outputsIn(node, under.outputs);
+    const over = this.overlayOf(node);
+    const data = over === null ? under.data : layered(under.data, over);
+    const outputs = loops.length === 0 ? under.outputs : outputsIn(this.#run, node);
     const scope = { ...under, data, outputs };
-    this.#item = { record, item, under, scope };
+    this.#known = { loop, pass, caught, under, scope };
     return scope;
-  }
-
-  /** Of blocks in the items around it that run side by side, a node sees the outputs of its own item. */
-  #outputsIn(node: NodePlace, latest: OutputsView): OutputsView {
-    const { nodes, indexOf } = this.#run.plan;
-    const lanes = node.lanes.map((lane) => {
-      const { index, end } = nodes[nodes[lane]!.first]!;
-      return { index, end, own: this.#run.lanes.ownIn(node, lane) };
-    });
-    const get = (blockId: string) => {
-      const at = indexOf.get(blockId) ?? -1;
-      const lane = lanes.findLast(({ index, end }) => index < at && at < end);
-      if (lane === undefined) return latest.get(blockId);
-      return lane.own.find(({ block }) => block === blockId)?.output;
-    };
-    const all = () => {
-      const found = Object.keys(latest.all()).map((id) => [id, get(id)] as const);
-      return Object.fromEntries(found.filter(([, output]) => output !== undefined)) as JsonObject;
-    };
-    return { get, all };
   }
 
   #rootScope(): Scope {
     const { snapshot, env } = this.#run;
-    if (this.#root?.data !== snapshot.data) this.#root = scopeIn(snapshot, env);
-    return this.#root;
+    if (this.#root?.data !== snapshot.data) {
+      this.#root = { data: snapshot.data, scope: scopeIn(snapshot, env) };
+    }
+    return this.#root.scope;
   }
 
-  /** The items of the blocks around the node by their names; null where there are none. */
+  /** What lies over context.data for the node; null where nothing does. */
   overlayOf(node: NodePlace): JsonObject | null {
-    if (node.items < 0) return null;
-    const items: (readonly [string, JsonValue])[] = [];
+    const error = this.#errorOf(node);
+    if (node.items < 0 && error === undefined) return null;
+    const over: (readonly [string, JsonValue])[] = [];
     for (const [at, index] of node.loops.entries()) {
       const around = this.#run.plan.nodes[index]!;
       if (around.kind.repeats !== 'items') continue;
-      if (node.lanes.includes(index)) items.push(...this.#mergedIn(node, index));
       const record = this.#run.execution.o[index]!;
-      items.push(...around.kind.item(this.#run, around, record, node.slots[at]!));
+      if (node.lanes.includes(index)) {
+        for (const [key, [, before]] of Object.entries((record as ForEachRecord).t ?? {})) {
+          over.push([key, before]);
+        }
+        over.push(...this.#mergedIn(node, index));
+      }
+      over.push(...around.kind.item(this.#run, around, record, node.slots[at]!));
     }
+    if (error !== undefined) over.push([ERROR_KEY, error]);
     // fromEntries defines own properties, whatever their names are.
-    return Object.fromEntries(items);
+    return Object.fromEntries(over);
   }
 
-  /** What the item has merged; items of a lane further in do not see what their siblings have. */
+  /** What steps of the item have merged that are in no item further in. */
   #mergedIn(node: NodePlace, lane: number): (readonly [string, JsonValue])[] {
     const { nodes, indexOf } = this.#run.plan;
-    const next = nodes[node.lanes[node.lanes.indexOf(lane) + 1] ?? -1];
-    const { index: from, end } = nodes[next?.first ?? -1] ?? { index: 0, end: 0 };
-    const isApart = ({ block }: OwnOutput) => {
-      const at = indexOf.get(block) ?? -1;
-      return at <= from || at >= end;
+    const isOwn = ({ block }: OwnOutput) => {
+      const { lanes = [] } = nodes[indexOf.get(block) ?? -1] ?? {};
+      return nodes[lanes.at(-1) ?? -1]?.first === nodes[lane]!.first;
     };
-    return mergedOf(this.#run.lanes.ownIn(node, lane).filter(isApart));
+    return mergedOf(this.#run.lanes.ownIn(node, lane).filter(isOwn));
+  }
+
+  /** What the node sees as `data._error`; undefined: what the data says. */
+  #errorOf({ caught }: NodePlace): JsonObject | null | undefined {
+    const { execution, snapshot } = this.#run;
+    if (caught >= 0) return (execution.o[caught] as CatchingRecord | undefined)?.m ?? null;
+    return errorOutside(snapshot);
   }
 }
 
-/** What expressions see outside of all blocks that hand out items. */
+/** What expressions outside of all blocks that hand out items or errors see. */
 export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | 'random'>): Scope {
-  const { outputs } = snapshot;
+  const { data, outputs } = snapshot;
+  const error = errorOutside(snapshot);
   return {
-    data: snapshot.data,
+    data: error === undefined ? data : layered(data, { [ERROR_KEY]: error }),
     config: snapshot.config,
-    outputs: {
-      get: (blockId) => outputs.get(blockId),
-      all: () => Object.fromEntries(outputs),
-    },
+    outputs: latestOutputs(outputs),
     // A copy, since the section changes with every step and values of a scope may be kept.
     runtime: { ...snapshot.runtime },
     instanceId: snapshot.id,
     now,
     random,
   };
+}
+
+/** What is caught belongs to the block that has caught it; the data shows it to people. */
+function errorOutside({ error, data }: Snapshot): JsonObject | null | undefined {
+  if (error !== undefined) return error;
+  return caughtBy(data) === undefined ? undefined : null;
+}
+
+/** The block whose error the data shows; undefined: it shows none that a block has caught. */
+export function caughtBy(data: JsonObject): string | undefined {
+  const error = ownValue(data, ERROR_KEY);
+  if (error === undefined || !isJsonObject(error)) return undefined;
+  const { source, block_id: block } = error;
+  const isCaught = source === 'try_catch' || source === 'saga';
+  return isCaught && typeof block === 'string' ? block : undefined;
 }

@@ -193,7 +193,11 @@ function stateOf(node: PlanNode, execution: Execution): NodeState | undefined {
   const done = execution.d[node.index];
   if (done !== undefined) return STATES[done[0]];
   const record = execution.o[node.index];
-  return record === undefined ? undefined : node.kind.openState(record);
+  if (record === undefined) return undefined;
+  // It could not be cleaned up.
+  return execution.a !== undefined && execution.e !== undefined
+    ? 'failed'
+    : node.kind.openState(record);
 }
 
 /**

@@ -246,6 +246,7 @@ function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): W
       queueName: null,
       params: { amount: 5 },
       overlay: null,
+      runs: 0,
       attempt: 0,
       timeoutMs: null,
       external: true,
@@ -484,7 +485,8 @@ describe('workers', () => {
     const full = task(owner, {
       created_at: isoTime(T0 - 1),
       queue_name: 'slow',
-      overlay: { item: { id: 9 }, new: null },
+      overlay: { item: { id: 9 },
+      runs: 0, new: null },
       timeout_ms: 5_000_000_000,
       state: 'completed',
       worker_id: 'w "1"',
@@ -500,7 +502,7 @@ describe('workers', () => {
     });
     await storeTasks(full, plain, task(owner, { state: 'failed', withdrawn: true }));
     const { text } = await ask('workers.tasks');
-    const expected = [plain, full].map((made) => wireTask(made, owner.snapshot));
+    const expected = [plain, full].map((made) => wireTask(made, owner.snapshot, made.overlay));
     assert.equal(text, `[${expected.join(',')}]`);
   });
 

@@ -100,7 +100,7 @@ class Builder {
     const around = this.#earlier;
     const blocks = parts.map((part) => {
       const block = part(this);
-      if (block.type === 'step') this.#earlier = [...this.#earlier, block.id];
+      this.#earlier = [...this.#earlier, ...readIn(block)];
       return block;
     });
     this.#earlier = around;
@@ -110,6 +110,13 @@ class Builder {
   earlier(pick: number): string | undefined {
     return this.#earlier[pick % this.#earlier.length];
   }
+}
+
+/** The steps of a block that is over. Of items side by side the latest one is open within an instant. */
+function readIn(block: Block): string[] {
+  if (block.type === 'step') return [block.id];
+  const isSideBySide = block.type === 'for_each' && (block.concurrency ?? 1) > 1;
+  return isSideBySide ? [] : listsOf(block).flat().flatMap(readIn);
 }
 
 /** A path to what an earlier step gave, or else to the data. */
@@ -189,8 +196,13 @@ const params: fc.Arbitrary<Part<JsonObject>> = fc
       template(given('go')),
     ),
     n: fc.oneof(template(always('data.n')), template(given('n')), template(always('data.item.v'))),
+    // What was caught, by which block.
+    by: sometimes(template(always('data._error.block_id'))),
   })
-  .map(({ go, n }) => (builder) => ({ go: go(builder), n: n(builder) }));
+  .map(({ go, n, by }) => (builder) => {
+    const caught = by === undefined ? {} : { by: by(builder) };
+    return { go: go(builder), n: n(builder), ...caught };
+  });
 
 const handlers = {
   noop: fc.constant<Part<JsonObject> | undefined>(undefined),

@@ -6,10 +6,22 @@ import { listsOf } from './block-trees.js';
 import type { Frame } from './model-frames.js';
 import { render, type View } from './model-values.js';
 
-/** The loops around a block: their counters, and the for_each blocks among them. */
+/** What is around a block: loops with their counters, the for_each blocks among them, and who has caught something. */
 export interface Iteration {
   readonly iteration: readonly number[];
   readonly layers: readonly Layer[];
+  readonly loops: readonly LoopPlace[];
+  /** The try_catch or saga whose error it sees. */
+  readonly caught?: Frame;
+  /** The block itself. */
+  readonly reader?: string;
+}
+
+/** A loop, for_each or saga: the pass that it is at, and what that has come to. */
+interface LoopPlace {
+  readonly block: Block;
+  readonly number: number;
+  readonly frame: Frame;
 }
 
 /** A for_each: its item and the number of that, by their names. */
@@ -19,27 +31,27 @@ export interface Layer {
   readonly lane?: Lane;
 }
 
+/** What all items of a for_each see that run side by side: the data as they were, and changes from outside since. */
+export interface ItemsSeen {
+  readonly block: ForEachBlock;
+  /** The items that the for_each itself is in. */
+  readonly around: readonly Lane[];
+  data: JsonObject;
+  /** Of each key, the last item in their order that has changed it. */
+  readonly last: Map<string, number>;
+}
+
 /** What an item that runs beside others sees of its own. */
 export interface Lane {
   readonly body: readonly Block[];
-  /** The blocks inside. */
-  readonly ids: ReadonlySet<string>;
-  readonly outputs: Map<string, JsonValue>;
-  /** What its steps have merged, latest last. */
-  merged: { readonly block: string; readonly output: JsonObject }[];
-  /** Its latest error, and what people have said. */
-  over: JsonObject;
+  readonly item: number;
+  readonly items: ItemsSeen;
+  readonly outputs: Map<string, ModelRow>;
+  /** What it has merged, and what people have said. */
+  own: JsonObject;
 }
 
-/** A block that has read what is of its lanes, or has left its error there. */
-interface Touch {
-  readonly instant: number;
-  readonly block: string;
-  readonly lanes: readonly Lane[];
-  readonly isError: boolean;
-}
-
-function lanesOf({ layers }: Iteration): Lane[] {
+function lanesOf({ layers }: Pick<Iteration, 'layers'>): Lane[] {
   return layers.flatMap(({ lane }) => lane ?? []);
 }
 
@@ -50,6 +62,8 @@ export interface ModelRow {
   readonly attempt: number;
   readonly output: JsonValue;
   readonly isError: boolean;
+  /** The passes in which it was left. */
+  readonly loops?: readonly LoopPlace[];
 }
 
 export class Context {
@@ -63,59 +77,87 @@ export class Context {
   /** What was collected, or an item saw, depends on the order of branches within one instant. */
   isTie = false;
   readonly #instants = new Map<ModelRow, number>();
-  #outputs: JsonObject = {};
+  readonly #outputs = new Map<string, ModelRow>();
   /** What loops say of their passes: no outputs. */
   readonly #notes = new Set<ModelRow>();
   readonly #rowCounts = new Map<string, number>();
   readonly #lanes = new Set<Lane>();
-  #touches: Touch[] = [];
+  /** For_each blocks whose items are at work, or may be after a retry. */
+  readonly #atItems = new Set<ItemsSeen>();
 
   constructor(data: JsonObject) {
     this.data = data;
   }
 
   view(place: Iteration): View {
-    const outputs = { ...this.#outputs };
-    for (const { ids, outputs: own } of lanesOf(place)) {
-      for (const id of ids) delete outputs[id];
-      for (const [id, output] of own) outputs[id] = output;
+    const seen = lanesOf(place).at(-1);
+    const data = seen === undefined ? this.data : { ...seen.items.data, ...seen.own };
+    const names = Object.assign({}, ...place.layers.map((layer) => layer.names)) as JsonObject;
+    const error = this.#errorAt(place);
+    return {
+      data: { ...data, ...names, ...(error === undefined ? {} : { _error: error }) },
+      outputs: this.#outputsAt(place),
+    };
+  }
+
+  /** Its own block's; of others nothing is seen. */
+  #errorAt({ caught }: Iteration): JsonObject | null | undefined {
+    if (caught !== undefined) return caught.error ?? null;
+    return this.data._error === undefined ? undefined : null;
+  }
+
+  #outputsAt(place: Iteration): JsonObject {
+    const seen: [string, JsonValue][] = [];
+    for (const id of this.#outputs.keys()) {
+      const lane = lanesOf(place).findLast(({ body }) => idsIn(body).includes(id));
+      const row = lane === undefined ? this.#outputs.get(id) : lane.outputs.get(id);
+      if (row !== undefined && this.#isSeen(row, place)) seen.push([id, row.output]);
     }
-    return { data: { ...this.data, ...this.itemsOf(place) }, outputs };
+    return Object.fromEntries(seen);
+  }
+
+  /**
+   * Of the loops around both: in an item, or a run of a saga, only what came of that; in a loop what the
+   * latest pass gave, until the block begins, or is passed by, in this one.
+   */
+  #isSeen({ block, loops = [], isError }: ModelRow, { loops: here, reader }: Iteration): boolean {
+    const apart = here.findIndex((loop, i) => loop.block.id !== loops[i]?.block.id);
+    const common = here.slice(0, apart < 0 ? here.length : apart);
+    if (common.length === 0) return true;
+    if (isError) return false;
+    const other = common.findIndex(({ number }, i) => number !== loops[i]!.number);
+    if (other < 0) return true;
+    if (common.slice(other).some((loop) => loop.block.type !== 'loop')) return false;
+    const around = common.at(-1)!;
+    return !hasCome(listsOf(around.block), around.frame, block, reader);
   }
 
   /** As it is seen outside of all blocks. */
   rendered(params: JsonObject): JsonValue {
-    return render(params, this.view({ iteration: [], layers: [] }));
+    return render(params, this.view({ iteration: [], layers: [], loops: [] }));
   }
 
-  /** What lies over the data. */
+  /** What lies over the data: the items, and what was caught. */
   itemsOf(place: Iteration): JsonObject | null {
-    const lanes = lanesOf(place);
-    const items: JsonObject = {};
-    for (const { names, lane } of place.layers) {
-      const next = lane && lanes[lanes.indexOf(lane) + 1];
-      for (const { block, output } of lane?.merged ?? []) {
-        if (next?.ids.has(block) !== true) Object.assign(items, output);
-      }
-      Object.assign(items, lane?.over, names);
-    }
-    return place.layers.length === 0 ? null : items;
+    const error = this.#errorAt(place);
+    if (place.layers.length === 0 && error === undefined) return null;
+    const names = Object.assign({}, ...place.layers.map((layer) => layer.names)) as JsonObject;
+    return error === undefined ? names : { ...names, _error: error };
   }
 
-  /** The same for a step that is given out. */
-  itemsFor({ id }: Block, place: Iteration): JsonObject | null {
-    this.#touch(id, lanesOf(place), false);
-    return this.itemsOf(place);
+  beginItems(block: ForEachBlock, place: Iteration): ItemsSeen {
+    const { data } = this.view(place);
+    const items = { block, around: lanesOf(place), data: { ...data }, last: new Map() };
+    this.#atItems.add(items);
+    return items;
   }
 
-  laneIn({ body }: ForEachBlock): Lane {
-    const lane = {
-      body,
-      ids: new Set(idsIn(body)),
-      outputs: new Map(),
-      merged: [],
-      over: {},
-    };
+  endItems(items: ItemsSeen): void {
+    this.#atItems.delete(items);
+  }
+
+  laneIn({ body }: ForEachBlock, item: number, items: ItemsSeen): Lane {
+    const lane = { body, item, items, outputs: new Map(), own: {} };
     this.#lanes.add(lane);
     return lane;
   }
@@ -135,7 +177,8 @@ export class Context {
 
   /** What a loop says of its passes. */
   note(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
-    this.#notes.add(this.store(block, place, { number: 0, attempt, output, isError: false }));
+    const row = { number: 0, attempt, output, isError: false };
+    this.#notes.add(this.store(block, place, row, block.type === 'for_each'));
   }
 
   /** The last output of each item, from the rows that there are. */
@@ -204,17 +247,21 @@ export class Context {
     { id }: Block,
     place: Iteration,
     row: Omit<ModelRow, 'block' | 'iteration' | 'attempt'> & { readonly attempt?: number },
+    isProgress = false,
   ): ModelRow {
     const { iteration } = place;
     const count = this.#rowCounts.get(id) ?? 0;
     this.#rowCounts.set(id, count + 1);
     const attempt = iteration.length === 0 ? (row.attempt ?? row.number) : count;
     const stored = { block: id, iteration: iteration.join('.'), ...row, attempt };
-    this.rows.push(stored);
-    this.#instants.set(stored, this.instant);
-    this.#outputs = { ...this.#outputs, [id]: row.output };
-    for (const { outputs } of lanesOf(place)) outputs.set(id, row.output);
-    return stored;
+    this.rows.push({ ...stored });
+    const kept: ModelRow = { ...stored, loops: place.loops };
+    this.#instants.set(this.rows.at(-1)!, this.instant);
+    if (!isProgress) {
+      this.#outputs.set(id, kept);
+      for (const { outputs } of lanesOf(place)) outputs.set(id, kept);
+    }
+    return this.rows.at(-1)!;
   }
 
   /** What a person said: no output, and the number of the row to come. */
@@ -224,46 +271,59 @@ export class Context {
     this.rows.push({ ...row, isError: false });
   }
 
-  /** Shallow: top-level keys replace those of the data. */
-  merge(values: JsonObject): void {
-    this.data = { ...this.data, ...values };
+  /**
+   * Shallow: top-level keys replace those of the data. In an item that runs beside others they are its own,
+   * and become part of the data unless an item behind it has said other.
+   *
+   * @param place absent: somebody outside of the instance
+   */
+  merge(values: JsonObject, place?: Pick<Iteration, 'layers'>): void {
+    this.#mergeIn(values, place === undefined ? [] : lanesOf(place));
   }
 
-  /** Of a step. */
-  mergeOutput({ id }: Block, place: Iteration, output: JsonObject): void {
-    this.merge(output);
-    for (const lane of lanesOf(place)) {
-      lane.merged = [...lane.merged.filter(({ block }) => block !== id), { block: id, output }];
-      const over = Object.entries(lane.over).filter(([key]) => !Object.hasOwn(output, key));
-      lane.over = Object.fromEntries(over);
+  #mergeIn(values: JsonObject, lanes: readonly Lane[], by?: ForEachBlock): void {
+    for (const items of this.#atItems) {
+      const isInside = lanes.every((lane, i) => items.around[i] === lane);
+      const isBeside = by === undefined || !idsIn([by]).includes(items.block.id);
+      if (isInside && isBeside) items.data = { ...items.data, ...values };
     }
+    const lane = lanes.at(-1);
+    if (lane === undefined) {
+      this.data = { ...this.data, ...values };
+      return;
+    }
+    lane.own = { ...lane.own, ...values };
+    const { last, block } = lane.items;
+    const taken = Object.entries(values).filter(([key]) => (last.get(key) ?? -1) <= lane.item);
+    for (const [key] of taken) last.set(key, lane.item);
+    this.#mergeIn(Object.fromEntries(taken), lanes.slice(0, -1), block);
   }
 
-  /** What is no output of a step, for the item that it came about in. */
-  mergeOwn(place: Iteration, values: JsonObject): void {
-    this.merge(values);
-    const lane = lanesOf(place).at(-1);
-    if (lane !== undefined) lane.over = { ...lane.over, ...values };
-  }
-
-  noteError(error: JsonObject, now: number, place: Iteration): void {
-    if (this.#errorsAt !== now) this.errors = [];
-    this.#errorsAt = now;
+  noteError(frame: Frame, error: JsonObject): void {
+    if (this.#errorsAt !== this.instant) this.errors = [];
+    else this.isTie = true;
+    this.#errorsAt = this.instant;
     this.errors.push(error);
-    const lane = lanesOf(place).at(-1);
-    if (lane !== undefined) this.#touch(error.block_id as string, [lane], true);
-    this.mergeOwn(place, { _error: error });
+    frame.error = error;
+    this.data = { ...this.data, _error: error };
   }
 
-  #touch(block: string, lanes: readonly Lane[], isError: boolean): void {
-    const { instant } = this;
-    this.#touches = this.#touches.filter((touch) => touch.instant === instant);
-    for (const other of this.#touches) {
-      if (!isError && !other.isError) continue;
-      const common = lanes.filter((lane) => other.lanes.includes(lane));
-      if (common.some(({ body }) => areBeside(body, other.block, block))) this.isTie = true;
+  /** The block has dealt with its error: it is shown no more. */
+  forgetError({ id }: Block): void {
+    if ((this.data._error as JsonObject | undefined)?.block_id !== id) return;
+    const { _error: _, ...rest } = this.data;
+    this.data = rest;
+  }
+
+  /** The blocks are to run once more: outside of loops their rows give way. */
+  repeat(blocks: readonly Block[], { iteration }: Iteration): void {
+    if (iteration.length > 0) return;
+    const ids = new Set(idsIn(blocks));
+    this.rows = this.rows.filter(({ block }) => !ids.has(block.replace('?', '')));
+    for (const id of ids) {
+      this.#outputs.delete(id);
+      this.#rowCounts.delete(id);
     }
-    this.#touches.push({ instant, block, lanes, isError });
   }
 
   /** For a retry of the instance. */
@@ -271,12 +331,43 @@ export class Context {
     this.rows = this.rows.filter(({ isError }) => !isError);
     const isKept = (output: JsonValue | undefined) =>
       typeof output !== 'object' || output === null || !('__error__' in output);
-    const kept = Object.entries(this.#outputs).filter(([, output]) => isKept(output));
-    this.#outputs = Object.fromEntries(kept);
+    for (const [id, { output }] of this.#outputs) if (!isKept(output)) this.#outputs.delete(id);
     for (const { outputs } of this.#lanes) {
-      for (const [id, output] of outputs) if (!isKept(output)) outputs.delete(id);
+      for (const [id, { output }] of outputs) if (!isKept(output)) outputs.delete(id);
     }
   }
+}
+
+/** Whether the pass has come to the block, or has gone by it; what a block sees of itself stays for all its tries. */
+function hasCome(
+  lists: readonly (readonly Block[])[],
+  { inside }: Frame,
+  id: string,
+  reader: string | undefined,
+  isOpen = (_: number) => true,
+): boolean {
+  const at = lists.findIndex((list) => idsIn(list).includes(id));
+  const list = lists[at] ?? [];
+  const place = list.findIndex((block) => idsIn([block]).includes(id));
+  const block = list[place]!;
+  const frame = inside.get(block.id);
+  if (frame?.end !== undefined) return true;
+  if (frame?.isBegun !== true) {
+    const isEnded = list
+      .slice(0, place)
+      .some((one) => ['failed', 'cancelled'].includes(inside.get(one.id)?.end ?? ''));
+    return isEnded || !isOpen(at);
+  }
+  if (block.id === id) return id !== reader;
+  return hasCome(listsOf(block), frame, id, reader, (list) => mayRun(block, frame, list));
+}
+
+/** Whether the block that is under way may still come to blocks of that list. */
+function mayRun(block: Block, { list, route, undoes }: Frame, at: number): boolean {
+  const { type } = block;
+  if (type === 'try_catch') return at >= ['try', 'catch', 'finally'].indexOf(list ?? 'try');
+  if (type === 'saga') return undoes === undefined || at % 2 === 1;
+  return route === undefined || at === (route < 0 ? listsOf(block).length - 1 : route);
 }
 
 export function idsIn(blocks: readonly Block[]): string[] {

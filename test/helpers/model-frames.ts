@@ -4,8 +4,8 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
-import type { JsonValue } from '../../src/core/json.js';
-import type { Lane } from './model-context.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { ItemsSeen, Lane } from './model-context.js';
 
 export type End = 'completed' | 'failed' | 'cancelled' | 'skipped';
 
@@ -16,12 +16,23 @@ export interface Frame {
   isIn?: boolean;
   /** Of a router or a split. */
   route?: number;
+  /** Of a try_catch or a saga: what it has caught. */
+  error?: JsonObject;
+  /** Of a try_catch: the list that it was at, how those before the finally list ended, and whether that failed. */
+  list?: 'try' | 'catch' | 'finally';
+  result?: End;
+  hasNotCleanedUp?: boolean;
+  /** It was cut off, and has yet to clean up. */
+  owes?: boolean;
+  /** Of a saga that takes back what completed: why, and from which step on. */
+  undoes?: { readonly end: End; readonly from: number };
   /** Of a loop, for_each or saga: finished passes, whether one has begun, and the items. */
   passes: number;
   isInPass: boolean;
   items?: readonly JsonValue[];
   /** Of a for_each with items side by side: the next one to begin, and those that are at work, by item. */
   next: number;
+  itemsSeen?: ItemsSeen;
   readonly lanes: Map<number, LaneFrame>;
   readonly inside: Map<string, Frame>;
 }
@@ -56,8 +67,13 @@ export function frameIn({ inside }: Frame, { id }: Block): Frame {
 
 /** Whether the block has nothing to do, or nothing left to do when the instance is retried. */
 export function isOver({ inside }: Frame, { id }: Block): boolean {
-  const end = inside.get(id)?.end;
-  return end === 'completed' || end === 'skipped';
+  const frame = inside.get(id);
+  if (frame === undefined || owes(frame)) return false;
+  return frame.end === 'completed' || frame.end === 'skipped';
+}
+
+export function owes(frame: Frame): boolean {
+  return frame.owes === true || framesIn(frame).some(owes);
 }
 
 /** A hard stop: what had begun is cancelled. */
@@ -68,12 +84,22 @@ export function cancelOpen(around: Frame): void {
   }
 }
 
+/** What failed or was cut off in the list begins again. */
+export function reopenList({ inside }: Frame, list: readonly Block[]): void {
+  for (const { id } of list) {
+    const frame = inside.get(id);
+    if (frame !== undefined) reopenFrame(frame);
+  }
+}
+
 /** A retry: what failed or was cut off begins again, and so does what is inside. */
 export function reopen(around: Frame): void {
-  for (const frame of framesIn(around)) {
-    if (frame.end === 'completed' || frame.end === 'skipped') continue;
-    frame.isBegun = false;
-    delete frame.end;
-    reopen(frame);
-  }
+  for (const frame of framesIn(around)) reopenFrame(frame);
+}
+
+function reopenFrame(frame: Frame): void {
+  if (frame.end === 'completed' || frame.end === 'skipped') return;
+  frame.isBegun = false;
+  delete frame.end;
+  reopen(frame);
 }

@@ -77,6 +77,20 @@ export type ModelEvent =
   /** `until`: put off till then. */
   | { readonly kind: 'rate'; readonly key: string; readonly until?: number };
 
+/** A clean-up that has failed in what was cut off. */
+interface Debt {
+  readonly scope: Scope;
+  again(): Run<End>;
+  isAtWork?: boolean;
+}
+
+function isIn(scope: Scope, around: Scope): boolean {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.around) {
+    if (at === around) return true;
+  }
+  return false;
+}
+
 type Hold = 'none' | 'parked' | number;
 
 export abstract class World {
@@ -92,6 +106,11 @@ export abstract class World {
   /** The order within one instant has mattered: nothing is promised from here on. */
   isDraw = false;
   isCancelled = false;
+  /** What could not be cleaned up, and is owed to a retry. */
+  #debts: Debt[] = [];
+  #hasGivenUp = false;
+  /** Hooks of a cancel have failed. */
+  #owesHooks = false;
 
   protected readonly processes: Processes;
   #scope = scopeIn();
@@ -125,6 +144,30 @@ export abstract class World {
 
   *until<T>(answer: () => T | undefined): Run<T> {
     return (yield { answer }) as T;
+  }
+
+  owe(debt: Debt): void {
+    this.#debts.push(debt);
+  }
+
+  /** Whether nothing is owed in the scope. */
+  *untilPaid(scope: Scope): Run<void> {
+    yield* this.until(() => !this.#debts.some((debt) => isIn(debt.scope, scope)) || undefined);
+  }
+
+  /** What is owed is done again. */
+  #payDebts(): void {
+    for (const debt of this.#debts) {
+      if (debt.isAtWork !== true) this.processes.spawn(this.#pay(debt));
+    }
+  }
+
+  *#pay(debt: Debt): Run<End> {
+    debt.isAtWork = true;
+    const end = yield* debt.again();
+    debt.isAtWork = false;
+    if (end !== 'failed') this.#debts = this.#debts.filter((other) => other !== debt);
+    return end;
   }
 
   start(blocks: readonly Block[], place: Place): Process<End> {
@@ -161,7 +204,7 @@ export abstract class World {
     limit: number | undefined,
   ): Run<Outcome | 'timeout' | 'cut' | 'lost' | 'not begun'> {
     const { block, place, cut } = one;
-    this.dispatched.set(keyOf(one), { params, items: this.context.itemsFor(block, place) });
+    this.dispatched.set(keyOf(one), { params, items: this.context.itemsOf(place) });
     const as = isExternal(block) ? 'task' : 'active';
     const result = yield* this.#answerTo(this.open, keyOf(one), { cut, limit, as });
     return result === 'limit' ? 'timeout' : (result as Outcome | 'cut' | 'lost' | 'not begun');
@@ -268,7 +311,10 @@ export abstract class World {
         this.#endPause();
         this.isCancelled = true;
         this.#scope.by = 'signal';
-        if (this.#hasFailed) this.#drop('cancelled');
+        if (this.#hasFailed) {
+          cancelOpen(this.root);
+          this.#drop('cancelled');
+        }
         this.#hold = 'none';
         break;
       case 'stop':
@@ -318,13 +364,28 @@ export abstract class World {
   }
 
   #drop(state: 'completed' | 'failed' | 'cancelled'): void {
-    if (state !== this.#ended) this.#runHooks(state);
+    if (state !== this.#ended && !this.#owesHooks) this.#runHooks(state);
     this.processes.dropAll();
+    this.#hasGivenUp ||= this.#debts.length > 0;
+    this.#debts = [];
     this.open.clear();
     this.asked.clear();
     this.awaited.clear();
     this.#ended = state;
     this.#hold = 'none';
+    const { on_cancel } = this.options.hooks;
+    const isGivenUp = this.#owesHooks;
+    this.#owesHooks = false;
+    if (state === 'failed') this.#owesHooks = isGivenUp;
+    if (state !== 'cancelled' || isGivenUp) return;
+    this.#owesHooks = on_cancel?.some(({ handler }) => handler === 'fail') === true;
+    if (this.#owesHooks) this.#failAgain();
+  }
+
+  /** It has failed to clean up, which it tells. */
+  #failAgain(): void {
+    this.#ended = 'failed';
+    this.#runHooks('failed');
   }
 
   /** One after the other, whatever they come to; the number of the run stands in their iteration. */
@@ -343,7 +404,15 @@ export abstract class World {
 
   /** What failed or was cut off is run again, with tries counted from the start. */
   #retry(): void {
+    // They fail again.
+    if (this.#owesHooks) return this.#failAgain();
     this.context.dropErrors();
+    if (this.#debts.length > 0) {
+      this.#payDebts();
+      this.#ended = undefined;
+      this.#hold = 'none';
+      return;
+    }
     reopen(this.root);
     this.isCancelled = false;
     this.#ended = undefined;
@@ -358,17 +427,30 @@ export abstract class World {
       frame: this.root,
       iteration: [],
       layers: [],
+      loops: [],
     });
   }
 
   #noteEnd(): void {
     const { end } = this.#main;
-    if (this.#ended !== undefined || end === undefined) return;
+    if (this.#ended !== undefined) return;
+    if (this.#debts.length > 0) {
+      const isIdle = this.processes.waits.every(({ as }) => as === undefined);
+      if (!isIdle || this.#isHeld) return;
+      this.#failAgain();
+      return;
+    }
+    if (end === undefined) return;
     if (this.#hold === 'paused when failed') return;
     // Of a paused instance only the failure of one without composite blocks shows.
     const isFatal = end === 'failed' && !this.isCancelled && this.isStepOnly;
     if (this.#hold === 'paused' && !isFatal) return;
     this.#drop(this.isCancelled ? 'cancelled' : end === 'failed' ? 'failed' : 'completed');
+  }
+
+  /** Whether something is owed: what has ended how is open. */
+  get owes(): boolean {
+    return this.#debts.length > 0 || this.#hasGivenUp;
   }
 
   get isStepOnly(): boolean {

@@ -23,7 +23,15 @@ import type {
   TryCatchBlock,
 } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import { type End, type Frame, frameIn, isOver, newFrame } from './model-frames.js';
+import {
+  type End,
+  type Frame,
+  frameIn,
+  isOver,
+  newFrame,
+  owes,
+  reopenList,
+} from './model-frames.js';
 import { isCut, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
@@ -50,7 +58,8 @@ export class Model extends World {
       if (isOver(place.frame, block)) continue;
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
       frame.isBegun = true;
-      frame.end = yield* this.guarded(block, frame, { ...place, frame });
+      frame.end = yield* this.guarded(block, frame, { ...place, frame, reader: block.id });
+      if (frame.end === 'completed' && frame.error !== undefined) this.context.forgetError(block);
       if (isCut(place.scope)) return 'cancelled';
       if (frame.end === 'failed') return 'failed';
     }
@@ -78,6 +87,7 @@ export class Model extends World {
     const scope = scopeIn(around);
     const run = this.block(block, frame, { ...place, scope });
     const end = yield* this.within(scope, this.now + block.timeout, run);
+    if (scope.by === 'limit') yield* this.untilPaid(scope);
     return scope.by === 'limit' ? 'failed' : end;
   }
 
@@ -142,6 +152,7 @@ export class Model extends World {
     // Losers may have finally lists to run.
     yield* this.allOf(runners);
     if (result === 'completed') tell(winners[0]!);
+    for (const scope of scopes) yield* this.untilPaid(scope);
     return result;
   }
 
@@ -158,24 +169,62 @@ export class Model extends World {
 
   // -------------------------------------------------------------- try_catch and scopes
 
+  /** A retry goes on in the list that failed or was cut off, and no try list runs behind its catch list. */
   *tryCatch(block: TryCatchBlock, frame: Frame, place: Place): Run<End> {
-    let end = yield* this.list(block.try_block, place);
-    if (end === 'failed') {
-      const failed = block.try_block.filter(({ id }) => frame.inside.get(id)?.end === 'failed');
-      const error = {
-        failed_blocks: failed.map(({ id }) => id),
-        source: 'try_catch',
-        block_id: block.id,
-      };
-      this.context.noteError(error, this.now, place);
-      end = yield* this.list(block.catch_block, place);
+    const last = block.finally_block ?? [];
+    const isCleanUpOnly =
+      frame.list === 'finally' &&
+      (frame.result === 'completed' || (frame.result === 'failed' && frame.hasNotCleanedUp));
+    if (frame.list === 'finally' && !isCleanUpOnly) {
+      this.context.repeat(last, place);
+      for (const { id } of last) frame.inside.delete(id);
+      frame.list = frame.error === undefined ? 'try' : 'catch';
     }
-    const last = (block.finally_block ?? []).filter((one) => !isOver(frame, one));
-    const cleanUp = yield* this.list(last, { ...place, scope: scopeIn(place.scope, 'all') });
-    if (cleanUp === 'failed') return 'failed';
+    frame.list ??= 'try';
+    delete frame.hasNotCleanedUp;
+    const caught = { ...place, caught: frame };
+    if (frame.list === 'try') {
+      frame.result = yield* this.list(block.try_block, place);
+      if (frame.result === 'failed') {
+        const failed = block.try_block.filter(({ id }) => frame.inside.get(id)?.end === 'failed');
+        const failed_blocks = failed.map(({ id }) => id);
+        this.context.noteError(frame, { failed_blocks, source: 'try_catch', block_id: block.id });
+        frame.list = 'catch';
+      }
+    }
+    if (frame.list === 'catch') frame.result = yield* this.list(block.catch_block, caught);
+    frame.list = 'finally';
+    const isCleaning = last.some((one) => !isOver(frame, one));
+    const cleanUp = yield* this.cleanUp(place, frame, last, (scope) =>
+      this.list(last, { ...caught, scope }),
+    );
+    if (cleanUp === 'failed') {
+      frame.hasNotCleanedUp = true;
+      return 'failed';
+    }
     // Under a cancel to clean up is to complete; a loser is cancelled.
-    const isCleanedUp = end === 'cancelled' && last.length > 0 && this.isCancelled;
-    return isCleanedUp ? 'completed' : end;
+    const isCleanedUp = frame.result === 'cancelled' && isCleaning && this.isCancelled;
+    return isCleanedUp ? 'completed' : frame.result!;
+  }
+
+  /** What is cut off and cannot clean up owes that to a retry; what is around it goes on to clean up. */
+  *cleanUp(
+    { scope }: Place,
+    frame: Frame,
+    blocks: readonly Block[],
+    run: (shielded: Scope) => Run<End>,
+  ): Run<End> {
+    const end = yield* run(scopeIn(scope, 'all'));
+    if (end !== 'failed' || !isCut(scope)) return end;
+    frame.owes = true;
+    const again = function* (): Run<End> {
+      reopenList(frame, blocks);
+      const paid = yield* run(scopeIn(scope, 'all'));
+      if (paid !== 'failed') frame.owes = false;
+      return paid;
+    };
+    this.owe({ scope, again });
+    return 'completed';
   }
 
   /** The signal does not come through. */
@@ -185,29 +234,53 @@ export class Model extends World {
 
   /** Each run of it is a pass. What completed is taken back unless all did. */
   *saga(block: SagaBlock, frame: Frame, place: Place): Run<End> {
-    if (frame.isInPass) {
+    const listOf = (one: Block | readonly Block[] | null | undefined) => [one ?? []].flat();
+    const isDone = (list: readonly Block[]) => list.every((one) => isOver(frame, one));
+    const isOwed = ({ action, compensation }: SagaBlock['steps'][number]) =>
+      isDone(listOf(action)) && !isDone(listOf(compensation));
+    const { undoes } = frame;
+    if (undoes !== undefined && !block.steps.slice(0, undoes.from + 1).some(isOwed)) {
       frame.passes += 1;
       frame.inside.clear();
+      delete frame.undoes;
+      delete frame.error;
     }
     frame.isInPass = true;
-    const pass = inPass(place, frame);
-    const listOf = (one: Block | readonly Block[] | null | undefined) => [one ?? []].flat();
-    let end: End = 'completed';
-    let reached = 0;
-    for (const { id, action } of block.steps) {
-      end = yield* this.list(listOf(action), pass);
-      if (end === 'failed') {
-        const error = { failed_step: id, source: 'saga', block_id: block.id };
-        this.context.noteError(error, this.now, pass);
-      }
-      if (end !== 'completed') break;
-      reached += 1;
+    const pass = inPass(place, frame, block);
+    for (const [i, { id, action }] of block.steps.entries()) {
+      if (frame.undoes !== undefined) break;
+      const end = yield* this.list(listOf(action), pass);
+      const error = { source: 'saga', block_id: block.id };
+      if (end === 'failed') this.context.noteError(frame, { failed_step: id, ...error });
+      if (end === 'cancelled') frame.error = { failed_step: null, ...error };
+      if (end !== 'completed') frame.undoes = { end, from: i };
     }
-    if (end === 'completed') return end;
-    const shielded = { ...pass, scope: scopeIn(place.scope, 'all') };
-    for (const { action, compensation } of block.steps.slice(0, reached + 1).toReversed()) {
-      const isDone = listOf(action).every((one) => isOver(frame, one));
-      if (isDone) yield* this.list(listOf(compensation), shielded);
+    if (frame.undoes === undefined) return 'completed';
+    const { end, from } = frame.undoes;
+    const undone = block.steps.slice(0, from + 1).toReversed();
+    const takeBack = function* (this: Model, scope: Scope): Run<End> {
+      let result: End = 'completed';
+      for (const { action, compensation } of undone) {
+        if (!isDone(listOf(action))) continue;
+        const undo = { ...pass, caught: frame, scope };
+        const ended = yield* this.list(listOf(compensation), undo);
+        if (ended !== 'completed') result = 'failed';
+      }
+      return result;
+    };
+    const compensations = undone.flatMap(({ compensation }) => listOf(compensation));
+    const take = takeBack.bind(this);
+    yield* this.cleanUp(place, frame, compensations, take);
+    // An action may complete with what is cleaned up inside, and is taken back then.
+    const isOwing = () => [...frame.inside.values()].some(owes);
+    if (isOwing()) {
+      frame.owes = true;
+      const again = function* (this: Model): Run<End> {
+        yield* this.until(() => !isOwing() || undefined);
+        frame.owes = false;
+        return yield* this.cleanUp(place, frame, compensations, take);
+      };
+      this.owe({ scope: place.scope, again: again.bind(this) });
     }
     return end;
   }
@@ -240,7 +313,7 @@ export class Model extends World {
         if (!goesOn) return 'completed';
         frame.isInPass = true;
       }
-      const end = yield* this.list(block.body, inPass(place, frame));
+      const end = yield* this.list(block.body, inPass(place, frame, block));
       if (end !== 'completed') return end;
       frame.isInPass = false;
       frame.passes += 1;
@@ -286,7 +359,7 @@ export class Model extends World {
       if (!frame.isInPass) frame.inside.clear();
       frame.isInPass = true;
       const layers = [...place.layers, { names: namesOf(items, frame.passes) }];
-      const pass = { ...inPass(place, frame), layers };
+      const pass = { ...inPass(place, frame, block), layers };
       const end = yield* this.list(block.body, pass);
       if (end !== 'completed') return end;
       frame.isInPass = false;
@@ -310,13 +383,18 @@ export class Model extends World {
     const { context } = this;
     let failedIn = -1;
     let tookIn = -1;
+    frame.itemsSeen ??= context.beginItems(block, place);
+    const items = frame.itemsSeen;
     const take = () => {
       if (frame.next >= count) return undefined;
       tookIn = context.instant;
       // Which came first is open.
       if (failedIn === context.instant) this.isDraw = true;
       if (failedIn >= 0) return undefined;
-      frame.lanes.set(frame.next, { frame: newFrame(), lane: context.laneIn(block) });
+      frame.lanes.set(frame.next, {
+        frame: newFrame(),
+        lane: context.laneIn(block, frame.next, items),
+      });
       frame.next += 1;
       return frame.next - 1;
     };
@@ -325,7 +403,14 @@ export class Model extends World {
         const { frame: inside, lane } = frame.lanes.get(item)!;
         const layers = [...place.layers, { names: namesOf(item), lane }];
         const iteration = [...place.iteration, item];
-        const end = yield* this.list(block.body, { ...place, frame: inside, iteration, layers });
+        const loops = [...place.loops, { block, number: item, frame: inside }];
+        const end = yield* this.list(block.body, {
+          ...place,
+          frame: inside,
+          iteration,
+          layers,
+          loops,
+        });
         if (end !== 'completed') {
           failedIn = context.instant;
           if (tookIn === context.instant) this.isDraw = true;
@@ -347,6 +432,7 @@ export class Model extends World {
     const ends = yield* this.allOf(
       begun.map((item) => this.processes.spawn(slot.call(this, item))),
     );
+    if (!ends.some((end) => end !== 'completed')) context.endItems(items);
     if (ends.includes('cancelled')) return 'cancelled';
     return ends.includes('failed') ? 'failed' : 'completed';
   }
@@ -397,7 +483,7 @@ export class Model extends World {
       if (result !== 'timeout' && result.kind === 'success') {
         this.context.row(block, place, number, result.output);
         if (isExternal(block)) {
-          this.context.mergeOutput(block, place, result.output as JsonObject);
+          this.context.merge(result.output as JsonObject, place);
         }
         return 'completed';
       }
@@ -475,7 +561,7 @@ export class Model extends World {
     const { value } = said;
     const answered_at = new Date(this.now).toISOString();
     this.context.answerRow(block, place, { value, answered_by: null, answered_at });
-    this.context.mergeOwn(place, { [store_as ?? block.id]: value });
+    this.context.merge({ [store_as ?? block.id]: value }, place);
     return (yield* this.wait({ due: this.now, cut })) === 'cut' ? 'cut' : 'answered';
   }
 
@@ -549,6 +635,11 @@ function verdict(
   return ends.includes('cancelled') ? 'cancelled' : 'failed';
 }
 
-function inPass(place: Place, { passes }: Frame): Place {
-  return { ...place, iteration: [...place.iteration, passes] };
+function inPass(place: Place, frame: Frame, block: Block): Place {
+  const { passes: number } = frame;
+  return {
+    ...place,
+    iteration: [...place.iteration, number],
+    loops: [...place.loops, { block, number, frame }],
+  };
 }

@@ -27,7 +27,7 @@ import {
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
-import { type ChildOrder, GATE_REF } from '../../src/core/progress.js';
+import { type ChildOrder, GATE_REF, type KeptOutput } from '../../src/core/progress.js';
 import { isTerminal } from '../../src/core/states.js';
 
 const WAITS: Partial<Record<StepPhase, 'said' | 'event' | 'child'>> = {
@@ -141,7 +141,9 @@ export class Player {
     const again = advance(this.plan, copy, event, this.#env());
     assert.deepEqual(again, progress, `${event.kind} differs after a JSON round trip`);
     assert.deepEqual(copy, this.snapshot, `${event.kind} differs after a JSON round trip`);
-    if (isTerminal(before as Snapshot['state'])) assert.equal(this.state, before);
+    // But for one whose hooks cannot clean up.
+    const isOver = isTerminal(before as Snapshot['state']);
+    if (isOver && this.snapshot.execution.j?.f === undefined) assert.equal(this.state, before);
     this.#record(progress);
     this.last = progress;
     return progress;
@@ -293,6 +295,8 @@ export class Player {
     if (progress.dropErrorRows) {
       this.rows = this.rows.filter((row) => row.outputRef !== '__error__');
     }
+    const { droppedOutputs } = progress;
+    this.rows = this.rows.filter(({ blockId }) => !droppedOutputs.includes(blockId));
     for (const row of progress.outputs) {
       const twin = this.rows.find(
         ({ blockId, iteration, attempt, outputRef }) =>
@@ -335,7 +339,7 @@ export function clone(snapshot: Snapshot): Snapshot {
   return {
     ...(JSON.parse(JSON.stringify(plain)) as Omit<Snapshot, 'outputs' | 'snapshots'>),
     execution: JSON.parse(JSON.stringify(snapshot.execution)) as Execution,
-    outputs: new Map(JSON.parse(JSON.stringify([...outputs])) as [string, JsonValue][]),
+    outputs: new Map(JSON.parse(JSON.stringify([...outputs])) as [string, KeptOutput][]),
     snapshots: new Map(JSON.parse(JSON.stringify([...snapshots])) as [string, JsonValue[]][]),
   };
 }

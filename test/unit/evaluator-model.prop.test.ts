@@ -188,15 +188,6 @@ describe('what the model has found', () => {
       assert.deepEqual(winnerOf(player), { winner: 0, output: { n: 1 } });
     });
 
-    test('nothing of a catch list that ran before the retry in which its branch has won', () => {
-      const player = play([race('r', [tryCatch('t', [work('a')], [noop('c')], [work('f')])])]);
-      player.after('fail a', 'fail f').shows({ state: 'failed' });
-      player.send({ kind: 'retry' });
-      player.complete('a', { n: 1 });
-      player.complete('f', { n: 2 });
-      assert.deepEqual(winnerOf(player), { winner: 0, output: { n: 2 } });
-    });
-
     test('the outputs of the items of a for_each, nothing when there were none', () => {
       const body = [transform('t', { n: '{{ data.item }}' })];
       const branch = [transform('a', {}), forEach('f', 'items', body, { concurrency: 2 })];

@@ -122,9 +122,9 @@ function goOver(player: Player, blocks: Block[]): Player {
   next.snapshot.execution = isEnded(next.snapshot.state)
     ? execution
     : goOnBehindEnd(execution, next.plan);
-  for (const { blockId, output } of player.rows) {
+  for (const { blockId, iteration, output } of player.rows) {
     if (next.plan.nodes[next.plan.indexOf.get(blockId)!]!.isRead) {
-      next.snapshot.outputs.set(blockId, output);
+      next.snapshot.outputs.set(blockId, { iteration, output });
     }
   }
   next.now = player.now;

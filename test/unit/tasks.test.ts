@@ -42,6 +42,7 @@ function task(id: string, blockId = 'a', iteration = ''): WorkerTaskRecord {
     params: {},
     timeoutMs: null,
     overlay: null,
+    runs: 0,
   };
   return newTask(id, OWNER, dispatch, undefined, 0);
 }
@@ -160,6 +161,7 @@ const FULL: WorkerTaskRecord = {
       ...{ external: true, queueName: 'queue\\1', timeoutMs: 5_000_000_000, secrets: [] },
       params: { amount: 5, note: 'ä "b"' },
       overlay: { item: 'i "1"' },
+      runs: 0,
     },
     undefined,
     Date.parse(NOTED_AT),
@@ -180,7 +182,7 @@ const FULL: WorkerTaskRecord = {
 const CONTEXT = { data: { a: 'ä' }, config: { b: 1 } };
 
 test('the record of a task has the fields of its shape, in their order', () => {
-  const record = JSON.parse(wireTask(FULL, CONTEXT, 'trace "1"'));
+  const record = JSON.parse(wireTask(FULL, CONTEXT, FULL.overlay, 'trace "1"'));
   assert.deepEqual(Object.keys(record), Object.keys(WorkerTask.properties));
   const { block_id, handler_name, queue_name, worker_id, error_message } = FULL;
   assert.deepEqual(record, {
@@ -196,7 +198,9 @@ test('the record of a task has the fields of its shape, in their order', () => {
 
 test('what a task does not have is left out of its record, or null', () => {
   const task = { ...FULL, queue_name: null, resume_checkpoint: null, output: null, overlay: null };
-  const record = JSON.parse(wireTask({ ...task, worker_id: null, claimed_at: null }, CONTEXT));
+  const record = JSON.parse(
+    wireTask({ ...task, worker_id: null, claimed_at: null }, CONTEXT, null),
+  );
   for (const name of ['queue_name', 'resume_checkpoint', 'traceparent']) {
     assert.equal(name in record, false);
   }

@@ -112,7 +112,7 @@ function win(run: Evaluation, node: RaceNode, record: BranchesRecord, winner: nu
 
 /** Once: what is stopped before the losers have cleaned up runs again in a retry. */
 function storeResult(run: Evaluation, node: NodePlace, winner: number): void {
-  const output = resultOf(run, node.lists[winner]!);
+  const output = resultOf(run, node, winner);
   const isTold = sizeWithin(output, WINNER_OUTPUT_MAX) !== undefined;
   run.storeOutput(node, 0, isTold ? { winner, output } : { winner, output_omitted: true }, null);
 }

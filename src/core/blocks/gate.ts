@@ -156,7 +156,7 @@ export function accept(
   const said = comment === null ? {} : { comment };
   const given = { value, ...said, answered_by: by };
   run.storeNote(node, number, { ...more, ...given, answered_at: isoTime(run.env.now) }, GATE_REF);
-  run.mergeOwn(node, Object.fromEntries([[gate.storeAs, value]]));
+  run.mergeAnswer(node, Object.fromEntries([[gate.storeAs, value]]));
   const asked = record?.k ? { approval_id: record.k } : {};
   const isAuto = more.auto_approved === true ? { auto_approved: true } : {};
   const details = { ...asked, path: run.pathOf(node), ...given, ...isAuto };

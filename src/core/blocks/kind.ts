@@ -36,6 +36,8 @@ export interface BlockKind<
    * the record is a `LoopRecord`. `items`: besides, each pass has an `item`.
    */
   readonly repeats: 'never' | 'passes' | 'items';
+  /** A pass sees the outputs of the one before until its own blocks begin. */
+  readonly carriesOutputs: boolean;
   /** A retry of the instance goes on from the record instead of from the beginning. */
   readonly isKept: boolean;
 
@@ -52,6 +54,8 @@ export interface BlockKind<
   copies(node: N): number;
   /** From where on in its list blocks may give the last output of a pass. */
   lastGiver(block: B): number;
+  /** Whether `data._error` is the block's own in this list: its record is a `CatchingRecord`. */
+  seesError(branch: number): boolean;
   /** Which of its lists run: each before the next one, all at once, or one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
   /** The parts of the block whose names count as ids; it may be of the wrong shape. */
@@ -86,6 +90,10 @@ export interface BlockKind<
   cut(run: Evaluation, node: N, record: R, by: CutBy): boolean;
   /** Protected work in a block that is being cut off has ended. */
   childCut(run: Evaluation, node: N, record: R): void;
+  /** What the block was to clean up before it ended has failed, and is to be done by a retry of the instance. */
+  cleanUpAgain(run: Evaluation, node: N, record: R): void;
+  /** That has been done inside of the block, which would have ended so before. */
+  endLate(run: Evaluation, node: N, record: R, code: DoneCode): void;
   /** The open block ends before its time: takes back what was asked of others for it. */
   withdraw(run: Evaluation, node: N, record: R): void;
 
@@ -112,7 +120,7 @@ export function leaf<B extends Block, N extends NodePlace>(
   own: Own<
     BlockKind<B, N, StepRecord>,
     'compile' | 'enter' | 'again' | 'due' | 'takeIn' | 'openState',
-    'recover' | 'cut' | 'withdraw' | 'leavesRow' | 'misguided'
+    'recover' | 'cut' | 'withdraw' | 'leavesRow' | 'misguided' | 'isKept'
   >,
 ): BlockKind<B, N, StepRecord> {
   return { ...BASE, isLeaf: true, ...own };
@@ -136,6 +144,7 @@ export function composite<B extends Block, N extends NodePlace, R extends OpenRe
 const BASE: BlockKind = {
   isLeaf: false,
   repeats: 'never',
+  carriesOutputs: false,
   isKept: false,
   leavesRow: 'never',
   tellsResults: false,
@@ -143,6 +152,7 @@ const BASE: BlockKind = {
   lists: () => [],
   copies: () => 1,
   lastGiver: () => 0,
+  seesError: () => false,
   order: 'in-turn',
   names: () => [],
   misguided(run, node, message) {
@@ -160,6 +170,11 @@ const BASE: BlockKind = {
   cut: cutOff,
   childCut(run, node) {
     if (!hasOpenInside(run, node)) run.finish(node, CANCELLED);
+  },
+  cleanUpAgain() {},
+  endLate(run, node, record, code) {
+    if (code === FAILED) run.fail(node, record.y);
+    else run.finish(node, code);
   },
   withdraw() {},
   openState: () => 'running',

@@ -9,6 +9,7 @@
  */
 
 import {
+  COLLECTED_BYTES_MAX,
   type ForEachBlock,
   ITEM_VAR_DEFAULT,
   type LoopBlock,
@@ -56,6 +57,7 @@ export interface ForEachNode extends NodePlace {
 
 export const loop = composite<LoopBlock, LoopNode, LoopRecord>({
   repeats: 'passes',
+  carriesOutputs: true,
   isKept: true,
   compile: (block, compiler) => ({
     condition: conditionOf(compiler, block.condition, { member: 'condition', isRepeated: true }),
@@ -210,7 +212,7 @@ function refuse(run: Evaluation, node: ForEachNode, code: FailureCode, message: 
 }
 
 /** After a retry of the instance: with the items that had not ended, then with those to come. */
-function goOn(run: Evaluation, node: ForEachNode, { i, n, e, s, m, v }: ForEachRecord): void {
+function goOn(run: Evaluation, node: ForEachNode, { i, n, e, s, m, v, t }: ForEachRecord): void {
   const record: ForEachRecord = { b: run.offset, i, n };
   run.open(node, record);
   if (s === undefined) {
@@ -218,7 +220,7 @@ function goOn(run: Evaluation, node: ForEachNode, { i, n, e, s, m, v }: ForEachR
     else if (!startAt(run, node.lists[0]!, 0)) endItem(run, node, record);
     return;
   }
-  Object.assign(record, { s: [...s], m }, v && { v });
+  Object.assign(record, { s: [...s], m }, v && { v }, t && { t });
   for (const [slot, item] of s.entries()) {
     if (item === NO_ITEM || startAt(run, node.lists[slot]!, 0)) continue;
     slotEnded(run, node, record as SlotRecord, slot, COMPLETED);
@@ -240,6 +242,10 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
 /** The outputs of the items become that of the block: its row behind the last item. */
 function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): void {
   const output = collected(run.lanes.outputsOf(node), n);
+  if (!Array.isArray(output)) {
+    const details = { path: run.pathOf(node), count: n, limit_bytes: COLLECTED_BYTES_MAX };
+    run.audit.push({ eventType: 'output_truncated', blockId: node.id, details });
+  }
   run.storeOutput(node, 0, output, null, n);
   run.lanes.collect(node, output);
   run.dropSnapshot(node);
@@ -255,7 +261,7 @@ function storeRow(run: Evaluation, node: ForEachNode, { n }: ForEachRecord, ende
     _item_var: node.itemVar,
     _snapshot_ref: run.snapshotKey(node),
   };
-  run.storeOutput(node, 0, row, null, ended);
+  run.storeProgress(node, row, ended);
 }
 
 // ---------------------------------------------------------------- items side by side

@@ -6,31 +6,34 @@
 
 import type { Evaluation } from '../evaluation.js';
 import { CATCH_LIST, COMPLETED, type DoneCode, FAILED, TRY_LIST } from '../execution.js';
+import type { OutputsView } from '../expression/scope.js';
 import type { JsonValue } from '../json.js';
 import type { NodePlace, PlanNode } from '../plan-nodes.js';
 
 /** Of a list that has ended well, in the present pass; null when nothing in it has an output. */
-export function resultOf(run: Evaluation, list: readonly number[]): JsonValue {
-  return latest(run, list) ?? null;
+export function resultOf(run: Evaluation, around: NodePlace, branch: number): JsonValue {
+  const { outputs } = run.scopeOf(around);
+  return latest(run, outputs, around.lists[branch]!) ?? null;
 }
 
-function latest(run: Evaluation, list: readonly number[]): JsonValue | undefined {
+function latest(
+  run: Evaluation,
+  outputs: OutputsView,
+  list: readonly number[],
+): JsonValue | undefined {
   for (const index of list.toReversed()) {
     if (!hasEnded(run, index, COMPLETED)) continue;
-    const found = outputOf(run, run.plan.nodes[index]!);
+    const found = outputOf(run, outputs, run.plan.nodes[index]!);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-function outputOf(run: Evaluation, node: PlanNode): JsonValue | undefined {
-  const { kind, lists, id } = node;
-  // Items that run side by side have outputs of their own.
-  const own = run.scopeOf(node).outputs.get(id);
-  // What stands there when no item has run is of an earlier pass.
-  if (kind.repeats === 'items') return lists[0]!.some((i) => run.execution.d[i]) ? own : undefined;
+function outputOf(run: Evaluation, outputs: OutputsView, node: PlanNode): JsonValue | undefined {
+  const { kind, id } = node;
+  const own = outputs.get(id);
   if (kind.leavesRow === 'last') return own;
-  const found = latest(run, ranLists(run, node).flat());
+  const found = latest(run, outputs, ranLists(run, node).flat());
   return kind.leavesRow === 'first' ? (found ?? own) : found;
 }
 

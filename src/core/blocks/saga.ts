@@ -1,15 +1,17 @@
 /**
  * saga (docs/reference/blocks.md): its actions run in order. When one fails, or the block is cut off, what
  * completed is compensated, the last first, whatever becomes of each compensation. A retry of the instance
- * finds nothing done, so that all of it runs again, as another pass with rows and tokens of its own.
+ * goes on with what is left of the actions, or of the compensations; behind compensations that are done all
+ * of it runs again, as another pass with rows and keys of its own.
  */
 
 import type { SagaBlock } from '../../../schema/blocks.js';
 import type { Failure } from '../../../schema/failure.js';
-import { cutInside, hasOpenInside } from '../cutting.js';
+import { type CutBy, cutInside, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { CANCELLED, COMPLETED, FAILED, type SagaRecord, SKIPPED } from '../execution.js';
 import { failureMessage } from '../failures.js';
+import type { JsonObject } from '../json.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
@@ -32,6 +34,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
   compile: ({ steps }) => ({ steps: steps.map(({ id }) => id) }),
   lists: ({ steps }) =>
     steps.flatMap(({ action, compensation }) => [[action].flat(), [compensation ?? []].flat()]),
+  seesError: isCompensation,
   names({ steps }) {
     if (!Array.isArray(steps)) return [];
     return steps.flatMap((step: Partial<SagaBlock['steps'][number]> | null, i) =>
@@ -40,10 +43,10 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
   },
   enter(run, node) {
     const kept = run.takeKept(node) as SagaRecord | undefined;
-    if (kept !== undefined) run.reset(node);
-    const record: SagaRecord = { b: run.offset, i: kept === undefined ? 0 : kept.i + 1, l: 0 };
+    const record = kept === undefined ? newRun(run, 0) : resumed(run, node, kept);
     run.open(node, record);
-    startStep(run, node, record, 0);
+    if (record.n !== undefined) compensate(run, node, record, record.n);
+    else startStep(run, node, record, stepOf(record.l));
   },
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[record.l]!, child, code);
@@ -53,31 +56,60 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     else if (result === COMPLETED) startStep(run, node, record, step + 1);
     else {
       noteFailed(run, node, record, child);
-      record.f = FAILED;
-      compensate(run, node, record, step - 1);
+      undo(run, node, record, FAILED, step - 1);
     }
   },
   runsList: (record, branch) => record.l === branch,
   /** Compensations are protected, also while they have yet to run; its time is of no interest any more. */
   cut(run, node, record, by) {
     delete record.d;
-    if (isCompensation(record.l) || cutInside(run, node, record, by)) return true;
+    if (isCompensation(record.l)) return true;
+    record.m = cutError(run, node, record, by);
+    if (cutInside(run, node, record, by)) return true;
     record.f = CANCELLED;
-    if (startCompensation(run, node, record, stepOf(record.l))) return true;
+    record.n = stepOf(record.l);
+    if (startCompensation(run, node, record, record.n)) return true;
     run.close(node, CANCELLED);
     return false;
   },
   childCut(run, node, record) {
     if (hasOpenInside(run, node)) return;
     delete record.x;
-    record.f = CANCELLED;
-    compensate(run, node, record, stepOf(record.l));
+    undo(run, node, record, CANCELLED, stepOf(record.l));
+  },
+  cleanUpAgain(run, node, record) {
+    for (const i of node.steps.keys()) run.reopenList(node, compensationOf(i));
+    compensate(run, node, record, record.n!);
+  },
+  /** An action may have completed with that. */
+  endLate(run, node, record) {
+    delete record.j;
+    compensate(run, node, record, record.n!);
   },
   awaits(record, branch) {
     if (isCompensation(record.l)) return isCompensation(branch) && branch <= record.l;
     return isCompensation(branch) || (record.x !== 1 && branch >= record.l);
   },
 });
+
+function newRun(run: Evaluation, pass: number): SagaRecord {
+  return { b: run.offset, i: pass, l: 0 };
+}
+
+/** After a retry of the instance: the run that was under way, or another one. */
+function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord {
+  const { i, l, f, n, m, y } = kept;
+  if (f === undefined || n === undefined) return { ...newRun(run, i), l };
+  const isOwed = (_: string, step: number) =>
+    step <= n &&
+    hasCompleted(run, node.lists[actionOf(step)]!) &&
+    !hasCompleted(run, node.lists[compensationOf(step)]!);
+  if (node.steps.some(isOwed)) {
+    return { ...newRun(run, i), l, f, n, ...(m && { m }), ...(y && { y }) };
+  }
+  run.reset(node);
+  return newRun(run, i + 1);
+}
 
 /** Its action, or that of the next step that has blocks to run. */
 function startStep(run: Evaluation, node: SagaNode, record: SagaRecord, step: number): void {
@@ -93,7 +125,28 @@ function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed:
   const { block_id, ...why } = record.y;
   const failed_step = node.steps[stepOf(record.l)]!;
   const error = { failed_step, source: 'saga', block_id: node.id, failed_block_id: block_id };
-  run.mergeOwn(node, { _error: { ...error, ...why } });
+  run.catchError(record, { ...error, ...why });
+}
+
+/** What compensations see when no action has failed. */
+function cutError(run: Evaluation, node: SagaNode, { y }: SagaRecord, by: CutBy): JsonObject {
+  const isWhole = by === 'signal';
+  const why = y ?? (isWhole ? run.execution.y : undefined);
+  const message = why?.message ?? (isWhole ? 'the instance was cancelled' : 'the saga was cut off');
+  return { failed_step: null, source: 'saga', block_id: node.id, code: 'cancelled', message };
+}
+
+/** The block comes to this when what completed up to the step is compensated. */
+function undo(
+  run: Evaluation,
+  node: SagaNode,
+  record: SagaRecord,
+  code: typeof FAILED | typeof CANCELLED,
+  step: number,
+): void {
+  record.f = code;
+  record.n = step;
+  compensate(run, node, record, step);
 }
 
 /** Goes on with the compensations from that of `step` on, backwards; then the block is done. */
@@ -102,6 +155,10 @@ function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: n
   const failed = node.steps.filter((_, i) => hasFailed(run, node.lists[compensationOf(i)]!));
   const why = withCompensations(record.y, failed);
   noteEnd(run, node, failed);
+  if (failed.length > 0 && isBeingCut(run, node, record)) {
+    run.noteCleanupFailure(node, record);
+    return;
+  }
   if (record.f === CANCELLED) run.finish(node, CANCELLED);
   else run.fail(node, why);
 }

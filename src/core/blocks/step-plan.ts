@@ -99,9 +99,13 @@ function readParams(
   mode: StepNode['mode'],
   compiler: BlockCompiler,
 ): { readonly params: JsonObject | undefined; readonly schema?: JsonObject } {
-  const params = (block.params ?? undefined) as JsonObject | undefined;
-  if (mode !== 'event' || params?.schema == null) return { params };
+  const given = (block.params ?? undefined) as JsonObject | undefined;
+  if (mode !== 'event' || given === undefined) return { params: given };
+  // A member of null is absent; a key that comes to null is not.
+  const { key, ...unkeyed } = given;
+  const params = key === null ? unkeyed : given;
   const { schema, ...others } = params;
+  if (schema == null) return { params };
   if (!isJsonObject(schema) || JSON.stringify(schema).includes('{{')) {
     compiler.refuse(
       'params.schema',

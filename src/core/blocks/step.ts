@@ -366,6 +366,7 @@ function dispatch(
     params,
     timeoutMs: node.timeoutMs,
     overlay: run.overlayOf(node),
+    runs: run.runsOf(node),
     secrets: node.params?.hasSecrets ? secretTextsOf(node.params, run.scopeOf(node)) : undefined,
   });
 }

@@ -2,7 +2,8 @@
  * sub_sequence: another sequence runs as a child instance, and the block waits for its end
  * (docs/reference/blocks.md). Each time that the block is reached it has a child of its own, whose number
  * makes the child's id and is the try that events about it name. Who makes the child says so (`child.made`):
- * from then on its id is in the record, and the block waits for somebody outside.
+ * from then on its id is in the record, and the block waits for somebody outside. A retry of the instance
+ * retries a child that has failed, and waits for the same one again.
  */
 
 import type { SubSequenceBlock } from '../../../schema/blocks.js';
@@ -35,14 +36,21 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     };
   },
   leavesRow: 'last',
+  isKept: true,
   misguided(run, node, message) {
     fail(run, node, 'expression_error', message);
   },
   enter(run, node) {
-    const number = run.execution.g ?? 0;
-    run.execution.g = number + 1;
+    const kept = run.takeKept(node) as StepRecord | undefined;
+    const number = kept?.a ?? run.execution.g ?? 0;
     const record: StepRecord = { b: run.offset, p: 'child', a: number };
     if (node.timeoutMs !== null) record.d = run.env.now + node.timeoutMs;
+    if (kept?.c !== undefined) {
+      run.putLeaf(node, { ...record, c: kept.c, k: kept.k! });
+      run.askAboutChild({ kind: 'retry', child: kept.c, ...run.tryOf(node, number) });
+      return;
+    }
+    run.execution.g = number + 1;
     start(run, node, record);
   },
   again() {},
@@ -50,14 +58,23 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
   takeIn(run, node, record, event) {
     if (!('attempt' in event) || record.a !== event.attempt) return false;
     if (event.kind === 'child.made') run.putLeaf(node, { ...record, c: event.child });
-    else if (event.kind === 'child.ended') takeEnd(run, node, event.end);
-    else return false;
+    else if (event.kind !== 'child.ended') return false;
+    else if (event.end.kind === 'failed') {
+      const { note } = event.end;
+      // It was retried since.
+      if (note !== undefined && note === record.k) return false;
+      const { k: _before, ...rest } = record;
+      run.putLeaf(node, note === undefined ? rest : { ...rest, k: note });
+      takeEnd(run, node, event.end);
+    } else takeEnd(run, node, event.end);
     return true;
   },
   // Whoever was about to make the child is gone; of one that is there the end may have passed by.
   recover(run, node, record) {
     if (record.c === undefined) start(run, node, record);
-    else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
+    else if (record.k !== undefined) {
+      run.askAboutChild({ kind: 'retry', child: record.c, ...run.tryOf(node, record.a) });
+    } else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
   },
   withdraw(run, node, { a, c }) {
     const asked = run.children?.findIndex(

@@ -1,11 +1,12 @@
 /**
  * try_catch (docs/reference/blocks.md). The catch list runs when the try list failed, and decides
  * the result; the finally list always runs, also when the block is cut off, and only its own
- * failure changes the result. What the catch list may look at is context.data._error.
+ * failure changes the result. The catch list and the finally list see what was caught as data._error.
+ * A retry of the instance goes on in the list that failed: no try list runs behind its catch list.
  */
 
 import type { TryCatchBlock } from '../../../schema/blocks.js';
-import { cutInside } from '../cutting.js';
+import { cutInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import {
   CANCELLED,
@@ -26,21 +27,21 @@ export interface TryCatchNode extends NodePlace {
 }
 
 export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
+  isKept: true,
   compile: () => ({}),
   lists: (block) => [block.try_block, block.catch_block, block.finally_block ?? []],
+  seesError: (branch) => branch !== TRY_LIST,
   enter(run, node) {
-    const record: TryCatchRecord = { b: run.offset, p: TRY_LIST, f: COMPLETED };
+    const kept = run.takeKept(node) as TryCatchRecord | undefined;
+    const record = kept === undefined ? newRecord(run) : resumed(run, node, kept);
     run.open(node, record);
-    if (!startAt(run, node.lists[TRY_LIST]!, 0)) startFinally(run, node, record, COMPLETED);
+    goOn(run, node, record);
   },
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[record.p]!, child, code);
     if (result === 'open') return;
-    if (record.p === FINALLY_LIST) {
-      if (result === FAILED) run.finish(node, FAILED);
-      else end(run, node, record, ended(run, record));
-    } else if (record.p === CATCH_LIST || result !== FAILED)
-      startFinally(run, node, record, result);
+    if (record.p === FINALLY_LIST) endFinally(run, node, record, result);
+    else if (record.p === CATCH_LIST || result !== FAILED) startFinally(run, node, record, result);
     else startCatch(run, node, record, child);
   },
   runsList: (record, branch) => record.p === branch,
@@ -62,8 +63,37 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     delete record.x;
     startFinally(run, node, record, CANCELLED);
   },
+  cleanUpAgain(run, node) {
+    run.reopenList(node, FINALLY_LIST);
+    startAt(run, node.lists[FINALLY_LIST]!, 0);
+  },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
 });
+
+function newRecord(run: Evaluation): TryCatchRecord {
+  return { b: run.offset, p: TRY_LIST, f: COMPLETED };
+}
+
+/**
+ * Where a retry goes on: in a finally list that failed, or that was stopped behind lists which went well; else
+ * in the list that failed or was cut off, and the finally list is to run behind that again.
+ */
+function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): TryCatchRecord {
+  const { p, f, m, y, z } = kept;
+  const caught = m === undefined ? {} : { m };
+  if (p !== FINALLY_LIST) return { ...newRecord(run), p, ...caught };
+  const isCleanUp = f === COMPLETED || (f === FAILED && z === 1);
+  if (isCleanUp) return { ...newRecord(run), p, f, ...caught, ...(y && { y }) };
+  run.repeatList(node, FINALLY_LIST);
+  return { ...newRecord(run), p: m === undefined ? TRY_LIST : CATCH_LIST, ...caught };
+}
+
+/** With what is not done of its list. */
+function goOn(run: Evaluation, node: TryCatchNode, record: TryCatchRecord): void {
+  if (startAt(run, node.lists[record.p]!, 0)) return;
+  if (record.p === FINALLY_LIST) end(run, node, record, record.f);
+  else startFinally(run, node, record, COMPLETED);
+}
 
 function startCatch(
   run: Evaluation,
@@ -73,10 +103,9 @@ function startCatch(
 ): void {
   const { block_id, ...why } = run.cause ?? run.unrecorded(failed);
   const error = { failed_blocks: [failed.id], source: 'try_catch', block_id: node.id };
-  run.mergeOwn(node, { _error: { ...error, failed_block_id: block_id, ...why } });
+  run.catchError(record, { ...error, failed_block_id: block_id, ...why });
   record.p = CATCH_LIST;
-  // An empty catch list swallows the failure.
-  if (!startAt(run, node.lists[CATCH_LIST]!, 0)) startFinally(run, node, record, COMPLETED);
+  goOn(run, node, record);
 }
 
 /** Goes on to the finally list; `result` is that of the lists before it. */
@@ -90,6 +119,24 @@ function startFinally(
   record.f = result;
   if (result === FAILED && run.cause !== undefined) record.y = run.cause;
   if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) end(run, node, record, result);
+}
+
+function endFinally(
+  run: Evaluation,
+  node: TryCatchNode,
+  record: TryCatchRecord,
+  result: DoneCode,
+): void {
+  if (result !== FAILED) {
+    end(run, node, record, ended(run, record));
+    return;
+  }
+  if (isBeingCut(run, node, record)) {
+    run.noteCleanupFailure(node, record);
+    return;
+  }
+  record.z = 1;
+  run.finish(node, FAILED);
 }
 
 function end(run: Evaluation, node: NodePlace, record: TryCatchRecord, code: DoneCode): void {

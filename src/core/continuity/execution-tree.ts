@@ -70,7 +70,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
-const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g', 'z', 'u'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g', 'z', 'u', 'a'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -78,12 +78,11 @@ function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> 
   );
 }
 
-function entryOf(node: PlanNode, { o, d, k, c }: Execution): TreeEntry | undefined {
+function entryOf(node: PlanNode, { o, d, k, c, r }: Execution): TreeEntry | undefined {
   const { index, id: block_id } = node;
   const [open, done, kept, rows] = [o[index], d[index], k?.[index], c?.[index]];
-  if (open === undefined && done === undefined && kept === undefined && rows === undefined) {
-    return undefined;
-  }
+  const repeats = r?.[index];
+  if ([open, done, kept, rows, repeats].every((part) => part === undefined)) return undefined;
   return {
     block_id,
     ...(node.lanes.length > 0 && { slots: slotsOf(node) }),
@@ -91,6 +90,7 @@ function entryOf(node: PlanNode, { o, d, k, c }: Execution): TreeEntry | undefin
     ...(done && { done: doneOf(node, done) }),
     ...(kept && { kept: openOf(node, kept) }),
     ...(rows !== undefined && { rows }),
+    ...(repeats !== undefined && { repeats }),
   };
 }
 
@@ -106,8 +106,8 @@ function slotsOf({ lanes, loops, slots }: PlanNode): number[] {
 const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
 
-/** The failure that a block will end with, and what a for_each has of its slots. */
-const NOT_FLAT: ReadonlySet<string> = new Set(['y', 's', 'v']);
+/** What a block will fail of, what it has caught, and what a for_each has of its slots. */
+const NOT_FLAT: ReadonlySet<string> = new Set(['y', 'm', 's', 'v', 't']);
 
 function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   const values = Object.entries(record).filter(
@@ -158,7 +158,7 @@ function readHead(
 }
 
 function readEntry(
-  { block_id, slots, open, done, kept, rows }: TreeEntry,
+  { block_id, slots, open, done, kept, rows, repeats }: TreeEntry,
   execution: Execution,
   plan: Plan,
   name: string,
@@ -175,9 +175,8 @@ function readEntry(
     execution.k ??= {};
     execution.k[index] = readOpen(kept, node, `${name}.kept`);
   }
-  if (rows == null) return;
-  execution.c ??= {};
-  execution.c[index] = rows;
+  if (rows != null) execution.c = { ...execution.c, [index]: rows };
+  if (repeats != null) execution.r = { ...execution.r, [index]: repeats };
 }
 
 const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([

@@ -15,6 +15,7 @@ import { advance, type EngineEvent, type Env, type Progress, type Snapshot } fro
 import { emptyExecution, type StepRecord } from '../execution.js';
 import { canonicalText } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject } from '../json.js';
+import { putData } from '../lanes.js';
 import { iterationOf } from '../paths.js';
 import type { Plan, PlanNode, StepNode } from '../plan-nodes.js';
 import {
@@ -252,7 +253,9 @@ export class Rerun {
       const [next] = this.#signals;
       if (next === undefined || Date.parse(next.created_at) > this.#now) return;
       this.#signals.shift();
-      if (isJsonObject(next.payload)) snapshot.data = { ...snapshot.data, ...next.payload };
+      if (isJsonObject(next.payload)) {
+        putData(this.#plan, snapshot, { ...snapshot.data, ...next.payload });
+      }
     }
   }
 
