@@ -204,50 +204,46 @@ describe('A human gate parks its step until somebody answers', () => {
     const before = await asked(tenant);
     await migrate(tenant, id, next);
     const after = await asked(tenant);
-    assert.deepEqual(
-      [after.id, after.sequence_id, after.prompt, after.choices],
-      [before.id, next, 'New?', gate.choices],
-    );
+    const seen = [after.id, after.sequence_id, after.prompt, after.choices];
+    assert.deepEqual(seen, [before.id, next, 'New?', gate.choices]);
     expectStatus(await answer(tenant, after.id, { value: 'go' }), 200);
     await tenant.until(id, 'completed');
   });
 });
 
-describe('GET /approvals', () => {
-  test('lists the open ones of the tenant, oldest first, by pages, and narrowed', async () => {
-    const tenant = api.tenant();
-    const other = api.tenant();
-    await other.runUntil('waiting', [gated('a')]);
-    const ids: string[] = [];
-    for (const namespace of ['n1', 'n2', 'n1']) {
-      const sequence = await tenant.sequence([gated('a')], { namespace });
-      ids.push(await tenant.create(sequence, { namespace }));
-    }
-    const narrow = await tenant.sequence([gated('a')], { name: 'narrow' });
-    ids.push(await tenant.create(narrow));
-    for (const id of ids) await tenant.until(id, 'waiting');
-    const idsOf = ({ items }: ApprovalPage) => items.map(({ instance_id }) => instance_id);
-    const all = await listed(tenant);
-    assert.deepEqual([idsOf(all), all.total], [ids, 4]);
-    const queries: [string, string[]][] = [
-      ['?namespace=n1', [ids[0]!, ids[2]!]],
-      [`?sequence_id=${narrow}`, [ids[3]!]],
-      ['?sequence_name=narrow', [ids[3]!]],
-      ['?sequence=nothing', []],
-      [`?tenant_id=${other.name}&namespace=n2`, [ids[1]!]],
-    ];
-    for (const [query, expected] of queries) {
-      const found = await listed(tenant, query);
-      assert.deepEqual([idsOf(found), found.total], [expected, expected.length], query);
-    }
-    const first = await tenant.get<ApprovalPage>('/approvals?limit=3');
-    const cursor = String(first.headers['x-next-cursor']);
-    const rest = await listed(tenant, `?limit=3&cursor=${cursor}`);
-    assert.deepEqual([...idsOf(first.body), ...idsOf(rest), rest.total], [...ids, 4]);
-    assert.deepEqual(idsOf(await listed(tenant, '?offset=3')), [ids[3]]);
-    const misspelt = await tenant.get<{ error: string }>('/approvals?namespce=n1');
-    assert.match(misspelt.body.error, /namespace/);
-  });
+test('GET /approvals lists the open ones of the tenant, oldest first, by pages, and narrowed', async () => {
+  const tenant = api.tenant();
+  const other = api.tenant();
+  await other.runUntil('waiting', [gated('a')]);
+  const ids: string[] = [];
+  for (const namespace of ['n1', 'n2', 'n1']) {
+    const sequence = await tenant.sequence([gated('a')], { namespace });
+    ids.push(await tenant.create(sequence, { namespace }));
+  }
+  const narrow = await tenant.sequence([gated('a')], { name: 'narrow' });
+  ids.push(await tenant.create(narrow));
+  for (const id of ids) await tenant.until(id, 'waiting');
+  const idsOf = ({ items }: ApprovalPage) => items.map(({ instance_id }) => instance_id);
+  const all = await listed(tenant);
+  assert.deepEqual([idsOf(all), all.total], [ids, 4]);
+  const queries: [string, string[]][] = [
+    ['?namespace=n1', [ids[0]!, ids[2]!]],
+    [`?sequence_id=${narrow}`, [ids[3]!]],
+    ['?sequence_name=narrow', [ids[3]!]],
+    ['?sequence=nothing', []],
+    [`?tenant_id=${other.name}&namespace=n2`, [ids[1]!]],
+  ];
+  for (const [query, expected] of queries) {
+    const found = await listed(tenant, query);
+    assert.deepEqual([idsOf(found), found.total], [expected, expected.length], query);
+  }
+  const first = await tenant.get<ApprovalPage>('/approvals?limit=3');
+  const cursor = String(first.headers['x-next-cursor']);
+  const rest = await listed(tenant, `?limit=3&cursor=${cursor}`);
+  assert.deepEqual([...idsOf(first.body), ...idsOf(rest), rest.total], [...ids, 4]);
+  assert.deepEqual(idsOf(await listed(tenant, '?offset=3')), [ids[3]]);
+  const misspelt = await tenant.get<{ error: string }>('/approvals?namespce=n1');
+  assert.match(misspelt.body.error, /namespace/);
 });
 
 describe('POST /approvals/{id}', () => {
@@ -341,8 +337,7 @@ describe('A link to an approval', () => {
     await tenant.until(id, 'completed');
     const [row] = await answersOf(tenant, id);
     const { answered_at: _, ...output } = row!.output as Json;
-    const said = { value: `"p'ay`, comment: 'fine', answered_by: 'jane@example.com' };
-    assert.deepEqual(output, said);
+    assert.deepEqual(output, { value: `"p'ay`, comment: 'fine', answered_by: 'jane@example.com' });
     const late = await fetch(api.url + path, { method: 'POST', headers: type, body: form });
     assert.equal(late.status, 409);
     assert.match(await late.text(), /<p[^>]*>.* was answered already/);
@@ -384,8 +379,7 @@ describe('A link to an approval', () => {
 
 test('Explain: what a person is asked, since when and until when, and the request that answers it', async () => {
   const tenant = api.tenant();
-  const gate = { prompt: 'Pay?', timeout: 600_000 };
-  const id = await tenant.runUntil('waiting', [gated('a', gate)]);
+  const id = await tenant.runUntil('waiting', [gated('a', { prompt: 'Pay?', timeout: 600_000 })]);
   const { id: approval, waiting_since, deadline } = await asked(tenant);
   const reply = await tenant.get<{ waiting_for: Json[]; next: Json[]; summary: string }>(
     `/instances/${id}/explain`,
@@ -393,10 +387,8 @@ test('Explain: what a person is asked, since when and until when, and the reques
   const { waiting_for, next, summary } = expectStatus(reply, 200);
   const [wait] = waiting_for;
   const { kind, since, until, prompt, choices, approval_id } = wait!;
-  assert.deepEqual(
-    [kind, since, until, prompt, choices, approval_id],
-    ['approval', waiting_since, deadline, 'Pay?', ['yes', 'no'], approval],
-  );
+  const seen = [kind, since, until, prompt, choices, approval_id];
+  assert.deepEqual(seen, ['approval', waiting_since, deadline, 'Pay?', ['yes', 'no'], approval]);
   assert.match(
     summary,
     /^Step a has waited for the answer of a person since .* \(Pay\?\): yes, no/,

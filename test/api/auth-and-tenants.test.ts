@@ -39,8 +39,7 @@ test('a batch needs no tenant header: each of its items names its tenant', async
   const both = await client.post('/instances/batch', { instances: items });
   assert.deepEqual([both.status, both.body], [201, { count: 2, created: 2 }]);
   const crossed = { ...items[0], tenant_id: items[1]?.tenant_id };
-  const refused = await client.post('/instances/batch', { instances: [crossed] });
-  assert.equal(refused.status, 404);
+  assert.equal((await client.post('/instances/batch', { instances: [crossed] })).status, 404);
   const blank = { ...items[0], tenant_id: '' };
   assert.equal((await client.post('/instances/batch', { instances: [blank] })).status, 400);
 });
@@ -342,11 +341,8 @@ describe('releases', () => {
     const [newest, older, theirs] = ids;
     assert.deepEqual(await list(mine, `?tenant_id=${other.name}`), [newest, older]);
     assert.deepEqual(await list(mine, '?limit=1'), [newest]);
-    const all = await list(headerless.root, '?limit=1000');
-    assert.deepEqual(
-      all.filter((id) => ids.includes(id)),
-      ids,
-    );
+    const told = (await list(headerless.root, '?limit=1000')).filter((id) => ids.includes(id));
+    assert.deepEqual(told, ids);
     assert.equal((await list(headerless.root, '?limit=2')).length, 2);
     assert.deepEqual(await list(headerless.root, `?tenant_id=${other.name}`), [theirs]);
     assert.deepEqual(await list(headerless.root, `?tenant_id=${mine.name}&limit=1`), [newest]);

@@ -157,8 +157,7 @@ describe('Bulk reschedule moves only scheduled instances, accepts negative offse
       assert.deepEqual([reply.status, reply.body], [200, { count, updated: 0, dry_run: true }]);
     }
     assert.equal(await shifted(api.tenant(), {}, 60), 0);
-    const foreign = await reschedule(tenant, { tenant_id: api.tenant().name }, 60);
-    assert.equal(foreign.status, 403);
+    assert.equal((await reschedule(tenant, { tenant_id: api.tenant().name }, 60)).status, 403);
     assert.equal(await fireTime(tenant, scheduled), FAR);
     assert.equal(await shifted(tenant, {}, 3_600), 1);
     assert.equal(await fireTime(tenant, scheduled), later(3_600));
@@ -206,10 +205,9 @@ test('a back-off and a delay that are deferred are shifted both ways', async () 
   ]);
   const at = await Promise.all([fireTime(tenant, failing), fireTime(tenant, delayed)]);
   assert.equal(await shifted(tenant, {}, 60), 2);
-  assert.deepEqual(
-    await Promise.all([fireTime(tenant, failing), fireTime(tenant, delayed)]),
-    at.map((time) => later(60, String(time))),
-  );
+  const seen = await Promise.all([fireTime(tenant, failing), fireTime(tenant, delayed)]);
+  const expected = at.map((time) => later(60, String(time)));
+  assert.deepEqual(seen, expected);
   assert.equal(await shifted(tenant, {}, -DAY_SECS), 2);
   await tenant.until(failing, 'failed');
   await tenant.until(delayed, 'completed');
@@ -419,10 +417,8 @@ test('a change of many that is to be a job answers where it can be asked for, an
     [tenant.name, 'batch_action', request, 'running', 0, null],
   );
   const job = await ended(tenant, begun.id);
-  assert.deepEqual(
-    [job.state, job.matched, job.applied, job.skipped, job.failed, job.error],
-    ['completed', 5, 5, 0, 0, null],
-  );
+  const seen = [job.state, job.matched, job.applied, job.skipped, job.failed, job.error];
+  assert.deepEqual(seen, ['completed', 5, 5, 0, 0, null]);
   for (const id of ids) assert.equal((await signalsTo(tenant, id)).length, 1, id);
 });
 

@@ -51,10 +51,8 @@ test('a child runs with the rendered input, and the block gives its outputs', as
   const more = { priority: 'high', timezone: 'Europe/Rome', context };
   const id = await tenant.runUntil('completed', [childOf('sum', { input }), told], {}, more);
   const [child] = await untilChildren(id, 1);
-  assert.deepEqual(
-    [child!.parent_instance_id, child!.priority, child!.timezone],
-    [id, 'High', 'Europe/Rome'],
-  );
+  const seen = [child!.parent_instance_id, child!.priority, child!.timezone];
+  assert.deepEqual(seen, [id, 'High', 'Europe/Rome']);
   assert.deepEqual(child!.context.data, { count: 7, deep: { list: [7] } });
   assert.deepEqual(child!.metadata, { _parent_block_id: 'child', _sub_sequence_depth: 1 });
   const outputs = await tenant.outputsOf(id);
@@ -107,8 +105,7 @@ test('the version that runs is the newest that is not deprecated, or the one tha
     tenant.sequence([transform('which', { n })], { name: 'versions', version: n });
   await version(1);
   await version(2);
-  const last = await version(3);
-  expectStatus(await tenant.post(`/sequences/${last}/deprecate`), 204);
+  expectStatus(await tenant.post(`/sequences/${await version(3)}/deprecate`), 204);
   const blocks = [childOf('versions'), { ...childOf('versions', { version: 1 }), id: 'first' }];
   const outputs = await tenant.outputsOf(await tenant.runUntil('completed', blocks));
   const told = [outputs.child, outputs.first] as unknown as { output: Json }[][];
@@ -124,8 +121,7 @@ describe('a block fails for good', () => {
 
   test('when no sequence has the name, and a later one lets a retry go on', async () => {
     const { id, failure } = await failed([childOf('later')]);
-    assert.equal(failure.code, 'child_not_started');
-    assert.equal(failure.block_id, 'child');
+    assert.deepEqual([failure.code, failure.block_id], ['child_not_started', 'child']);
     assert.match(failure.message, /sequence later in namespace test/);
     assert.deepEqual(await childrenOf(id), []);
     await tenant.sequence([step('done', 'noop')], { name: 'later' });

@@ -82,8 +82,7 @@ describe('an export', () => {
     assert.equal(payload.value.checkpoint.instance_id, from.id);
     assert.deepEqual(manifest.checkpoint.sha256, canonicalSha256(payload.value.checkpoint));
 
-    const own = await world();
-    const plainBundle = await sent(own, { payload_key_base64: null });
+    const plainBundle = await sent(await world(), { payload_key_base64: null });
     assert.match(plainBundle.capsule.manifest.encryption_key_id, /^continuity-payload-/);
   });
 
@@ -278,10 +277,8 @@ describe('an import', () => {
       assert.equal(after[field], before[field]);
     }
     assert.deepEqual([after.metadata, after.context], [before.metadata, before.context]);
-    assert.deepEqual(
-      [after.concurrency_key, after.max_concurrency, after.idempotency_key],
-      [undefined, undefined, undefined],
-    );
+    const seen = [after.concurrency_key, after.max_concurrency, after.idempotency_key];
+    assert.deepEqual(seen, [undefined, undefined, undefined]);
     const latest = await tenant.get<Json>(`/instances/${instance}/checkpoints/latest`);
     assert.deepEqual(expectStatus(latest, 200).checkpoint_data, checkpoint_data);
   });
@@ -299,8 +296,7 @@ describe('an import', () => {
     const first = await tenant.task(handler);
     await tenant.signal(id, 'pause');
     await tenant.complete(first, { done: 'x' });
-    const from = await passageOf(tenant, id);
-    const instance = await handedOver(from);
+    const instance = await handedOver(await passageOf(tenant, id));
     for (const done of ['y', 'z', 'own']) {
       const task = await tenant.task(handler);
       assert.equal(task.instance_id, instance);
@@ -364,8 +360,7 @@ async function abroad(): Promise<Abroad> {
   const { runtime: runtime_id, signing } = device;
   const registered = { runtime_id, capsule_signing_public_key: signing.publicKey };
   await from.runtime({ ...registered, kind: 'mobile', connectivity: 'offline' });
-  const there = { ...from, destination: runtime_id };
-  const { bundle, instance } = await carried(there);
+  const { bundle, instance } = await carried({ ...from, destination: runtime_id });
   await accepted(from, bundle.handoff.id, instance);
   const { capsule, payload_base64, key } = bundle;
   const sealed = Buffer.from(payload_base64, 'base64');

@@ -70,8 +70,7 @@ describe('an execution', () => {
         entered_at: created.updated_at,
       },
     ]);
-    const foreign = await api.tenant().get(`${EXECUTIONS}/${continuity_id}/locations`);
-    expectStatus(foreign, 404);
+    expectStatus(await api.tenant().get(`${EXECUTIONS}/${continuity_id}/locations`), 404);
   });
 
   test('ends as its instance does, is owned again by a retry, and outlives it', async () => {
@@ -196,45 +195,43 @@ async function doubtful(): Promise<{ id: string; receipt: EffectReceipt }> {
   return { id, receipt: await onlyEffect(id) };
 }
 
-describe('the receipt of a worker’s task', () => {
-  test('receipts: one receipt per queued worker step, prepared until it is claimed, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing', async () => {
-    const handler = newHandler();
-    const params = { idempotency_key: 'order-7', url: 'https://shop.example' };
-    const id = await tenant.run([step('a', handler, { params }), step('b', handler)]);
-    await tenant.until(id, 'waiting');
-    const prepared = await onlyEffect(id);
-    const { request_sha256, destination_fingerprint, created_at, updated_at, ...rest } = prepared;
-    assert.equal(updated_at, created_at);
-    assert.match(request_sha256, HASH);
-    assert.match(destination_fingerprint, HASH);
-    assert.deepEqual(rest, {
-      id: (await tenant.tasks(handler))[0]?.id,
-      tenant_id: tenant.name,
-      continuity_id: id,
-      epoch: 0,
-      instance_id: id,
-      block_id: 'a',
-      attempt: 0,
-      kind: 'worker',
-      state: 'prepared',
-      idempotency_key: 'order-7',
-      provider_receipt_id: null,
-    });
-    const task = await tenant.task(handler);
-    const dispatched = await onlyEffect(id);
-    assert.deepEqual(dispatched, { ...prepared, state: 'dispatched' });
-    assert.equal(await tenant.call('complete', task, { worker_id: 'somebody else' }), 404);
-    assert.equal(await tenant.call('fail', task, { claim_epoch: 9 }), 409);
-    assert.deepEqual(await onlyEffect(id), dispatched);
-    await tenant.complete(task, { request_id: 'r-1', receipt_id: 'p-1' });
-    const [committed, next] = await eventually(async () => {
-      const two = await effects(id);
-      assert.equal(two.length, 2);
-      return two;
-    });
-    assert.deepEqual([committed?.state, committed?.provider_receipt_id], ['committed', 'p-1']);
-    assert.deepEqual([next?.block_id, next?.state, next?.idempotency_key], ['b', 'prepared', null]);
+test('receipts: one receipt per queued worker step, prepared until it is claimed, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing', async () => {
+  const handler = newHandler();
+  const params = { idempotency_key: 'order-7', url: 'https://shop.example' };
+  const id = await tenant.run([step('a', handler, { params }), step('b', handler)]);
+  await tenant.until(id, 'waiting');
+  const prepared = await onlyEffect(id);
+  const { request_sha256, destination_fingerprint, created_at, updated_at, ...rest } = prepared;
+  assert.equal(updated_at, created_at);
+  assert.match(request_sha256, HASH);
+  assert.match(destination_fingerprint, HASH);
+  assert.deepEqual(rest, {
+    id: (await tenant.tasks(handler))[0]?.id,
+    tenant_id: tenant.name,
+    continuity_id: id,
+    epoch: 0,
+    instance_id: id,
+    block_id: 'a',
+    attempt: 0,
+    kind: 'worker',
+    state: 'prepared',
+    idempotency_key: 'order-7',
+    provider_receipt_id: null,
   });
+  const task = await tenant.task(handler);
+  const dispatched = await onlyEffect(id);
+  assert.deepEqual(dispatched, { ...prepared, state: 'dispatched' });
+  assert.equal(await tenant.call('complete', task, { worker_id: 'somebody else' }), 404);
+  assert.equal(await tenant.call('fail', task, { claim_epoch: 9 }), 409);
+  assert.deepEqual(await onlyEffect(id), dispatched);
+  await tenant.complete(task, { request_id: 'r-1', receipt_id: 'p-1' });
+  const [committed, next] = await eventually(async () => {
+    const two = await effects(id);
+    assert.equal(two.length, 2);
+    return two;
+  });
+  assert.deepEqual([committed?.state, committed?.provider_receipt_id], ['committed', 'p-1']);
+  assert.deepEqual([next?.block_id, next?.state, next?.idempotency_key], ['b', 'prepared', null]);
 });
 
 describe('the receipt of an http_request', () => {
@@ -346,8 +343,7 @@ test('migrate-instance is refused while an effect is in doubt', async () => {
   await tenant.move(id, 'failed');
   await tenant.post(`/instances/${id}/retry`, {});
   await tenant.until(id, 'waiting');
-  const ask = { instance_id: id, target_sequence_id: to };
-  expectStatus(await tenant.post(MIGRATE, ask), 409);
+  expectStatus(await tenant.post(MIGRATE, { instance_id: id, target_sequence_id: to }), 409);
   const [lost] = await effects(id);
   await resolved(lost?.id ?? '', { state: 'abandoned' });
   await migrate(tenant, id, to);
@@ -436,8 +432,7 @@ test('one that was imported runs once it is owned, and the one that it came from
   const { tenant, handler } = world;
   const bundle = await exported(world, await world.handoff(world.id, world.destination));
   const { instance_id } = await imported(tenant, bundle);
-  const ofImport = { ...world, id: instance_id };
-  const changed = (await tried(ofImport)).slice(0, 12);
+  const changed = (await tried({ ...world, id: instance_id })).slice(0, 12);
   assert.deepEqual(new Set(changed), new Set([409]));
   await accepted(world, bundle.handoff.id, instance_id);
   expectStatus(await world.act(bundle.handoff.id, 'resume'), 200);

@@ -59,18 +59,14 @@ describe('a handoff', () => {
     const made = expectStatus(await create(from, from.creation(seen, terms)), 201);
     assert.deepEqual(await from.getHandoff(made.id), made);
     const { created_at, updated_at, locality_policy, requirements, ...rest } = made;
-    assert.deepEqual(
-      [locality_policy?.version, requirements.minimum_trust, updated_at],
-      [3, 'registered', created_at],
-    );
+    const told = [locality_policy?.version, requirements.minimum_trust, updated_at];
+    assert.deepEqual(told, [3, 'registered', created_at]);
     assert.deepEqual(
       [rest.state, rest.version, rest.expected_epoch, rest.continuity_id, rest.preview_sha256],
       ['requested', 0, 0, from.id, seen.preview_sha256],
     );
-    assert.deepEqual(
-      [rest.source_runtime_id, rest.destination_runtime_id, rest.data_classification],
-      [from.source, from.destination, 'restricted'],
-    );
+    const found = [rest.source_runtime_id, rest.destination_runtime_id, rest.data_classification];
+    assert.deepEqual(found, [from.source, from.destination, 'restricted']);
     assert.equal((await from.execution(from.id)).state, 'owned');
     assert.equal((await from.provenance(from.id)).length, 1);
   });
@@ -126,8 +122,7 @@ describe('a handoff', () => {
     for (const move of ['export', 'accept', 'resume', 'reject', 'revoke']) {
       const named = { destination_instance_id: from.id };
       expectStatus(await continuityOf(stranger).act(id, move, named), 404);
-      const lying = { ...named, tenant_id: stranger.name };
-      expectStatus(await from.act(id, move, lying), 403);
+      expectStatus(await from.act(id, move, { ...named, tenant_id: stranger.name }), 403);
       expectStatus(await from.act(UNKNOWN, move, named), 404);
     }
     assert.equal((await from.getHandoff(id)).version, 0);
@@ -233,10 +228,8 @@ describe('a handoff', () => {
       'runtime_claimed',
       'execution_resumed',
     ]);
-    expectStatus(
-      await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' }),
-      409,
-    );
+    const reply = await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' });
+    expectStatus(reply, 409);
   });
 });
 
@@ -271,10 +264,8 @@ describe('a destination with a database of its own', () => {
     const { made, facts, accept, ...from } = await abroad();
     const receipt = signStatement(signing, facts);
     const first = expectStatus(await accept(receipt), 200);
-    assert.deepEqual(
-      [first.handoff.state, first.execution.epoch, first.execution.current_instance_id],
-      ['accepted', 1, facts.instance_id],
-    );
+    const seen = [first.handoff.state, first.execution.epoch, first.execution.current_instance_id];
+    assert.deepEqual(seen, ['accepted', 1, facts.instance_id]);
     const own = createKeyring(Buffer.from(SHARED_MASTER_KEY, 'hex')).signing.publicKey;
     assert.ok(first.ownership_grant);
     assert.deepEqual(openStatement(first.ownership_grant, [own]), {
@@ -293,11 +284,8 @@ describe('a destination with a database of its own', () => {
     const resumed = expectStatus(await from.act(made.id, 'resume'), 200);
     assert.equal(resumed.state, 'resumed');
     assert.equal((await from.execution(from.id)).epoch, 1);
-    refused(
-      await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' }),
-      409,
-      /was handed over/,
-    );
+    const path = `/instances/${from.id}/state`;
+    refused(await from.tenant.patch(path, { state: 'scheduled' }), 409, /was handed over/);
   });
 
   test('has to state exactly this import, with its own key', async () => {
@@ -318,14 +306,11 @@ describe('a destination with a database of its own', () => {
       instance_id: UNKNOWN,
     };
     for (const [field, value] of Object.entries(others)) {
-      const changed = { ...facts, [field]: value } as ImportFacts;
-      wrong.push([field, signStatement(signing, changed)]);
+      wrong.push([field, signStatement(signing, { ...facts, [field]: value } as ImportFacts)]);
     }
     const grant = { ...facts, kind: 'ownership_granted' } as unknown as ImportFacts;
     wrong.push(['kind', signStatement(signing, grant)]);
-    for (const [what, receipt] of wrong) {
-      assert.equal((await accept(receipt)).status, 409, what);
-    }
+    for (const [what, receipt] of wrong) assert.equal((await accept(receipt)).status, 409, what);
     expectStatus(await accept(signed, randomUUID()), 409);
     assert.equal((await from.getHandoff(made.id)).state, 'exported');
     expectStatus(await from.act(made.id, 'revoke'), 200);
@@ -355,48 +340,46 @@ const live = async (tenant: Tenant) =>
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-describe('a registration', () => {
-  test('each limit of a registration → 400; 256 facts, 256-byte fact, battery 100 accepted; upsert not duplicate; expired not listed; draining listed', async () => {
-    const tenant = api.tenant();
-    const facts = Array.from({ length: 256 }, (_, i) => `h${i}`);
-    // `unit/continuity-requirements` has every limit.
-    const wrong: Json[] = [
-      { runtime_id: 'no-uuid' },
-      { kind: undefined },
-      { trust: 'signed' },
-      { battery_percent: 101 },
-      { connectivity: 'pigeon' },
-      { capsule_signing_public_key: 'AAAA' },
-      { observed_at: inMs(-1_000), expires_at: inMs(310_000) },
-      { handlers: [...facts, 'one more'] },
-      { regions: ['é'.repeat(129)] },
-    ];
-    for (const more of wrong) {
-      const reply = await register(tenant, more);
-      assert.equal(reply.status, 400, `${JSON.stringify(more).slice(0, 80)}: ${reply.text}`);
-    }
-    assert.deepEqual(await live(tenant), []);
+test('each limit of a registration → 400; 256 facts, 256-byte fact, battery 100 accepted; upsert not duplicate; expired not listed; draining listed', async () => {
+  const tenant = api.tenant();
+  const facts = Array.from({ length: 256 }, (_, i) => `h${i}`);
+  // `unit/continuity-requirements` has every limit.
+  const wrong: Json[] = [
+    { runtime_id: 'no-uuid' },
+    { kind: undefined },
+    { trust: 'signed' },
+    { battery_percent: 101 },
+    { connectivity: 'pigeon' },
+    { capsule_signing_public_key: 'AAAA' },
+    { observed_at: inMs(-1_000), expires_at: inMs(310_000) },
+    { handlers: [...facts, 'one more'] },
+    { regions: ['é'.repeat(129)] },
+  ];
+  for (const more of wrong) {
+    const reply = await register(tenant, more);
+    assert.equal(reply.status, 400, `${JSON.stringify(more).slice(0, 80)}: ${reply.text}`);
+  }
+  assert.deepEqual(await live(tenant), []);
 
-    const runtime_id = randomUUID();
-    const most = { runtime_id, handlers: facts, regions: ['é'.repeat(128)], battery_percent: 100 };
-    const first = expectStatus(await register(tenant, most), 201);
-    assert.deepEqual(first.handlers, facts);
-    assert.ok(!('plugins' in first), 'an empty list is left out');
-    const second = expectStatus(await register(tenant, { runtime_id, draining: true }), 201);
-    assert.deepEqual(await live(tenant), [second]);
-    const elsewhere = api.tenant();
-    expectStatus(await register(elsewhere, { runtime_id, kind: 'mobile' }), 201);
-    assert.equal((await live(elsewhere))[0]?.kind, 'mobile');
-    assert.deepEqual(await live(tenant), [second], 'each tenant has records of its own');
+  const runtime_id = randomUUID();
+  const most = { runtime_id, handlers: facts, regions: ['é'.repeat(128)], battery_percent: 100 };
+  const first = expectStatus(await register(tenant, most), 201);
+  assert.deepEqual(first.handlers, facts);
+  assert.ok(!('plugins' in first), 'an empty list is left out');
+  const second = expectStatus(await register(tenant, { runtime_id, draining: true }), 201);
+  assert.deepEqual(await live(tenant), [second]);
+  const elsewhere = api.tenant();
+  expectStatus(await register(elsewhere, { runtime_id, kind: 'mobile' }), 201);
+  assert.equal((await live(elsewhere))[0]?.kind, 'mobile');
+  assert.deepEqual(await live(tenant), [second], 'each tenant has records of its own');
 
-    await register(tenant, { runtime_id, kind: 'edge', observed_at: inMs(-30_000) });
-    assert.deepEqual(await live(tenant), [second], 'what was observed earlier is not taken');
+  await register(tenant, { runtime_id, kind: 'edge', observed_at: inMs(-30_000) });
+  assert.deepEqual(await live(tenant), [second], 'what was observed earlier is not taken');
 
-    await register(tenant, { runtime_id, expires_at: inMs(300) });
-    await eventually(async () => assert.deepEqual(await live(tenant), []));
-    const body = { tenant_id: 'another', capabilities: capabilities() };
-    expectStatus(await tenant.post(REGISTER, body), 403);
-  });
+  await register(tenant, { runtime_id, expires_at: inMs(300) });
+  await eventually(async () => assert.deepEqual(await live(tenant), []));
+  const body = { tenant_id: 'another', capabilities: capabilities() };
+  expectStatus(await tenant.post(REGISTER, body), 403);
 });
 
 describe('a placement', () => {
@@ -433,12 +416,9 @@ describe('a placement', () => {
     }
 
     const { runtime_id } = await runtime({ regions: ['eu', 'us'] });
-    const several = { requirements: { regions: ['asia', 'eu'] } };
-    const allowed = await preview(id, runtime_id, several);
-    assert.deepEqual(
-      [allowed.compatible, allowed.findings.map(({ code }) => code)],
-      [true, ['COMPATIBLE']],
-    );
+    const allowed = await preview(id, runtime_id, { requirements: { regions: ['asia', 'eu'] } });
+    const told = [allowed.compatible, allowed.findings.map(({ code }) => code)];
+    assert.deepEqual(told, [true, ['COMPATIBLE']]);
     assert.equal(allowed.placement_decision.classification, 'internal');
     assert.equal((await place(id)).classification, 'internal');
 
@@ -485,38 +465,34 @@ describe('a placement', () => {
   });
 });
 
-describe('a preview', () => {
-  test('preview with unregistered or expired destination → 404; with unresolved effect → 200 compatible false and the receipt listed; resolving it makes compatible true', async () => {
-    const tenant = api.tenant();
-    const continuity = continuityOf(tenant);
-    const handler = newHandler();
-    const instance = await tenant.runUntil('waiting', [step('a', handler)]);
-    const { continuity_id: id } = await continuity.enrol(instance);
-    const path = `/continuity/executions/${id}/handoff-preview`;
-    const previewing = (destination_runtime_id: string) =>
-      tenant.post(path, { destination_runtime_id });
-    expectStatus(await previewing(randomUUID()), 404);
-    const fading = await continuity.runtime({ expires_at: inMs(300) });
-    await eventually(async () => expectStatus(await previewing(fading.runtime_id), 404));
+test('preview with unregistered or expired destination → 404; with unresolved effect → 200 compatible false and the receipt listed; resolving it makes compatible true', async () => {
+  const tenant = api.tenant();
+  const continuity = continuityOf(tenant);
+  const handler = newHandler();
+  const instance = await tenant.runUntil('waiting', [step('a', handler)]);
+  const { continuity_id: id } = await continuity.enrol(instance);
+  const path = `/continuity/executions/${id}/handoff-preview`;
+  const previewing = (destination_runtime_id: string) =>
+    tenant.post(path, { destination_runtime_id });
+  expectStatus(await previewing(randomUUID()), 404);
+  const fading = await continuity.runtime({ expires_at: inMs(300) });
+  await eventually(async () => expectStatus(await previewing(fading.runtime_id), 404));
 
-    const { runtime_id } = await continuity.runtime();
-    // Nobody has taken the task yet.
-    const free = await continuity.preview(id, runtime_id);
-    assert.deepEqual([free.compatible, free.unresolved_effects], [true, []]);
-    await tenant.task(handler);
-    const seen = await continuity.preview(id, runtime_id);
-    assert.equal(seen.compatible, false);
-    assert.deepEqual(
-      seen.unresolved_effects.map(({ block_id, state, kind }) => [block_id, state, kind]),
-      [['a', 'dispatched', 'worker']],
-    );
-    const [receipt] = seen.unresolved_effects;
-    const resolve = (state: string) =>
-      tenant.post<EffectReceipt>(`/continuity/effects/${receipt?.id}/resolve`, { state });
-    expectStatus(await resolve('unknown'), 200);
-    assert.equal((await continuity.preview(id, runtime_id)).compatible, false);
-    expectStatus(await resolve('abandoned'), 200);
-    const resolved = await continuity.preview(id, runtime_id);
-    assert.deepEqual([resolved.compatible, resolved.unresolved_effects], [true, []]);
-  });
+  const { runtime_id } = await continuity.runtime();
+  // Nobody has taken the task yet.
+  const free = await continuity.preview(id, runtime_id);
+  assert.deepEqual([free.compatible, free.unresolved_effects], [true, []]);
+  await tenant.task(handler);
+  const seen = await continuity.preview(id, runtime_id);
+  assert.equal(seen.compatible, false);
+  const told = seen.unresolved_effects.map(({ block_id, state, kind }) => [block_id, state, kind]);
+  assert.deepEqual(told, [['a', 'dispatched', 'worker']]);
+  const [receipt] = seen.unresolved_effects;
+  const resolve = (state: string) =>
+    tenant.post<EffectReceipt>(`/continuity/effects/${receipt?.id}/resolve`, { state });
+  expectStatus(await resolve('unknown'), 200);
+  assert.equal((await continuity.preview(id, runtime_id)).compatible, false);
+  expectStatus(await resolve('abandoned'), 200);
+  const resolved = await continuity.preview(id, runtime_id);
+  assert.deepEqual([resolved.compatible, resolved.unresolved_effects], [true, []]);
 });

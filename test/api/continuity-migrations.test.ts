@@ -134,13 +134,11 @@ describe('a plan', () => {
     expectStatus(await continuity.act(handoff.id, 'export'), 200);
     expectStatus(await askPlan(tenant, subject), 409);
     expectStatus(await continuity.act(handoff.id, 'revoke'), 200);
-    const made = await plan(tenant, subject);
-    assert.equal((await apply(tenant, made.id)).applied_epoch, 1);
+    assert.equal((await apply(tenant, (await plan(tenant, subject)).id)).applied_epoch, 1);
   });
 
   test('get: state planned; foreign/unknown 404', async () => {
-    const subject = await moving(tenant);
-    const made = await plan(tenant, subject);
+    const made = await plan(tenant, await moving(tenant));
     const path = `${MIGRATIONS}/${made.id}`;
     const record = expectStatus(await tenant.get<MigrationRecord>(path), 200);
     assert.deepEqual(
@@ -183,8 +181,7 @@ describe('a verdict', () => {
     const subject = await between(handler, [step('a', handler), step('b', handler)]);
     const made = await plan(tenant, subject, { capture_checkpoint: true });
     assert.equal(made.disposition, 'automatic', made.finding_codes.join());
-    const record = await apply(tenant, made.id);
-    assert.deepEqual((record.source_context as Json).data, {});
+    assert.deepEqual(((await apply(tenant, made.id)).source_context as Json).data, {});
     await tenant.move(subject.id, 'scheduled');
     await tenant.complete(await tenant.task(handler));
     await tenant.until(subject.id, 'completed');
@@ -199,13 +196,10 @@ describe('a verdict', () => {
     assert.equal((await plan(tenant, subject)).disposition, 'automatic');
     await tenant.task(handler);
     assert.equal((await plan(tenant, subject)).disposition, 'automatic');
-    const [receipt] = expectStatus(
-      await tenant.get<{ id: string }[]>(`/instances/${subject.id}/effects`),
-      200,
-    );
+    const reply = await tenant.get<{ id: string }[]>(`/instances/${subject.id}/effects`);
+    const [receipt] = expectStatus(reply, 200);
     for (const state of ['unknown', 'compensated']) {
-      const path = `/continuity/effects/${receipt?.id}/resolve`;
-      expectStatus(await tenant.post(path, { state }), 200);
+      expectStatus(await tenant.post(`/continuity/effects/${receipt?.id}/resolve`, { state }), 200);
       const made = await plan(tenant, subject);
       assert.equal(made.disposition, 'pin');
       assert.ok(
@@ -237,8 +231,7 @@ describe('applying', () => {
     expectStatus(await askApply(tenant, stale.id), 409);
     expectStatus(await askApply(tenant, UNKNOWN), 404);
     expectStatus(await askApply(api.tenant(), made.id), 404);
-    const open = await moving(tenant);
-    const unapproved = await plan(tenant, open, { transforms: [COPY] });
+    const unapproved = await plan(tenant, await moving(tenant), { transforms: [COPY] });
     expectStatus(await askApply(tenant, unapproved.id), 409);
     assert.equal((await apply(tenant, unapproved.id, { approved: true })).state, 'applied');
   });
@@ -453,8 +446,7 @@ async function world(): Promise<World> {
 }
 
 async function list({ tenant, id }: World, query = ''): Promise<Boundary[]> {
-  const path = `${EXECUTIONS}/${id}/checkpoints${query}`;
-  return expectStatus(await tenant.get<Boundary[]>(path), 200);
+  return expectStatus(await tenant.get<Boundary[]>(`${EXECUTIONS}/${id}/checkpoints${query}`), 200);
 }
 
 async function detail({ tenant, id }: World, checkpoint: string): Promise<BoundaryDetail> {

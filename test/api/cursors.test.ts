@@ -1,13 +1,13 @@
 /** Pages by cursor, of every list that has them: the same rows in the same order as without. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { BulkJob } from '../../schema/bulk-job.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
 import type { SubscriptionCreated } from '../../schema/webhook.js';
 import { beforeWith, eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../helpers/client.js';
-import { type Receiver, startReceiver } from '../helpers/receiver.js';
+import { useReceiver } from '../helpers/receiver.js';
 import { makeCredential, makeSchedule, makeTrigger } from '../helpers/route-requests.js';
 
 const api = useSharedApi();
@@ -17,11 +17,7 @@ const paths: Partial<Record<RouteId, string>> = {};
 const ROWS = 5;
 const LOGGING = { ...step('x', 'log'), params: { message: 'a pass' } };
 
-let receiver: Receiver;
-before(async () => {
-  receiver = await startReceiver();
-});
-after(() => receiver.stop());
+const receiver = useReceiver();
 
 beforeWith(api, async () => {
   // Names and versions, so that the order has to look at more than the first key.

@@ -241,8 +241,7 @@ test('a fork while its source completes has the outputs of exactly the blocks it
   const id = await tenant.run([...blocks, step('last', 'noop')]);
   const forks: InstanceForked[] = [];
   for (let n = 0; n < blocks.length; n += 1) {
-    const task = await tenant.task(handler);
-    const completed = tenant.complete(task, { n });
+    const completed = tenant.complete(await tenant.task(handler), { n });
     const signals = [{ signal_type: 'pause' }];
     forks.push(...(await Promise.all([1, 2].map(() => fork(tenant, id, 'last', { signals })))));
     await completed;
@@ -333,21 +332,18 @@ describe('injected blocks', () => {
   });
 });
 
-describe('the position', () => {
-  test('counts within the injected blocks, is clamped, and is the end by default; -1 is 400', async () => {
-    const id = await waiting();
-    const at = async (block: string, position?: number) =>
-      (await inject(tenant, id, [step(block, 'noop')], { position })).position;
-    assert.equal(await at('x1'), 0);
-    assert.equal(await at('x2', 99), 1);
-    assert.equal(await at('x3', 0), 0);
-    assert.equal(await at('x4', 1), 1);
-    assert.deepEqual(Object.keys(await tenant.tree(id)), ['a', 'x3', 'x4', 'x1', 'x2']);
-    const negative = await refused(id, { blocks: [step('x', 'noop')], position: -1 });
-    assert.equal(negative.status, 400);
-    const two = await inject(tenant, id, [step('x5', 'noop'), step('x6', 'noop')]);
-    assert.deepEqual(two, { injected_block_ids: ['x5', 'x6'], position: 4, total_injected: 6 });
-  });
+test('the position counts within the injected blocks, is clamped, and is the end by default; -1 is 400', async () => {
+  const id = await waiting();
+  const at = async (block: string, position?: number) =>
+    (await inject(tenant, id, [step(block, 'noop')], { position })).position;
+  assert.equal(await at('x1'), 0);
+  assert.equal(await at('x2', 99), 1);
+  assert.equal(await at('x3', 0), 0);
+  assert.equal(await at('x4', 1), 1);
+  assert.deepEqual(Object.keys(await tenant.tree(id)), ['a', 'x3', 'x4', 'x1', 'x2']);
+  assert.equal((await refused(id, { blocks: [step('x', 'noop')], position: -1 })).status, 400);
+  const two = await inject(tenant, id, [step('x5', 'noop'), step('x6', 'noop')]);
+  assert.deepEqual(two, { injected_block_ids: ['x5', 'x6'], position: 4, total_injected: 6 });
 });
 
 describe('what is refused changes nothing', () => {
@@ -389,10 +385,9 @@ test('calls at the same time all take effect, each with a place of its own', asy
   const id = await waiting();
   const names = Array.from({ length: 20 }, (_, n) => `x${n}`);
   const replies = await Promise.all(names.map((name) => inject(tenant, id, [step(name, 'noop')])));
-  assert.deepEqual(
-    replies.map(({ total_injected: total }) => total).sort((a, b) => a - b),
-    names.map((_, n) => n + 1),
-  );
+  const seen = replies.map(({ total_injected: total }) => total).sort((a, b) => a - b);
+  const expected = names.map((_, n) => n + 1);
+  assert.deepEqual(seen, expected);
   assert.deepEqual(Object.keys(await tenant.tree(id)).sort(), ['a', ...names].sort());
 });
 
@@ -400,27 +395,17 @@ test('calls at the same time all take effect, each with a place of its own', asy
 
 const DRY = { dry_run: true };
 
-describe('a dry run', () => {
-  test('stays one through a retry and a resume', async () => {
-    const id = await tenant.runUntil(
-      'failed',
-      [step('a', 'fail'), step('b', newHandler())],
-      {},
-      DRY,
-    );
-    expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
-    await tenant.until(id, 'failed');
-    await resumeFrom(tenant, id, 'b');
-    const { context } = await tenant.until(id, 'completed');
-    assert.equal(context.runtime.dry_run, true);
-  });
+test('a dry run stays one through a retry and a resume', async () => {
+  const id = await tenant.runUntil('failed', [step('a', 'fail'), step('b', newHandler())], {}, DRY);
+  expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+  await tenant.until(id, 'failed');
+  await resumeFrom(tenant, id, 'b');
+  const { context } = await tenant.until(id, 'completed');
+  assert.equal(context.runtime.dry_run, true);
 });
 
 describe('idempotency keys of dry runs', () => {
-  interface Created {
-    readonly id: string;
-    readonly deduplicated: boolean;
-  }
+  type Created = { readonly id: string; readonly deduplicated: boolean };
   const create = async (sequence: string, more: Json) =>
     expectStatus(await tenant.post<Created>('/instances', tenant.creation(sequence, more)), 201);
 
@@ -471,11 +456,8 @@ test('a resume aborts it and begins anew; what the first call gave is ignored', 
   first.end('first');
   second.end('second');
   await tenant.until(id, 'completed');
-  const outputs = await tenant.outputs(id);
-  assert.deepEqual(
-    outputs.map((row) => [row.block_id, row.output.body]),
-    [['a', 'second']],
-  );
+  const seen = (await tenant.outputs(id)).map((row) => [row.block_id, row.output.body]);
+  assert.deepEqual(seen, [['a', 'second']]);
 });
 
 test('a migration is refused, also in a pause, until the answer is there', async () => {

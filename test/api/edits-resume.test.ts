@@ -183,8 +183,7 @@ test('outputs_deleted is exact while a worker completes at the same time', async
     await tenant.signal(id, 'pause');
     const calls = tasks.map((task) => tenant.call('complete', task));
     const { outputs_deleted: deleted } = await resumeFrom(tenant, id, 'p');
-    const statuses = await Promise.all(calls);
-    assert.equal(deleted, statuses.filter((status) => status === 200).length);
+    assert.equal(deleted, (await Promise.all(calls)).filter((status) => status === 200).length);
     await tenant.signal(id, 'cancel');
   }
 });
@@ -253,11 +252,7 @@ async function versions(...lists: readonly (readonly Json[])[]): Promise<string[
   return ids;
 }
 
-interface Moving {
-  readonly id: string;
-  readonly from: string;
-  readonly to: string;
-}
+type Moving = { readonly id: string; readonly from: string; readonly to: string };
 
 /** An instance of the first version in this state, and the ids of both. */
 async function instanceIn(

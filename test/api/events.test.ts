@@ -384,16 +384,14 @@ const SOURCES: readonly [string, () => Promise<string>][] = [
   ['waiting', external],
 ];
 
-describe('resume', () => {
-  test('in any state but paused does nothing', async () => {
-    for (const [state, make] of SOURCES) {
-      const id = await make();
-      const before = await tenant.until(id, state);
-      await signal(id, 'resume');
-      const after = await tenant.instance(id);
-      assert.deepEqual([after.state, after.next_fire_at], [before.state, before.next_fire_at]);
-    }
-  });
+test('resume in any state but paused does nothing', async () => {
+  for (const [state, make] of SOURCES) {
+    const id = await make();
+    const before = await tenant.until(id, state);
+    await signal(id, 'resume');
+    const after = await tenant.instance(id);
+    assert.deepEqual([after.state, after.next_fire_at], [before.state, before.next_fire_at]);
+  }
 });
 
 describe('update_context', () => {
@@ -420,15 +418,13 @@ describe('update_context', () => {
   });
 });
 
-describe('custom signals', () => {
-  test('the string and the object form are accepted, with any JSON as payload', async () => {
-    const id = await external();
-    const ids = new Set<string>();
-    for (const payload of [undefined, null, {}, [1], 'x', 4]) {
-      ids.add(await signal(id, 'custom:approved', payload));
-      ids.add(await signal(id, { custom: 'approved' }, payload));
-    }
-    assert.equal(ids.size, 12);
-    assert.equal((await tenant.instance(id)).state, 'waiting');
-  });
+test('custom signals are accepted in the string and the object form, with any JSON as payload', async () => {
+  const id = await external();
+  const ids = new Set<string>();
+  for (const payload of [undefined, null, {}, [1], 'x', 4]) {
+    ids.add(await signal(id, 'custom:approved', payload));
+    ids.add(await signal(id, { custom: 'approved' }, payload));
+  }
+  assert.equal(ids.size, 12);
+  assert.equal((await tenant.instance(id)).state, 'waiting');
 });

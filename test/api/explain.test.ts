@@ -57,10 +57,8 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     const handler = newHandler();
     const id = await tenant.run([step('a', handler, { queue_name: 'eu' })]);
     const wait = await waitOf(tenant, id, 'task');
-    assert.deepEqual(
-      [wait.block_id, wait.path, wait.handler, wait.queue],
-      ['a', 'a', handler, 'eu'],
-    );
+    const seen = [wait.block_id, wait.path, wait.handler, wait.queue];
+    assert.deepEqual(seen, ['a', 'a', handler, 'eu']);
     assert.deepEqual(wait.workers, { polled_lately: 0, last_polled_at: null });
     assert.match(wait.summary, new RegExp(`no worker polls for the handler ${handler}`));
     assert.ok(Date.parse(wait.since ?? '') <= Date.now() + 60_000);
@@ -113,10 +111,8 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     });
     await tenant.fail(await tenant.task(handler), 'busy', true);
     const wait = await waitOf(tenant, id, 'retry');
-    assert.deepEqual(
-      [wait.path, wait.attempt, wait.max_attempts, wait.last_error],
-      ['f[0]/a', 1, 3, 'busy'],
-    );
+    const told = [wait.path, wait.attempt, wait.max_attempts, wait.last_error];
+    assert.deepEqual(told, ['f[0]/a', 1, 3, 'busy']);
     assert.match(wait.summary, /try 2 of 3/);
     await follow(tenant, id, 'start_now');
     assert.equal((await waitOf(tenant, id, 'task')).last_error, 'busy');
@@ -141,8 +137,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
 
   test('a slot of a concurrency key, who holds it, and how many come before', async () => {
     const tenant = api.tenant();
-    const handler = newHandler();
-    const sequence = await tenant.sequence([step('a', handler)]);
+    const sequence = await tenant.sequence([step('a', newHandler())]);
     const keyed = { concurrency_key: 'k', max_concurrency: 1 };
     const holder = await tenant.create(sequence, keyed);
     await tenant.until(holder, 'waiting');

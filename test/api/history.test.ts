@@ -71,10 +71,8 @@ describe('the tries of an instance', () => {
     assert.deepEqual(column(tries, 'error'), [error, null]);
     for (const { queued_at, started_at, ended_at } of tries) {
       const times = [queued_at, started_at, ended_at].map((time) => Date.parse(time ?? ''));
-      assert.deepEqual(
-        times,
-        times.toSorted((one, other) => one - other),
-      );
+      const expected = times.toSorted((one, other) => one - other);
+      assert.deepEqual(times, expected);
     }
   });
 
@@ -157,13 +155,10 @@ describe('parts of what an instance left', () => {
     assert.ok(small.length > 2, `${small.length} pages`);
     assert.equal(small.flat().length, 30);
     const timeline = `/instances/${id}/timeline?block_id=t&limit=10`;
-    const first = await tenant.get<Timeline>(timeline);
-    const cursor = first.headers['x-next-cursor'];
+    const cursor = (await tenant.get<Timeline>(timeline)).headers['x-next-cursor'];
     const second = await tenant.get<Timeline>(`${timeline}&cursor=${cursor}`);
-    assert.deepEqual(
-      second.body.entries.map(({ iteration }) => Number(iteration)),
-      items.slice(10, 20),
-    );
+    const seen = second.body.entries.map(({ iteration }) => Number(iteration));
+    assert.deepEqual(seen, items.slice(10, 20));
   });
 });
 
@@ -202,10 +197,8 @@ describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune k
     const ids: string[] = [];
     for (const value of values) ids.push(await save(tenant, id, value));
     const checkpoints = await list(tenant, id);
-    assert.deepEqual(
-      columns(checkpoints, 'id', 'checkpoint_data', 'instance_id'),
-      values.map((value, index) => [ids[index], value, id]).reverse(),
-    );
+    const seen = columns(checkpoints, 'id', 'checkpoint_data', 'instance_id');
+    assert.deepEqual(seen, values.map((value, index) => [ids[index], value, id]).reverse());
     const [newest] = checkpoints;
     assert.ok(Math.abs(Date.parse(newest?.created_at ?? '') - Date.now()) < 60_000);
     assert.deepEqual(expectStatus(await latest(tenant, id), 200), newest);

@@ -17,10 +17,7 @@ import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { byDepth } from '../helpers/depth.js';
 
-interface Created {
-  readonly id: string;
-  readonly deduplicated: boolean;
-}
+type Created = { readonly id: string; readonly deduplicated: boolean };
 
 let sequence: string;
 
@@ -37,10 +34,8 @@ const count = async (of: Tenant) => (await of.get<unknown[]>('/instances')).body
 describe('Default priority reads back as `Normal`; metadata and timezone round-trip; default timezone `UTC`', () => {
   test('a creation with nothing optional has the defaults', async () => {
     const reply = await create();
-    assert.equal(reply.status, 201);
-    assert.equal(reply.body.deduplicated, false);
-    const instance = await tenant.instance(reply.body.id);
-    const { id, created_at, updated_at, context, ...rest } = instance;
+    assert.deepEqual([reply.status, reply.body.deduplicated], [201, false]);
+    const { id, created_at, updated_at, context, ...rest } = await tenant.instance(reply.body.id);
     assert.deepEqual(rest, {
       sequence_id: sequence,
       tenant_id: tenant.name,
@@ -77,25 +72,22 @@ describe('Default priority reads back as `Normal`; metadata and timezone round-t
     assert.deepEqual(instance.metadata, said.metadata);
     assert.deepEqual(instance.context.data, said.context.data);
     assert.deepEqual(instance.context.config, said.context.config);
-    assert.equal(instance.concurrency_key, 'k');
-    assert.equal(instance.max_concurrency, 2);
+    assert.deepEqual([instance.concurrency_key, instance.max_concurrency], ['k', 2]);
     assert.equal(instance.idempotency_key, said.idempotency_key);
     assert.equal(instance.next_fire_at, '2100-01-01T00:00:00.500Z');
     assert.equal(instance.state, 'scheduled');
   });
 });
 
-describe('idempotency keys', () => {
-  test('the same key twice is one instance: 201 and deduplicated true', async () => {
-    const idempotency_key = randomUUID();
-    const first = await create({ idempotency_key, metadata: { n: 1 } });
-    const second = await create({ idempotency_key, metadata: { n: 2 }, priority: 'low' });
-    assert.equal(second.status, 201);
-    assert.deepEqual(second.body, { id: first.body.id, deduplicated: true });
-    const instance = await tenant.instance(first.body.id);
-    assert.deepEqual(instance.metadata, { n: 1 });
-    assert.equal(instance.priority, 'Normal');
-  });
+test('the same key twice is one instance: 201 and deduplicated true', async () => {
+  const idempotency_key = randomUUID();
+  const first = await create({ idempotency_key, metadata: { n: 1 } });
+  const second = await create({ idempotency_key, metadata: { n: 2 }, priority: 'low' });
+  assert.equal(second.status, 201);
+  assert.deepEqual(second.body, { id: first.body.id, deduplicated: true });
+  const instance = await tenant.instance(first.body.id);
+  assert.deepEqual(instance.metadata, { n: 1 });
+  assert.equal(instance.priority, 'Normal');
 });
 
 describe('refusals', () => {
@@ -125,8 +117,7 @@ describe('refusals', () => {
   });
 
   test('an unknown sequence is 404', async () => {
-    const reply = await tenant.post('/instances', tenant.creation(randomUUID()));
-    assert.equal(reply.status, 404);
+    assert.equal((await tenant.post('/instances', tenant.creation(randomUUID()))).status, 404);
   });
 
   test('context.data against the input_schema is 422, alone and in a batch', async () => {
@@ -150,10 +141,7 @@ describe('refusals', () => {
 
 // ---------------------------------------------------------------- batches
 
-interface Count {
-  readonly count: number;
-  readonly created: number;
-}
+type Count = { readonly count: number; readonly created: number };
 
 const batch = (tenant: Tenant, instances: unknown[]) =>
   tenant.post<Count & { error: string }>('/instances/batch', { instances });
@@ -179,8 +167,7 @@ test(`${MANY} instances are created, and all of them run to their end`, async ()
 
 test('one bad item refuses all of them and is named', async () => {
   const tenant = api.tenant();
-  const sequence = await tenant.sequence([step('a', 'noop')]);
-  const good = tenant.creation(sequence);
+  const good = tenant.creation(await tenant.sequence([step('a', 'noop')]));
   const unknown = randomUUID();
   const bad: [Json, number, RegExp][] = [
     [{ ...good, namespace: '' }, 400, /instances\[2\]\.namespace/],
@@ -348,14 +335,12 @@ describe('what a move does', () => {
   });
 });
 
-describe('retry', () => {
-  test('a retry with a later next_fire_at waits for it', async () => {
-    const id = await instanceIn('failed');
-    const reply = expectStatus(await patch(id, 'scheduled', { next_fire_at: FAR }), 200);
-    assert.deepEqual([reply.state, reply.next_fire_at], ['scheduled', FAR]);
-    assert.deepEqual((await tenant.instance(id)).next_fire_at, FAR);
-    assert.deepEqual(await tenant.outputs(id), []);
-  });
+test('a retry with a later next_fire_at waits for it', async () => {
+  const id = await instanceIn('failed');
+  const reply = expectStatus(await patch(id, 'scheduled', { next_fire_at: FAR }), 200);
+  assert.deepEqual([reply.state, reply.next_fire_at], ['scheduled', FAR]);
+  assert.deepEqual((await tenant.instance(id)).next_fire_at, FAR);
+  assert.deepEqual(await tenant.outputs(id), []);
 });
 
 // ---------------------------------------------------------------- reads
@@ -420,8 +405,7 @@ test('the timeline tells transitions and outputs in order, in pages, without out
   assert.equal(whole.instance.id, id);
   assert.equal(whole.instance.state, 'completed');
   assert.deepEqual(column(whole.entries, 'block_id'), ['a', 'b', 'c']);
-  assert.equal(whole.has_more, false);
-  assert.equal(whole.limit, 200);
+  assert.deepEqual([whole.has_more, whole.limit], [false, 200]);
   assert.equal(whole.state_transitions.at(-1)?.to_state, 'completed');
   const page = await get('?limit=2&include_outputs=false');
   assert.equal(page.has_more, true);

@@ -115,8 +115,7 @@ const CHANGES: readonly Change[] = [
     from: 'waiting',
     make: async ({ tenant, handler }) => {
       const { id: task_id, claim_epoch, worker_id } = await tenant.task(handler);
-      const result = { kind: 'complete', task_id, claim_epoch, output: {} };
-      const body = { worker_id, results: [result] };
+      const body = { worker_id, results: [{ kind: 'complete', task_id, claim_epoch, output: {} }] };
       expectStatus(await tenant.post('/workers/tasks/exchange', body), 200);
     },
     shows: state('completed'),

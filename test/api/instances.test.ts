@@ -52,8 +52,7 @@ describe('PATCH state scheduled to paused works; invalid move on a terminal inst
 });
 
 test('Outputs are visible while later steps still run; empty for a fresh instance; a completed block is not run again after a retry of the instance', async () => {
-  const fresh = await tenant.run([sleep('a', 600_000)]);
-  assert.deepEqual(await tenant.outputs(fresh), []);
+  assert.deepEqual(await tenant.outputs(await tenant.run([sleep('a', 600_000)])), []);
   const failing = step('b', 'assert', { params: { condition: 'ok' } });
   const id = await tenant.runUntil('failed', [transform('a', { n: 1 }), failing]);
   const [first] = await tenant.outputs(id);
@@ -155,27 +154,25 @@ describe('Signal to completed or cancelled instance is 400; to unknown 404; with
   });
 });
 
-describe('Pause then resume drives paused then back to progress; pause/resume/pause/resume never leaves it paused', () => {
-  test('twice, in every state', async () => {
-    const handler = newHandler();
-    const ids = [
-      await tenant.run([step('a', handler)]),
-      await tenant.run([sleep('a', 50), step('b', handler)]),
-      await tenant.run([step('d', 'noop', { delay: { duration: 50 } }), step('b', handler)]),
-    ];
-    const unborn = await tenant.run([step('a', handler)], later);
-    for (const id of [...ids, unborn]) {
-      for (const _round of [1, 2]) {
-        await tenant.signal(id, 'pause');
-        assert.equal((await tenant.instance(id)).state, 'paused');
-        await tenant.signal(id, 'resume');
-        assert.notEqual((await tenant.instance(id)).state, 'paused');
-      }
+test('Pause then resume drives paused then back to progress; pause/resume/pause/resume never leaves it paused', async () => {
+  const handler = newHandler();
+  const ids = [
+    await tenant.run([step('a', handler)]),
+    await tenant.run([sleep('a', 50), step('b', handler)]),
+    await tenant.run([step('d', 'noop', { delay: { duration: 50 } }), step('b', handler)]),
+  ];
+  const unborn = await tenant.run([step('a', handler)], later);
+  for (const id of [...ids, unborn]) {
+    for (const _round of [1, 2]) {
+      await tenant.signal(id, 'pause');
+      assert.equal((await tenant.instance(id)).state, 'paused');
+      await tenant.signal(id, 'resume');
+      assert.notEqual((await tenant.instance(id)).state, 'paused');
     }
-    for (const _ of ids) await tenant.complete(await tenant.task(handler));
-    for (const id of ids) await tenant.until(id, 'completed');
-    assert.equal((await tenant.instance(unborn)).state, 'scheduled');
-  });
+  }
+  for (const _ of ids) await tenant.complete(await tenant.task(handler));
+  for (const id of ids) await tenant.until(id, 'completed');
+  assert.equal((await tenant.instance(unborn)).state, 'scheduled');
 });
 
 test('update_context on a paused instance makes the new key visible while it stays paused', async () => {
@@ -187,26 +184,24 @@ test('update_context on a paused instance makes the new key visible while it sta
   assert.deepEqual(context.data, { old: 1, fresh: { n: 2 } });
 });
 
-describe('Audit of a completed instance is a non-empty array with id, event_type, timestamps; unknown instance 404', () => {
-  test('of a completed instance', async () => {
-    const tenant = api.tenant();
-    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
-    const audit = expectStatus(await tenant.get<AuditEntry[]>(`/instances/${id}/audit`), 200);
-    assert.notEqual(audit.length, 0);
-    assert.equal(new Set(audit.map((entry) => entry.id)).size, audit.length);
-    for (const entry of audit) {
-      assert.deepEqual([entry.instance_id, entry.tenant_id], [id, tenant.name]);
-      assert.notEqual(entry.event_type, '');
-      assert.ok(Math.abs(Date.parse(entry.created_at) - Date.now()) < 60_000);
-    }
-    const times = audit.map((entry) => entry.created_at);
-    assert.deepEqual(times, [...times].sort().reverse(), 'newest first');
-    const moves = audit.filter((entry) => entry.event_type === 'state_transition');
-    assert.deepEqual([moves[0]?.from_state, moves[0]?.to_state], ['running', 'completed']);
-    for (const [at, { from_state }] of moves.slice(0, -1).entries()) {
-      assert.equal(from_state, moves[at + 1]?.to_state, 'each goes on where the last one led');
-    }
-  });
+test('Audit of a completed instance is a non-empty array with id, event_type, timestamps; unknown instance 404', async () => {
+  const tenant = api.tenant();
+  const id = await tenant.runUntil('completed', [step('a', 'noop')]);
+  const audit = expectStatus(await tenant.get<AuditEntry[]>(`/instances/${id}/audit`), 200);
+  assert.notEqual(audit.length, 0);
+  assert.equal(new Set(audit.map((entry) => entry.id)).size, audit.length);
+  for (const entry of audit) {
+    assert.deepEqual([entry.instance_id, entry.tenant_id], [id, tenant.name]);
+    assert.notEqual(entry.event_type, '');
+    assert.ok(Math.abs(Date.parse(entry.created_at) - Date.now()) < 60_000);
+  }
+  const times = audit.map((entry) => entry.created_at);
+  assert.deepEqual(times, [...times].sort().reverse(), 'newest first');
+  const moves = audit.filter((entry) => entry.event_type === 'state_transition');
+  assert.deepEqual([moves[0]?.from_state, moves[0]?.to_state], ['running', 'completed']);
+  for (const [at, { from_state }] of moves.slice(0, -1).entries()) {
+    assert.equal(from_state, moves[at + 1]?.to_state, 'each goes on where the last one led');
+  }
 });
 
 describe('Timeline, tree and outputs of an unknown instance are 404', () => {
@@ -404,10 +399,8 @@ describe('order and pages', () => {
         await other.run([step('a', 'fail')]);
       }
       assert.equal(new Set(seen).size, seen.length);
-      assert.deepEqual(
-        seen.filter((id) => all.includes(id)),
-        all,
-      );
+      const told = seen.filter((id) => all.includes(id));
+      assert.deepEqual(told, all);
     }
   });
 
@@ -425,19 +418,16 @@ describe('order and pages', () => {
     assert.equal((await lister.get(`/instances/dlq?cursor=${cursor}`)).status, 400);
     assert.equal((await lister.get(`/instances?cursor=${cursor}&offset=1`)).status, 400);
     // A cursor is a place and no right: with another lister's nothing of that lister is seen.
-    const foreign = await api.tenant().get<unknown[]>(`/instances?cursor=${cursor}`);
-    assert.deepEqual(foreign.body, []);
+    assert.deepEqual((await api.tenant().get<unknown[]>(`/instances?cursor=${cursor}`)).body, []);
   });
 });
 
-describe('dead letters', () => {
-  test('the list has failed instances only, whatever state is asked for', async () => {
-    assert.deepEqual(await list('', '/instances/dlq'), [ids.failed]);
-    assert.deepEqual(await list('?state=completed', '/instances/dlq'), [ids.failed]);
-    assert.deepEqual(await list('?namespace=test', '/instances/dlq'), []);
-    const query = `?sequence_id=${failing}&metadata.colour=red`;
-    assert.deepEqual(await list(query, '/instances/dlq'), [ids.failed]);
-  });
+test('the list of dead letters has failed instances only, whatever state is asked for', async () => {
+  assert.deepEqual(await list('', '/instances/dlq'), [ids.failed]);
+  assert.deepEqual(await list('?state=completed', '/instances/dlq'), [ids.failed]);
+  assert.deepEqual(await list('?namespace=test', '/instances/dlq'), []);
+  const query = `?sequence_id=${failing}&metadata.colour=red`;
+  assert.deepEqual(await list(query, '/instances/dlq'), [ids.failed]);
 });
 
 describe('instances are selected', () => {
@@ -449,8 +439,7 @@ describe('instances are selected', () => {
   before(async () => {
     const first = await tenant.sequence([step('a', newHandler())], { name: 'pay', version: 1 });
     const second = await tenant.sequence([step('a', newHandler())], { name: 'pay', version: 2 });
-    const versions = [first, first, second];
-    external = await Promise.all(versions.map((sequence) => tenant.create(sequence)));
+    external = await Promise.all([first, first, second].map((sequence) => tenant.create(sequence)));
     sleeping = await tenant.run([sleep('nap', 600_000)]);
     await tenant.sequence([step('c', 'noop')], { name: 'child' });
     const child = { type: 'sub_sequence', id: 's', sequence_name: 'child' };
@@ -484,8 +473,7 @@ describe('instances are selected', () => {
 
   test('by the version of their sequence and by their parent', async () => {
     assert.deepEqual(await selected('?sequence_name=pay&sequence_version=2'), external.slice(2));
-    const children = await selected(`?parent_instance_id=${parent}`);
-    assert.equal(children.length, 1);
+    assert.equal((await selected(`?parent_instance_id=${parent}`)).length, 1);
     assert.deepEqual(await selected(`?parent_instance_id=${parent}&state=failed`), []);
   });
 

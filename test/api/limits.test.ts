@@ -34,11 +34,7 @@ beforeWith(api, async () => {
   instance = await tenant.create(sequence);
 });
 
-interface Ask {
-  readonly method: string;
-  readonly path: string;
-  readonly body: Json;
-}
+type Ask = { readonly method: string; readonly path: string; readonly body: Json };
 
 /**
  * A request to each route that takes a body, about things that are not there. One that is signed
@@ -63,12 +59,8 @@ const send = ({ method, path, body }: Ask, pad: string) =>
 
 /** Of each size, and of each owner that reads bodies: a front thread, and a shard. */
 const OF_EACH_SIZE = [
-  'workers.poll',
-  'workers.heartbeat',
-  'instances.bulkState',
-  'instances.create',
-  'instances.createBatch',
-  'workers.complete',
+  ...['workers.poll', 'workers.heartbeat', 'workers.complete'],
+  ...['instances.bulkState', 'instances.create', 'instances.createBatch'],
 ];
 
 /** How the body as it is is answered, when it has been sent before. */
@@ -130,11 +122,9 @@ describe('every route with a body', () => {
       const status = await usualStatus(ask);
       const around = JSON.stringify(ask.body).length + ',"pad":""'.length;
       const bytes = bytesMaxOf(id) - around;
-      const fits = await send(ask, `"${'x'.repeat(bytes)}"`);
-      assert.equal(fits.status, status, id);
+      assert.equal((await send(ask, `"${'x'.repeat(bytes)}"`)).status, status, id);
       const before = await stored();
-      const beyond = await send(ask, `"${'x'.repeat(bytes + 1)}"`);
-      assert.equal(beyond.status, 413, id);
+      assert.equal((await send(ask, `"${'x'.repeat(bytes + 1)}"`)).status, 413, id);
       assert.deepEqual(await stored(), before, id);
     }
   });
@@ -149,8 +139,7 @@ describe('the largest and the deepest that is stored comes back', () => {
     const value = deepest(252);
     const id = await tenant.run([step('a', own)], { context: { data: { x: value } } });
     assert.deepEqual((await tenant.instance(id)).context.data.x, value);
-    const claimed = await tenant.task(own);
-    await tenant.complete(claimed, { y: deepest(254) });
+    await tenant.complete(await tenant.task(own), { y: deepest(254) });
     await tenant.until(id, 'completed');
     assert.deepEqual((await tenant.instance(id)).context.data.y, deepest(254));
     assert.deepEqual((await tenant.outputs(id))[0]?.output, { y: deepest(254) });

@@ -32,11 +32,7 @@ async function migrate(id: string, body?: Json): Promise<MigratedInstance> {
   return reply;
 }
 
-interface Versions {
-  readonly name: string;
-  readonly from: string;
-  readonly to: string;
-}
+type Versions = { readonly name: string; readonly from: string; readonly to: string };
 
 /** Versions 1 and 2 of one name. */
 async function versions(source: readonly Json[], target: readonly Json[]): Promise<Versions> {
@@ -82,8 +78,7 @@ describe('the simple door', () => {
       return rows[0]?.fire_at;
     };
     const due = await wake();
-    const reply = await migrate(id);
-    const { migration_id, rollback_expires_at, ...told } = reply;
+    const { migration_id, rollback_expires_at, ...told } = await migrate(id);
     assert.deepEqual(told, {
       migrated: true,
       instance_id: id,
@@ -116,10 +111,8 @@ describe('the simple door', () => {
     assert.notEqual(task.id, old?.id);
     assert.deepEqual(task.params, { n: 2 });
     assert.equal(task.attempt, 0);
-    assert.deepEqual(
-      (await tenant.tasks(handler)).map(({ id: listed }) => listed),
-      [task.id],
-    );
+    const seen = (await tenant.tasks(handler)).map(({ id: listed }) => listed);
+    assert.deepEqual(seen, [task.id]);
     await tenant.complete(task);
     await tenant.until(id, 'completed');
     assert.deepEqual(await tenant.rowsOf(id), ['a', 'end']);
@@ -173,8 +166,7 @@ describe('the simple door', () => {
     );
     await tenant.fail(await tenant.task(bad), 'no');
     await tenant.until(id, 'failed');
-    const reply = await migrate(id, { version: 2, approved: true });
-    assert.equal(reply.state, 'failed');
+    assert.equal((await migrate(id, { version: 2, approved: true })).state, 'failed');
     assert.ok((await tenant.deadLetters()).includes(id));
     const { groups } = (await tenant.get<FailureGroups>('/instances/failures')).body;
     const group = groups.find((it) => it.example_instance_id === id);
@@ -190,10 +182,8 @@ describe('the simple door', () => {
     const { id } = await started('running', blocks, [step('new', 'noop'), ...blocks]);
     const before = await tenant.instance(id);
     const reply = expectStatus(await ask(id, { version: 2, dry_run: true }), 200);
-    assert.deepEqual(
-      [reply.migrated, reply.dry_run, reply.verdict, reply.migration_id],
-      [false, true, 'pin', null],
-    );
+    const found = [reply.migrated, reply.dry_run, reply.verdict, reply.migration_id];
+    assert.deepEqual(found, [false, true, 'pin', null]);
     assert.ok(reply.findings.some(({ code }) => code === 'REPLAY_DIFFERS'));
     assert.deepEqual(await tenant.instance(id), before);
     await assertRefused(id, 'REPLAY_DIFFERS');
@@ -228,8 +218,7 @@ describe('the simple door', () => {
     const blocks = [sleep('s', WEEK_MS)];
     const { id } = await started('running', blocks, [...blocks, end]);
     await migrate(id);
-    const execution = await continuityOf(tenant).enrol(id);
-    assert.equal(execution.epoch, 1);
+    assert.equal((await continuityOf(tenant).enrol(id)).epoch, 1);
     const body = { instance_id: id, runtime_id: randomUUID() };
     expectStatus(await tenant.post('/continuity/executions', body), 409);
     const chain = await continuityOf(tenant).provenance(id);
@@ -255,19 +244,15 @@ describe('many instances', () => {
     const ids = await Promise.all([1, 2, 3].map(() => tenant.create(from)));
     for (const id of ids) await tenant.until(id, 'waiting');
     const dry = expectStatus(await askMany(from, { version: 2, dry_run: true }), 200);
-    assert.deepEqual(
-      [dry.count, dry.automatic, dry.migrations, dry.migrated, dry.dry_run, dry.done],
-      [3, 3, [], 0, true, true],
-    );
+    const seen = [dry.count, dry.automatic, dry.migrations, dry.migrated, dry.dry_run, dry.done];
+    assert.deepEqual(seen, [3, 3, [], 0, true, true]);
     // Without a cursor, or with an empty one, it begins at the start.
     const first = expectStatus(await askMany(from, { version: 2, limit: 2, cursor: '' }), 200);
     assert.deepEqual([first.count, first.migrated, first.done], [2, 2, false]);
     const more = { version: 2, limit: 2, cursor: first.next_cursor };
     const second = expectStatus(await askMany(from, more), 200);
-    assert.deepEqual(
-      [second.count, second.migrated, second.done, second.next_cursor],
-      [1, 1, true, null],
-    );
+    const found = [second.count, second.migrated, second.done, second.next_cursor];
+    assert.deepEqual(found, [1, 1, true, null]);
     for (const id of ids) assert.equal((await tenant.instance(id)).sequence_id, to);
     const told = [...first.migrations, ...second.migrations];
     assert.deepEqual(told.map(({ instance_id }) => instance_id).sort(), [...ids].sort());

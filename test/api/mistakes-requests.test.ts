@@ -37,8 +37,7 @@ async function everything(): Promise<string> {
     `/instances/${known.waiting}/checkpoints`,
   ];
   const texts = await Promise.all(paths.map(async (path) => (await tenant.get(path)).text));
-  const keys = await api.root.get(`/api-keys?tenant_id=${tenant.name}`);
-  return [...texts, keys.text].join('\n');
+  return [...texts, (await api.root.get(`/api-keys?tenant_id=${tenant.name}`)).text].join('\n');
 }
 
 const DID_YOU_MEAN = 'did you mean';

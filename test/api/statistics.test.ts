@@ -29,8 +29,7 @@ async function failWith(tenant: Tenant, name: string, messages: readonly string[
   const params = { message: '{{ context.data.why }}' };
   const sequence = await tenant.sequence([step('a', 'fail', { params })], { name });
   for (const why of messages) {
-    const id = await tenant.create(sequence, { context: { data: { why } } });
-    await tenant.until(id, 'failed');
+    await tenant.until(await tenant.create(sequence, { context: { data: { why } } }), 'failed');
   }
   return sequence;
 }
@@ -66,14 +65,11 @@ test('failures are told by reason, and each group can be listed and retried by i
       assert.equal(body.length, count, `${path} ${reason}`);
     }
     const asked = { filter: selection, state: 'cancelled', dry_run: true };
-    const bulk = expectStatus(
-      await tenant.patch<{ count: number }>('/instances/bulk/state', asked),
-      200,
-    );
+    const reply = await tenant.patch<{ count: number }>('/instances/bulk/state', asked);
+    const bulk = expectStatus(reply, 200);
     assert.equal(bulk.count, count, JSON.stringify(bulk));
   }
-  const other = await tenant.get<unknown[]>('/instances/dlq?failure_code=timeout');
-  assert.deepEqual(other.body, []);
+  assert.deepEqual((await tenant.get<unknown[]>('/instances/dlq?failure_code=timeout')).body, []);
 });
 
 test('the version, block, handler, code and reason each make a group of their own', async () => {
@@ -139,10 +135,8 @@ test('queues tell what waits, what is claimed, and that nobody serves a handler'
       [served, null, 1, 1, 1, true],
       [alone, 'slow', 1, 0, 0, true],
     ];
-    assert.deepEqual(
-      shown,
-      expected.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
-    );
+    const wanted = expected.sort(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+    assert.deepEqual(shown, wanted);
   });
   assert.deepEqual((await api.tenant().get<Queues>('/queues')).body.queues, []);
 });

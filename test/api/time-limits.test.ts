@@ -67,8 +67,7 @@ describe('Delay, rate limit, timeout, retry: Work the same at every depth of the
         const id = await tenant.run(at(delayed('a', LONG_MS)), { context: { data } });
         const { state, next_fire_at } = await tenant.instance(id);
         assert.equal(state, 'scheduled');
-        const wait = Date.parse(next_fire_at ?? '') - (await startOf(tenant, id, 'a'));
-        assert.equal(wait, LONG_MS);
+        assert.equal(Date.parse(next_fire_at ?? '') - (await startOf(tenant, id, 'a')), LONG_MS);
         await tenant.move(id, 'running');
         await tenant.until(id, 'completed');
       });
@@ -228,10 +227,8 @@ test('Poll order: Priority of the instance, then age of the task', async () => {
     ids[priority]?.push(await tenant.create(sequence, { priority }));
   }
   const tasks = await tenant.poll(handler, { limit: 10 });
-  assert.deepEqual(
-    column(tasks, 'instance_id'),
-    ['critical', 'high', 'normal', 'low'].flatMap((priority) => ids[priority] ?? []),
-  );
+  const expected = ['critical', 'high', 'normal', 'low'].flatMap((priority) => ids[priority] ?? []);
+  assert.deepEqual(column(tasks, 'instance_id'), expected);
 });
 
 // ---------------------------------------------------------------- limits of time
@@ -365,10 +362,8 @@ describe('`timeout` of an external step: Counts from the claim (start to close).
     assert.ok(task);
     assert.deepEqual([task.state, task.error_retryable], ['failed', true]);
     const reply = await tenant.get<WorkerAttempt[]>(`/workers/tasks/${task.id}/attempts`);
-    assert.deepEqual(
-      reply.body.map(({ event, reason }) => [event, /claimed/.test(reason ?? '')]),
-      [['timed_out', true]],
-    );
+    const seen = reply.body.map(({ event, reason }) => [event, /claimed/.test(reason ?? '')]);
+    assert.deepEqual(seen, [['timed_out', true]]);
   });
 });
 
@@ -429,8 +424,7 @@ describe('An instance may carry `timeout` (ms from its start)', { concurrency: t
     const place = { tenant_id: tenant.name, namespace: 'test', sequence_id: sequence };
     const schedule = { ...place, cron_expr: '0 0 0 1 1 ? 2998', timeout: SHORT_MS };
     const { id } = expectStatus(await tenant.post<CronSchedule>('/cron', schedule), 201);
-    const shown = await tenant.get<CronSchedule>(`/cron/${id}`);
-    assert.equal(shown.body.timeout, SHORT_MS);
+    assert.equal((await tenant.get<CronSchedule>(`/cron/${id}`)).body.timeout, SHORT_MS);
     const run = expectStatus(await tenant.post<ScheduleRun>(`/cron/${id}/run`, {}), 201);
     await tenant.until(run.id, 'failed');
     assert.equal('timeout' in (await tenant.instance(await tenant.create(sequence))), false);

@@ -46,12 +46,10 @@ describe('creation', () => {
   test('the trace of the request is stored, and given to the worker with the task', async () => {
     const tenant = api.tenant();
     const [handler, trace] = [newHandler(), newTrace()];
-    const id = await createTraced(tenant, [step('a', handler)], trace);
-    assert.equal(await storedTrace(id), trace);
+    assert.equal(await storedTrace(await createTraced(tenant, [step('a', handler)], trace)), trace);
     const [listed] = await tenant.tasks(handler);
     assert.equal(listed?.traceparent, trace);
-    const task = await tenant.task(handler);
-    assert.equal(task.traceparent, trace);
+    assert.equal((await tenant.task(handler)).traceparent, trace);
   });
 
   test('an instance with an idempotency key keeps the trace of its first creation', async () => {
@@ -121,10 +119,8 @@ describe('signals', () => {
       'select traceparent from signals where instance_id = $1 order by seq',
       [id],
     );
-    assert.deepEqual(
-      rows.map((row) => row.traceparent),
-      [signalled, null],
-    );
+    const seen = rows.map((row) => row.traceparent);
+    assert.deepEqual(seen, [signalled, null]);
     assert.equal(await storedTrace(id), signalled);
   });
 
@@ -134,8 +130,7 @@ describe('signals', () => {
     const id = await createTraced(tenant, [step('a', handler)], born);
     const body = { signal_type: 'update_context', payload: { text: 'x'.repeat(300_000) } };
     const headers = { traceparent: newTrace() };
-    const path = `/instances/${id}/signals`;
-    expectStatus(await tenant.request('POST', path, { body, headers }), 413);
+    expectStatus(await tenant.request('POST', `/instances/${id}/signals`, { body, headers }), 413);
     assert.equal((await tenant.task(handler)).traceparent, born);
   });
 
@@ -190,16 +185,14 @@ test('/health/live and /health/ready return 200', async () => {
   }
 });
 
-describe('probes', () => {
-  test('GET /info tells the version of the package, without key and tenant', async () => {
-    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-    const reply = await api.root
-      .with({ apiKey: null, tenant: null })
-      .get<{ version: string; storage_schema_version: number }>('/info');
-    assert.equal(reply.status, 200);
-    assert.equal(reply.body.version, version);
-    assert.ok(reply.body.storage_schema_version >= 1);
-  });
+test('GET /info tells the version of the package, without key and tenant', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  const reply = await api.root
+    .with({ apiKey: null, tenant: null })
+    .get<{ version: string; storage_schema_version: number }>('/info');
+  assert.equal(reply.status, 200);
+  assert.equal(reply.body.version, version);
+  assert.ok(reply.body.storage_schema_version >= 1);
 });
 
 describe('routes', () => {
@@ -248,8 +241,7 @@ describe('routes', () => {
       );
     }
     const refused = await bare.with({ apiKey: null, prefix: '' }).get('/instances');
-    assert.equal(refused.status, 401);
-    assert.equal(refused.headers.deprecation, '@1767225600');
+    assert.deepEqual([refused.status, refused.headers.deprecation], [401, '@1767225600']);
     const prefixed = await tenant.get('/instances');
     for (const name of ['deprecation', 'sunset', 'link']) {
       assert.equal(prefixed.headers[name], undefined);
@@ -257,23 +249,19 @@ describe('routes', () => {
   });
 });
 
-describe('bodies', () => {
-  test('a body that is no JSON object in UTF-8 is 400', async () => {
-    const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
-    for (const raw of ['', '{', '{"a":1}x', '\ufeff{}', 'null', '[]', bytes]) {
-      const reply = await tenant.request('POST', '/instances', { raw });
-      assert.equal(reply.status, 400, JSON.stringify(raw));
-    }
-  });
+test('a body that is no JSON object in UTF-8 is 400', async () => {
+  const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
+  for (const raw of ['', '{', '{"a":1}x', '\ufeff{}', 'null', '[]', bytes]) {
+    const reply = await tenant.request('POST', '/instances', { raw });
+    assert.equal(reply.status, 400, JSON.stringify(raw));
+  }
 });
 
-describe('headers', () => {
-  test('CORS: a listed origin is answered, another one is not', async () => {
-    const allowed = async (origin: string) => {
-      const reply = await tenant.request('GET', '/instances', { headers: { origin } });
-      return reply.headers['access-control-allow-origin'];
-    };
-    assert.equal(await allowed('https://console.example'), 'https://console.example');
-    assert.equal(await allowed('https://evil.example'), undefined);
-  });
+test('CORS: a listed origin is answered, another one is not', async () => {
+  const allowed = async (origin: string) => {
+    const reply = await tenant.request('GET', '/instances', { headers: { origin } });
+    return reply.headers['access-control-allow-origin'];
+  };
+  assert.equal(await allowed('https://console.example'), 'https://console.example');
+  assert.equal(await allowed('https://evil.example'), undefined);
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { createHmac, randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { EventReceipt, EventReceipts } from '../../schema/event.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Trigger, TriggerFired, WebhookTaken } from '../../schema/trigger.js';
@@ -15,7 +15,7 @@ import { signatureOf } from '../../src/core/trigger-signature.js';
 import { eventually, type Json, step, type Tenant, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-import { type Arrival, type Receiver, startReceiver } from '../helpers/receiver.js';
+import { type Arrival, useReceiver } from '../helpers/receiver.js';
 
 const api = useSharedApi();
 const SECRET = 'correct horse battery staple';
@@ -45,8 +45,7 @@ describe('a trigger', () => {
     const config = { event_name: 'paid', correlation_key: 'A-17' };
     const other = await trigger(tenant, { trigger_type: 'event', config });
     assert.deepEqual([other.trigger_type, other.secret, other.config], ['event', null, config]);
-    const list = expectStatus(await tenant.get<Trigger[]>('/triggers'), 200);
-    assert.deepEqual(list, [made, other]);
+    assert.deepEqual(expectStatus(await tenant.get<Trigger[]>('/triggers'), 200), [made, other]);
     const events = await tenant.get<Trigger[]>('/triggers?trigger_type=event');
     assert.deepEqual(column(expectStatus(events, 200), 'slug'), [other.slug]);
     const changed = expectStatus(await tenant.patch<Trigger>(path, { enabled: false }), 200);
@@ -343,11 +342,7 @@ describe('triggers of events', () => {
 
 // ---------------------------------------------------------------- webhook subscriptions
 
-let receiver: Receiver;
-before(async () => {
-  receiver = await startReceiver();
-});
-after(() => receiver.stop());
+const receiver = useReceiver();
 
 async function subscribe(tenant: Tenant, more: Json = {}): Promise<SubscriptionCreated> {
   const body = { url: receiver.url(`/${randomUUID()}`), ...more };
@@ -444,8 +439,7 @@ describe('what a subscription is told', () => {
       // On different shards.
       const ids = await Promise.all(Array.from({ length: 6 }, () => ended(tenant)));
       for (const id of ids) {
-        const arrivals = await receiver.until(id, count);
-        const arrival = arrivals.find(({ path }) => path === pathOf(made));
+        const arrival = (await receiver.until(id, count)).find(({ path }) => path === pathOf(made));
         assert.ok(arrival !== undefined, `subscription ${count} was not told`);
         assert.ok(isSigned(arrival, made.secret));
       }
@@ -485,10 +479,8 @@ describe('what a subscription is told', () => {
     const completed = await ended(tenant);
     const failed = await tenant.run([step('a', 'fail')]);
     const foreign = await ended(other);
-    assert.deepEqual(
-      paths(await receiver.until(failed, 2)),
-      [pathOf(failures), pathOf(all)].sort(),
-    );
+    const seen = paths(await receiver.until(failed, 2));
+    assert.deepEqual(seen, [pathOf(failures), pathOf(all)].sort());
     assert.deepEqual(paths(await receiver.until(completed, 1)), [pathOf(all)]);
     assert.deepEqual(paths(await receiver.until(foreign, 1)), [pathOf(strange)]);
   });
@@ -498,8 +490,7 @@ describe('what a subscription is told', () => {
     const made = await subscribe(tenant);
     const url = receiver.url(`/${randomUUID()}`);
     expectStatus(await tenant.patch(`/webhooks/${made.id}`, { url, secret: SECRET }), 200);
-    const id = await ended(tenant);
-    const [arrival] = await receiver.until(id, 1);
+    const [arrival] = await receiver.until(await ended(tenant), 1);
     assert.ok(arrival !== undefined && isSigned(arrival, SECRET));
     assert.equal(arrival.path, new URL(url).pathname);
   });

@@ -45,8 +45,7 @@ describe('Output rows: The outputs route never shows in-progress or retry marker
   });
 
   test('a finally failed step of the process leaves its `__error__` row', async () => {
-    const id = await tenant.runUntil('failed', [flaky(2)]);
-    const rows = await tenant.outputs(id);
+    const rows = await tenant.outputs(await tenant.runUntil('failed', [flaky(2)]));
     assert.deepEqual(columns(rows, 'block_id', 'attempt', 'output_ref', 'output'), [
       ['a', 1, '__error__', { __error__: true, retryable: true, message: 'out of paper' }],
     ]);
@@ -116,10 +115,8 @@ describe('Conditions: Two short forms come first: the text as a path, or `path =
       const id = await tenant.run([before, ...blocks], { context });
       await tenant.until(id, 'completed');
       const held = new Set(await tenant.rowsOf(id));
-      assert.deepEqual(
-        conditions.filter((_condition, index) => held.has(`yes${index}`)),
-        hold,
-      );
+      const seen = conditions.filter((_condition, index) => held.has(`yes${index}`));
+      assert.deepEqual(seen, hold);
     });
   }
 });
@@ -277,8 +274,7 @@ describe('a creation by name', () => {
     const it = named();
     await it.version(1);
     assert.equal((await refusal(it, { namespace: 'elsewhere' }))[0], 404);
-    const other = named(it.body().sequence as string);
-    assert.equal((await refusal(other, {}))[0], 404);
+    assert.equal((await refusal(named(it.body().sequence as string), {}))[0], 404);
   });
 
   test('names it once: by its id or by its name', async () => {
@@ -320,8 +316,7 @@ describe('a creation by name', () => {
 describe('a name and a release', () => {
   async function released(it: Named, baseline: string, candidate: string): Promise<string> {
     const body = { baseline_sequence_id: baseline, candidate_sequence_id: candidate, gates: [] };
-    const release = expectStatus(await it.tenant.post<Release>('/releases', body), 201);
-    return release.id;
+    return expectStatus(await it.tenant.post<Release>('/releases', body), 201).id;
   }
 
   const move = async ({ tenant }: Named, id: string, word: string, body: Json = {}) =>
@@ -378,8 +373,7 @@ describe('a name and a release', () => {
     const last = decisions.body.find(({ to_state }) => to_state === 'paused');
     assert.equal(last?.actor, 'deprecation');
     assert.match(last?.reason ?? '', /the candidate was deprecated/);
-    const again = await it.tenant.post(`/releases/${id}/canary`, { percent: 5 });
-    assert.equal(again.status, 409);
+    assert.equal((await it.tenant.post(`/releases/${id}/canary`, { percent: 5 })).status, 409);
   });
 });
 

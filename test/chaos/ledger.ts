@@ -10,9 +10,7 @@ import { entryOf } from '../helpers/entry.js';
 import type { ShapeName } from './shapes.js';
 
 /** What became of a request, as far as its sender knows. */
-export interface Op {
-  certainty: 'unknown' | 'acknowledged' | 'refused';
-}
+export type Op = { certainty: 'unknown' | 'acknowledged' | 'refused' };
 
 export interface Creation extends Op {
   /** Unique; stored in the instance's metadata. */
@@ -89,10 +87,7 @@ export interface TaskRecord {
   checkpointSeq: number;
 }
 
-interface KeyEntry {
-  id: string;
-  freshReplies: number;
-}
+type KeyEntry = { id: string; freshReplies: number };
 
 /** More than this is no longer read by anybody. */
 const VIOLATIONS_MAX = 200;

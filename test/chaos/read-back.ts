@@ -38,8 +38,7 @@ export async function readBack(client: Client, ledger: Ledger): Promise<readonly
 }
 
 async function checkTerminal(client: Client, record: InstanceRecord): Promise<string[]> {
-  const reply = await client.get<TaskInstance>(`/instances/${record.id}`);
-  const body = expectStatus(reply, 200);
+  const body = expectStatus(await client.get<TaskInstance>(`/instances/${record.id}`), 200);
   const change = terminalChange(record, body.state, { ...body });
   return change === undefined ? [] : [change];
 }

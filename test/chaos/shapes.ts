@@ -35,10 +35,7 @@ export const LIMITED_BLOCK = 'limited';
 /** Tries of a flaky step. The workers fail it at most twice, so it never runs out. */
 const FLAKY_TRIES = 8;
 
-interface Step {
-  readonly id: string;
-  readonly handler: string;
-}
+type Step = { readonly id: string; readonly handler: string };
 
 const step = (id: string, handler: string, more: object = {}): Step => {
   return Object.assign({ type: 'step', id, handler }, more);

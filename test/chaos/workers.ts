@@ -35,11 +35,7 @@ const POLL_WAIT_MS = 1_000;
 const LEASE_MS = 1_000;
 const CONCURRENCY = 10;
 
-export interface WorkerWorld {
-  readonly ledger: Ledger;
-  readonly client: Client;
-  readonly gate: Gate;
-}
+export type WorkerWorld = { readonly ledger: Ledger; readonly client: Client; readonly gate: Gate };
 
 export function startChaosWorker(
   world: WorkerWorld,

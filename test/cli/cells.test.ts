@@ -6,15 +6,13 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Cell, TenantMove } from '../../schema/cell.js';
-import { Directory } from '../../src/cluster/directory.js';
 import { cliWorld } from '../helpers/cli.js';
+import { useDirectory } from '../helpers/cluster.js';
 import { column } from '../helpers/columns.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
-let database: TestDatabase;
-let directory: Directory;
+const { database, directory } = useDirectory();
 /** Has no server: whatever asks one fails. */
 const cli = cliWorld(() => ({ url: 'http://127.0.0.1:2', tenant: '' }));
 const withUrl = () => ({ env: { ENGINE_CLUSTER_URL: database.connectionString } });
@@ -23,16 +21,6 @@ const words = (text: string, more: readonly string[]) => [...text.split(' '), ..
 const run = (text: string, ...more: string[]) => cli.run(words(text, more), withUrl());
 const ok = (text: string, ...more: string[]) => cli.ok(words(text, more), withUrl());
 const json = <T>(text: string, ...more: string[]) => cli.json<T>(words(text, more), withUrl());
-
-before(async () => {
-  database = await createTestDatabase({ isMigrated: false });
-  directory = new Directory(database.connectionString, 'cli test');
-});
-
-after(async () => {
-  await directory?.close();
-  await database?.drop();
-});
 
 /** Ends with this code, and says why. */
 async function refused(code: number, said: RegExp, ...args: Parameters<typeof run>): Promise<void> {

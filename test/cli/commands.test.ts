@@ -12,6 +12,7 @@ import { COMMANDS } from '../../cli/commands.js';
 import type { BulkJob, KeyMinted, Release, TaskInstance } from '../../client/src/index.js';
 import { eventually, step, useSharedApi } from '../helpers/api.js';
 import { type CliOptions, cliWorld } from '../helpers/cli.js';
+import { column } from '../helpers/columns.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -66,11 +67,7 @@ test('a definition is stored once, and a changed one becomes the next version', 
   const hello = file('hello.json', { name: 'hello', blocks: [greet('two')] });
   assert.match(await ok('sequences apply', hello, '--dry-run'), /^hello v2: a new version\n/);
   assert.match(await ok('sequences apply', hello), /^hello v2: a new version\n {2}.*greet/);
-  const stored = await json<{ version: number }[]>('sequences list');
-  assert.deepEqual(
-    stored.map(({ version }) => version),
-    [2, 1],
-  );
+  assert.deepEqual(column(await json<{ version: number }[]>('sequences list'), 'version'), [2, 1]);
   assert.equal((await json<{ version: number }>('sequences get hello')).version, 2);
 });
 
@@ -112,17 +109,12 @@ test('an instance is started by name, and its id is all that standard output hol
   const out = await ok('instances start hello --data {"name":"Ada"} --key k1');
   assert.match(out, /^[\da-f-]{36}\n$/);
   const id = out.trim();
-  const again = await run('instances start hello --key k1');
-  assert.equal(again.out, out);
-  const instance = await json<TaskInstance>('instances get', id);
-  assert.deepEqual(instance.context.data, { name: 'Ada' });
+  assert.equal((await run('instances start hello --key k1')).out, out);
+  assert.deepEqual((await json<TaskInstance>('instances get', id)).context.data, { name: 'Ada' });
   assert.match(await ok('instances get', id), /^id {2,}[\da-f-]{36}\n/);
   assert.match(await ok('instances list --sequence hello'), /hello v2/);
-  const listed = await json<TaskInstance[]>('instances list --sequence hello');
-  assert.deepEqual(
-    listed.map((one) => one.id),
-    [id],
-  );
+  const seen = (await json<TaskInstance[]>('instances list --sequence hello')).map((one) => one.id);
+  assert.deepEqual(seen, [id]);
 });
 
 test('waiting for an instance ends with 0 when it completes, and with 1 when it fails', async () => {
@@ -132,8 +124,7 @@ test('waiting for an instance ends with 0 when it completes, and with 1 when it 
   assert.equal(code, 1);
   assert.match(out, /failed[\s\S]*no: .*too bad/);
   await apply('waits', NOBODY);
-  const waiting = await run('instances start waits --wait --timeout 500ms');
-  assert.equal(waiting.code, 8);
+  assert.equal((await run('instances start waits --wait --timeout 500ms')).code, 8);
 });
 
 test('what an instance does is shown as a tree and as an explanation', async () => {
@@ -220,10 +211,8 @@ test('the instances of a version go over to another one, once it was said how ma
   for (const id of ids) await tenant.until(id.trim(), 'waiting');
   await apply('gates', gate('Shall it go?'));
   const move = ['sequences', 'migrate', 'gates', '--from', '1', '--state', 'waiting'];
-  assert.match(
-    await cli.ok([...move, '--dry-run']),
-    /^3 instances would be migrated from version 1 to 2\.\n$/,
-  );
+  const shown = await cli.ok([...move, '--dry-run']);
+  assert.match(shown, /^3 instances would be migrated from version 1 to 2\.\n$/);
   const no = await cli.run(move);
   assert.equal(no.code, 2);
   assert.match(no.err, /3 instances would be migrated .* nobody is there to agree/);
@@ -237,10 +226,8 @@ test('the instances of a version go over to another one, once it was said how ma
 
 test('a definition that is only written in another way is a new version, and said to be that', async () => {
   await apply('same', greet('one'));
-  assert.match(
-    await apply('same', { ...greet('one'), cancellable: true }),
-    /^same v2: a new version\n {2}written in another way/,
-  );
+  const shown = await apply('same', { ...greet('one'), cancellable: true });
+  assert.match(shown, /^same v2: a new version\n {2}written in another way/);
 });
 
 test('what people are asked is listed and answered', async () => {
@@ -387,8 +374,6 @@ test('a key never goes on the command line, and whoever tries is told where it g
 
 test('every command was tried', () => {
   const names = COMMANDS.map(({ name }) => name);
-  assert.deepEqual(
-    names.filter((name) => !tried.has(name) && !OTHERS.test(name)),
-    [],
-  );
+  const seen = names.filter((name) => !tried.has(name) && !OTHERS.test(name));
+  assert.deepEqual(seen, []);
 });

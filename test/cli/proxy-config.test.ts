@@ -12,22 +12,16 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, test } from 'node:test';
-import { Directory, makeDirectory } from '../../src/cluster/directory.js';
+import { test } from 'node:test';
+import { makeDirectory } from '../../src/cluster/directory.js';
 import { CLI, cliWorld } from '../helpers/cli.js';
-import { tenantLedTo } from '../helpers/cluster.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { tenantLedTo, useDirectory } from '../helpers/cluster.js';
 
 const cli = cliWorld(() => ({ url: 'http://127.0.0.1:9', tenant: 'none' }));
 /** Whose bucket leads elsewhere than where it is. */
 const STRAY = tenantLedTo('east', ['east', 'west'], 'acme');
-let database: TestDatabase;
-let directory: Directory;
-
-before(async () => {
-  database = await createTestDatabase({ isMigrated: false });
+const { database, directory } = useDirectory(async () => {
   await makeDirectory(database.connectionString);
-  directory = new Directory(database.connectionString, 'test');
   for (const [name, port] of [
     ['east', 1],
     ['west', 2],
@@ -41,11 +35,6 @@ before(async () => {
     });
   }
   await directory.settle([STRAY], 'west', 'hand');
-});
-
-after(async () => {
-  await directory?.close();
-  await database?.drop();
 });
 
 const run = (...args: readonly string[]) =>
@@ -83,8 +72,7 @@ test('what is read at a start alone takes a reload: by the command that is given
   await run(...args, '--reload', `touch ${mark}`);
   assert.ok(!readdirSync(cli.home).includes('reloaded'));
   writeFileSync(path.join(out, 'nginx.conf'), 'older');
-  const byHand = await run(...args);
-  assert.match(byHand.err, /Reload the proxy/);
+  assert.match((await run(...args)).err, /Reload the proxy/);
   writeFileSync(path.join(out, 'nginx.conf'), 'older');
   assert.equal((await run(...args, '--reload', `touch ${mark}`)).code, 0);
   assert.ok(readdirSync(cli.home).includes('reloaded'));
@@ -144,10 +132,8 @@ test('an address that is none is told of once, and nobody waits for it', async (
       [0, 'Left out: an engine of the cell odd is no host:port: "nowhere".\n'],
     );
   }
-  assert.match(
-    readFileSync(path.join(out, 'haproxy.cfg'), 'utf8'),
-    /server odd_1 127\.0\.0\.1:4\n/,
-  );
+  const text = readFileSync(path.join(out, 'haproxy.cfg'), 'utf8');
+  assert.match(text, /server odd_1 127\.0\.0\.1:4\n/);
   await directory.removeCell('odd');
 });
 

@@ -5,11 +5,7 @@ import { test } from 'node:test';
 import { ago, type Column, cellsOf, recordLines, tableLines } from '../../cli/table.js';
 import { palette } from '../../src/log-text.js';
 
-interface Row {
-  readonly id: string;
-  readonly name: string;
-  readonly why: string;
-}
+type Row = { readonly id: string; readonly name: string; readonly why: string };
 
 const COLUMNS: readonly Column<Row>[] = [
   { head: 'ID', text: ({ id }) => id, isWhole: true },

@@ -32,8 +32,7 @@ let waiting: string;
 
 beforeWith(api, async () => {
   const place = path.join(cli.home, 'waits.json');
-  const definition = { name: NAME, blocks: [step('w', 'nobody-does-this')] };
-  writeFileSync(place, JSON.stringify(definition));
+  writeFileSync(place, JSON.stringify({ name: NAME, blocks: [step('w', 'nobody-does-this')] }));
   await cli.ok(['sequences', 'apply', place]);
   for (let i = 0; i < 3; i++) waiting = (await cli.ok(['instances', 'start', NAME])).trim();
 });

@@ -67,8 +67,7 @@ test('an input schema and hooks belong to the definition', async () => {
 test('a number that a deprecated version has is not taken again', async () => {
   const client = newClient();
   await saying('hello').apply(client);
-  const second = await saying('oops').apply(client);
-  await client.sequences.deprecate(second.id);
+  await client.sequences.deprecate((await saying('oops').apply(client)).id);
   assert.equal((await saying('hello').apply(client)).version, 1);
   const third = await saying('good day').apply(client);
   assert.deepEqual([third.version, third.changed], [3, true]);
@@ -90,8 +89,7 @@ test('processes that apply at the same time end with one version', async () => {
 
 test('different definitions that are applied at the same time each get a number of their own', async () => {
   const client = newClient();
-  const texts = ['a', 'b', 'c', 'd'];
-  const applied = await Promise.all(texts.map((text) => saying(text).apply(client)));
+  const applied = await Promise.all(['a', 'b', 'c', 'd'].map((text) => saying(text).apply(client)));
   assert.deepEqual(applied.map(({ version }) => version).toSorted(), [1, 2, 3, 4]);
   assert.ok(applied.every(({ changed }) => changed));
 });

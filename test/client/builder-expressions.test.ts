@@ -144,11 +144,7 @@ const { term: anyTerm } = fc.letrec<{ term: Pair; operand: Pair }>((tie) => {
       fc.tuple(term, fc.constantFrom(...SUMS), operand).map(
         ([left, [method, operator], right]): Pair => ({
           term: ask(left, method, right),
-          tree: {
-            kind: 'arithmetic',
-            first: left.tree,
-            rest: [{ operator, operand: right.tree }],
-          },
+          tree: { kind: 'arithmetic', first: left.tree, rest: [{ operator, operand: right.tree }] },
         }),
       ),
       fc.tuple(term, fc.constantFrom('and', 'or'), term).map(
@@ -200,10 +196,8 @@ test('conditions read as people write them', () => {
 
 test('there is a function and a filter for each that the engine has, and its handlers are known', () => {
   assert.deepEqual(Object.keys(fn).toSorted(), [...FUNCTION_NAMES, 'choose'].toSorted());
-  assert.deepEqual(
-    Object.keys(filter).toSorted(),
-    [...FILTER_NAMES, ...TEMPLATE_FUNCTIONS].toSorted(),
-  );
+  const seen = Object.keys(filter).toSorted();
+  assert.deepEqual(seen, [...FILTER_NAMES, ...TEMPLATE_FUNCTIONS].toSorted());
   assert.deepEqual([...BUILTIN_NAMES].toSorted(), [...BUILTIN_HANDLERS].toSorted());
 });
 

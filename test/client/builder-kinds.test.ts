@@ -302,8 +302,7 @@ async function roundTrip(name: string, made: Made, example: SequenceExample): Pr
   await storeOthers(tenant, example);
   const applied = await made.apply(client);
   assert.deepEqual({ ...applied, id: '' }, { id: '', version: 1, changed: true, warnings: [] });
-  const stored = await client.sequences.get(applied.id);
-  assert.deepEqual(stored.blocks, made.definition.blocks);
+  assert.deepEqual((await client.sequences.get(applied.id)).blocks, made.definition.blocks);
   assert.deepEqual(await made.apply(client), { ...applied, changed: false });
   await playExample(tenant, applied.id, example, shopUrl);
 }

@@ -174,10 +174,7 @@ const mistakes: readonly (() => void)[] = [
       .step('z', { handler: 'noop', when: ({ outputs }) => outputs.s.variant.eq('xx') }),
   () =>
     void start
-      .step('g', {
-        handler: 'noop',
-        wait_for_input: { choices: [{ label: 'Pay', value: 'pay' }] },
-      })
+      .step('g', { handler: 'noop', wait_for_input: { choices: [{ label: 'Pay', value: 'pay' }] } })
       // @ts-expect-error nobody can choose that
       .step('h', { handler: 'noop', when: ({ answers }) => answers.g.eq('payy') }),
   () =>

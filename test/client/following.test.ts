@@ -43,8 +43,7 @@ test('run gives the outputs of the blocks by their ids', async () => {
 });
 
 test('a refusal has status, code, field and the id of the request', async () => {
-  const client = await world(work('a'));
-  const refused = client.sequences.create({ name: 'x', version: 1, blocks: [] });
+  const refused = (await world(work('a'))).sequences.create({ name: 'x', version: 1, blocks: [] });
   await assert.rejects(refused, (error) => {
     assert.ok(error instanceof EngineError);
     const { status, code, field, requestId } = error;
@@ -56,8 +55,7 @@ test('a refusal has status, code, field and the id of the request', async () => 
 test('run with a key that was used before waits for the instance that is there', async () => {
   const client = await world(transform('sum', { a: 1 }));
   const first = await client.instances.run('flow', {}, { idempotencyKey: 'A-1' });
-  const again = await client.instances.run('flow', {}, { idempotencyKey: 'A-1' });
-  assert.deepEqual(again, first);
+  assert.deepEqual(await client.instances.run('flow', {}, { idempotencyKey: 'A-1' }), first);
 });
 
 test('run of an instance that fails throws where and why', async () => {
@@ -69,8 +67,7 @@ test('run of an instance that fails throws where and why', async () => {
   });
   await assert.rejects(client.instances.run('flow'), (error) => {
     assert.ok(error instanceof InstanceFailedError);
-    assert.equal(error.state, 'failed');
-    assert.equal(error.failure?.block_id, 'broken');
+    assert.deepEqual([error.state, error.failure?.block_id], ['failed', 'broken']);
     assert.match(error.message, /failed at broken: .*no/);
     return true;
   });

@@ -29,8 +29,7 @@ beforeWith(api, async () => {
 test('a list by cursor is awaited as a page, and iterated to its end', async () => {
   const list = client().instances.list({ limit: 3 });
   const page = await list;
-  assert.equal(page.items.length, 3);
-  assert.equal(page.hasMore, true);
+  assert.deepEqual([page.items.length, page.hasMore], [3, true]);
   assert.match(page.nextCursor ?? '', /./);
   const found: string[] = [];
   for await (const { id } of list) found.push(id);
@@ -45,12 +44,10 @@ test('a list that counts is iterated to its end', async () => {
 });
 
 test('a page goes on from the cursor of the one before', async () => {
-  const first = await client().instances.list({ limit: 5 });
-  const cursor = first.nextCursor;
+  const cursor = (await client().instances.list({ limit: 5 })).nextCursor;
   const second = await client().instances.list({ limit: 5, cursor });
   assert.equal(second.items.length, COUNT - 5);
-  assert.equal(second.hasMore, false);
-  assert.equal(second.nextCursor, undefined);
+  assert.deepEqual([second.hasMore, second.nextCursor], [false, undefined]);
 });
 
 test('the pages of a list come one by one', async () => {

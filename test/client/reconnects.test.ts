@@ -58,11 +58,8 @@ test('changes go on behind the last id, also where it came without a change', as
     frames(event('change', { id: 'c' }, 'c-3')),
   );
   const client = new Client({ url: server.url });
-  const seen = await take(3, client.changes.follow());
-  assert.deepEqual(
-    seen.map(({ id, cursor }) => `${id} ${cursor}`),
-    ['a c-1', 'b c-2', 'c c-3'],
-  );
+  const found = (await take(3, client.changes.follow())).map(({ id, cursor }) => `${id} ${cursor}`);
+  assert.deepEqual(found, ['a c-1', 'b c-2', 'c c-3']);
   const cursors = server.asked.map(({ path }) =>
     new URL(path, server.url).searchParams.get('cursor'),
   );
@@ -70,8 +67,7 @@ test('changes go on behind the last id, also where it came without a change', as
 });
 
 test('who never got through is told, and so is who may not any more', async () => {
-  const starting = refusal(503, 'ENG_STARTING', 'the engine is starting', '0');
-  const never = await scripted(starting);
+  const never = await scripted(refusal(503, 'ENG_STARTING', 'the engine is starting', '0'));
   const client = new Client({ url: never.url, retries: 1 });
   await assert.rejects(all(client.instances.follow('i-1')), { code: 'ENG_STARTING' });
   assert.equal(never.asked.length, 2);

@@ -95,10 +95,8 @@ test('the key of the caller is taken in place of a new one', async () => {
   const { server, client } = await world([CREATED]);
   await client.instances.create({ sequence: 'order' }, { idempotencyKey: 'A-1' });
   await client.instances.create({ sequence: 'order', idempotency_key: 'A-2' });
-  assert.deepEqual(
-    server.asked.map(({ body }) => JSON.parse(body).idempotency_key),
-    ['A-1', 'A-2'],
-  );
+  const seen = server.asked.map(({ body }) => JSON.parse(body).idempotency_key);
+  assert.deepEqual(seen, ['A-1', 'A-2']);
 });
 
 test('an instance that a cohort key leads gets no key that would lead it elsewhere', async () => {
@@ -125,8 +123,7 @@ test('a refusal that time does not mend comes at once, with all that it says', a
 test('it is tried as often as said, and the last refusal is told', async () => {
   const { server, client } = await world([BUSY], { retries: 2 });
   const error = await refused(client.instances.get('i-1'));
-  assert.equal(error.status, 429);
-  assert.equal(error.retryAfterMs, 0);
+  assert.deepEqual([error.status, error.retryAfterMs], [429, 0]);
   assert.equal(server.asked.length, 3);
   await refused(client.instances.get('i-1', { retries: 0 }));
   assert.equal(server.asked.length, 4);
@@ -188,8 +185,7 @@ test('where nobody listens, that is said, and even a signal is sent again', asyn
     },
   });
   const error = await refused(counted.instances.signal('i-1', { signal_type: 'pause' }));
-  assert.equal(error.code, 'CLIENT_UNREACHABLE');
-  assert.equal(error.status, 0);
+  assert.deepEqual([error.code, error.status], ['CLIENT_UNREACHABLE', 0]);
   assert.match(error.message, /reached nobody/);
   assert.equal(calls, 2);
   await client.instances.get('i-1');

@@ -20,8 +20,7 @@ const api = useSharedApi('quick');
 
 function world() {
   const tenant = api.tenant();
-  const place = { url: api.url, tenant: tenant.name };
-  return { tenant, place, handler: newHandler() };
+  return { tenant, place: { url: api.url, tenant: tenant.name }, handler: newHandler() };
 }
 
 /** Resolves with why, once it is aborted. */
@@ -144,8 +143,7 @@ describe('claims', { concurrency: true }, () => {
     });
     const retry = { max_attempts: 2, initial_backoff: 1 };
     // Long enough for the second try on a busy machine.
-    const limited = step('a', handler, { timeout: 2_000, retry });
-    const id = await tenant.runUntil('completed', [limited]);
+    const id = await tenant.runUntil('completed', [step('a', handler, { timeout: 2_000, retry })]);
     // The server's own limit began earlier, so that the next try may have ended before.
     await eventually(() => assert.deepEqual(reasons, ['timeout']));
     assert.deepEqual(await tenant.outputsOf(id), { a: { attempt: 1 } });

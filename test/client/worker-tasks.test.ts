@@ -12,6 +12,7 @@ import {
 import type { WorkerAttempt } from '../../schema/worker.js';
 import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
+import { column } from '../helpers/columns.js';
 import { reportsOf, runWorker, signalled } from '../helpers/workers.js';
 
 const api = useSharedApi();
@@ -32,10 +33,7 @@ async function working<P extends Named, O = object>(t: TestContext, options: Wor
 test('one worker serves several handlers, and what they return are the outputs', async (t) => {
   const [charge, ship] = ['charge', 'ship'];
   const { tenant } = await working(t, {
-    handlers: {
-      [charge]: async (task) => ({ paid: task.params.amount }),
-      [ship]: () => undefined,
-    },
+    handlers: { [charge]: async (task) => ({ paid: task.params.amount }), [ship]: () => undefined },
   });
   const id = await tenant.run(
     [step('pay', charge, { params: { amount: '{{ data.amount }}' } }), step('send', ship)],
@@ -75,15 +73,10 @@ test('an error is tried again, a FatalError is not, and both say why', async (t)
   await tenant.until(id, 'failed');
   assert.deepEqual(await tenant.outputsOf(id), { a: { tries: 2 } });
   const [task] = await tenant.tasks(broken);
-  assert.deepEqual(
-    [task?.attempt, task?.error_message, task?.error_retryable],
-    [0, 'the card is blocked', false],
-  );
+  const seen = [task?.attempt, task?.error_message, task?.error_retryable];
+  assert.deepEqual(seen, [0, 'the card is blocked', false]);
   const logs = expectStatus(await tenant.get<{ message: string }[]>(`/instances/${id}/logs`), 200);
-  assert.deepEqual(
-    logs.map(({ message }) => message),
-    ['{"code":51}'],
-  );
+  assert.deepEqual(column(logs, 'message'), ['{"code":51}']);
 });
 
 test('what is thrown need not be an error', async (t) => {
@@ -131,11 +124,9 @@ test('retryAfterMs holds the failure back, with its claim, and without its place
       },
     },
   });
-  const params = { slow: true };
-  const slow = await tenant.run([step('a', handler, { params })]);
+  const slow = await tenant.run([step('a', handler, { params: { slow: true } })]);
   await eventually(() => assert.equal(tries.length, 1));
-  const quick = await tenant.run([step('a', handler)]);
-  await tenant.until(quick, 'completed');
+  await tenant.until(await tenant.run([step('a', handler)]), 'completed');
   assert.equal(tries.length, 1, 'the place was free meanwhile');
   await tenant.until(slow, 'completed');
   const [first = 0, second = 0] = tries;
@@ -158,17 +149,13 @@ test('lines that a handler logs are kept with the instance, cut to what the serv
       },
     },
   });
-  interface Line {
-    readonly level: string;
-    readonly message: string;
-  }
+  type Line = { readonly level: string; readonly message: string };
   const logsOf = async (handler: string, state: string) => {
     const id = await tenant.runUntil(state, [step('a', handler)]);
     return expectStatus(await tenant.get<Line[]>(`/instances/${id}/logs?limit=1000`), 200);
   };
   const many = await logsOf(chatty, 'completed');
-  assert.equal(many.length, 1_000);
-  assert.equal(many[0]?.message, '501 earlier lines were left out');
+  assert.deepEqual([many.length, many[0]?.message], [1_000, '501 earlier lines were left out']);
   assert.equal(many.at(-1)?.message, 'line 1499');
   const few = await logsOf(brief, 'failed');
   assert.deepEqual(
@@ -337,21 +324,14 @@ test('a worker is listed with its id, version, handlers and queues, and sends it
   await tenant.until(id, 'completed');
   const [task] = await tenant.tasks(handler);
   const [report] = reportsOf(exchanges);
-  assert.deepEqual(
-    report?.sent.results?.map(({ task_id, claim_epoch }) => [task_id, claim_epoch]),
-    [[task?.id, 1]],
-  );
+  const seen = report?.sent.results?.map(({ task_id, claim_epoch }) => [task_id, claim_epoch]);
+  assert.deepEqual(seen, [[task?.id, 1]]);
   const attempts = await tenant.get<WorkerAttempt[]>(`/workers/tasks/${task?.id}/attempts`);
-  assert.deepEqual(
-    expectStatus(attempts, 200).map(({ worker_id }) => worker_id),
-    [worker.id, worker.id],
-  );
+  assert.deepEqual(column(expectStatus(attempts, 200), 'worker_id'), [worker.id, worker.id]);
   await eventually(async () => {
     const listed = await tenant.get<{ worker_id: string; [field: string]: unknown }[]>('/workers');
     const [found] = expectStatus(listed, 200).filter(({ worker_id }) => worker_id === worker.id);
-    assert.deepEqual(
-      [found?.version, found?.handlers, found?.queues],
-      ['4.2.0', [handler], ['north']],
-    );
+    const told = [found?.version, found?.handlers, found?.queues];
+    assert.deepEqual(told, ['4.2.0', [handler], ['north']]);
   });
 });

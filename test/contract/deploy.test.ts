@@ -269,8 +269,7 @@ describe('deploy/kubernetes', () => {
 
   test('the pod that clients reach has the address of the directory, and no key of an engine', () => {
     const { containers, initContainers = [] } = podOf(Deployment);
-    const text = read('kubernetes/proxy/proxy.yaml');
-    assert.doesNotMatch(text, /envFrom/);
+    assert.doesNotMatch(read('kubernetes/proxy/proxy.yaml'), /envFrom/);
     for (const { image, env = [] } of [...initContainers, ...containers]) {
       const secrets = env.map(({ name, valueFrom }: Yaml) => [name, valueFrom?.secretKeyRef]);
       const directory = { name: 'engine', key: 'ENGINE_CLUSTER_URL' };

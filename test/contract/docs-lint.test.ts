@@ -108,10 +108,9 @@ describe('names', () => {
   test('every alert has a section that says what to do, and no section is without its alert', () => {
     const rules = [...read('docs/alerts.yaml').matchAll(/^ +- alert: (\w+)$/gm)];
     const sections = page('docs/operate/alerts.md').text.split(/^## /m).slice(1);
-    assert.deepEqual(
-      sections.map((text) => text.split('\n')[0]),
-      rules.map(([, name]) => name),
-    );
+    const told = sections.map((text) => text.split('\n')[0]);
+    const expected = rules.map(([, name]) => name);
+    assert.deepEqual(told, expected);
     for (const text of sections) {
       for (const word of ['**Look**', '**Do**']) assert.ok(text.includes(word), text);
     }

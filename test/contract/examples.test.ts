@@ -106,8 +106,7 @@ async function sendHandoff(): Promise<void> {
   await send('handoffs.revoke');
   await begin();
   const { capsule, payload_base64 } = await send<HandoffExported>('handoffs.export');
-  const expected_epoch = capsule.manifest.epoch;
-  const filled = { capsule, payload_base64, expected_epoch };
+  const filled = { capsule, payload_base64, expected_epoch: capsule.manifest.epoch };
   const { instance_id, import_receipt } = await sendFilled<CapsuleImported>(
     'capsules.import',
     filled,
@@ -195,8 +194,7 @@ test('every example of a request is taken by the server', async () => {
   await send('instances.batchAction');
 
   const later = { next_fire_at: '2100-01-01T00:00:00Z', idempotency_key: 'order-A-1002' };
-  const atRest = await send<InstanceCreated>('instances.create', later);
-  realIds.set(instance, atRest.id);
+  realIds.set(instance, (await send<InstanceCreated>('instances.create', later)).id);
   await send('instances.bulkReschedule');
   await send('sequences.migrateInstance');
   await send('migrations.migrate');
@@ -204,8 +202,7 @@ test('every example of a request is taken by the server', async () => {
   await send('instances.patchState');
 
   await sendApprovals();
-  const created = await send<{ id: string }>('cron.create');
-  realIds.set(schedule, created.id);
+  realIds.set(schedule, (await send<{ id: string }>('cron.create')).id);
   await send('cron.update');
   await send('cron.run');
   await send('apiKeys.mint');

@@ -8,10 +8,7 @@ import { test } from 'node:test';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import { DOCUMENT, objectAt, operations } from './document.js';
 
-interface Found {
-  readonly place: string;
-  readonly object: JsonObject;
-}
+type Found = { readonly place: string; readonly object: JsonObject };
 
 /** Every object of the document but those of examples, which may hold anything. */
 function objectsIn(value: JsonValue, place: string): Found[] {
@@ -96,8 +93,7 @@ const INLINE_WORDS_MAX = 200;
 
 test('operations tell few refusals one by one, and these few headers', () => {
   const counts = operations().map(({ operation }) => {
-    const statuses = Object.keys(objectAt(operation, 'responses'));
-    return statuses.filter((status) => status >= '400').length;
+    return Object.keys(objectAt(operation, 'responses')).filter((status) => status >= '400').length;
   });
   const most = Math.max(...counts);
   assert.ok(most <= REFUSALS_PER_OPERATION_MAX, `${most} refusals`);

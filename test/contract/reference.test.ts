@@ -49,8 +49,7 @@ describe('pages', () => {
     for (const kind of KIND_NAMES)
       named(`${kind}-members`, Object.keys(membersOf(kind)).slice(0, 3));
     for (const name of BUILTIN_HANDLERS) {
-      const params = Object.keys(HANDLER_PARAMS[name].properties);
-      named(`${name}-parameters`, params);
+      named(`${name}-parameters`, Object.keys(HANDLER_PARAMS[name].properties));
     }
   });
 });
@@ -64,10 +63,8 @@ describe('the Python client', () => {
 
   test('has the version of the server', () => {
     const { version } = JSON.parse(read('package.json'));
-    assert.match(
-      read('clients/python/pyproject.toml'),
-      new RegExp(`^version = "${version}"$`, 'm'),
-    );
+    const message = read('clients/python/pyproject.toml');
+    assert.match(message, new RegExp(`^version = "${version}"$`, 'm'));
   });
 });
 

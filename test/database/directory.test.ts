@@ -1,14 +1,11 @@
 /** The directory of a cluster on a real Postgres: what two that meet in it agree on, and what it refuses. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { Directory, DirectoryError, makeDirectory } from '../../src/cluster/directory.js';
+import { test } from 'node:test';
+import { type Directory, DirectoryError, makeDirectory } from '../../src/cluster/directory.js';
 import { eventually } from '../helpers/api.js';
+import { useDirectory } from '../helpers/cluster.js';
 import { column } from '../helpers/columns.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
-
-let database: TestDatabase;
-let directory: Directory;
 
 const cell = (name: string) => ({
   name,
@@ -17,19 +14,12 @@ const cell = (name: string) => ({
   state: 'open' as const,
 });
 
-before(async () => {
-  database = await createTestDatabase({ isMigrated: false });
-  directory = new Directory(database.connectionString, 'test');
+const { database, directory } = useDirectory(async () => {
   await assert.rejects(directory.check(), DirectoryError);
   await Promise.all([1, 2, 3].map(() => makeDirectory(database.connectionString)));
   await directory.check();
   await directory.createCell(cell('east'));
   await directory.createCell(cell('west'));
-});
-
-after(async () => {
-  await directory?.close();
-  await database?.drop();
 });
 
 test('a directory of another version is refused', async () => {
@@ -183,10 +173,8 @@ test('a cell is removed once it has no tenants, engines or moves', async () => {
   );
   assert.deepEqual(await directory.moves({ limit: 5, isUnderWay: true }), []);
   const [engine] = await directory.engines();
-  assert.deepEqual(
-    { ...engine, seen_at: '', silent_ms: 0 },
-    { ...says, seen_at: '', silent_ms: 0 },
-  );
+  const seen = { ...engine, seen_at: '', silent_ms: 0 };
+  assert.deepEqual(seen, { ...says, seen_at: '', silent_ms: 0 });
   await directory.forgetEngine('e1');
   assert.equal(await directory.removeCell('north'), undefined);
   assert.equal(await directory.removeCell('north'), 'missing');

@@ -61,7 +61,7 @@ import {
 import { taskHistory, taskList } from '../../src/db/reads/worker-reads.js';
 import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { useSession } from '../helpers/database.js';
 
 const ROWS = 20_000;
 /** Of the tables whose lists would be sorted if they were shorter. */
@@ -71,20 +71,7 @@ const SEQUENCES = 50;
 /** Rows of one instance in the tables whose rows are many per instance. */
 const ROWS_OF_BUSY = 500;
 
-let database: TestDatabase;
-let client: pg.Client;
-
-before(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.connectionString);
-  await client.connect();
-  await fill();
-});
-
-after(async () => {
-  await client.end();
-  await database.drop();
-});
+const { client } = useSession(fill);
 
 // ---------------------------------------------------------------- the rows
 
@@ -321,8 +308,7 @@ async function planOf({ text, values }: Query, planning: Planning): Promise<Node
 
 function literal(value: unknown): string {
   if (value === null || value === undefined) return 'null';
-  const text = Array.isArray(value) ? `{${value.join(',')}}` : String(value);
-  return pg.escapeLiteral(text);
+  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join(',')}}` : String(value));
 }
 
 /** What is wrong with a plan, one sentence each. */
@@ -344,9 +330,7 @@ function problemsOf(node: Node, expected: Expectation, isLimited = false): strin
     }
   }
   const limitsBelow = type === 'Limit' || (isLimited && type !== 'Sort');
-  for (const child of node.Plans ?? []) {
-    problems.push(...problemsOf(child, expected, limitsBelow));
-  }
+  for (const child of node.Plans ?? []) problems.push(...problemsOf(child, expected, limitsBelow));
   return problems;
 }
 
@@ -842,10 +826,7 @@ describe('what the front thread reads', () => {
 // ---------------------------------------------------------------- updates
 
 describe('updates stay heap-only', () => {
-  interface Updates {
-    readonly all: number;
-    readonly hot: number;
-  }
+  type Updates = { readonly all: number; readonly hot: number };
 
   async function updatesOf(table: string): Promise<Updates> {
     await client.query('select pg_stat_force_next_flush()');

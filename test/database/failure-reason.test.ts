@@ -5,26 +5,14 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
-import pg from 'pg';
 import { foldedSql, foldReason } from '../../src/core/failure-reason.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { column } from '../helpers/columns.js';
+import { useSession } from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';
 
-let database: TestDatabase;
-let client: pg.Client;
-
-before(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.connectionString);
-  await client.connect();
-});
-
-after(async () => {
-  await client.end();
-  await database.drop();
-});
+const { client } = useSession();
 
 /** The expression by which the rows of before were filled. */
 function migrationSql(message: string): string {
@@ -41,14 +29,8 @@ async function expectAlike(messages: readonly string[]): Promise<void> {
     [messages],
   );
   const folded = messages.map(foldReason);
-  assert.deepEqual(
-    rows.map(({ read }) => read),
-    folded,
-  );
-  assert.deepEqual(
-    rows.map(({ migrated }) => migrated),
-    folded,
-  );
+  assert.deepEqual(column(rows, 'read'), folded);
+  assert.deepEqual(column(rows, 'migrated'), folded);
 }
 
 /** Messages of one kind are written one behind the other, with a bar between them. */

@@ -140,8 +140,7 @@ async function ask<T = { id: string }[]>(
   using: FrontDeps = deps,
   status = 200,
 ): Promise<Reply<T>> {
-  const operation = operations[id];
-  const reply = await operation(using, frontCall(id, { tenant: 'acme', ...call }) as never);
+  const reply = await operations[id](using, frontCall(id, { tenant: 'acme', ...call }) as never);
   assert.equal(reply.status, status);
   const text = String(reply.body);
   const body: unknown = JSON.parse(text);
@@ -370,10 +369,8 @@ describe('instances', () => {
     assert.equal(older.cursor, undefined);
     const numbers = [...body, ...older.body].map(({ details }) => details?.number);
     // The entry of the creation is the oldest.
-    assert.deepEqual(
-      numbers.slice(0, 270),
-      Array.from({ length: 270 }, (_, place) => 269 - place),
-    );
+    const expected = Array.from({ length: 270 }, (_, place) => 269 - place);
+    assert.deepEqual(numbers.slice(0, 270), expected);
     assert.equal(body.length, 200);
     assert.deepEqual(body[2], {
       id: rows[89]?.entries[0]?.id,
@@ -406,10 +403,8 @@ describe('the bulk change of states', () => {
     await store(...records, instance({ tenant: 'globex' }));
     const { body } = await change({});
     assert.deepEqual(body, { count: 1_200, updated: 1_200 });
-    assert.deepEqual(
-      moves.map((window) => window.length),
-      Array(12).fill(100),
-    );
+    const seen = moves.map((window) => window.length);
+    assert.deepEqual(seen, Array(12).fill(100));
     const movable = records.filter((record) => !isTerminal(record.snapshot.state));
     assert.deepEqual(moves.flat(), ids(movable).reverse());
     assert.deepEqual((await change({})).body, { count: 0, updated: 0 });

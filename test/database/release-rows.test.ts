@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
-import { RELEASE_STATES, type ReleaseState } from '../../src/core/releases/release.js';
+import { RELEASE_STATES } from '../../src/core/releases/release.js';
 import { createPool } from '../../src/db/pool.js';
 import { STATEMENTS } from '../../src/db/statements.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -73,40 +73,26 @@ test('a release is read as it was written, and as it was changed', async () => {
 });
 
 describe('a sequence that a release names', () => {
-  const OF_BASELINE: readonly ReleaseState[] = [
-    'draft',
-    'validating',
-    'ready',
-    'canary',
-    'paused',
-    'promoted',
-  ];
+  const ofBaseline = 'draft validating ready canary paused promoted'.split(' ');
   for (const state of RELEASE_STATES) {
-    const isBaselineNeeded = OF_BASELINE.includes(state);
+    const isBaselineNeeded = ofBaseline.includes(state);
     const isCandidateNeeded = isBaselineNeeded && state !== 'draft';
     test(`is needed by one in ${state}: ${isBaselineNeeded} as baseline, ${isCandidateNeeded} as candidate`, async () => {
       const { id, baseline_sequence_id, candidate_sequence_id } = await put({ state });
       const naming = { id, state };
-      assert.deepEqual(
-        await loader.releaseNaming(baseline_sequence_id),
-        isBaselineNeeded ? naming : undefined,
-      );
-      assert.deepEqual(
-        await loader.releaseNaming(candidate_sequence_id),
-        isCandidateNeeded ? naming : undefined,
-      );
+      const seen = await loader.releaseNaming(baseline_sequence_id);
+      assert.deepEqual(seen, isBaselineNeeded ? naming : undefined);
+      const told = await loader.releaseNaming(candidate_sequence_id);
+      assert.deepEqual(told, isCandidateNeeded ? naming : undefined);
       const isRouted = state === 'canary' || state === 'promoted';
-      assert.deepEqual(
-        await loader.routingRelease(baseline_sequence_id),
-        isRouted ? naming : undefined,
-      );
+      const found = await loader.routingRelease(baseline_sequence_id);
+      assert.deepEqual(found, isRouted ? naming : undefined);
       assert.equal(await loader.routingRelease(candidate_sequence_id), undefined);
     });
   }
 
   test('is found behind releases that are over', async () => {
-    const over = await put({ state: 'rolled_back' });
-    const { baseline_sequence_id } = over;
+    const { baseline_sequence_id } = await put({ state: 'rolled_back' });
     await put({ state: 'failed', baseline_sequence_id });
     const { id } = await put({ state: 'paused', candidate_sequence_id: baseline_sequence_id });
     assert.deepEqual(await loader.releaseNaming(baseline_sequence_id), { id, state: 'paused' });
@@ -122,10 +108,8 @@ test('open are validations, and canaries with gates', async () => {
     if (state === 'canary') open.push(gated.id);
   }
   const found = new Set((await loader.openReleases()).map(({ id }) => id));
-  assert.deepEqual(
-    open.filter((id) => !found.has(id)),
-    [],
-  );
+  const seen = open.filter((id) => !found.has(id));
+  assert.deepEqual(seen, []);
   const states = new Set((await loader.openReleases()).map(({ state }) => state));
   assert.deepEqual([...states].sort(), ['canary', 'validating']);
   for (const id of found) {

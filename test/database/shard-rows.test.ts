@@ -6,6 +6,7 @@ import type pg from 'pg';
 import { OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
 import { Loader } from '../../actors/runtime/loader.js';
 import { createPool } from '../../src/db/pool.js';
+import { column } from '../helpers/columns.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
 /** Rows of other shards, which come before the own ones in every order. */
@@ -69,10 +70,7 @@ test('timers that are due', async () => {
 
 test('overdue timers, however many of other shards are overdue before them', async () => {
   const overdue = await loader.overdueTimers(Number.NEGATIVE_INFINITY, AT + 60_000);
-  assert.deepEqual(
-    overdue.map(({ instance }) => instance),
-    OWN,
-  );
+  assert.deepEqual(column(overdue, 'instance'), OWN);
 });
 
 test('instances to recover', async () => {
@@ -98,22 +96,14 @@ test('concurrency keys, page by page', async () => {
 });
 
 test('schedules, page by page', async () => {
-  const start = { next_fire_at: '-infinity', id: FIRST };
-  const first = await loader.dueSchedules(start, AT + 60_000, 2);
+  const first = await loader.dueSchedules({ next_fire_at: '-infinity', id: FIRST }, AT + 60_000, 2);
   const rest = await loader.dueSchedules(first.at(-1)!, AT + 60_000, 2);
-  assert.deepEqual(
-    [...first, ...rest].map(({ id }) => id),
-    OWN,
-  );
+  assert.deepEqual(column([...first, ...rest], 'id'), OWN);
 });
 
 test('webhooks, and only addresses that it has some for', async () => {
   assert.deepEqual(await loader.webhookUrls('', 10), ['http://b']);
   const start = { at: '-infinity', id: FIRST };
-  const due = await loader.dueWebhooks('http://b', start, 10);
-  assert.deepEqual(
-    due.map(({ id }) => id),
-    OWN,
-  );
+  assert.deepEqual(column(await loader.dueWebhooks('http://b', start, 10), 'id'), OWN);
   assert.deepEqual(await loader.dueWebhooks('http://a', start, 10), []);
 });

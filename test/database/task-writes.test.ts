@@ -16,8 +16,7 @@ let task: string;
 
 before(async () => {
   shard = await startShard(new Map());
-  const step = { type: 'step', id: 'a', handler: 'ship' };
-  await shard.create(await shard.sequence([step]));
+  await shard.create(await shard.sequence([{ type: 'step', id: 'a', handler: 'ship' }]));
   const poll = { handler_name: 'ship', worker_id: 'w', wait_ms: 5_000 };
   const tasks = (await shard.ask('workers.poll', '', poll)) as unknown as Json[];
   task = String(tasks[0]?.id);

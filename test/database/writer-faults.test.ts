@@ -4,8 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
-import pg from 'pg';
+import { afterEach, beforeEach, test } from 'node:test';
 import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { Writer } from '../../actors/writer/writer.js';
 import type { UnitGate } from '../../src/core/unit.js';
@@ -15,7 +14,8 @@ import { COUNTER_INDEX } from '../../src/metrics/catalog.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { eventually } from '../helpers/api.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { column } from '../helpers/columns.js';
+import { useSession } from '../helpers/database.js';
 import { type Fault, FaultProxy } from '../helpers/proxy.js';
 import {
   auditPut,
@@ -34,21 +34,9 @@ import {
   type WriterHarness,
 } from '../helpers/writer.js';
 
-let database: TestDatabase;
-let client: pg.Client;
+const { database, client } = useSession();
 let proxy: FaultProxy;
 let url: string;
-
-before(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.connectionString);
-  await client.connect();
-});
-
-after(async () => {
-  await client.end();
-  await database.drop();
-});
 
 beforeEach(async () => {
   await client.query('truncate instances, audit_log, timers');
@@ -136,12 +124,10 @@ test('connections that break again and again repeat nothing', async () => {
   const h = await harness({ connectionString: url, lanes: 2 });
   const rounds = 15;
   for (let round = 0; round < rounds; round++) {
-    const fault = round % 2 === 0 ? 'cut-after' : 'cut-before';
-    const sent = proxy.whenSent(FENCE.name, fault);
+    const sent = proxy.whenSent(FENCE.name, round % 2 === 0 ? 'cut-after' : 'cut-before');
     const settled = Array.from({ length: 20 }, (_, n) => h.put(`a${n}`, [auditPut(n, round)]));
     await sent;
-    const acks = await Promise.all(settled);
-    assert.ok(acks.every((ack) => ack.outcome === 'committed'));
+    assert.ok((await Promise.all(settled)).every((ack) => ack.outcome === 'committed'));
   }
   assert.equal(await count('audit_log'), rounds * 20);
 });
@@ -281,10 +267,8 @@ test('while a table is renamed its units wait', async () => {
   await client.query('alter table audit_log rename to audit_gone');
   const settled = h.put('a', [auditPut(1, 2)]);
   await h.event('down');
-  assert.deepEqual(
-    h.troubles.map((trouble) => [trouble.kind, trouble.sqlState]),
-    [['schema', '42P01']],
-  );
+  const seen = h.troubles.map((trouble) => [trouble.kind, trouble.sqlState]);
+  assert.deepEqual(seen, [['schema', '42P01']]);
   await client.query('alter table audit_gone rename to audit_log');
   assert.equal((await settled).outcome, 'committed');
   assert.equal(await count('audit_log'), 2);
@@ -425,10 +409,7 @@ test('a unit whose gate finds its row is not counted', async () => {
     counted(100, [instancePut(2), auditPut(2, 1)], 'exists'),
   ]);
   await settled(3);
-  assert.deepEqual(
-    acked().map(({ outcome }) => outcome),
-    ['committed', 'exists', 'committed'],
-  );
+  assert.deepEqual(column(acked(), 'outcome'), ['committed', 'exists', 'committed']);
   assert.equal(total(), 101);
 });
 

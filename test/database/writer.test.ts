@@ -1,7 +1,7 @@
 /** The writer against a real Postgres: what is written, in which order, and who is told what. */
 
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
 import { linkControl } from '../../actors/runtime/control.js';
@@ -17,7 +17,7 @@ import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { column } from '../helpers/columns.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { useSession } from '../helpers/database.js';
 import {
   auditPut,
   createHarness,
@@ -36,19 +36,7 @@ import {
   uuid,
 } from '../helpers/writer.js';
 
-let database: TestDatabase;
-let client: pg.Client;
-
-before(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.connectionString);
-  await client.connect();
-});
-
-after(async () => {
-  await client.end();
-  await database.drop();
-});
+const { database, client } = useSession();
 
 beforeEach(async () => {
   await client.query(
@@ -210,17 +198,12 @@ test('what arrives during a flush is one batch, and outcomes come in order', asy
   const h = await start();
   const before = h.writer.stats().batches;
   const settled = Array.from({ length: 400 }, (_, n) => h.put(`a${n % 7}`, [auditPut(n % 7, n)]));
-  assert.deepEqual(
-    new Set((await Promise.all(settled)).map((ack) => ack.outcome)),
-    new Set(['committed']),
-  );
-  assert.deepEqual(
-    column(h.acks, 'seq'),
-    settled.map((_, n) => n + 1),
-  );
+  const seen = new Set((await Promise.all(settled)).map((ack) => ack.outcome));
+  assert.deepEqual(seen, new Set(['committed']));
+  const expected = settled.map((_, n) => n + 1);
+  assert.deepEqual(column(h.acks, 'seq'), expected);
   const stats = h.writer.stats();
-  assert.equal(stats.batches - before, 2);
-  assert.equal(stats.rows, 400);
+  assert.deepEqual([stats.batches - before, stats.rows], [2, 400]);
   assert.deepEqual([stats.backlogUnits, stats.backlogBytes], [0, 0]);
   assert.equal(await count('audit_log'), 400);
 });
@@ -301,10 +284,8 @@ test('only the unit whose data is refused fails, with the later ones of its acto
   assert.deepEqual(column(acks, 'outcome'), expected);
   assert.equal(outcomeOf(acks[123]!)[1], '22P05');
   const { rows } = await client.query('select instance_id from audit_log order by 1');
-  assert.deepEqual(
-    column(rows, 'instance_id'),
-    expected.flatMap((outcome, n) => (outcome === 'committed' ? [uuid(n)] : [])),
-  );
+  const wanted = expected.flatMap((outcome, n) => (outcome === 'committed' ? [uuid(n)] : []));
+  assert.deepEqual(column(rows, 'instance_id'), wanted);
   assert.equal(h.writer.stats().refused, 2);
 });
 
@@ -405,10 +386,8 @@ test('a writer whose epoch is over writes nothing, says so once, and acknowledge
   await h.stop();
   assert.equal(await count('audit_log'), 1);
   assert.equal(h.acks.length, 1);
-  assert.deepEqual(
-    h.events.filter((name) => name === 'fenced'),
-    ['fenced'],
-  );
+  const seen = h.events.filter((name) => name === 'fenced');
+  assert.deepEqual(seen, ['fenced']);
 });
 
 test('a writer of an older epoch does not start, and leaves the sessions of its successor', async () => {
@@ -529,8 +508,7 @@ test('lanes are chosen by the time of a durable commit', async () => {
   assert.equal(await chooseLanes(cold), 1);
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   assert.equal(await measuredLanes('postgres://nobody@127.0.0.1:1/none', log, 2), 1);
-  const lanes = await measuredLanes(database.connectionString, log, 8);
-  assert.ok([1, 2, LANES_MAX].includes(lanes));
+  assert.ok([1, 2, LANES_MAX].includes(await measuredLanes(database.connectionString, log, 8)));
 });
 
 test('the thread serves shards over ports, and writes what was posted before it stops', async () => {

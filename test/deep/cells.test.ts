@@ -184,9 +184,7 @@ async function removeCell(t: TestContext): Promise<void> {
   });
 }
 
-interface Leaving {
-  readonly tenant_id: string;
-}
+type Leaving = { readonly tenant_id: string };
 
 /** An engine that does not know yet that the cell is open would settle its new tenants where they were led before. */
 async function untilEnginesKnow(cell: string): Promise<void> {
@@ -331,9 +329,7 @@ test(`${TENANTS} tenants in ${CELLS.length} cells lose nothing whatever is kille
   const where = await placements();
   const violations = [...(await settle(where))];
   await Promise.all(loads.map((load) => load.stop()));
-  for (const load of loads) {
-    violations.push(...(await judge(load, where.get(load.name) as string)));
-  }
+  for (const load of loads) violations.push(...(await judge(load, where.get(load.name) as string)));
   const sum = (of: (load: TenantLoad) => number) => loads.reduce((all, load) => all + of(load), 0);
   const acknowledged = sum(({ world }) => world.ledger.counts.acknowledged);
   const unknown = sum(({ world }) => world.ledger.counts.unknown);

@@ -22,8 +22,6 @@ wheel.tried('every claim is run once, ends once, and nothing is lost', (t) =>
     workerKills: byDepth(2, 60),
     serverKills: byDepth(1, 15),
     start: (plan) =>
-      spawn(wheel.python, [path.join(wheel.tests, 'killed_worker.py'), plan], {
-        stdio: 'inherit',
-      }),
+      spawn(wheel.python, [path.join(wheel.tests, 'killed_worker.py'), plan], { stdio: 'inherit' }),
   }),
 );

@@ -70,13 +70,7 @@ const QUIET: Weights = {
   'no-tenant': 1,
   foreign: 3,
 };
-const LIVELY: Weights = {
-  valid: 11,
-  hostile: 8,
-  negative: 2,
-  foreign: 1,
-  gone: 8,
-};
+const LIVELY: Weights = { valid: 11, hostile: 8, negative: 2, foreign: 1, gone: 8 };
 
 /** @param api a server of its own, whose log says when a prototype was changed */
 export async function fuzz(api: Api, options: FuzzOptions): Promise<FuzzReport> {
@@ -168,8 +162,7 @@ class Run implements FuzzReport {
       { type: 'step', id: 'a', handler: 'transform', params: { x: 1 } },
     ]);
     const instance = await tenant.until(id, 'completed');
-    const outputs = await tenant.outputs(id);
-    const seen = JSON.stringify([instance, outputs]);
+    const seen = JSON.stringify([instance, await tenant.outputs(id)]);
     if (seen.includes(POLLUTION)) this.#fail('a new instance shows what others were sent', seen);
     this.#readLog();
     if (!this.#api.engine.isRunning()) this.#fail('the server ended', this.#api.engine.output());

@@ -80,11 +80,7 @@ async function triggers(tenant: Tenant): Promise<Prepared[]> {
   const body = { a: 1 };
   return [
     { operation: 'triggersCreate', body: creation(`t-${randomUUID()}`) },
-    {
-      operation: 'triggersFire',
-      params: { slug: await makeTrigger(tenant, sequence_name) },
-      body,
-    },
+    { operation: 'triggersFire', params: { slug: await makeTrigger(tenant, sequence_name) }, body },
     { operation: 'triggersReceive', params: { id: slug }, body, headers: signatureOf(body) },
     {
       operation: 'sequencesByName',

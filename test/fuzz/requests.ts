@@ -90,8 +90,7 @@ export class Requests {
     const prepared = purpose === 'valid' ? this.#prepared.shift() : undefined;
     if (prepared !== undefined) return this.#ready(prepared, operations);
     const isLively = purpose === 'valid' || purpose === 'hostile';
-    const operation = this.#random.pick(isLively ? this.#often(operations) : operations);
-    const draft = this.#draft(operation);
+    const draft = this.#draft(this.#random.pick(isLively ? this.#often(operations) : operations));
     const makers: Record<Purpose, () => Request | undefined> = {
       prepared: () => this.#valid(draft),
       valid: () => this.#valid(draft),

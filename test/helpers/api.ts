@@ -17,6 +17,7 @@ import {
   expectStatus,
   type Reply,
   type RequestOptions,
+  requestsBy,
 } from './client.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { DEFAULT_API_KEY, type Engine, type EngineOptions, startEngine } from './engine.js';
@@ -362,13 +363,7 @@ export function checked(client: Client): Client {
     return reply;
   };
   return {
-    request,
-    get: (path) => request('GET', path),
-    post: (path, body, signal) =>
-      request('POST', path, { body, ...(signal === undefined ? {} : { signal }) }),
-    put: (path, body) => request('PUT', path, { body }),
-    patch: (path, body) => request('PATCH', path, { body }),
-    delete: (path) => request('DELETE', path),
+    ...requestsBy(request),
     with: (changes) => checked(client.with(changes)),
     close: () => client.close(),
   };
@@ -473,8 +468,7 @@ function tenantOf(root: () => Client, name: string): Tenant {
       return id;
     },
     signal: async (id, signal_type, payload) => {
-      const reply = await self.post(`/instances/${id}/signals`, { signal_type, payload });
-      expectStatus(reply, 201);
+      expectStatus(await self.post(`/instances/${id}/signals`, { signal_type, payload }), 201);
     },
     move: async (id, state, more = {}) => {
       const body = { state, ...more };

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { after, before, type TestContext, type TestOptions, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { launchChromium, PAGE_PATIENCE_MS } from './chromium.js';
 
@@ -95,27 +95,21 @@ export interface Browsers {
   /** In a profile of its own. To be closed, unless it is given a test, with which it ends. */
   visit(options: VisitOptions): Promise<Visit>;
   /**
-   * A test with a page, which has nothing to complain of at its end. It is skipped where there is no browser.
+   * Makes tests with a page, which has nothing to complain of at their end. They are skipped where there is no browser.
    *
-   * @param options asked when the test begins
+   * @param options asked when a test begins
    */
-  test(
-    name: string,
-    options: () => VisitOptions | Promise<VisitOptions>,
-    run: (visit: Visit, t: TestContext) => Promise<void>,
-    more?: TestOptions,
-  ): void;
+  at(options: () => VisitOptions | Promise<VisitOptions>): BrowserTest;
   /**
    * The same for tests that leave nothing behind in their page: it stays open for the next one, since a profile and
    * the first load cost more than most of what is tried.
    *
    * @param enter what is done once in each page, such as signing in
    */
-  tabs(
-    options: () => VisitOptions,
-    enter: (visit: Visit) => Promise<void>,
-  ): (name: string, run: (visit: Visit) => Promise<void>) => void;
+  tabs(options: () => VisitOptions, enter: (visit: Visit) => Promise<void>): BrowserTest;
 }
+
+type BrowserTest = (name: string, run: (visit: Visit) => Promise<void>) => void;
 
 /** The browser of a test file: it is started before the first and closed after the last test. */
 export function useBrowser(): Browsers {
@@ -139,14 +133,14 @@ export function useBrowser(): Browsers {
   const run = async (
     t: TestContext,
     take: () => Promise<Visit>,
-    use: (visit: Visit, t: TestContext) => Promise<void>,
+    use: (visit: Visit) => Promise<void>,
     giveBack?: (visit: Visit) => void,
   ) => {
     if (browser === undefined) return t.skip('no Chromium; set CHROMIUM_PATH');
     const visited = await take();
     let isGood = false;
     try {
-      await use(visited, t);
+      await use(visited);
       visited.complaints.expectNone();
       isGood = true;
     } catch (error) {
@@ -165,10 +159,8 @@ export function useBrowser(): Browsers {
       return browser;
     },
     visit,
-    test: (name, options, use, more = {}) => {
-      const take = async () => visit(await options());
-      void test(name, more, (t) => run(t, take, use));
-    },
+    at: (options) => (name, use) =>
+      void test(name, (t) => run(t, async () => visit(await options()), use)),
     tabs: (options, enter) => {
       const idle: Visit[] = [];
       const take = async () => {
@@ -220,9 +212,7 @@ export async function expectNoAxeFindings(page: Page, rules?: readonly string[])
   if (await page.evaluate('!globalThis.axe')) await page.evaluate(AXE);
   const findings = await page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<Results> } };
-    interface Results {
-      readonly violations: readonly AxeFinding[];
-    }
+    type Results = { readonly violations: readonly AxeFinding[] };
     const runOnly = only && { runOnly: [...only] };
     return (await axe.run({ resultTypes: ['violations'], ...runOnly })).violations;
   }, rules);

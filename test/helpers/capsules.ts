@@ -45,11 +45,7 @@ export async function exported(
   handoff: Handoff,
   body: Json = {},
 ): Promise<Bundle> {
-  const asked: Json = {
-    capture_checkpoint: true,
-    payload_key_base64: newTransferKey(),
-    ...body,
-  };
+  const asked: Json = { capture_checkpoint: true, payload_key_base64: newTransferKey(), ...body };
   const reply = await from.act<HandoffExported>(handoff.id, 'export', asked);
   return { ...expectStatus(reply, 200), key: asked.payload_key_base64 as string | null };
 }
@@ -110,10 +106,7 @@ export async function accepted(
 
 // ---------------------------------------------------------------- devices
 
-export interface Device {
-  readonly runtime: string;
-  readonly signing: SigningKey;
-}
+export type Device = { readonly runtime: string; readonly signing: SigningKey };
 
 export function newDevice(): Device {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');

@@ -15,11 +15,7 @@ import { DEFAULT_API_KEY } from './engine.js';
 
 export const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url));
 
-export interface Ran {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
+export type Ran = { readonly code: number | null; readonly out: string; readonly err: string };
 
 export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;

@@ -162,17 +162,22 @@ function clientOf(pool: Pool, options: ClientOptions): Client {
     return reply;
   };
   return {
-    request,
-    get: (path) => request('GET', path),
-    post: (path, body, signal) =>
-      request('POST', path, { body, ...(signal === undefined ? {} : { signal }) }),
-    put: (path, body) => request('PUT', path, { body }),
-    patch: (path, body) => request('PATCH', path, { body }),
-    delete: (path) => request('DELETE', path),
+    ...requestsBy(request),
     with: (changes) => clientOf(pool, { ...options, ...changes }),
     close: () => pool.destroy(),
   };
 }
+
+/** The members of a client that make requests, all of them in this way. */
+export const requestsBy = (request: Client['request']): Omit<Client, 'with' | 'close'> => ({
+  request,
+  get: (path) => request('GET', path),
+  post: (path, body, signal) =>
+    request('POST', path, { body, ...(signal === undefined ? {} : { signal }) }),
+  put: (path, body) => request('PUT', path, { body }),
+  patch: (path, body) => request('PATCH', path, { body }),
+  delete: (path) => request('DELETE', path),
+});
 
 function parse(text: string): unknown {
   if (text === '') return undefined;

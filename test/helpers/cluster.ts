@@ -1,11 +1,13 @@
 /** Cells of one database with a directory that lies in it, too: engines that know of one another. */
 
+import { after, before } from 'node:test';
 import { Directory, makeDirectory } from '../../src/cluster/directory.js';
 import { bucketOf, cellOfBucket } from '../../src/cluster/routing.js';
 import { type Api, startApi } from './api.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import type { EngineOptions } from './engine.js';
 import { FaultProxy } from './proxy.js';
+import { standIn } from './stand-in.js';
 
 export interface Cluster {
   readonly database: TestDatabase;
@@ -35,8 +37,7 @@ export async function startCluster(): Promise<Cluster> {
     start: async (cell, options = {}) => {
       const { connectionString: database_url } = database;
       await directory.createCell({ name: cell, database_url, engines: [], state: 'open' });
-      const env = { ...envOf(cell), ...options.env };
-      const api = await startApi({ ...options, database, env });
+      const api = await startApi({ ...options, database, env: { ...envOf(cell), ...options.env } });
       apis.push(api);
       return api;
     },
@@ -50,6 +51,21 @@ export async function startCluster(): Promise<Cluster> {
       await database.drop();
     },
   };
+}
+
+/** A database for a directory, and one that looks into it, which the hooks of a test file make, prepare and end. */
+export function useDirectory(prepare?: () => Promise<void>) {
+  const made: { database?: TestDatabase; directory?: Directory } = {};
+  before(async () => {
+    made.database = await createTestDatabase({ isMigrated: false });
+    made.directory = new Directory(made.database.connectionString, 'test');
+    await prepare?.();
+  });
+  after(async () => {
+    await made.directory?.close();
+    await made.database?.drop();
+  });
+  return { database: standIn(() => made.database), directory: standIn(() => made.directory) };
 }
 
 /** A name whose bucket leads to the cell among these. */

@@ -23,14 +23,9 @@ export interface Response {
   readonly content?: { readonly [type: string]: { readonly schema?: Schema } };
 }
 
-interface Header {
-  readonly required?: boolean;
-  readonly schema?: Schema;
-}
+type Header = { readonly required?: boolean; readonly schema?: Schema };
 
-interface Reference {
-  readonly $ref: string;
-}
+type Reference = { readonly $ref: string };
 
 /** An operation as the document describes it. */
 export interface Operation {
@@ -71,9 +66,7 @@ interface DocumentOperation {
   readonly security?: readonly { readonly [scheme: string]: unknown }[];
 }
 
-interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-}
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
 
 const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'options', 'head', 'trace'];
 /** Where the paths of the document are served. */

@@ -20,6 +20,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { after, before } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -36,6 +37,7 @@ import { READER_ROLE } from '../../src/db/pool.js';
 import { isAlive, tryProcessLock } from '../../src/db/process-lock.js';
 import { prepareRowSecurity } from '../../src/db/row-security.js';
 import { signalTree } from './process-tree.js';
+import { standIn } from './stand-in.js';
 
 export interface TestDatabase {
   readonly name: string;
@@ -99,6 +101,22 @@ export async function createTestDatabase(options?: TestDatabaseOptions): Promise
     ? Promise.resolve(process.env.TEST_DATABASE_URL)
     : startShared();
   return cloneDatabase(await sharedUrl, options);
+}
+
+/** A database and a session of the superuser, which the hooks of a test file make, prepare and end. */
+export function useSession(prepare?: () => Promise<void>) {
+  const made: { database?: TestDatabase; client?: pg.Client } = {};
+  before(async () => {
+    made.database = await createTestDatabase();
+    made.client = new pg.Client(made.database.connectionString);
+    await made.client.connect();
+    await prepare?.();
+  });
+  after(async () => {
+    await made.client?.end();
+    await made.database?.drop();
+  });
+  return { database: standIn(() => made.database), client: standIn(() => made.client) };
 }
 
 /** A server of one's own, for tests that stop it, or need another version than 18. */

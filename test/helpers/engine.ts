@@ -43,10 +43,7 @@ export interface EngineOptions {
   readonly startTimeoutMs?: number;
 }
 
-export interface ExitStatus {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
+export type ExitStatus = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
 /** One line of the server's log. */
 export interface LogLine {

@@ -46,9 +46,7 @@ export async function playExample(
       await tenant.complete(await tenant.task(handler), output);
     }
   }
-  for (const event of example.events ?? []) {
-    expectStatus(await tenant.post('/events', event), 201);
-  }
+  for (const event of example.events ?? []) expectStatus(await tenant.post('/events', event), 201);
   await tenant.until(id, example.ends);
   // What runs after the end takes a moment more.
   await eventually(async () => {

@@ -69,10 +69,7 @@ export function busiest(handler: string): Giant {
 }
 
 export function endless(iterations = ITERATIONS_MAX): Giant {
-  return {
-    blocks: [loop('l', 'true', [step('s', 'noop')], iterations)],
-    rows: 2 * iterations,
-  };
+  return { blocks: [loop('l', 'true', [step('s', 'noop')], iterations)], rows: 2 * iterations };
 }
 
 /** Over as many items as there may be, in a context that is nearly full of them. */

@@ -84,8 +84,7 @@ export class HandShard {
   /** @returns the number of the request */
   ask(operation: ShardOperation, target: string, body: Json = {}, tenant = TENANT): number {
     this.#requests += 1;
-    const id = this.#requests;
-    const request = { id, operation, tenant, target, body: JSON.stringify(body) };
+    const request = { id: this.#requests, operation, tenant, target, body: JSON.stringify(body) };
     this.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
     return this.#requests;
   }
@@ -121,8 +120,7 @@ export class HandShard {
   async ack(
     outcomeOf: (unit: UnitEnvelope) => Ack = ({ seq }) => ({ seq, outcome: 'committed' }),
   ): Promise<void> {
-    const acks = this.units.splice(0).map(outcomeOf);
-    this.shard.receiveAcks(acks);
+    this.shard.receiveAcks(this.units.splice(0).map(outcomeOf));
     await this.run();
   }
 

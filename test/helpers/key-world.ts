@@ -15,11 +15,7 @@ import { ActorWorld, committed, refused } from './actor-world.js';
 
 const KEY = '00000000-0000-8000-8000-000000000000';
 
-interface Asked {
-  readonly number: number;
-  readonly max: number;
-  readonly createdAt: number;
-}
+type Asked = { readonly number: number; readonly max: number; readonly createdAt: number };
 
 /** Something that is said to the actor; a word that is never said is lost. */
 export type Word = () => void;

@@ -217,7 +217,4 @@ function runToExit(file: string, args: readonly string[]): Promise<{ signal: str
   });
 }
 
-const SHARED = {
-  ENGINE_ALLOW_INTERNAL_URLS: 'true',
-  ENGINE_ENCRYPTION_KEY: 'a7'.repeat(32),
-};
+const SHARED = { ENGINE_ALLOW_INTERNAL_URLS: 'true', ENGINE_ENCRYPTION_KEY: 'a7'.repeat(32) };

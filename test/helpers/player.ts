@@ -310,9 +310,7 @@ export class Player {
       assert.equal(twin, undefined, `two rows for ${row.blockId} ${row.iteration} ${row.attempt}`);
       this.rows.push(row);
     }
-    for (const withdrawal of progress.withdrawals) {
-      this.open.delete(keyOf(withdrawal));
-    }
+    for (const withdrawal of progress.withdrawals) this.open.delete(keyOf(withdrawal));
     for (const dispatch of progress.dispatches) {
       this.dispatched.push(dispatch);
       this.open.set(keyOf(dispatch), dispatch);

@@ -29,9 +29,7 @@ export interface RunningProxy {
 }
 
 /** Where the engines are: one, and for HAProxy perhaps a second one. */
-export interface Behind {
-  readonly ports: readonly [number, number?];
-}
+export type Behind = { readonly ports: readonly [number, number?] };
 
 /** How long it may take to open its port. */
 const START_TIMEOUT_MS = 60_000;

@@ -15,11 +15,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
  */
 export type Fault = 'cut-before' | 'cut-after' | 'mute';
 
-interface Watch {
-  readonly text: string;
-  readonly fault: Fault;
-  readonly seen: () => void;
-}
+type Watch = { readonly text: string; readonly fault: Fault; readonly seen: () => void };
 
 interface Pair {
   readonly client: Socket;

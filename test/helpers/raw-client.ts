@@ -11,11 +11,7 @@ export class Signal {
   });
 }
 
-export interface Reply {
-  status: number;
-  headers: Record<string, string>;
-  body: string;
-}
+export type Reply = { status: number; headers: Record<string, string>; body: string };
 
 /** A connection that sends bytes as they are and takes replies apart. */
 export class Client {

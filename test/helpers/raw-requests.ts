@@ -53,10 +53,7 @@ export interface RawRequest {
   readonly uws: Otherwise | undefined;
 }
 
-interface Otherwise {
-  readonly why: Difference;
-  readonly answer: string;
-}
+type Otherwise = { readonly why: Difference; readonly answer: string };
 
 /**
  * A row: its name, what is sent, and, where they are not those of the group, what becomes of it and what
@@ -80,10 +77,7 @@ interface Group {
 }
 
 /** Without an answer it is the same, but the connection is closed. */
-interface Other {
-  readonly why: Difference;
-  readonly answer?: string;
-}
+type Other = { readonly why: Difference; readonly answer?: string };
 
 /** Targets that begin so are answered in a later turn of the event loop. */
 export const LATER = '/later';

@@ -3,7 +3,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { after, before } from 'node:test';
 import type { WebhookBody } from '../../schema/webhook.js';
+import { standIn } from './stand-in.js';
 
 export interface Arrival {
   readonly path: string;
@@ -65,6 +67,16 @@ export async function startReceiver(): Promise<Receiver> {
       server.closeAllConnections();
     },
   };
+}
+
+/** One that is there from the hooks of a test file on. */
+export function useReceiver(): Receiver {
+  let receiver: Receiver | undefined;
+  before(async () => {
+    receiver = await startReceiver();
+  });
+  after(() => receiver?.stop());
+  return standIn(() => receiver);
 }
 
 export const statusOf =

@@ -30,10 +30,7 @@ type ReleaseOperation = Extract<ShardOperation, `releases.${string}`>;
 /** What becomes of the next units. */
 export type WriterMood = 'commits' | 'refuses' | 'dies before' | 'dies after' | 'is slow';
 
-export interface Answer {
-  readonly status: number;
-  readonly body: Json;
-}
+export type Answer = { readonly status: number; readonly body: Json };
 
 export class ReleaseWorld extends ActorWorld {
   readonly clock = new HandClock(START);

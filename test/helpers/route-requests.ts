@@ -71,8 +71,7 @@ export async function makeThings(api: Pick<SharedApi, 'root'>, tenant: Tenant): 
   const sequenceName = `s-${tenant.name}`;
   const worker = `w-${tenant.name}`;
   const sequence = await tenant.sequence([step('a', handler)], { name: sequenceName });
-  const next = { name: sequenceName, version: 2 };
-  const candidate = await tenant.sequence([step('a', handler)], next);
+  const candidate = await tenant.sequence([step('a', handler)], { name: sequenceName, version: 2 });
   const instance = await tenant.create(sequence);
   const { id: task, claim_epoch: epoch } = await tenant.task(handler, { worker_id: worker });
   await made(tenant, `/instances/${instance}/checkpoints`, { checkpoint_data: 1 });
@@ -193,8 +192,7 @@ export async function makeApproval(tenant: Tenant): Promise<string> {
 
 export async function makeRateLimit(tenant: Tenant): Promise<string> {
   const key = `limit-${randomUUID()}`;
-  const body = { max_count: 1, window_seconds: 1 };
-  expectStatus(await tenant.put(`/rate-limits/${key}`, body), 200);
+  expectStatus(await tenant.put(`/rate-limits/${key}`, { max_count: 1, window_seconds: 1 }), 200);
   return key;
 }
 

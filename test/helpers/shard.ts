@@ -168,8 +168,7 @@ export function requestsOf(tenant_id: string, ask: LocalShard['ask']) {
     },
     /** @param target an id, to whose shard that of the instance will lead, too */
     async create(sequence_id: string, more: Json = {}, target = '') {
-      const body = { ...place, sequence_id, ...more };
-      return String((await ask('instances.create', target, body)).id);
+      return String((await ask('instances.create', target, { ...place, sequence_id, ...more })).id);
     },
     until: (id: string, state: string) =>
       eventually(async () => assert.equal((await ask('instances.get', id)).state, state)),

@@ -23,10 +23,7 @@ import type { Json } from './api.js';
 import { requestsOf, startStorage } from './shard.js';
 import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
 
-export interface Answer {
-  readonly status: number;
-  readonly body: Json;
-}
+export type Answer = { readonly status: number; readonly body: Json };
 
 export interface LocalShards {
   readonly sql: pg.Client;
@@ -62,11 +59,7 @@ const SHARDS = 2;
 const APPLICATION = `test shards ${process.pid}`;
 const DIED: Answer = { status: 503, body: { error: 'the shard died' } };
 
-interface Running {
-  readonly shard: Shard;
-  readonly incarnation: number;
-  isDead: boolean;
-}
+type Running = { readonly shard: Shard; readonly incarnation: number; isDead: boolean };
 
 /** @param rowsOf what executions are read with, for tests that have something happen between two reads */
 export async function startShards(

@@ -10,11 +10,7 @@ import { eventually, type Json, newHandler, type SharedApi, step, type Tenant } 
 import { expectStatus } from './client.js';
 
 /** From when to when an instance was running or waiting, in Unix ms; one that still is has no end. */
-export interface Span {
-  readonly instance: string;
-  readonly from: number;
-  readonly to: number;
-}
+export type Span = { readonly instance: string; readonly from: number; readonly to: number };
 
 /** The audit shows no more; an instance with as many has spans that nobody sees. */
 const AUDIT_ENTRIES_MAX = 200;

@@ -4,10 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** One execution: the text of the statement, and its parameters as they were sent. */
-export interface SentStatement {
-  readonly text: string;
-  readonly given: string;
-}
+export type SentStatement = { readonly text: string; readonly given: string };
 
 export interface StatementTap {
   /** A Postgres URL that leads through the proxy. */

@@ -3,14 +3,9 @@
 import pg from 'pg';
 
 /** What the engine writes by itself, whoever asks or does not. */
-const OWN_TABLES: ReadonlySet<string> = new Set([
-  'engine_lease',
-  'lanes',
-  'lane_flushes',
-  'workers',
-  'change_mark',
-  'activity',
-]);
+const OWN_TABLES: ReadonlySet<string> = new Set(
+  'engine_lease lanes lane_flushes workers change_mark activity'.split(' '),
+);
 
 export type Snapshot = ReadonlyMap<string, string>;
 
@@ -41,10 +36,7 @@ export async function snapshotOf(
   }
 }
 
-interface Rows {
-  readonly name: string;
-  readonly condition: string;
-}
+type Rows = { readonly name: string; readonly condition: string };
 
 /** Which rows of which table; a policy that shows all rows to everybody names nobody's. */
 async function conditions(client: pg.Client, isOfTenant: boolean): Promise<Rows[]> {

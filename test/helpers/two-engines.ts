@@ -79,10 +79,7 @@ export interface Place {
   readonly runtime: string;
 }
 
-export interface Places {
-  readonly a: Place;
-  readonly b: Place;
-}
+export type Places = { readonly a: Place; readonly b: Place };
 
 /** A tenant on both servers, and an execution that is half done on the first. */
 export interface Journey extends Places {
@@ -147,9 +144,7 @@ export async function startJourney({ a, b, sink }: Pair): Promise<Journey> {
 
 /** @param definition with an id, since a capsule names its sequence by that */
 export async function storeOnBoth({ a, b }: Places, definition: Json): Promise<void> {
-  for (const { tenant } of [a, b]) {
-    expectStatus(await tenant.post('/sequences', definition), 201);
-  }
+  for (const { tenant } of [a, b]) expectStatus(await tenant.post('/sequences', definition), 201);
 }
 
 /** Registers both runtimes on both servers; they are live for some minutes. */
@@ -185,8 +180,7 @@ export async function land(bundle: Bundle, from: Place, to: Place): Promise<Land
     instance,
     { import_receipt },
   );
-  const execution = expectStatus(await claiming(to, ownership_grant), 200);
-  return { handoff, instance, execution };
+  return { handoff, instance, execution: expectStatus(await claiming(to, ownership_grant), 200) };
 }
 
 export const claiming = (
@@ -214,10 +208,8 @@ export async function finish(journey: Journey, place: Place, instance: string): 
   assert.deepEqual(await tenant.rowsOf(instance), JOURNEY_BLOCKS);
   const { there, here } = await tenant.outputsOf(instance);
   assert.deepEqual([there?.said, here?.said], ['on the first', 'on the last']);
-  assert.deepEqual(
-    journey.posted().map((path) => path.split('/').at(-1)),
-    ['before', 'after'],
-  );
+  const seen = journey.posted().map((path) => path.split('/').at(-1));
+  assert.deepEqual(seen, ['before', 'after']);
 }
 
 /** Everything that would change or advance an instance is refused. */

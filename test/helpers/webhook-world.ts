@@ -35,14 +35,9 @@ export const busy = (status = 503): AttemptOutcome => ({
   excerpt: `status ${status}`,
 });
 
-interface DeliveryRow {
-  readonly attempt_number: number;
-  readonly success: boolean;
-}
+type DeliveryRow = { readonly attempt_number: number; readonly success: boolean };
 
-export interface WorldOptions {
-  readonly urls?: readonly string[];
-}
+export type WorldOptions = { readonly urls?: readonly string[] };
 
 export class WebhookWorld extends ActorWorld {
   readonly outbox = new Map<string, WebhookRow>();

@@ -87,8 +87,7 @@ test('small ones pass them, however many are kept', async (t) => {
 test('the wait is not counted against the time limit, and what comes after it is', async (t) => {
   const url = await serve(t, 4 * SMALL_BYTES_MAX);
   const timers = manualTimers();
-  const handler = openHandler(t, { setTimer: timers.setTimer });
-  const asked = ask(handler, url, KEPT_MAX + 1);
+  const asked = ask(openHandler(t, { setTimer: timers.setTimer }), url, KEPT_MAX + 1);
   await ended(asked, KEPT_MAX);
   await eventually(() => assert.deepEqual(timers.pendingMs(), []));
   asked.takeOne();

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../src/errors.js';
 import { AddressRequests } from '../../src/http/address-requests.js';
@@ -16,7 +16,6 @@ import {
   type HttpExchange,
   type HttpHandler,
   type HttpRequest,
-  type HttpServer,
   type HttpServerOptions,
   startHttpServer,
 } from '../../src/http/server.js';
@@ -30,113 +29,85 @@ const MAX_HEADER_BYTES = 2_000;
 const UUID = '11111111-2222-4333-8444-555555555555';
 const SERVER_URL = new URL('../../src/http/server.js', import.meta.url).href;
 
-interface Fixture {
-  server: HttpServer;
-  port: number;
-  logged: { level: string; message: string }[];
-}
-
 type Options = Partial<HttpServerOptions>;
 
 for (const backend of BACKENDS) {
-  const withServer = (handler: HttpHandler, body: (fixture: Fixture) => Promise<void>) =>
-    withOptions({}, handler, body);
-
-  const withOptions = async (
-    options: Options,
-    handler: HttpHandler,
-    body: (fixture: Fixture) => Promise<void>,
-  ) => {
-    const logged: Fixture['logged'] = [];
+  /** A server of the test, with which it ends. */
+  const serve = async (t: TestContext, handler: HttpHandler, options: Options = {}) => {
+    const logged: { level: string; message: string }[] = [];
     const log = (level: string) => (_fields: object, message: string) => {
       logged.push({ level, message });
     };
     const server = await startHttpServer(
       backend,
-      {
-        ...QUIET,
-        log: { info: log('info'), warn: log('warn'), error: log('error') },
-        ...options,
-      },
+      { ...QUIET, log: { info: log('info'), warn: log('warn'), error: log('error') }, ...options },
       handler,
     );
+    t.after(() => server.close());
     // Which backend it is; the tests look at what comes after.
     logged.length = 0;
-    try {
-      await body({ server, port: server.port, logged });
-    } finally {
-      await server.close();
-    }
+    return { server, port: server.port, logged };
   };
 
   describe(`the ${backend} backend`, () => {
-    test('a route may take less than the server, and its refusal has the number', async () => {
+    test('a route may take less than the server, and its refusal has the number', async (t) => {
       const bodyBytesOf = (_: string, path: string) => (path === '/all' ? undefined : 70_000);
-      await withOptions(
-        { maxBodyBytes: 200_000, bodyBytesOf },
-        describeRequest,
-        async ({ port }) => {
-          for (const [path, bytes, status] of [
-            ['/part', 70_000, 200],
-            ['/part', 70_001, 413],
-            ['/all', 200_000, 200],
-            ['/all', 200_001, 413],
-          ] as const) {
-            const text = 'x'.repeat(bytes);
-            for (const body of [
-              `Content-Length: ${bytes}\r\n\r\n${text}`,
-              `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
-            ]) {
-              const reply = await answerTo(port, `POST ${path} HTTP/1.1\r\nHost: h\r\n${body}`);
-              assert.equal(reply.status, status, `${path} ${body.slice(0, 20)}`);
-              if (status === 413) assert.match(reply.body, new RegExp(`than ${bytes - 1} bytes`));
-            }
-          }
-        },
-      );
-    });
-
-    test('no answer is stored or sniffed, and a refusal says why', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        for (const [bytes, status, says] of [
-          [request(), 200, '"path":"/"'],
-          [request('X-Api-Key: a\r\nX-Api-Key: b\r\n'), 400, 'x-api-key'],
-          [posting('b', 'Content-Encoding: BR\r\n'), 415, ' br '],
-          [posting('x'.repeat(MAX_BODY_BYTES + 1)), 413, `"payload too large: `],
-          [request('', `/?${'q'.repeat(30_000)}`), 431, '"error":"'],
-        ] as const) {
-          const reply = await answerTo(port, bytes);
-          assert.equal(reply.status, status, bytes.slice(0, 80));
-          assert.ok(reply.body.includes(says), reply.body);
-          const told = new Map(Object.entries(reply.headers));
-          assert.equal(told.get('cache-control'), 'no-store');
-          assert.equal(told.get('x-content-type-options'), 'nosniff');
-          assert.equal(told.get('vary'), 'authorization, x-api-key, x-tenant-id, accept');
+      const { port } = await serve(t, describeRequest, { maxBodyBytes: 200_000, bodyBytesOf });
+      for (const [path, bytes, status] of [
+        ['/part', 70_000, 200],
+        ['/part', 70_001, 413],
+        ['/all', 200_000, 200],
+        ['/all', 200_001, 413],
+      ] as const) {
+        const text = 'x'.repeat(bytes);
+        for (const body of [
+          `Content-Length: ${bytes}\r\n\r\n${text}`,
+          `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
+        ]) {
+          const reply = await answerTo(port, `POST ${path} HTTP/1.1\r\nHost: h\r\n${body}`);
+          assert.equal(reply.status, status, `${path} ${body.slice(0, 20)}`);
+          if (status === 413) assert.match(reply.body, new RegExp(`than ${bytes - 1} bytes`));
         }
-      });
+      }
     });
 
-    test('a body stays valid after later requests have come', async () => {
+    test('no answer is stored or sniffed, and a refusal says why', async (t) => {
+      const { port } = await serve(t, describeRequest);
+      for (const [bytes, status, says] of [
+        [request(), 200, '"path":"/"'],
+        [request('X-Api-Key: a\r\nX-Api-Key: b\r\n'), 400, 'x-api-key'],
+        [posting('b', 'Content-Encoding: BR\r\n'), 415, ' br '],
+        [posting('x'.repeat(MAX_BODY_BYTES + 1)), 413, `"payload too large: `],
+        [request('', `/?${'q'.repeat(30_000)}`), 431, '"error":"'],
+      ] as const) {
+        const reply = await answerTo(port, bytes);
+        assert.equal(reply.status, status, bytes.slice(0, 80));
+        assert.ok(reply.body.includes(says), reply.body);
+        const told = new Map(Object.entries(reply.headers));
+        assert.equal(told.get('cache-control'), 'no-store');
+        assert.equal(told.get('x-content-type-options'), 'nosniff');
+        assert.equal(told.get('vary'), 'authorization, x-api-key, x-tenant-id, accept');
+      }
+    });
+
+    test('a body stays valid after later requests have come', async (t) => {
       const kept: HttpRequest[] = [];
       const keep: HttpHandler = (request, exchange) => {
         kept.push(request);
         exchange.reply({ status: 200, body: undefined });
       };
-      await withServer(keep, async ({ port }) => {
-        const client = await Client.open(port);
-        for (const text of ['first', 'other']) {
-          client.send(posting(text));
-          await client.reply();
-        }
-        client.close();
-        assert.deepEqual(
-          kept.map((request) => request.body.toString()),
-          ['first', 'other'],
-        );
-      });
+      const { port } = await serve(t, keep);
+      const client = await Client.open(port);
+      for (const text of ['first', 'other']) {
+        client.send(posting(text));
+        await client.reply();
+      }
+      client.close();
+      const found = kept.map((request) => request.body.toString());
+      assert.deepEqual(found, ['first', 'other']);
     });
 
-    test('headers stay readable after the callback, and only captured ones may be asked', async () => {
+    test('headers stay readable after the callback, and only captured ones may be asked', async (t) => {
       let seen: HttpRequest | undefined;
       const later: HttpHandler = (request, exchange) => {
         seen = request;
@@ -144,203 +115,179 @@ for (const backend of BACKENDS) {
           exchange.reply({ status: 200, body: JSON.stringify(request.header('x-tenant-id')) });
         });
       };
-      await withServer(later, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send(
-          'GET / HTTP/1.1\r\nHost: h\r\nX-Tenant-Id: grün\r\nAccept: a\r\nAccept: b\r\n\r\n',
-        );
-        assert.equal((await client.reply()).body, '"grün"');
-        assert.equal(seen?.header('accept'), 'a');
-        assert.equal(seen?.header('x-api-key'), undefined);
-        assert.throws(() => seen?.header('x-never-asked-for'));
-      });
+      const { port } = await serve(t, later);
+      const client = await Client.open(port);
+      client.send(
+        'GET / HTTP/1.1\r\nHost: h\r\nX-Tenant-Id: grün\r\nAccept: a\r\nAccept: b\r\n\r\n',
+      );
+      assert.equal((await client.reply()).body, '"grün"');
+      assert.deepEqual([seen?.header('accept'), seen?.header('x-api-key')], ['a', undefined]);
+      assert.throws(() => seen?.header('x-never-asked-for'));
     });
 
-    test('HEAD gets the headers of GET without the body', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send(request('', '/abc'));
-        const get = await client.reply();
-        client.send('HEAD /abc HTTP/1.1\r\nHost: h\r\n\r\n');
-        const head = await client.reply('HEAD');
-        assert.equal(head.headers['content-type'], get.headers['content-type']);
-        // The body names the method, which is one letter longer here.
-        assert.equal(Number(head.headers['content-length']), get.body.length + 1);
-        client.send(request('', '/abc'));
-        assert.equal((await client.reply()).body, get.body);
-      });
+    test('HEAD gets the headers of GET without the body', async (t) => {
+      const { port } = await serve(t, describeRequest);
+      const client = await asking(port, request('', '/abc'));
+      const get = await client.reply();
+      client.send('HEAD /abc HTTP/1.1\r\nHost: h\r\n\r\n');
+      const head = await client.reply('HEAD');
+      assert.equal(head.headers['content-type'], get.headers['content-type']);
+      // The body names the method, which is one letter longer here.
+      assert.equal(Number(head.headers['content-length']), get.body.length + 1);
+      client.send(request('', '/abc'));
+      assert.equal((await client.reply()).body, get.body);
     });
 
-    test('a 204 has no length, an empty 200 has length 0 and no content type', async () => {
+    test('a 204 has no length, an empty 200 has length 0 and no content type', async (t) => {
       const status: HttpHandler = (request, exchange) =>
         exchange.reply({ status: Number(request.path.slice(1)), body: undefined });
-      await withServer(status, async ({ port }) => {
-        const none = await answerTo(port, request('', '/204'));
-        assert.deepEqual([none.status, none.headers['content-length']], [204, undefined]);
-        const { headers } = await answerTo(port, request('', '/200'));
-        assert.deepEqual([headers['content-length'], headers['content-type']], ['0', undefined]);
-      });
+      const { port } = await serve(t, status);
+      const none = await answerTo(port, request('', '/204'));
+      assert.deepEqual([none.status, none.headers['content-length']], [204, undefined]);
+      const { headers } = await answerTo(port, request('', '/200'));
+      assert.deepEqual([headers['content-length'], headers['content-type']], ['0', undefined]);
     });
 
-    test('text that is not ASCII is sent with its length in bytes', async () => {
+    test('text that is not ASCII is sent with its length in bytes', async (t) => {
       const greet: HttpHandler = (_request, exchange) =>
         exchange.reply({ status: 200, body: '{"a":"ä€"}', contentType: 'text/plain' });
-      await withServer(greet, async ({ port }) => {
-        const reply = await fetch(`http://127.0.0.1:${port}/`);
-        assert.equal(await reply.text(), '{"a":"ä€"}');
-        assert.equal(reply.headers.get('content-type'), 'text/plain');
-        assert.equal(reply.headers.get('content-length'), '13');
-      });
+      const { port } = await serve(t, greet);
+      const reply = await fetch(`http://127.0.0.1:${port}/`);
+      assert.equal(await reply.text(), '{"a":"ä€"}');
+      assert.equal(reply.headers.get('content-type'), 'text/plain');
+      assert.equal(reply.headers.get('content-length'), '13');
     });
 
-    test('every reply echoes the request id, sanitised, or carries a new one', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        for (const [header, expected] of [
-          ['', UUID],
-          ['X-Request-Id: Ab_9-z\r\n', 'Ab_9-z'],
-          ['X-Request-Id: a b/c;d\r\n', 'abcd'],
-          ['X-Request-Id: ///\r\n', UUID],
-          [`X-Request-Id: ${'r'.repeat(200)}\r\n`, 'r'.repeat(128)],
-        ] as const) {
-          const reply = await answerTo(port, request(header));
-          assert.equal(reply.headers['x-request-id'], expected);
-          assert.equal(JSON.parse(reply.body).requestId, expected);
-        }
-        const refused = request('X-Api-Key: a\r\nX-Api-Key: b\r\nX-Request-Id: mine\r\n');
-        assert.equal((await answerTo(port, refused)).headers['x-request-id'], 'mine');
-      });
+    test('every reply echoes the request id, sanitised, or carries a new one', async (t) => {
+      const { port } = await serve(t, describeRequest);
+      for (const [header, expected] of [
+        ['', UUID],
+        ['X-Request-Id: Ab_9-z\r\n', 'Ab_9-z'],
+        ['X-Request-Id: a b/c;d\r\n', 'abcd'],
+        ['X-Request-Id: ///\r\n', UUID],
+        [`X-Request-Id: ${'r'.repeat(200)}\r\n`, 'r'.repeat(128)],
+      ] as const) {
+        const reply = await answerTo(port, request(header));
+        assert.equal(reply.headers['x-request-id'], expected);
+        assert.equal(JSON.parse(reply.body).requestId, expected);
+      }
+      const refused = request('X-Api-Key: a\r\nX-Api-Key: b\r\nX-Request-Id: mine\r\n');
+      assert.equal((await answerTo(port, refused)).headers['x-request-id'], 'mine');
     });
 
-    test('only an allowed origin may read answers, and its preflight needs no handler', async () => {
-      await withOptions(
-        { corsOrigins: ['https://a.example'] },
-        describeRequest,
-        async ({ port }) => {
-          const preflight = (origin: string) =>
-            answerTo(
-              port,
-              `OPTIONS /x HTTP/1.1\r\nHost: h\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
-            );
-          const allowed = await preflight('https://a.example');
-          assert.deepEqual([allowed.status, allowed.body], [204, '']);
-          const allow = (name: string) => allowed.headers[`access-control-allow-${name}`];
-          assert.equal(allow('origin'), 'https://a.example');
-          assert.equal(allow('methods'), 'GET, POST, PUT, PATCH, DELETE, OPTIONS');
-          assert.match(allow('headers') ?? '', /x-tenant-id/);
-          const foreign = await preflight('https://b.example');
-          assert.deepEqual([foreign.status, corsNames(foreign)], [204, []]);
+    test('only an allowed origin may read answers, and its preflight needs no handler', async (t) => {
+      const { port } = await serve(t, describeRequest, { corsOrigins: ['https://a.example'] });
+      const preflight = (origin: string) =>
+        answerTo(
+          port,
+          `OPTIONS /x HTTP/1.1\r\nHost: h\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
+        );
+      const allowed = await preflight('https://a.example');
+      assert.deepEqual([allowed.status, allowed.body], [204, '']);
+      const allow = (name: string) => allowed.headers[`access-control-allow-${name}`];
+      assert.equal(allow('origin'), 'https://a.example');
+      assert.equal(allow('methods'), 'GET, POST, PUT, PATCH, DELETE, OPTIONS');
+      assert.match(allow('headers') ?? '', /x-tenant-id/);
+      const foreign = await preflight('https://b.example');
+      assert.deepEqual([foreign.status, corsNames(foreign)], [204, []]);
 
-          const { headers } = await answerTo(port, request('Origin: https://a.example\r\n'));
-          assert.equal(headers['access-control-allow-origin'], 'https://a.example');
-          assert.deepEqual(corsNames(await answerTo(port, request('Origin: null\r\n'))), []);
-          const options = await answerTo(port, 'OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n');
-          assert.equal(JSON.parse(options.body).method, 'OPTIONS');
-        },
-      );
+      const { headers } = await answerTo(port, request('Origin: https://a.example\r\n'));
+      assert.equal(headers['access-control-allow-origin'], 'https://a.example');
+      assert.deepEqual(corsNames(await answerTo(port, request('Origin: null\r\n'))), []);
+      const options = await answerTo(port, 'OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n');
+      assert.equal(JSON.parse(options.body).method, 'OPTIONS');
     });
 
-    test('a client that sends megabytes too many still reads its 413', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const reply = await fetch(`http://127.0.0.1:${port}/`, {
-          method: 'POST',
-          body: Buffer.alloc(8 * 1024 * 1024),
-        });
-        assert.equal(reply.status, 413);
-        assert.match(((await reply.json()) as { error: string }).error, /^payload too large: /);
+    test('a client that sends megabytes too many still reads its 413', async (t) => {
+      const { port } = await serve(t, describeRequest);
+      const reply = await fetch(`http://127.0.0.1:${port}/`, {
+        method: 'POST',
+        body: Buffer.alloc(8 * 1024 * 1024),
       });
+      assert.equal(reply.status, 413);
+      assert.match(((await reply.json()) as { error: string }).error, /^payload too large: /);
     });
 
     test('a body announced beyond the limit is answered before it comes', async (t) => {
       if (backend === 'uws') return t.skip('its answer waits for the body, up to 16 MiB');
-      await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        const length = 1_000_000;
-        client.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`);
-        const reply = await client.reply();
-        assert.deepEqual([reply.status, reply.headers.connection], [413, 'close']);
-        // What comes all the same is taken, so that no reset overtakes the answer; then it closes.
-        client.send(Buffer.alloc(length - 1));
-        client.send('xGET / HTTP/1.1\r\nHost: h\r\n\r\n');
-        await client.closed;
-        assert.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1);
-      });
+      const { port } = await serve(t, describeRequest);
+      const client = await Client.open(port);
+      const length = 1_000_000;
+      client.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`);
+      const reply = await client.reply();
+      assert.deepEqual([reply.status, reply.headers.connection], [413, 'close']);
+      // What comes all the same is taken, so that no reset overtakes the answer; then it closes.
+      client.send(Buffer.alloc(length - 1));
+      client.send('xGET / HTTP/1.1\r\nHost: h\r\n\r\n');
+      await client.closed;
+      assert.equal(client.text.match(/HTTP\/1\.1/g)?.length, 1);
     });
 
-    test('a body announced far beyond the limit is refused before it comes', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999\r\n\r\n');
-        assert.equal((await client.reply()).status, 413);
-        await client.closed;
-      });
+    test('a body announced far beyond the limit is refused before it comes', async (t) => {
+      const { port } = await serve(t, describeRequest);
+      const client = await Client.open(port);
+      client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999\r\n\r\n');
+      assert.equal((await client.reply()).status, 413);
+      await client.closed;
     });
 
-    test('bodies under way beyond the common memory are refused with 503', async () => {
-      await withOptions({ maxBufferedBytes: 1_000 }, describeRequest, async ({ port }) => {
-        const first = await Client.open(port);
-        const second = await Client.open(port);
-        const head = 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n';
-        await first.sendAlone(head + 'x'.repeat(600));
-        await second.sendAlone(head + 'x'.repeat(600));
-        second.send('x'.repeat(300));
-        const refused = await second.reply();
-        assert.equal(refused.status, 503);
-        assert.equal(refused.headers['retry-after'], '1');
-        first.send('x'.repeat(300));
-        assert.equal((await first.reply()).status, 200);
-        first.send(head + 'x'.repeat(600));
-        first.send('x'.repeat(300));
-        assert.equal((await first.reply()).status, 200);
-      });
+    test('bodies under way beyond the common memory are refused with 503', async (t) => {
+      const { port } = await serve(t, describeRequest, { maxBufferedBytes: 1_000 });
+      const first = await Client.open(port);
+      const second = await Client.open(port);
+      const head = 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n';
+      await first.sendAlone(head + 'x'.repeat(600));
+      await second.sendAlone(head + 'x'.repeat(600));
+      second.send('x'.repeat(300));
+      const refused = await second.reply();
+      assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1']);
+      first.send('x'.repeat(300));
+      assert.equal((await first.reply()).status, 200);
+      first.send(head + 'x'.repeat(600));
+      first.send('x'.repeat(300));
+      assert.equal((await first.reply()).status, 200);
     });
 
-    test('what cannot be served now is told so by its length, and is not kept while it comes', async () => {
+    test('what cannot be served now is told so by its length, and is not kept while it comes', async (t) => {
       const asked: number[] = [];
       const refuseBody = (bytes: number) => {
         asked.push(bytes);
         return bytes > 200_000 ? unavailable('ENG_OVERLOADED', 'full', 3_000) : undefined;
       };
-      await withOptions(
-        { refuseBody, maxBodyBytes: 1_000_000 },
-        describeRequest,
-        async ({ port }) => {
-          const lengthy = (bytes: number) =>
-            `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
-          const client = await Client.open(port);
-          for (const bytes of [65_536, 100_000]) {
-            client.send(lengthy(bytes));
-            assert.equal((await client.reply()).status, 200);
-          }
-          client.send(lengthy(300_000));
-          const refused = await client.reply();
-          assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '3']);
-          await client.closed;
-          assert.deepEqual(asked, [100_000, 300_000]);
-        },
-      );
+      const { port } = await serve(t, describeRequest, { refuseBody, maxBodyBytes: 1_000_000 });
+      const lengthy = (bytes: number) =>
+        `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
+      const client = await Client.open(port);
+      for (const bytes of [65_536, 100_000]) {
+        client.send(lengthy(bytes));
+        assert.equal((await client.reply()).status, 200);
+      }
+      client.send(lengthy(300_000));
+      const refused = await client.reply();
+      assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '3']);
+      await client.closed;
+      assert.deepEqual(asked, [100_000, 300_000]);
     });
 
-    test('header bytes of the limit are served, one more is a 431', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        const fixed = '/'.length + 'host'.length + 'h'.length + 'x-a'.length;
-        const status = async (bytes: number) =>
-          (await answerTo(port, request(`X-A: ${'v'.repeat(bytes - fixed)}\r\n`))).status;
-        assert.equal(await status(MAX_HEADER_BYTES), 200);
-        assert.equal(await status(MAX_HEADER_BYTES + 1), 431);
-      });
+    test('header bytes of the limit are served, one more is a 431', async (t) => {
+      const { port } = await serve(t, describeRequest);
+      const fixed = '/'.length + 'host'.length + 'h'.length + 'x-a'.length;
+      const status = async (bytes: number) =>
+        (await answerTo(port, request(`X-A: ${'v'.repeat(bytes - fixed)}\r\n`))).status;
+      assert.equal(await status(MAX_HEADER_BYTES), 200);
+      assert.equal(await status(MAX_HEADER_BYTES + 1), 431);
     });
 
-    test('a HEAD that is refused closes its connection', async () => {
+    test('a HEAD that is refused closes its connection', async (t) => {
       const never: HttpHandler = () => assert.fail('the handler was called');
-      await withServer(never, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send('HEAD / HTTP/1.1\r\nHost: h\r\nX-Api-Key: a\r\nX-Api-Key: b\r\n\r\n');
-        assert.equal((await client.reply('HEAD')).status, 400);
-        await client.closed;
-      });
+      const { port } = await serve(t, never);
+      const client = await Client.open(port);
+      client.send('HEAD / HTTP/1.1\r\nHost: h\r\nX-Api-Key: a\r\nX-Api-Key: b\r\n\r\n');
+      assert.equal((await client.reply('HEAD')).status, 400);
+      await client.closed;
     });
 
-    test('an abort before the reply is told once, and the reply goes nowhere', async () => {
+    test('an abort before the reply is told once, and the reply goes nowhere', async (t) => {
       const exchanges: HttpExchange[] = [];
       let aborts = 0;
       const arrived = new Signal();
@@ -353,106 +300,100 @@ for (const backend of BACKENDS) {
         });
         arrived.raise();
       };
-      await withServer(park, async ({ port, logged }) => {
-        const client = await Client.open(port);
-        client.send(request());
-        await arrived.raised;
-        client.close();
-        await aborted.raised;
-        const [exchange] = exchanges;
-        assert.equal(exchange?.aborted, true);
-        exchange?.reply({ status: 200, body: '{}' });
-        let toldLate = false;
-        exchange?.onAbort(() => {
-          toldLate = true;
-        });
-        assert.equal(toldLate, true);
-        assert.equal(aborts, 1);
-        assert.deepEqual(logged, []);
+      const { server, port, logged } = await serve(t, park);
+      const client = await asking(port);
+      await arrived.raised;
+      client.close();
+      await aborted.raised;
+      const [exchange] = exchanges;
+      assert.equal(exchange?.aborted, true);
+      exchange?.reply({ status: 200, body: '{}' });
+      let toldLate = false;
+      exchange?.onAbort(() => {
+        toldLate = true;
       });
+      assert.equal(toldLate, true);
+      assert.equal(aborts, 1);
+      assert.deepEqual(logged, []);
+      await server.close();
       assert.equal(aborts, 1);
     });
 
-    test('a client that goes away within its body never reaches the handler', async () => {
+    test('a client that goes away within its body never reaches the handler', async (t) => {
       const bodies: string[] = [];
       const collect: HttpHandler = (request, exchange) => {
         bodies.push(request.body.toString());
         exchange.reply({ status: 200, body: '{}' });
       };
-      await withOptions({ maxBufferedBytes: 1_000 }, collect, async ({ port }) => {
-        const client = await Client.open(port);
-        await client.sendAlone(
-          `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n${'x'.repeat(800)}`,
+      const { port } = await serve(t, collect, { maxBufferedBytes: 1_000 });
+      const client = await Client.open(port);
+      await client.sendAlone(
+        `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n${'x'.repeat(800)}`,
+      );
+      client.close();
+      await client.closed;
+      // The memory of the broken body is free again only once the server has noticed.
+      for (let status = 503; status !== 200; ) {
+        const next = await asking(
+          port,
+          `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n`,
         );
-        client.close();
-        await client.closed;
-        // The memory of the broken body is free again only once the server has noticed.
-        for (let status = 503; status !== 200; ) {
-          const next = await Client.open(port);
-          next.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n`);
-          await next.sendAlone('y'.repeat(800));
-          next.send('y'.repeat(100));
-          ({ status } = await next.reply());
-          next.close();
-        }
-        assert.deepEqual(bodies, ['y'.repeat(900)]);
-      });
+        await next.sendAlone('y'.repeat(800));
+        next.send('y'.repeat(100));
+        ({ status } = await next.reply());
+        next.close();
+      }
+      assert.deepEqual(bodies, ['y'.repeat(900)]);
     });
 
-    test('a body that stalls is answered with 408 and its connection closed', async () => {
-      await withOptions({ bodyIdleTimeoutMs: 40 }, describeRequest, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab');
-        const reply = await client.reply();
-        assert.equal(reply.status, 408);
-        assert.equal(typeof JSON.parse(reply.body).error, 'string');
-        await client.closed;
-      });
+    test('a body that stalls is answered with 408 and its connection closed', async (t) => {
+      const { port } = await serve(t, describeRequest, { bodyIdleTimeoutMs: 40 });
+      const client = await asking(
+        port,
+        'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab',
+      );
+      const reply = await client.reply();
+      assert.equal(reply.status, 408);
+      assert.equal(typeof JSON.parse(reply.body).error, 'string');
+      await client.closed;
     });
 
-    test('a handler that throws answers 500 without details, and is logged', async () => {
+    test('a handler that throws answers 500 without details, and is logged', async (t) => {
       const broken: HttpHandler = () => {
         throw new Error('secret');
       };
-      await withServer(broken, async ({ port, logged }) => {
-        const client = await Client.open(port);
-        for (let i = 0; i < 2; i += 1) {
-          client.send(request());
-          const reply = await client.reply();
-          assert.equal(reply.status, 500);
-          assert.equal(reply.body, '{"error":"internal error"}');
-        }
-        client.close();
-        assert.deepEqual(
-          logged.map((line) => line.level),
-          ['error', 'error'],
-        );
-      });
+      const { port, logged } = await serve(t, broken);
+      const client = await Client.open(port);
+      for (let i = 0; i < 2; i += 1) {
+        client.send(request());
+        const reply = await client.reply();
+        assert.deepEqual([reply.status, reply.body], [500, '{"error":"internal error"}']);
+      }
+      client.close();
+      const shown = logged.map((line) => line.level);
+      assert.deepEqual(shown, ['error', 'error']);
     });
 
-    test('a second reply is dropped with a log line', async () => {
+    test('a second reply is dropped with a log line', async (t) => {
       const twice: HttpHandler = (_request, exchange) => {
         exchange.reply({ status: 200, body: '1' });
         exchange.reply({ status: 200, body: '2' });
       };
-      await withServer(twice, async ({ port, logged }) => {
-        const reply = await fetch(`http://127.0.0.1:${port}/`);
-        assert.equal(await reply.text(), '1');
-        assert.equal(logged.length, 1);
-      });
+      const { port, logged } = await serve(t, twice);
+      const reply = await fetch(`http://127.0.0.1:${port}/`);
+      assert.equal(await reply.text(), '1');
+      assert.equal(logged.length, 1);
     });
 
-    test('a reply header with a line break is refused instead of sent', async () => {
+    test('a reply header with a line break is refused instead of sent', async (t) => {
       const split: HttpHandler = (_request, exchange) =>
         exchange.reply({ status: 200, body: '1', headers: [['link', 'a\r\nx-evil: 1']] });
-      await withServer(split, async ({ port }) => {
-        const reply = await fetch(`http://127.0.0.1:${port}/`);
-        assert.equal(reply.status, 500);
-        assert.equal(reply.headers.get('x-evil'), null);
-      });
+      const { port } = await serve(t, split);
+      const reply = await fetch(`http://127.0.0.1:${port}/`);
+      assert.deepEqual([reply.status, reply.headers.get('x-evil')], [500, null]);
     });
 
-    test('a stream reaches a slow reader whole and in order', async () => {
+    test('a stream reaches a slow reader whole and in order', async (t) => {
       const piece = 'abcdefghij'.repeat(10_000);
       const pieces = 200;
       const filled = new Signal();
@@ -472,20 +413,19 @@ for (const backend of BACKENDS) {
         stream.onDrain(go);
         setImmediate(go);
       };
-      await withServer(produce, async ({ port }) => {
-        const client = await Client.open(port);
-        client.pause();
-        client.send(request('Connection: close\r\n'));
-        await filled.raised;
-        client.resume();
-        await client.closed;
-        const body = unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4));
-        assert.equal(body.length, piece.length * pieces);
-        assert.equal(body === piece.repeat(pieces), true);
-      });
+      const { port } = await serve(t, produce);
+      const client = await Client.open(port);
+      client.pause();
+      client.send(request('Connection: close\r\n'));
+      await filled.raised;
+      client.resume();
+      await client.closed;
+      const body = unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4));
+      assert.equal(body.length, piece.length * pieces);
+      assert.equal(body === piece.repeat(pieces), true);
     });
 
-    test('a last write that filled the socket arrives without a further one', async () => {
+    test('a last write that filled the socket arrives without a further one', async (t) => {
       const bytes = 8 * 1024 * 1024;
       const filled = new Signal();
       const produce: HttpHandler = (_request, exchange) => {
@@ -495,17 +435,16 @@ for (const backend of BACKENDS) {
           filled.raise();
         });
       };
-      await withServer(produce, async ({ port }) => {
-        const client = await Client.open(port);
-        client.pause();
-        client.send(request());
-        await filled.raised;
-        client.resume();
-        await client.bytes(bytes);
-      });
+      const { port } = await serve(t, produce);
+      const client = await Client.open(port);
+      client.pause();
+      client.send(request());
+      await filled.raised;
+      client.resume();
+      await client.bytes(bytes);
     });
 
-    test('small writes to a client that does not read are refused in the end', async () => {
+    test('small writes to a client that does not read are refused in the end', async (t) => {
       let written = 0;
       const full = new Signal();
       const events: HttpHandler = (_request, exchange) => {
@@ -519,16 +458,15 @@ for (const backend of BACKENDS) {
         };
         more();
       };
-      await withServer(events, async ({ port }) => {
-        const client = await Client.open(port);
-        client.pause();
-        client.send(request());
-        await full.raised;
-        assert.ok(written < 64 * 1024 * 1024, `${written} bytes were taken`);
-      });
+      const { port } = await serve(t, events);
+      const client = await Client.open(port);
+      client.pause();
+      client.send(request());
+      await full.raised;
+      assert.ok(written < 64 * 1024 * 1024, `${written} bytes were taken`);
     });
 
-    test('a stream whose client goes away is aborted and swallows the rest', async () => {
+    test('a stream whose client goes away is aborted and swallows the rest', async (t) => {
       let stream: HttpBodyStream | undefined;
       const gone = new Signal();
       const events: HttpHandler = (_request, exchange) => {
@@ -536,18 +474,16 @@ for (const backend of BACKENDS) {
         stream = exchange.stream({ status: 200, contentType: 'text/event-stream' });
         stream.write('data: 1\n\n');
       };
-      await withServer(events, async ({ port }) => {
-        const client = await Client.open(port);
-        client.send(request());
-        await client.count('data', 1);
-        client.close();
-        await gone.raised;
-        assert.equal(stream?.write('data: 2\n\n'), false);
-        stream?.end();
-      });
+      const { port } = await serve(t, events);
+      const client = await asking(port);
+      await client.count('data', 1);
+      client.close();
+      await gone.raised;
+      assert.equal(stream?.write('data: 2\n\n'), false);
+      stream?.end();
     });
 
-    test('listeners that throw are logged and harm nobody', async () => {
+    test('listeners that throw are logged and harm nobody', async (t) => {
       const cut = new Signal();
       const broken: HttpHandler = (_request, exchange) => {
         exchange.onAbort(() => {
@@ -560,213 +496,183 @@ for (const backend of BACKENDS) {
         });
         setImmediate(() => stream.write(Buffer.alloc(8 * 1024 * 1024)));
       };
-      await withServer(broken, async ({ port, logged }) => {
-        const client = await Client.open(port);
-        client.send(request());
-        await client.closed;
-        await cut.raised;
-        assert.equal(logged.length, 2);
-      });
+      const { port, logged } = await serve(t, broken);
+      const client = await asking(port);
+      await client.closed;
+      await cut.raised;
+      assert.equal(logged.length, 2);
     });
 
-    test('HEAD of a stream ends with its head, and its producer is stopped', async () => {
+    test('HEAD of a stream ends with its head, and its producer is stopped', async (t) => {
       const gone = new Signal();
       const events: HttpHandler = (_request, exchange) => {
         exchange.stream({ status: 200, contentType: 'text/event-stream' }).write('data: 1\n\n');
         exchange.onAbort(() => gone.raise());
       };
-      await withServer(events, async ({ port }) => {
-        const client = await Client.open(port);
-        for (let i = 0; i < 2; i += 1) {
-          client.send('HEAD / HTTP/1.1\r\nHost: h\r\n\r\n');
-          const reply = await client.reply('HEAD');
-          assert.equal(reply.headers['content-type'], 'text/event-stream');
-        }
-        await gone.raised;
-      });
+      const { port } = await serve(t, events);
+      const client = await Client.open(port);
+      for (let i = 0; i < 2; i += 1) {
+        client.send('HEAD / HTTP/1.1\r\nHost: h\r\n\r\n');
+        assert.equal((await client.reply('HEAD')).headers['content-type'], 'text/event-stream');
+      }
+      await gone.raised;
     });
 
-    test('after stopListening the open connection is served once more and closed', async () => {
-      await withServer(describeRequest, async ({ server, port }) => {
-        const client = await Client.open(port);
-        client.send(request());
-        const before = await client.reply();
-        assert.notEqual(before.headers.connection, 'close');
-        await client.sendAlone('GET / HTTP/1.1\r\n');
-        server.stopListening();
-        server.stopListening();
-        await assert.rejects(Client.open(port));
-        client.send('Host: h\r\n\r\n');
-        const after = await client.reply();
-        assert.equal(after.status, 200);
-        assert.equal(after.headers.connection, 'close');
-        await client.closed;
-      });
+    test('after stopListening the open connection is served once more and closed', async (t) => {
+      const { server, port } = await serve(t, describeRequest);
+      const client = await asking(port);
+      assert.notEqual((await client.reply()).headers.connection, 'close');
+      await client.sendAlone('GET / HTTP/1.1\r\n');
+      server.stopListening();
+      server.stopListening();
+      await assert.rejects(Client.open(port));
+      client.send('Host: h\r\n\r\n');
+      const after = await client.reply();
+      assert.deepEqual([after.status, after.headers.connection], [200, 'close']);
+      await client.closed;
     });
 
-    test('a stream that is open when the server stops ends properly', async () => {
+    test('a stream that is open when the server stops ends properly', async (t) => {
       let stream: HttpBodyStream | undefined;
       const open: HttpHandler = (_request, exchange) => {
         stream = exchange.stream({ status: 200, contentType: 'text/event-stream' });
         stream.write('first\n');
       };
-      await withServer(open, async ({ server, port }) => {
-        const client = await Client.open(port);
-        client.send(request());
-        await client.count('first', 1);
-        server.stopListening();
-        stream?.write('last\n');
-        stream?.end();
-        await client.count('0\r\n\r\n', 1);
-        assert.equal(
-          unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4)),
-          'first\nlast\n',
-        );
-      });
+      const { server, port } = await serve(t, open);
+      const client = await asking(port);
+      await client.count('first', 1);
+      server.stopListening();
+      stream?.write('last\n');
+      stream?.end();
+      await client.count('0\r\n\r\n', 1);
+      const given = unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4));
+      assert.equal(given, 'first\nlast\n');
     });
 
-    test('close aborts what is open, and may be called again', async () => {
+    test('close aborts what is open, and may be called again', async (t) => {
       const arrived = new Signal();
       const gone = new Signal();
       const park: HttpHandler = (_request, exchange) => {
         exchange.onAbort(() => gone.raise());
         arrived.raise();
       };
-      await withServer(park, async ({ server, port }) => {
-        const client = await Client.open(port);
-        client.send(request());
-        await arrived.raised;
-        await server.close();
-        await gone.raised;
-        await client.closed;
-        await server.close();
-      });
+      const { server, port } = await serve(t, park);
+      const client = await asking(port);
+      await arrived.raised;
+      await server.close();
+      await gone.raised;
+      await client.closed;
+      await server.close();
     });
 
-    test('an address that is taken is refused at the start', async () => {
-      await withServer(describeRequest, async ({ port }) => {
-        await assert.rejects(
-          withOptions({ port }, describeRequest, async () => {}),
-          new RegExp(`port ${port} of 127.0.0.1 is in use`),
-        );
-      });
+    test('an address that is taken is refused at the start', async (t) => {
+      const { port } = await serve(t, describeRequest);
+      const taken = new RegExp(`port ${port} of 127.0.0.1 is in use`);
+      await assert.rejects(serve(t, describeRequest, { port }), taken);
     });
 
-    test('a connection too many is closed, and finds a place once another has gone', async () => {
+    test('a connection too many is closed, and finds a place once another has gone', async (t) => {
       const connections = new Connections({ max: 1, perAddressMax: 1 }, { warn: () => {} });
-      await withOptions({ connections }, describeRequest, async ({ port }) => {
-        const first = await Client.open(port);
-        first.send(request());
-        assert.equal((await first.reply()).status, 200);
-        const second = await Client.open(port);
-        if (backend === 'node') assert.equal((await second.reply()).status, 503);
-        await second.closed;
-        assert.deepEqual([connections.open, connections.refused], [1, 1]);
-        first.send(request());
-        assert.equal((await first.reply()).status, 200);
-        first.close();
-        await until(() => connections.open === 0);
-        const third = await Client.open(port);
-        third.send(request());
-        assert.equal((await third.reply()).status, 200);
-      });
+      const { port } = await serve(t, describeRequest, { connections });
+      const first = await asking(port);
+      assert.equal((await first.reply()).status, 200);
+      const second = await Client.open(port);
+      if (backend === 'node') assert.equal((await second.reply()).status, 503);
+      await second.closed;
+      assert.deepEqual([connections.open, connections.refused], [1, 1]);
+      first.send(request());
+      assert.equal((await first.reply()).status, 200);
+      first.close();
+      await until(() => connections.open === 0);
+      const third = await asking(port);
+      assert.equal((await third.reply()).status, 200);
     });
 
-    test('one address has its share of the connections, and another one finds a place', async () => {
+    test('one address has its share of the connections, and another one finds a place', async (t) => {
       const connections = new Connections({ max: 9, perAddressMax: 2 }, { warn: () => {} });
-      await withOptions({ connections }, describeRequest, async ({ port }) => {
-        const status = async (client: Client) => {
-          client.send(request());
-          return (await client.reply()).status;
-        };
-        const first = await Client.open(port, '127.0.0.2');
-        const second = await Client.open(port, '127.0.0.2');
-        assert.deepEqual([await status(first), await status(second)], [200, 200]);
-        const third = await Client.open(port, '127.0.0.2');
-        if (backend === 'node') assert.equal((await third.reply()).status, 429);
-        await third.closed;
-        const other = await Client.open(port, '127.0.0.3');
-        assert.equal(await status(other), 200);
-        second.close();
-        await until(() => connections.open <= 2);
-        const next = await Client.open(port, '127.0.0.2');
-        assert.equal(await status(next), 200);
-      });
+      const { port } = await serve(t, describeRequest, { connections });
+      const status = async (client: Client) => {
+        client.send(request());
+        return (await client.reply()).status;
+      };
+      const first = await Client.open(port, '127.0.0.2');
+      const second = await Client.open(port, '127.0.0.2');
+      assert.deepEqual([await status(first), await status(second)], [200, 200]);
+      const third = await Client.open(port, '127.0.0.2');
+      if (backend === 'node') assert.equal((await third.reply()).status, 429);
+      await third.closed;
+      assert.equal(await status(await Client.open(port, '127.0.0.3')), 200);
+      second.close();
+      await until(() => connections.open <= 2);
+      assert.equal(await status(await Client.open(port, '127.0.0.2')), 200);
     });
 
     /** With a bound of two requests for each address, and a handler that answers nothing by itself. */
-    const parked = async (
-      use: (held: HttpExchange[], requests: AddressRequests, port: number) => Promise<void>,
-      proxies?: TrustedProxies,
-    ) => {
+    const parked = async (t: TestContext, options: Options = {}) => {
       const requests = new AddressRequests(2);
       const held: HttpExchange[] = [];
-      const options = { requests, ...(proxies && { proxies }) };
       const keep: HttpHandler = (_request, exchange) => void held.push(exchange);
-      await withOptions(options, keep, ({ port }) => use(held, requests, port));
+      const { port } = await serve(t, keep, { requests, ...options });
+      return { held, requests, port };
     };
 
-    test('requests of an address beyond the bound are refused with 429 that says so, and those of others are served', async () => {
-      await parked(async (held, requests, port) => {
-        await post(port);
-        await post(port);
-        await until(() => held.length === 2);
-        const refused = await post(port);
-        const { status, headers, body } = await refused.reply();
-        assert.deepEqual([status, headers['x-error-code']], [429, 'ENG_TOO_MANY_REQUESTS']);
-        assert.ok(Number(headers['retry-after']) > 0);
-        assert.match(body, /\b2 of this address\b.*ENGINE_MAX_REQUESTS_PER_ADDRESS/);
-        await post(port, '127.0.0.3');
-        await until(() => held.length === 3);
-        assert.equal(requests.refused, 1);
-      });
+    test('requests of an address beyond the bound are refused with 429 that says so, and those of others are served', async (t) => {
+      const { held, requests, port } = await parked(t);
+      await post(port);
+      await post(port);
+      await until(() => held.length === 2);
+      const refused = await post(port);
+      const { status, headers, body } = await refused.reply();
+      assert.deepEqual([status, headers['x-error-code']], [429, 'ENG_TOO_MANY_REQUESTS']);
+      assert.ok(Number(headers['retry-after']) > 0);
+      assert.match(body, /\b2 of this address\b.*ENGINE_MAX_REQUESTS_PER_ADDRESS/);
+      await post(port, '127.0.0.3');
+      await until(() => held.length === 3);
+      assert.equal(requests.refused, 1);
     });
 
-    test('the next request finds room when one is answered, its stream ended, or its client gone', async () => {
-      await parked(async (held, _, port) => {
-        const clients = [await post(port), await post(port)];
-        await until(() => held.length === 2);
-        held[0]!.reply({ status: 200, body: '{}' });
-        clients.push(await post(port));
-        await until(() => held.length === 3);
-        const stream = held[1]!.stream({ status: 200, contentType: 'text/plain' });
-        const during = await post(port);
-        assert.equal((await during.reply()).status, 429);
-        stream.end();
-        clients.push(await post(port));
-        await until(() => held.length === 4);
-        clients[2]!.close();
-        await until(() => held[2]!.aborted);
-        clients.push(await post(port));
-        await until(() => held.length === 5);
-      });
+    test('the next request finds room when one is answered, its stream ended, or its client gone', async (t) => {
+      const { held, port } = await parked(t);
+      const clients = [await post(port), await post(port)];
+      await until(() => held.length === 2);
+      held[0]!.reply({ status: 200, body: '{}' });
+      clients.push(await post(port));
+      await until(() => held.length === 3);
+      const stream = held[1]!.stream({ status: 200, contentType: 'text/plain' });
+      const during = await post(port);
+      assert.equal((await during.reply()).status, 429);
+      stream.end();
+      clients.push(await post(port));
+      await until(() => held.length === 4);
+      clients[2]!.close();
+      await until(() => held[2]!.aborted);
+      clients.push(await post(port));
+      await until(() => held.length === 5);
     });
 
-    test('a request beyond the bound with a body is refused, and nothing behind it is served', async () => {
-      await parked(async (held, _, port) => {
-        await post(port);
-        await post(port);
-        await until(() => held.length === 2);
-        const refused = await post(port, '127.0.0.2', '', '{}');
-        assert.equal((await refused.reply()).status, 429);
-        await refused.closed;
-        assert.equal(held.length, 2);
-      });
+    test('a request beyond the bound with a body is refused, and nothing behind it is served', async (t) => {
+      const { held, port } = await parked(t);
+      await post(port);
+      await post(port);
+      await until(() => held.length === 2);
+      const refused = await post(port, '127.0.0.2', '', '{}');
+      assert.equal((await refused.reply()).status, 429);
+      await refused.closed;
+      assert.equal(held.length, 2);
     });
 
-    test('behind a trusted proxy the bound holds for each address of its clients', async () => {
+    test('behind a trusted proxy the bound holds for each address of its clients', async (t) => {
       const proxies = new TrustedProxies([{ address: '127.0.0.2', bits: 32 }]);
-      await parked(async (held, _, port) => {
-        const of = (address: string) => `X-Forwarded-For: ${address}\r\n`;
-        const clients = [];
-        for (const address of ['10.0.0.1', '10.0.0.1', '10.0.0.2']) {
-          clients.push(await post(port, '127.0.0.2', of(address)));
-        }
-        await until(() => held.length === 3);
-        const refused = await post(port, '127.0.0.2', of('10.0.0.1'));
-        assert.equal((await refused.reply()).status, 429);
-        for (const client of [...clients, refused]) client.close();
-      }, proxies);
+      const { held, port } = await parked(t, { proxies });
+      const of = (address: string) => `X-Forwarded-For: ${address}\r\n`;
+      const clients = [];
+      for (const address of ['10.0.0.1', '10.0.0.1', '10.0.0.2']) {
+        clients.push(await post(port, '127.0.0.2', of(address)));
+      }
+      await until(() => held.length === 3);
+      const refused = await post(port, '127.0.0.2', of('10.0.0.1'));
+      assert.equal((await refused.reply()).status, 429);
+      for (const client of [...clients, refused]) client.close();
     });
 
     test('a process whose server is closed exits by itself', async () => {
@@ -859,10 +765,16 @@ const request = (headers = '', target = '/') =>
 const posting = (body: string, headers = '') =>
   `POST / HTTP/1.1\r\nHost: h\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
 
+/** A connection on which this was asked. */
+async function asking(port: number, bytes = request(), from?: string): Promise<Client> {
+  const client = await Client.open(port, from);
+  client.send(bytes);
+  return client;
+}
+
 /** On a connection of its own. */
 async function answerTo(port: number, bytes: string): Promise<Reply> {
-  const client = await Client.open(port);
-  client.send(bytes);
+  const client = await asking(port, bytes);
   const reply = await client.reply();
   client.close();
   return reply;
@@ -875,12 +787,9 @@ function describeRequest(request: HttpRequest, exchange: HttpExchange): void {
   exchange.reply({ status: 200, body });
 }
 
-/** Resolves with the connection of an address that asked, whose answer may still be to come. */
-async function post(port: number, from = '127.0.0.2', header = '', body = ''): Promise<Client> {
-  const client = await Client.open(port, from);
-  client.send(posting(body, header));
-  return client;
-}
+/** As from an address, whose answer may still be to come. */
+const post = (port: number, from = '127.0.0.2', header = '', body = '') =>
+  asking(port, posting(body, header), from);
 
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise(setImmediate);

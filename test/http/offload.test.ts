@@ -208,8 +208,7 @@ describe('heavy work', () => {
       const sealed = await offload.run('t', 'sealCapsule', sealTask([output(text)]));
       assert.ok(sealed.ok);
       const { capsule, payload_base64 } = sealed.value;
-      const now = '2026-01-02T00:00:00Z';
-      const task = { capsule, keys: KEYRING.opening, now };
+      const task = { capsule, keys: KEYRING.opening, now: '2026-01-02T00:00:00Z' };
       const bytes = Buffer.from(payload_base64, 'base64');
       const opened = await offload.run('t', 'openCapsule', { ...task, sealed: bytes });
       assert.ok(opened.ok);

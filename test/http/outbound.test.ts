@@ -109,8 +109,7 @@ for (const [title, row] of Object.entries(TABLE)) {
       rules.map((rule) => rule.replace('PORT', String(sink.port)));
     const allow = ports(row.settings.allow);
     const deny = ports(row.settings.deny);
-    const settings = { allowInternalUrls: false, ...row.settings, allow, deny };
-    const guard = outboundPolicy(settings);
+    const guard = outboundPolicy({ allowInternalUrls: false, ...row.settings, allow, deny });
     // The hop is reached whatever the rules are, so that its redirects are what is judged.
     const isAllowed = Object.assign(
       (...[address, of]: Parameters<typeof guard>) => address === HOP || guard(address, of),

@@ -36,10 +36,7 @@ import { HAS_LATER, makeNewer } from './cells/newer.js';
 const CELLS = ['east', 'west'] as const;
 type Name = (typeof CELLS)[number];
 
-interface Cell {
-  readonly api: Api;
-  readonly standby: Engine;
-}
+type Cell = { readonly api: Api; readonly standby: Engine };
 
 let postgres: TestPostgres;
 let database: TestDatabase;
@@ -75,8 +72,7 @@ before(async () => {
   admin = new pg.Pool({ connectionString: database.connectionString, max: 2 });
   admin.on('error', () => undefined);
   await admin.query('create role engine_reader nologin; revoke all on schema public from public');
-  const east = await startCell('east');
-  cells = { east, west: await startCell('west') };
+  cells = { east: await startCell('east'), west: await startCell('west') };
 });
 
 after(async () => {
@@ -157,8 +153,7 @@ test('tenants of one name in two cells see, claim and change nothing of each oth
 
 test('an owner that is killed is replaced by the standby of its cell, and the other cell goes on untouched', async () => {
   const { api, standby } = cells.east;
-  const tenant = api.tenant('killed');
-  const id = await orderAndTask(tenant);
+  const id = await orderAndTask(api.tenant('killed'));
   const [epoch, sessions, rows] = [
     await epochOf('west'),
     await sessionsOf('west'),
@@ -306,8 +301,7 @@ test('an engine that cannot be sure of its cell does not start, and says what to
     ensured(database.connectionString, cell('west')),
     /begin in the schema public, not in west: something between drops their settings/,
   );
-  const both = [ensured(from('north'), cell('north')), ensured(from('north'), cell('north'))];
-  await Promise.all(both);
+  await Promise.all([ensured(from('north'), cell('north')), ensured(from('north'), cell('north'))]);
   await admin.query('drop schema north');
 });
 

@@ -101,16 +101,13 @@ describe('with another key than before', () => {
     expectStatus(await carried.tenant.post(path, entry), 201);
     for (const it of [planned, carried]) {
       const { valid, code, first_invalid_index } = await verdict(it);
-      assert.deepEqual(
-        [valid, code, first_invalid_index],
-        [false, 'PROVENANCE_SIGNING_KEY_UNTRUSTED', 0],
-      );
+      const seen = [valid, code, first_invalid_index];
+      assert.deepEqual(seen, [false, 'PROVENANCE_SIGNING_KEY_UNTRUSTED', 0]);
     }
   });
 
   test('a capsule that the first signed and sealed is not taken', async () => {
-    const stored = { payload_base64: undefined };
-    const reply = await importing(carried.tenant, bundle, stored);
+    const reply = await importing(carried.tenant, bundle, { payload_base64: undefined });
     assert.match(expectStatus(reply, 409).error, /not trusted/);
   });
 
@@ -130,8 +127,7 @@ describe('with the first key as the old one', () => {
   });
 
   test('its capsules are taken', async () => {
-    const stored = { payload_base64: undefined };
-    const { instance_id } = await imported(carried.tenant, bundle, stored);
+    const { instance_id } = await imported(carried.tenant, bundle, { payload_base64: undefined });
     await accepted(carried, bundle.handoff.id, instance_id);
   });
 

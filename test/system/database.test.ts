@@ -72,8 +72,7 @@ describe('reads for a tenant', () => {
     const id = await tenant.run([step('a', 'noop'), step('b', 'outside')]);
     await tenant.task('outside');
     await tenant.signal(id, 'custom:later');
-    const failing = await tenant.run([step('a', 'fail', { message: 'no' })]);
-    await tenant.until(failing, 'failed');
+    await tenant.until(await tenant.run([step('a', 'fail', { message: 'no' })]), 'failed');
   }
 
   const everything = list<{ tenant_id: string }>({
@@ -317,10 +316,8 @@ describe('a database in trouble', () => {
     await Promise.all([...before, ...during]);
     assert.ok(acknowledged.length > 0, 'what was accepted before the outage is committed after it');
     const replies = await Promise.all(acknowledged.map((id) => client.get(`/instances/${id}`)));
-    assert.deepEqual(
-      replies.filter(({ status }) => status !== 200),
-      [],
-    );
+    const seen = replies.filter(({ status }) => status !== 200);
+    assert.deepEqual(seen, []);
     assert.equal((await create()).status, 201);
     assert.ok(engine.isRunning());
   });

@@ -28,6 +28,7 @@ import { ensureRoles } from '../../src/db/embedded-roles.js';
 import { findPostmaster, stopServer } from '../../src/db/embedded-server.js';
 import { withClient } from '../../src/db/pool.js';
 import { startChild, type TestChild } from '../helpers/child.js';
+import { column } from '../helpers/columns.js';
 import { cannotChangeTables } from './database/world.js';
 
 let dataDir: string;
@@ -114,10 +115,7 @@ test('commits are durable, and only the password opens the database', async () =
      where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums')
      order by name`,
   );
-  assert.deepEqual(
-    settings.map(({ setting }) => setting),
-    ['on', 'on', 'on', 'on'],
-  );
+  assert.deepEqual(column(settings, 'setting'), ['on', 'on', 'on', 'on']);
   assert.equal(statSync(path.join(dataDir, 'postgres.password')).mode & 0o777, 0o600);
   const wrong = `postgresql://postgres:guess@127.0.0.1:${port}/postgres`;
   await assert.rejects(query(wrong, 'select 1'), /password authentication failed/);
@@ -233,8 +231,7 @@ test('under root, the database lies in its data folder also where its user canno
   assert.notEqual(postmaster(), undefined);
   await query(first.connectionString, 'create table kept as select 42 as answer');
   await first.stop();
-  const second = await start();
-  assert.deepEqual(await query(second.connectionString, 'table kept'), [{ answer: 42 }]);
+  assert.deepEqual(await query((await start()).connectionString, 'table kept'), [{ answer: 42 }]);
 });
 
 test('a database that an earlier version put elsewhere is used there, and said where', async () => {

@@ -160,8 +160,7 @@ test('an instance that cannot be advanced is left alone, and its neighbours go o
   // That it is looked at all the time puts nothing off.
   assert.equal((await guilty.until(lost, 'failed')).failure?.code, 'internal_error');
   await eventually(() => {
-    const lines = api.engine.logs();
-    assert.ok(lines.some((line) => line.msg === 'instance quarantined'));
+    assert.ok(api.engine.logs().some((line) => line.msg === 'instance quarantined'));
   });
   // It is found in lists, and what is asked of it fails alone.
   const running = await guilty.get<{ id: string }[]>('/instances?state=running');
@@ -174,38 +173,36 @@ test('an instance that cannot be advanced is left alone, and its neighbours go o
 
 // ---------------------------------------------------------------- what has ended
 
-describe('Off by default. ENGINE_RETENTION_DAYS removes instances terminal for longer', () => {
-  test('removes what ended longer ago, of every tenant, soon after the start', async () => {
-    const tenants = [api.tenant(), api.tenant()];
-    const ids: string[] = [];
-    for (const tenant of tenants) {
-      const sequence = await tenant.sequence([NOOP]);
-      for (let i = 0; i < 60; i++) ids.push(await tenant.create(sequence));
-      await tenant.until(ids.at(-1) as string, 'completed');
-    }
-    const [tenant] = tenants as [(typeof tenants)[0], ...typeof tenants];
-    const failed = await tenant.runUntil('failed', [step('f', 'fail')]);
-    const old = `now() - interval '2 days'`;
-    const names = tenants.map(({ name }) => name);
-    await api.sql.query(
-      `update instances set updated_at = ${old}, created_at = ${old} where tenant_id = any($1)`,
-      [names],
-    );
-    // Ids that carry their time are looked at only if that time is long enough ago.
-    await api.sql.query(
-      "update instances set id = overlay(id::text placing '01800000' from 1)::uuid " +
-        "where state = 'completed' and tenant_id = any($1)",
-      [names],
-    );
-    const young = await tenant.run([NOOP]);
-    await tenant.until(young, 'completed');
-    await api.restart('SIGTERM', { env: { ...ENV, ENGINE_RETENTION_DAYS: '1' } });
-    await eventually(async () => {
-      const { body } = await tenant.get<Json[]>('/instances?limit=1000');
-      assert.deepEqual(body.map(({ id }) => id).sort(), [failed, young].sort());
-    });
-    await eventually(() => assert.match(api.engine.output(), /"removed":120/));
+test('Off by default. ENGINE_RETENTION_DAYS removes instances terminal for longer: of every tenant, soon after the start', async () => {
+  const tenants = [api.tenant(), api.tenant()];
+  const ids: string[] = [];
+  for (const tenant of tenants) {
+    const sequence = await tenant.sequence([NOOP]);
+    for (let i = 0; i < 60; i++) ids.push(await tenant.create(sequence));
+    await tenant.until(ids.at(-1) as string, 'completed');
+  }
+  const [tenant] = tenants as [(typeof tenants)[0], ...typeof tenants];
+  const failed = await tenant.runUntil('failed', [step('f', 'fail')]);
+  const old = `now() - interval '2 days'`;
+  const names = tenants.map(({ name }) => name);
+  await api.sql.query(
+    `update instances set updated_at = ${old}, created_at = ${old} where tenant_id = any($1)`,
+    [names],
+  );
+  // Ids that carry their time are looked at only if that time is long enough ago.
+  await api.sql.query(
+    "update instances set id = overlay(id::text placing '01800000' from 1)::uuid " +
+      "where state = 'completed' and tenant_id = any($1)",
+    [names],
+  );
+  const young = await tenant.run([NOOP]);
+  await tenant.until(young, 'completed');
+  await api.restart('SIGTERM', { env: { ...ENV, ENGINE_RETENTION_DAYS: '1' } });
+  await eventually(async () => {
+    const { body } = await tenant.get<Json[]>('/instances?limit=1000');
+    assert.deepEqual(body.map(({ id }) => id).sort(), [failed, young].sort());
   });
+  await eventually(() => assert.match(api.engine.output(), /"removed":120/));
 });
 
 // ---------------------------------------------------------------- connections
@@ -293,9 +290,7 @@ class Service {
     let rounds = 0;
     for (; !this.#stopping.signal.aborted; rounds += 1) {
       await tenant.create(sequence);
-      for (const path of ['/instances', '/health/ready']) {
-        expectStatus(await tenant.get(path), 200);
-      }
+      for (const path of ['/instances', '/health/ready']) expectStatus(await tenant.get(path), 200);
       await pause(ROUND_MS);
     }
     return rounds;
@@ -311,8 +306,7 @@ for (const backend of BACKENDS) {
       const max = Number(told?.max);
       assert.ok(max >= DESCRIPTORS / 4 && max <= DESCRIPTORS / 2, 'it says how many it takes');
       const tenant = api.tenant();
-      const sequence = await tenant.sequence([NOOP]);
-      const service = new Service(tenant, sequence);
+      const service = new Service(tenant, await tenant.sequence([NOOP]));
       const crowd = new Crowd(api.engine.port);
       t.after(() => crowd.leave());
       await eventually(() => assert.ok(crowd.size < max, `${crowd.size} are open`));

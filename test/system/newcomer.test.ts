@@ -26,6 +26,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findPostmaster, stopServer } from '../../src/db/embedded-server.js';
 import { type Api, SHARED_MASTER_KEY, startApi, step } from '../helpers/api.js';
+import { column } from '../helpers/columns.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import { isDeep } from '../helpers/depth.js';
 import { hasProgram, type Place, pages, ROOT, runPages } from '../helpers/docs.js';
@@ -175,11 +176,8 @@ const DEMO = fileURLToPath(new URL('../../examples/demo.js', import.meta.url));
 
 test('the demo survives its crash, says what that did, and fits 80 columns', async () => {
   const { stdout } = await run(process.execPath, [DEMO, '--kill']);
-  const lines = stdout.split('\n');
-  assert.deepEqual(
-    lines.filter((line) => line.length > 80),
-    [],
-  );
+  const seen = stdout.split('\n').filter((line) => line.length > 80);
+  assert.deepEqual(seen, []);
   assert.match(stdout, /^every order is right$/m);
   const told = /(\d+) steps had ended before it: (\d+) are as they were, (\d+) ran again/.exec(
     stdout,
@@ -253,10 +251,7 @@ test('their lines fit into a terminal', () => {
 });
 
 test('the README and the tutorial are such pages', () => {
-  assert.deepEqual(
-    STARTING.map(({ file }) => file),
-    ['README.md', 'docs/tutorial.md'],
-  );
+  assert.deepEqual(column(STARTING, 'file'), ['README.md', 'docs/tutorial.md']);
 });
 
 // ---------------------------------------------------------------- pages for a server that runs
@@ -265,19 +260,10 @@ test('the README and the tutorial are such pages', () => {
  * Of the blocks that are marked `sh run`, each of which names the programs that it needs; where one is missing, the
  * block is left out. In this order: what one page makes, a later one may use.
  */
+const OPERATING = 'deploy backup upgrade sizing managed-postgres alerts troubleshooting';
 const PAGES = [
-  'operate/deploy',
-  'operate/backup',
-  'operate/upgrade',
-  'operate/sizing',
-  'operate/managed-postgres',
-  'operate/alerts',
-  'operate/troubleshooting',
-  'releases',
-  'secrets',
-  'triggers',
-  'events',
-  'reference/workers',
+  ...OPERATING.split(' ').map((name) => `operate/${name}`),
+  ...['releases', 'secrets', 'triggers', 'events', 'reference/workers'],
 ].map((name) => `docs/${name}.md`);
 
 /** The page whose function and variables all of them use. */

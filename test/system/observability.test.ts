@@ -131,8 +131,7 @@ describe('GET /metrics', () => {
       engine_step_duration_seconds_count: 2,
       engine_webhooks_sent_total: 0,
     };
-    const names = Object.keys(expected);
-    const more = names.map((name) => [name, now.value(name) - before.value(name)]);
+    const more = Object.keys(expected).map((name) => [name, now.value(name) - before.value(name)]);
     assert.deepEqual(Object.fromEntries(more), expected);
   });
 
@@ -178,8 +177,7 @@ describe('GET /metrics', () => {
   });
 
   test('gauges tell what the rows say', async () => {
-    const handler = `metrics-open-${Date.now()}`;
-    await tenant.run([step('a', handler)]);
+    await tenant.run([step('a', `metrics-open-${Date.now()}`)]);
     await eventually(async () => {
       const { value } = await scrape(api.root);
       assert.ok(value('engine_open_tasks') >= 1);
@@ -212,8 +210,7 @@ describe('GET /metrics', () => {
 
 describe('the log at debug level', () => {
   test('the search would find a canary', () => {
-    const text = `${api.engine.output()}\n{"msg":"m","key":"${KEY}"}`;
-    assert.equal(leaksOf(text).length, 1);
+    assert.equal(leaksOf(`${api.engine.output()}\n{"msg":"m","key":"${KEY}"}`).length, 1);
   });
 
   test('logs no key, neither the right one nor a wrong one, nor that of a tenant, live or revoked', async () => {
@@ -288,8 +285,7 @@ describe('the log at debug level', () => {
       `http://${CANARY}.invalid/`,
       `gopher://${CANARY}`,
     ]) {
-      const calls = [step('a', 'http_request', { params: { ...params, url } })];
-      await tenant.runUntil('failed', calls);
+      await tenant.runUntil('failed', [step('a', 'http_request', { params: { ...params, url } })]);
     }
     assertNoLeak();
   });
@@ -340,10 +336,8 @@ describe('the log at debug level', () => {
       assert.ok(failure);
       assert.equal(more.length, 0);
       const { level, tenantId, blockId, cause } = failure;
-      assert.deepEqual(
-        [level, tenantId, blockId, cause],
-        [40, tenant.name, 'broken', 'step_failed'],
-      );
+      const seen = [level, tenantId, blockId, cause];
+      assert.deepEqual(seen, [40, tenant.name, 'broken', 'step_failed']);
       assert.match(String(failure.sequenceId), /^[0-9a-f-]{36}$/);
       assert.match(String(failure.thread), /^shard-\d$/);
     });

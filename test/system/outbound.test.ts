@@ -188,8 +188,7 @@ describe('a webhook with something in the way', () => {
 
 test('Private addresses are refused unless ENGINE_ALLOW_INTERNAL_URLS, at the delivery', async () => {
   const urls = [receiver.url('/one'), receiver.url('/one').replace('127.0.0.1', 'localhost')];
-  const env = { ENGINE_SHARDS: '2', ENGINE_WEBHOOK_URLS: urls.join(',') };
-  await restartAnew(env);
+  await restartAnew({ ENGINE_SHARDS: '2', ENGINE_WEBHOOK_URLS: urls.join(',') });
   const id = await tenant.run(NOOP);
   const rows = await eventually(async () => {
     const found = await outbox();
@@ -203,8 +202,7 @@ test('Private addresses are refused unless ENGINE_ALLOW_INTERNAL_URLS, at the de
   const path = '/webhooks/deliveries?error_class=internal_policy';
   assert.equal(expectStatus(await api.root.get<DeliverySummary[]>(path), 200).length, 2);
   assert.deepEqual(receiver.of(id), []);
-  const redelivery = await api.root.post(`/webhooks/outbox/${rows[0]?.id}/redeliver`);
-  assert.equal(redelivery.status, 502);
+  assert.equal((await api.root.post(`/webhooks/outbox/${rows[0]?.id}/redeliver`)).status, 502);
 });
 
 test('calls and webhooks of a tenant are spread over the seconds, and none of them fails', async (t) => {

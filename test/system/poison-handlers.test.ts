@@ -166,10 +166,8 @@ describe('a handler that does not end', () => {
       await started(2);
       shard.letHoursPass();
       await shard.until(id, 'failed');
-      assert.match(
-        (await shard.reason(id)) ?? '',
-        /^http_request did not end within \d+ ms, the maximum of this server/,
-      );
+      const text = (await shard.reason(id)) ?? '';
+      assert.match(text, /^http_request did not end within \d+ ms, the maximum of this server/);
       assert.equal(await codeOf(id), 'timeout');
     }));
 
@@ -197,8 +195,7 @@ describe('a handler that does not end', () => {
       const branches = Array.from({ length: 250 }, (_, i) => [misbehaving(`b${i}`, does)]);
       const giant = await shard.create(await shard.sequence([parallel('p', ...branches)]));
       await eventually(() => assert.equal(calls.get(does), 100));
-      const neighbour = await shard.create(neighbours);
-      await shard.until(neighbour, 'completed');
+      await shard.until(await shard.create(neighbours), 'completed');
       assert.equal(calls.get(does), 100, 'more than its share');
       await shard.ask('instances.signal', giant, { signal_type: 'cancel' });
     }));

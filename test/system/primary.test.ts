@@ -64,11 +64,7 @@ test('a session does not begin on a standby, and says why', async () => {
     assert.equal(troubleOf(error).kind, 'unreachable');
     return true;
   });
-  const pool = createPool({
-    ...options(standbyUrl),
-    connectionsMax: 2,
-    onError: () => undefined,
-  });
+  const pool = createPool({ ...options(standbyUrl), connectionsMax: 2, onError: () => undefined });
   const asked = [1, 2, 3, 4].map(() => pool.query('select 1'));
   for (const result of await Promise.allSettled(asked)) {
     assert.match(String(result.status === 'rejected' && result.reason), refused);
@@ -82,28 +78,23 @@ test('doctor tells that the database is a standby', async () => {
   assert.match(found?.found ?? '', /only reads: DATABASE_URL must name the primary/);
 });
 
-test('of several hosts the primary is found, and again when another one has become it', async () => {
+test('of several hosts the primary is found, and again when another one has become it', async (t) => {
   const { proxy, url: first } = await FaultProxy.before(primaryUrl);
   const { proxy: other, url: second } = await FaultProxy.before(primaryUrl);
-  try {
-    const gone = primaryUrl.replace(/:\d+\//, ':9/');
-    const hosts = hostsOf(first, standbyUrl, gone, second);
-    const place = portIn(primaryUrl);
-    other.refuse();
-    assert.equal(await portOf(hosts), place);
-    proxy.refuse();
-    await assert.rejects(portOf(hosts));
-    await assert.rejects(portOf(hosts), /no host is the primary: .*is a standby/);
-    other.resume();
-    assert.equal(await portOf(hosts), place);
-    const pool = createPool({ ...options(hosts), connectionsMax: 2, onError: () => undefined });
-    const { rows } = await pool.query('select inet_server_port() as port');
-    assert.equal(rows[0].port, place);
-    await pool.end();
-  } finally {
-    await proxy.stop();
-    await other.stop();
-  }
+  t.after(() => Promise.all([proxy.stop(), other.stop()]));
+  const hosts = hostsOf(first, standbyUrl, primaryUrl.replace(/:\d+\//, ':9/'), second);
+  const place = portIn(primaryUrl);
+  other.refuse();
+  assert.equal(await portOf(hosts), place);
+  proxy.refuse();
+  await assert.rejects(portOf(hosts));
+  await assert.rejects(portOf(hosts), /no host is the primary: .*is a standby/);
+  other.resume();
+  assert.equal(await portOf(hosts), place);
+  const pool = createPool({ ...options(hosts), connectionsMax: 2, onError: () => undefined });
+  const { rows } = await pool.query('select inet_server_port() as port');
+  assert.equal(rows[0].port, place);
+  await pool.end();
 });
 
 const coded = (code: string) => (error: Error & { code?: string }) => error.code === code;
@@ -119,18 +110,15 @@ test('a refusal that all hosts give is told as it is', async () => {
   });
 });
 
-test('a host that refuses among others that are not the primary is waited for', async () => {
+test('a host that refuses among others that are not the primary is waited for', async (t) => {
   const stranger = await startPostgres();
-  try {
-    const hosts = hostsOf(standbyUrl, stranger.connectionString);
-    await assert.rejects(portOf(hosts), (error: Error) => {
-      assert.match(error.message, /no host is the primary: .*password authentication failed/);
-      assert.ok(isAway(error));
-      return true;
-    });
-  } finally {
-    await stranger.stop();
-  }
+  t.after(() => stranger.stop());
+  const hosts = hostsOf(standbyUrl, stranger.connectionString);
+  await assert.rejects(portOf(hosts), (error: Error) => {
+    assert.match(error.message, /no host is the primary: .*password authentication failed/);
+    assert.ok(isAway(error));
+    return true;
+  });
 });
 
 test('a session that the server ends as it begins fails, and nothing else', async () => {

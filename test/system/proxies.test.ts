@@ -36,10 +36,7 @@ import { describeRouting } from './proxies/routing.js';
 const LONG_POLL_MS = byDepth(2_000, 60_000);
 const CREATORS = 8;
 const KIB = 1024;
-interface Created {
-  readonly id: string;
-  readonly deduplicated?: boolean;
-}
+type Created = { readonly id: string; readonly deduplicated?: boolean };
 
 for (const kind of PROXY_KINDS) {
   test(`${kind} starts as the manual shows it, and answers for a server that is away`, async (t) => {
@@ -88,8 +85,7 @@ for (const backend of installed.length === 0 ? [] : SERVERS) {
 
         test('many polls wait for as long as they ask, and are answered by the server', async () => {
           const poll = () => tenant.poll(newHandler(), { wait_ms: LONG_POLL_MS });
-          const answers = await Promise.all(Array.from({ length: 10 }, poll));
-          assert.deepEqual(answers, Array(10).fill([]));
+          assert.deepEqual(await Promise.all(Array.from({ length: 10 }, poll)), Array(10).fill([]));
         });
 
         test('events arrive while their stream is open, and it ends as it should', async () => {
@@ -119,10 +115,9 @@ for (const backend of installed.length === 0 ? [] : SERVERS) {
           const stored = await Promise.all(ids.map((id) => tenant.instance(id)));
           const whole = stored.filter(({ context }) => context.data.filler === filler);
           const numbers = whole.map(({ context }) => Number(context.data.n));
-          assert.deepEqual(
-            numbers.toSorted((a, b) => a - b),
-            instances.map((_, n) => n),
-          );
+          const shown = numbers.toSorted((a, b) => a - b);
+          const expected = instances.map((_, n) => n);
+          assert.deepEqual(shown, expected);
         });
 
         test('refusals of the server reach the client as they are', async () => {
@@ -156,8 +151,7 @@ for (const backend of installed.length === 0 ? [] : SERVERS) {
 
         test('a body beyond all limits is a 413, and the next request is served', async () => {
           const body = `"${'x'.repeat(11 * KIB * KIB)}"`;
-          const status = await statusOf(proxy, 'POST', '/api/v1/sequences', body);
-          assert.equal(status, 413);
+          assert.equal(await statusOf(proxy, 'POST', '/api/v1/sequences', body), 413);
           assert.equal(await statusOf(proxy, 'GET', '/health/live'), 200);
         });
 

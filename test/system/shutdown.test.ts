@@ -42,8 +42,7 @@ const envOf = (backend: string) => ({
 let postgres: TestPostgres;
 const api = useApi(async () => {
   postgres = await startPostgres({ major: 15 });
-  const database = await postgres.createDatabase({ isMigrated: false });
-  return { database, env: envOf('auto') };
+  return { database: await postgres.createDatabase({ isMigrated: false }), env: envOf('auto') };
 });
 after(() => postgres.stop());
 after(closeStreams);

@@ -304,8 +304,7 @@ function assertSays(line: string, words: readonly string[]): void {
 describe('a start that cannot succeed says in one line what to do', () => {
   for (const [title, [env, says, args = []]] of Object.entries(REFUSALS)) {
     test(title, async () => {
-      const program = [process.execPath, MAIN, ...args];
-      const { closed, output, errors } = start(env(), program, folder);
+      const { closed, output, errors } = start(env(), [process.execPath, MAIN, ...args], folder);
       assert.deepEqual(await closed, [1, null], output());
       assert.match(errors(), /^[^\n]+\n$/);
       assert.doesNotMatch(errors(), /^\s+at |node:|Error:/m);

@@ -28,16 +28,14 @@ describe('the documentation over HTTP', () => {
   test('Documentation routes at the root and under the prefix', async () => {
     for (const prefix of PREFIXES) {
       const document = await client.get<{ openapi: string }>(`${prefix}/api-docs/openapi.json`);
-      assert.equal(document.status, 200);
-      assert.equal(document.body.openapi, '3.1.0');
+      assert.deepEqual([document.status, document.body.openapi], [200, '3.1.0']);
       assert.match(String(document.headers['content-type']), /^application\/json/);
       const page = await client.get(`${prefix}/swagger-ui`);
       assert.equal(page.status, 200);
       assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
       for (const reply of [document, page]) {
         assert.ok(reply.headers['x-request-id']);
-        const kept = reply === page ? 'no-cache' : 'no-store';
-        assert.equal(reply.headers['cache-control'], kept);
+        assert.equal(reply.headers['cache-control'], reply === page ? 'no-cache' : 'no-store');
         assert.equal(reply.headers['x-content-type-options'], 'nosniff');
         assert.equal(reply.headers.deprecation, undefined);
       }
@@ -114,9 +112,8 @@ async function openList(page: Page): Promise<void> {
   await page.locator(LIST).waitFor();
 }
 
-browsers.test(
+browsers.at(() => ({ url: api.url }))(
   'a person authorises on the page, also behind a prefix, and lists instances',
-  () => ({ url: api.url }),
   async ({ page, complaints }) => {
     complaints.allow(PLAIN_FIELD);
     await page.goto(`${api.url}/api/v1/swagger-ui`);

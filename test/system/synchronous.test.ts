@@ -12,6 +12,7 @@ import { ConfigError } from '../../src/config-values.js';
 import { firstContact } from '../../src/db/first-contact.js';
 import { acquireLease, type LeaseOptions } from '../../src/db/lease.js';
 import { withClient } from '../../src/db/pool.js';
+import { column } from '../helpers/columns.js';
 import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
 import * as replicas from '../helpers/replicas.js';
 import { auditPut, harness, prepareLanes, stopHarnesses } from '../helpers/writer.js';
@@ -112,10 +113,7 @@ test('a writer whose commit waits for a replica says so, and goes on when it is 
   await confirmNone();
   const settled = h.put('a', [auditPut(1, 2)]);
   await h.event('down');
-  assert.deepEqual(
-    h.troubles.map(({ kind }) => kind),
-    ['replica'],
-  );
+  assert.deepEqual(column(h.troubles, 'kind'), ['replica']);
   await confirmAll();
   assert.equal((await settled).outcome, 'committed');
   await h.event('up');

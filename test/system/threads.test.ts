@@ -94,10 +94,8 @@ test('when a shard dies its callers get 503, and what was acknowledged is there 
   const { shards } = await supervisor.threads();
   const acknowledged = await createWhileEnding(shards[1] as Worker, 200);
   const ids = await storedIds();
-  assert.deepEqual(
-    acknowledged.filter((id) => !ids.has(id)),
-    [],
-  );
+  const seen = acknowledged.filter((id) => !ids.has(id));
+  assert.deepEqual(seen, []);
   // Both shards answer for all of them, the new one from rows.
   for (const id of acknowledged) assert.ok(['completed', 'waiting'].includes(await stateOf(id)));
 });
@@ -109,10 +107,8 @@ test('when the writer dies nothing acknowledged is lost, and the engine writes o
     ask<{ id: string }>('instances.create', '', creation(noop, 'after the writer')),
   );
   const ids = await storedIds();
-  assert.deepEqual(
-    [...acknowledged, id].filter((each) => !ids.has(each)),
-    [],
-  );
+  const seen = [...acknowledged, id].filter((each) => !ids.has(each));
+  assert.deepEqual(seen, []);
 });
 
 test('when all threads die in one instant they are replaced, and nothing acknowledged is lost', async () => {
@@ -128,10 +124,8 @@ test('when all threads die in one instant they are replaced, and nothing acknowl
   );
   await until(afterwards, 'completed');
   const stored = await storedIds();
-  assert.deepEqual(
-    ids.filter((each) => !stored.has(each)),
-    [],
-  );
+  const seen = ids.filter((each) => !stored.has(each));
+  assert.deepEqual(seen, []);
 });
 
 test('a record that was read before its shard died is not read again behind a later change', async () => {
@@ -247,11 +241,7 @@ test('a clock that was set is also that of a thread that is replaced', async () 
   }
 });
 
-interface Task {
-  readonly id: string;
-  readonly instance_id: string;
-  readonly claim_epoch: number;
-}
+type Task = { readonly id: string; readonly instance_id: string; readonly claim_epoch: number };
 
 /** Polls until the task of this instance comes; the others stay with this worker. */
 async function drainUntil(instance: string): Promise<Task[]> {

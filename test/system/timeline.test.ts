@@ -68,10 +68,8 @@ const hostsOf = (url: string, other: string): string =>
   url.replace(new URL(url).host, `${new URL(url).host},${new URL(other).host}`);
 
 function assertOlder(error: Error): true {
-  assert.match(
-    error.message,
-    /is on an older timeline, \d, than the primary that has replicas, \d/,
-  );
+  const text = error.message;
+  assert.match(text, /is on an older timeline, \d, than the primary that has replicas, \d/);
   assert.equal(troubleOf(error).kind, 'unreachable');
   return true;
 }
@@ -161,11 +159,7 @@ test('once a take-over has proven a timeline, no session of any thread stays on 
 });
 
 test('a lane that has settled what was committed proves the timeline, and one on an older server writes nothing', async () => {
-  const pool = createPool({
-    ...options(urls[2]),
-    connectionsMax: 2,
-    onError: () => undefined,
-  });
+  const pool = createPool({ ...options(urls[2]), connectionsMax: 2, onError: () => undefined });
   try {
     const held = await pool.connect();
     await pool.query(PORT);

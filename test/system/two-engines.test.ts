@@ -60,10 +60,8 @@ test('an instance starts on one server, is handed over, and ends on the other; t
   const { a, b, id } = journey;
   const bundle = await send(id, a, b);
   const { instance, handoff, execution } = await land(bundle, a, b);
-  assert.deepEqual(
-    [execution.epoch, execution.owner_runtime_id, execution.current_instance_id],
-    [1, b.runtime, instance],
-  );
+  const seen = [execution.epoch, execution.owner_runtime_id, execution.current_instance_id];
+  assert.deepEqual(seen, [1, b.runtime, instance]);
   assert.deepEqual(await a.continuity.execution(id), {
     ...execution,
     updated_at: (await a.continuity.execution(id)).updated_at,
@@ -119,13 +117,10 @@ test('an instance that a worker still holds a task of cannot be taken away from 
   const task = await a.tenant.task(handler);
   await a.continuity.enrol(id, a.runtime);
   const preview = await a.continuity.preview(id, b.runtime);
-  assert.deepEqual(
-    [preview.compatible, preview.unresolved_effects.map(({ id: effect }) => effect)],
-    [false, [task.id]],
-  );
+  const seen = [preview.compatible, preview.unresolved_effects.map(({ id: effect }) => effect)];
+  assert.deepEqual(seen, [false, [task.id]]);
   for (const state of ['unknown', 'abandoned']) {
-    const path = `/continuity/effects/${task.id}/resolve`;
-    expectStatus(await a.tenant.post(path, { state }), 200);
+    expectStatus(await a.tenant.post(`/continuity/effects/${task.id}/resolve`, { state }), 200);
   }
   const bundle = await send(id, a, b);
   expectStatus(await a.tenant.post(`/workers/tasks/${task.id}/complete`, done(task)), 409);
@@ -250,11 +245,8 @@ test('a claim believes only what the source itself grants, once', async () => {
 test('a server takes no capsule of a stranger, nor one that is for somebody else', async () => {
   const { a, b, id } = await startJourney(pair);
   const bundle = await send(id, a, b);
-  refused(
-    await importing(b.tenant, bundle, { destination_runtime_id: a.runtime }),
-    409,
-    /another destination/,
-  );
+  const reply = await importing(b.tenant, bundle, { destination_runtime_id: a.runtime });
+  refused(reply, 409, /another destination/);
   refused(await importing(b.tenant, bundle, { payload_base64: undefined }), 409, /not stored here/);
   const { env, api } = pair.b;
   const nobody = { ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: '{}' };

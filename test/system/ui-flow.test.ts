@@ -20,7 +20,7 @@ import { bundleUi } from '../helpers/ui-bundle.js';
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'";
 const NOW = Date.parse('2026-11-23T10:01:00.000Z');
 
-const { test } = useBrowser();
+const browsers = useBrowser();
 const folder = mkdtempSync(path.join(tmpdir(), 'ui-flow-'));
 let server: Server;
 
@@ -73,7 +73,7 @@ type Use = (page: Page) => Promise<void>;
 /** Runs with the page of one drawing. */
 function drawn(title: string, name: string, use: Use, width = 1280): void {
   const at = () => ({ url: origin(), viewport: { width, height: 900 }, timezoneId: 'UTC' });
-  test(title, at, async ({ page }) => {
+  browsers.at(at)(title, async ({ page }) => {
     await page.clock.setFixedTime(NOW);
     await page.goto(`${origin()}/#${name}`);
     await use(page);
@@ -130,8 +130,7 @@ drawn('the wheel scrolls the page until the drawing was clicked into', 'run', as
   await page.mouse.wheel(0, 60);
   await until(page, 'document.scrollingElement.scrollTop > 0');
   const before = await scrolled();
-  const view = page.locator('.react-flow__viewport');
-  const place = await view.getAttribute('style');
+  const place = await page.locator('.react-flow__viewport').getAttribute('style');
   await page.mouse.click(200, 180);
   await page.mouse.wheel(0, 60);
   await until(

@@ -16,9 +16,7 @@ const { values: flags } = parseArgs({
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => interrupted.abort());
-}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => interrupted.abort());
 
 const database = await createTestDatabase();
 const engine = await startEngine({

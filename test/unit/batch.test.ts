@@ -94,11 +94,8 @@ test('statements run in the order of the kinds, whatever the order in the units'
   // The two kinds of a group replace each other, so one of each group is left, the last one put.
   const names = bodyCommands(units).map(({ statement }) => statement.name);
   const order = MUTATION_KINDS.map((kind) => STATEMENTS[kind].name);
-  const seen = names;
-  assert.deepEqual(
-    seen,
-    order.filter((name) => names.includes(name)),
-  );
+  const expected = order.filter((name) => names.includes(name));
+  assert.deepEqual(names, expected);
   assert.equal(names.length, MUTATION_KINDS.length);
 });
 
@@ -460,8 +457,7 @@ test('lag is what waits at the rate of late, and the time without a commit while
 const names = TENANT_TABLES.map(({ name }) => name);
 
 test('every table goes with a tenant, or has a reason to stay', () => {
-  const said = [...names, ...Object.keys(STAYING)].sort();
-  assert.deepEqual(said, Object.keys(TABLES).sort());
+  assert.deepEqual([...names, ...Object.keys(STAYING)].sort(), Object.keys(TABLES).sort());
 });
 
 test('rows by which those of other tables are found are deleted after these', () => {

@@ -86,8 +86,7 @@ test('transform answers its parameters unchanged', (t) => {
 
 test('assert passes when its condition is true, else it fails permanently', () => {
   for (const condition of ['data.n == 5', 'status == ok', '{{ outputs.fetch.status == 200 }}']) {
-    const output = { condition, passed: true };
-    assert.deepEqual(run('assert', { condition }).outcome, success(output));
+    assert.deepEqual(run('assert', { condition }).outcome, success({ condition, passed: true }));
   }
   for (const condition of ['data.n == 6', '((']) {
     const expected = failure(false, `assertion failed: ${condition}`, { condition });
@@ -95,8 +94,7 @@ test('assert passes when its condition is true, else it fails permanently', () =
     const { outcome } = run('assert', { condition, message: 'must hold' });
     assert.equal(outcome.kind === 'failure' && outcome.message, 'must hold');
   }
-  const code = 'invalid_params';
-  const missing = { ...failure(false, 'assert: condition is required'), code };
+  const missing = { ...failure(false, 'assert: condition is required'), code: 'invalid_params' };
   assert.deepEqual(run('assert', {}).outcome, missing);
 });
 

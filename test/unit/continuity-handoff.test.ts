@@ -186,8 +186,7 @@ test('changed facts and other terms are conflicts', () => {
   assert.match(conflict({}, { runtimes: other }) ?? '', /stale/);
   const again = [runtime(1), runtime(2, { observed_at: at(1) }), runtime(3)];
   assert.equal(conflict({}, { runtimes: again }), undefined);
-  const later = { execution: { ...FACTS.execution, epoch: 3 } };
-  assert.match(conflict({}, later) ?? '', /stale/);
+  assert.match(conflict({}, { execution: { ...FACTS.execution, epoch: 3 } }) ?? '', /stale/);
 });
 
 test('a hash of other terms does not make a decision fit them', () => {
@@ -392,8 +391,7 @@ test('the best that is allowed is selected, equal scores by id, none if none is 
   ]);
   assert.equal(placed.selected_runtime_id, id(2));
   const terms = acceptedTerms({ classification: 'restricted' });
-  const restricted = placeExecution(runtimes, terms, id(9), NOW);
-  assert.equal(restricted.selected_runtime_id, null);
+  assert.equal(placeExecution(runtimes, terms, id(9), NOW).selected_runtime_id, null);
   assert.equal(placeExecution([], acceptedTerms(), id(9), NOW).selected_runtime_id, null);
 });
 

@@ -193,8 +193,7 @@ describe('the frontier', () => {
         judge(first(handler, { n: '{{data.n}}' }), first(handler, params), { data });
       assert.deepEqual(asked({ n: '{{data.m}}' }), PASSED);
       assert.equal(reasonOf(asked({ n: 2 })), 'step a makes another call: params.n');
-      const before = first(handler, {});
-      const inPlace = judge(before, first('transform', {}), { data });
+      const inPlace = judge(first(handler, {}), first('transform', {}), { data });
       assert.equal(reasonOf(inPlace), 'step a makes another call: handler');
     }
   });
@@ -218,8 +217,7 @@ describe('the frontier', () => {
   test('has no step that went out, where the instance cannot take that with it', () => {
     const before = { ...receipt('unknown'), attempt: -1 };
     assert.deepEqual(judge(source, source, { receipts: [before] }), PASSED);
-    const wrapped = [noop('a'), tryCatch('t', [gate], [])];
-    const verdict = judge(source, wrapped, { receipts: [before] });
+    const verdict = judge(source, [noop('a'), tryCatch('t', [gate], [])], { receipts: [before] });
     assert.equal(reasonOf(verdict), 'step gate was sent already');
   });
 
@@ -402,8 +400,7 @@ const CASES: readonly (readonly [
 
 for (const [title, source, target, says, reason] of CASES) {
   test(`an instance that ${title} ${reason === undefined ? 'passes' : 'does not pass'}`, () => {
-    const life = recordLife(source, { turns: 5, says })!;
-    const verdict = judge(source, target, { life });
+    const verdict = judge(source, target, { life: recordLife(source, { turns: 5, says })! });
     assert.equal(verdict.passed, reason === undefined);
     assert.equal(verdict.passed ? undefined : verdict.reason, reason);
   });

@@ -317,11 +317,8 @@ test('what a batch has started stays in memory once it is committed, and not bef
   const made = unit()!;
   assert.deepEqual(adopted, []);
   commits.settle([{ seq: made.seq, outcome: 'committed' }]);
-  const seen = adopted;
-  assert.deepEqual(
-    seen,
-    asked.map(({ id }) => id),
-  );
+  const expected = asked.map(({ id }) => id);
+  assert.deepEqual(adopted, expected);
 });
 
 test('with a key in the batch all are inserted as they stand, since they may be there already', () => {
@@ -366,15 +363,12 @@ test('a batch whose eager starts take too long leaves the others to their actors
   makeBatch(NOOP, instances(50));
   while (later.length > 0) later.shift()!();
   const states = statesOf(unit()!);
-  assert.equal(states[0], 'completed');
-  assert.equal(states.at(-1), 'scheduled');
-  assert.equal(states.length, 50);
+  assert.deepEqual([states[0], states.at(-1), states.length], ['completed', 'scheduled', 50]);
 });
 
 test('nothing is sent of a batch that was being made when the writer died', () => {
   msPerLook = 5;
-  const asked = instances(3);
-  makeBatch(NOOP, asked);
+  makeBatch(NOOP, instances(3));
   commits.lose();
   while (later.length > 0) later.shift()!();
   assert.equal(unit(), undefined);
@@ -388,9 +382,6 @@ test('when it is unknown what became of a batch its instances are looked for', (
   unit();
   commits.lose();
   const woken = effects.flatMap((effect) => (effect.kind === 'continue' ? [effect.instance] : []));
-  const seen = woken;
-  assert.deepEqual(
-    seen,
-    asked.map(({ id }) => id),
-  );
+  const expected = asked.map(({ id }) => id);
+  assert.deepEqual(woken, expected);
 });

@@ -41,20 +41,18 @@ describe('what is refused', () => {
   });
 });
 
-describe('the plan', () => {
-  test('fills in the defaults, for null as for what is absent', () => {
-    const [a, f, none] = planOf([
-      work('a', { retry: { max_attempts: 2 } }),
-      forEach('f', 'xs', [noop('b')]),
-      work('n', { params: null, delay: null, retry: null, timeout: null, when: null }),
-    ]).nodes.filter(({ id }) => id !== 'b');
-    assert.ok(a?.type === 'step' && f?.type === 'for_each' && none?.type === 'step');
-    const { initial_backoff, max_backoff, backoff_multiplier } = a.retry!;
-    assert.deepEqual([initial_backoff, max_backoff, backoff_multiplier], [1_000, 60_000, 2]);
-    assert.deepEqual([f.itemVar, f.maxIterations], ['item', 1_000]);
-    const { delay, retry, timeoutMs, when } = none;
-    assert.deepEqual([delay, retry, timeoutMs, when], [undefined, undefined, null, undefined]);
-  });
+test('the plan fills in the defaults, for null as for what is absent', () => {
+  const [a, f, none] = planOf([
+    work('a', { retry: { max_attempts: 2 } }),
+    forEach('f', 'xs', [noop('b')]),
+    work('n', { params: null, delay: null, retry: null, timeout: null, when: null }),
+  ]).nodes.filter(({ id }) => id !== 'b');
+  assert.ok(a?.type === 'step' && f?.type === 'for_each' && none?.type === 'step');
+  const { initial_backoff, max_backoff, backoff_multiplier } = a.retry!;
+  assert.deepEqual([initial_backoff, max_backoff, backoff_multiplier], [1_000, 60_000, 2]);
+  assert.deepEqual([f.itemVar, f.maxIterations], ['item', 1_000]);
+  const { delay, retry, timeoutMs, when } = none;
+  assert.deepEqual([delay, retry, timeoutMs, when], [undefined, undefined, null, undefined]);
 });
 
 describe('outputRefs', () => {
@@ -94,10 +92,7 @@ function sequenceOf(blocks: readonly Block[]): JsonObject {
   return { tenant_id: 't', namespace: 'n', name: 'x', version: 1, blocks: addressed };
 }
 
-interface Told {
-  readonly errors: readonly Finding[];
-  readonly warnings: readonly Finding[];
-}
+type Told = { readonly errors: readonly Finding[]; readonly warnings: readonly Finding[] };
 
 /** As a request does it. */
 function judge(body: JsonValue): Told {

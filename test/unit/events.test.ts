@@ -84,11 +84,8 @@ test('every trigger of every event is fired, by pages', async () => {
   firing.wake();
   await pass(1_000);
   assert.deepEqual([asked.length, new Set(asked).size], [90, 90]);
-  const seen = stored;
-  assert.deepEqual(
-    seen,
-    events.map(({ id }) => [id, null]),
-  );
+  const expected = events.map(({ id }) => [id, null]);
+  assert.deepEqual(stored, expected);
   assert.deepEqual(pages, [20, 20, 5]);
 });
 
@@ -178,8 +175,7 @@ class World {
       targets: matched === 0 ? null : JSON.stringify([...targets]),
       expires_at: isoTime(expiresAt),
     });
-    const payload = `"${id}"`;
-    const given = { id, seq, payload, expiresAt, status, matched, targets } as const;
+    const given = { id, seq, payload: `"${id}"`, expiresAt, status, matched, targets } as const;
     const event: OpenEvent = { ...given, isUsed: false, untold: [] };
     const by = this.key;
     const stored = () =>
@@ -380,10 +376,7 @@ test('whatever words are lost, repeated or late: no wait takes two events, a kep
   });
 });
 
-interface LookUp {
-  readonly name: string;
-  readonly found: (rows: EventTriggerRow[]) => void;
-}
+type LookUp = { readonly name: string; readonly found: (rows: EventTriggerRow[]) => void };
 
 /** Of triggers, which find nothing until the test says so. */
 let lookUps: LookUp[];

@@ -395,10 +395,7 @@ test('items are counted in a text whatever it is', () => {
   for (const [text, items] of rows) assert.equal(itemsIn(text), items, text);
 });
 
-interface Asked {
-  readonly set?: SetLimits['limits'];
-  readonly isRoot?: boolean;
-}
+type Asked = { readonly set?: SetLimits['limits']; readonly isRoot?: boolean };
 
 function admissionWith({ set, isRoot = false }: Asked = {}) {
   const limits = new TenantLimitRegistry();
@@ -589,16 +586,14 @@ describe('work under way', () => {
     begin(work, 'a', LIMITS.workBytesMin);
     assert.notEqual(begin(work, 'b', 1), 503, 'nothing was measured yet');
     for (let now = 0; now < 60_000; now += 1_000) {
-      const weight = begin(work, 'c', 1_000_000, 0, now) as number;
-      work.end('c', weight, now + 1_000);
+      work.end('c', begin(work, 'c', 1_000_000, 0, now) as number, now + 1_000);
     }
     // A megabyte a second: the least counts, which is under way.
     assert.equal(begin(work, 'd', LIMITS.workBytesMin / 2, 1, 60_000), 503);
     assert.equal(begin(work, 'a', 1, 1, 60_000), 503);
     assert.notEqual(begin(work, 'd', 1, 1, 60_000), 503, 'who has little finds room all the same');
     for (let now = 60_000; now < 70_000; now += 1_000) {
-      const weight = begin(work, 'c', 20_000_000, 0, now) as number;
-      work.end('c', weight, now + 1_000);
+      work.end('c', begin(work, 'c', 20_000_000, 0, now) as number, now + 1_000);
     }
     assert.notEqual(begin(work, 'd', LIMITS.workBytesMin / 2, 1, 70_000), 503);
   });

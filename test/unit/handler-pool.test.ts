@@ -225,10 +225,8 @@ describe('an outcome', () => {
     for (const instance of ['a', 'b', 'c']) await start(instance);
     for (const instance of ['a', 'b', 'c']) call(`${instance}/0`).end();
     await settled();
-    assert.equal(
-      handOver(() => false),
-      true,
-    );
+    const seen = handOver(() => false);
+    assert.equal(seen, true);
     assert.deepEqual(taken, ['a/0 success']);
   });
 

@@ -321,10 +321,8 @@ test('refusals beyond a few are held back, each for longer than the one before, 
   const later = all.slice(refusalsAtOnce);
   assert.ok(all.slice(0, refusalsAtOnce).every((ms) => ms === 0));
   assert.equal(later[0], 1_000 / refusalsPerSecond);
-  assert.deepEqual(
-    later,
-    later.toSorted((a, b) => a - b),
-  );
+  const expected = later.toSorted((a, b) => a - b);
+  assert.deepEqual(later, expected);
   assert.equal(Math.max(...all), refusalHeldMsMax);
 });
 
@@ -334,9 +332,7 @@ test('the pace is forgotten with time, is of each tenant, and about load only', 
   const over = refusalHeldMsMax + (1_000 * refusalsAtOnce) / refusalsPerSecond;
   assert.deepEqual([pace.holdMs('b', 429, 0), pace.holdMs('a', 413, over)], [0, 0]);
   held(pace, 429);
-  for (const status of [200, 400, 401, 404, 409, 500]) {
-    assert.equal(pace.holdMs('a', status, 0), 0);
-  }
+  for (const status of [200, 400, 401, 404, 409, 500]) assert.equal(pace.holdMs('a', status, 0), 0);
 });
 
 const ORDER = 'created_at desc, id desc';

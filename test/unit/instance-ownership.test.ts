@@ -265,8 +265,7 @@ test('an order is refused when the instance is not what was decided on', async (
   ];
   const before = JSON.stringify(actor.record);
   for (const expect of stale) {
-    const world = { ...NO_PLANS, checkpoint: 'newest' };
-    const refused = command(actor, [fence(1_000)], expect, world);
+    const refused = command(actor, [fence(1_000)], expect, { ...NO_PLANS, checkpoint: 'newest' });
     await assert.rejects(refused, { status: 409 }, JSON.stringify(expect));
   }
   await assert.rejects(command(begin([http('b')]), [], { isAtRest: true }), { status: 409 });

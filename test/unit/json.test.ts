@@ -127,9 +127,7 @@ test('a megabyte of adversarial text is judged within seconds of work', () => {
     ',-1.'.repeat(million / 4),
     '1'.repeat(million),
   ];
-  for (const text of texts) {
-    assert.ok(cpuMsOf(() => parseJson(text)) < 4_000, text.slice(0, 20));
-  }
+  for (const text of texts) assert.ok(cpuMsOf(() => parseJson(text)) < 4_000, text.slice(0, 20));
 });
 
 function bodyProblemOf(text: string) {

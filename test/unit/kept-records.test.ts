@@ -194,21 +194,19 @@ describe('a shard', () => {
     });
   });
 
-  describe('the answer of a creation', () => {
-    test('brings the record along that its reader would be shown, when it is alone', async () => {
-      for (const more of [{}, { idempotency_key: 'k' }]) {
-        const { request, id } = await created(more);
-        const known = knownBy(request);
-        assert.equal(known?.instance, id);
-        assert.ok(isCurrent(known));
-        const get = shard.ask('instances.get', id);
-        await shard.run();
-        assert.equal(known?.text, bodyOf(shard.replies.get(get)));
-        signal(id, 'pause');
-        await shard.run();
-        assert.ok(!isCurrent(known));
-        await shard.ack();
-      }
-    });
+  test('the answer of a creation brings the record along that its reader would be shown, when it is alone', async () => {
+    for (const more of [{}, { idempotency_key: 'k' }]) {
+      const { request, id } = await created(more);
+      const known = knownBy(request);
+      assert.equal(known?.instance, id);
+      assert.ok(isCurrent(known));
+      const get = shard.ask('instances.get', id);
+      await shard.run();
+      assert.equal(known?.text, bodyOf(shard.replies.get(get)));
+      signal(id, 'pause');
+      await shard.run();
+      assert.ok(!isCurrent(known));
+      await shard.ack();
+    }
   });
 });

@@ -54,17 +54,12 @@ async function orderOf(loadsInOrder: boolean) {
 }
 
 test('instances come to life in the order in which they were asked for, other actors as soon as their rows are there', async () => {
-  const order = await orderOf(true);
-  assert.deepEqual(order, ['rows of second', 'first', 'second', 'rows of first']);
-  const asRead = await orderOf(false);
-  assert.deepEqual(asRead, ['second', 'rows of second', 'first', 'rows of first']);
+  assert.deepEqual(await orderOf(true), ['rows of second', 'first', 'second', 'rows of first']);
+  assert.deepEqual(await orderOf(false), ['second', 'rows of second', 'first', 'rows of first']);
 });
 
 describe('names', () => {
-  interface Read {
-    readonly name: SequenceName;
-    readonly resolve: (id: string | undefined) => void;
-  }
+  type Read = { readonly name: SequenceName; readonly resolve: (id: string | undefined) => void };
 
   const NAME: SequenceName = { tenant: 't', namespace: 'n', name: 's', version: null };
   const WORD = wordOf('t', 'n', 's');
@@ -78,9 +73,7 @@ describe('names', () => {
     since = 0;
     names = new Names({
       since: () => since,
-      loader: {
-        namedSequence: (name) => new Promise((resolve) => reads.push({ name, resolve })),
-      },
+      loader: { namedSequence: (name) => new Promise((resolve) => reads.push({ name, resolve })) },
     });
   });
 

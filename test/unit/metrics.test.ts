@@ -105,19 +105,17 @@ describe('the exposition', () => {
   });
 });
 
-describe('a meter', () => {
-  test('puts an observation into the first bucket whose bound it does not exceed', () => {
-    const meter = new Meter();
-    const { buckets: bounds } = HISTOGRAMS.engine_tick_duration_seconds;
-    meter.observe('engine_tick_duration_seconds', bounds[1]!);
-    meter.observe('engine_tick_duration_seconds', bounds[1]! + 1e-9);
-    meter.observe('engine_tick_duration_seconds', 1_000, 3);
-    const { buckets, sum } = meter.observations('engine_tick_duration_seconds');
-    assert.deepEqual([...buckets.slice(0, 4)], [0, 1, 1, 0]);
-    assert.equal(buckets.at(-1), 3);
-    assert.equal(buckets.length, bounds.length + 1);
-    assert.ok(Math.abs(sum - 3_000 - 2 * bounds[1]!) < 1e-6);
-  });
+test('a meter puts an observation into the first bucket whose bound it does not exceed', () => {
+  const meter = new Meter();
+  const { buckets: bounds } = HISTOGRAMS.engine_tick_duration_seconds;
+  meter.observe('engine_tick_duration_seconds', bounds[1]!);
+  meter.observe('engine_tick_duration_seconds', bounds[1]! + 1e-9);
+  meter.observe('engine_tick_duration_seconds', 1_000, 3);
+  const { buckets, sum } = meter.observations('engine_tick_duration_seconds');
+  assert.deepEqual([...buckets.slice(0, 4)], [0, 1, 1, 0]);
+  assert.equal(buckets.at(-1), 3);
+  assert.equal(buckets.length, bounds.length + 1);
+  assert.ok(Math.abs(sum - 3_000 - 2 * bounds[1]!) < 1e-6);
 });
 
 describe('what is written about the metrics', () => {
@@ -285,11 +283,7 @@ test('the threads are added up by name', () => {
   memory.shards[0]!.countNamed(SUCCEEDED, 'charge', 2);
   memory.shards[1]!.countNamed(SUCCEEDED, 'charge', 3);
   memory.shards[1]!.countNamed(SUCCEEDED, 'refund');
-  assert.deepEqual(Object.fromEntries(memory.named(SUCCEEDED)), {
-    other: 0,
-    charge: 5,
-    refund: 1,
-  });
+  assert.deepEqual(Object.fromEntries(memory.named(SUCCEEDED)), { other: 0, charge: 5, refund: 1 });
 });
 
 const SECOND = 1_000;

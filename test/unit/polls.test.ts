@@ -61,10 +61,8 @@ test('what is ready is taken from one shard after the other, each asked for what
 test('it waits at all shards when none has anything, and the first that has ends the others', () => {
   const shards = new Shards(3, 5, 1_000);
   for (const shard of [0, 1, 2]) shards.answer(shard, 0);
-  assert.deepEqual(
-    shards.asks,
-    [0, 1, 2].map((shard) => ({ shard, limit: 5, until: 1_000 })),
-  );
+  const expected = [0, 1, 2].map((shard) => ({ shard, limit: 5, until: 1_000 }));
+  assert.deepEqual(shards.asks, expected);
   shards.answer(1, 4);
   assert.deepEqual(shards.ended, [0, 2]);
   shards.answer(0, 3);
@@ -235,20 +233,16 @@ describe('polls in flight', () => {
 
   test('one tenant has a part of the polls, and is told so; others poll on', () => {
     for (let n = 0; n < pollsInFlightPerTenantMax; n++) poll('a');
-    assert.match(
-      refusalOf(() => poll('a')),
-      /^429 .*11250 polls of this tenant are in flight/,
-    );
+    const text = refusalOf(() => poll('a'));
+    assert.match(text, /^429 .*11250 polls of this tenant are in flight/);
     poll('b');
     assert.equal(client.pollsInFlight, pollsInFlightPerTenantMax + 1);
   });
 
   test('however many polls are in flight, other requests find room', () => {
     for (let n = 0; n < pollsInFlightMax; n++) poll(`t${n % 2}`);
-    assert.match(
-      refusalOf(() => poll('c')),
-      /^503 .*15000 polls are in flight/,
-    );
+    const said = refusalOf(() => poll('c'));
+    assert.match(said, /^503 .*15000 polls are in flight/);
     const read = () => client.send(0, 'workers.complete', 'c', '', '{}', () => undefined);
     assert.equal(refusalOf(read), 'none');
   });

@@ -320,8 +320,7 @@ function tryOf({ blockId, iteration, attempt }: Dispatch): string {
 }
 
 test('a tree that does not go with the plan, or is malformed, is refused with its place', () => {
-  const player = new Player([noop('a'), noop('b')]).start();
-  const { plan, snapshot } = player;
+  const { plan, snapshot } = new Player([noop('a'), noop('b')]).start();
   const good = writeTree({ execution: snapshot.execution, items: new Map(), blocks: [] }, plan);
   assert.ok(readTree(good, plan).ok);
   const cases: [JsonObject, RegExp][] = [
@@ -402,8 +401,7 @@ test('a run replays as a match with the definition that it had, and is left as i
     const { blocks } = recording.tree;
     const run = ended(recording);
     const before = JSON.stringify(run);
-    const verdict = replay(planOf(blocks), planOf(blocks), run, recording);
-    assert.deepEqual(verdict, { kind: 'match' });
+    assert.deepEqual(replay(planOf(blocks), planOf(blocks), run, recording), { kind: 'match' });
     assert.equal(JSON.stringify(run), before);
   });
 });
@@ -438,8 +436,7 @@ test('with the definition that it has, an instance replays at any frontier', (t)
     replayed += life.outputs.length > 0 ? 1 : 0;
     // Also where it is not known that nothing differs, and the place has to be reached.
     for (const isSame of [true, false]) {
-      const verdict = judge(life, recording, recording.tree.blocks, isSame);
-      assert.deepEqual(verdict, { passed: true });
+      assert.deepEqual(judge(life, recording, recording.tree.blocks, isSame), { passed: true });
     }
   });
   if (isWholeRun)

@@ -72,8 +72,7 @@ describe('what decisions say', () => {
     );
     assert.equal(gateActor(judgement), 'gate:error_rate');
     const counts = { replayed: 9, matches: 4, diverged: 3, inconclusive: 2, divergences: [] };
-    const reason = '9 replayed: 4 matched, 3 diverged, 2 inconclusive';
-    assert.equal(validationReason(counts), reason);
+    assert.equal(validationReason(counts), '9 replayed: 4 matched, 3 diverged, 2 inconclusive');
   });
 });
 
@@ -227,8 +226,7 @@ function rowOf(text: string): RoutingRow {
     return { ...canary(Number(number), from, to, Number(percent)), is_deprecated };
   }
   const later = rest === 'in 2027' ? { updated_at: '2027-01-01T00:00:00.000Z' } : {};
-  const more = { ...later, is_deprecated: rest === 'deprecated' };
-  return promoted(Number(number), from, to, more);
+  return promoted(Number(number), from, to, { ...later, is_deprecated: rest === 'deprecated' });
 }
 
 /** As `release>sequence` or `release=sequence`, for the candidate and the baseline. */
@@ -314,8 +312,7 @@ test('the bucket of a key is the one that is documented', () => {
 test('assignment: 0 % never, 100 % always, monotone in percent, deterministic for unicode/empty/long keys, roughly proportional', (t) => {
   check(t, 60, fc.tuple(releaseIds, keys), ([release, key]) => {
     const sides = Array.from({ length: 101 }, (_, percent) => variant(release, percent, key));
-    assert.equal(sides[0], 'baseline');
-    assert.equal(sides[100], 'candidate');
+    assert.deepEqual([sides[0], sides[100]], ['baseline', 'candidate']);
     const first = sides.indexOf('candidate');
     assert.ok(sides.every((side, percent) => side === (percent < first ? 'baseline' : side)));
     assert.ok(sides.slice(first).every((side) => side === 'candidate'));

@@ -120,8 +120,7 @@ describe('a change of what is routed', () => {
   });
 
   test('one that is refused tells nobody; at the start every shard is told, since a word may be lost', async () => {
-    const release = await world.canary();
-    assert.equal(await asked('releases.canary', release.id, { percent: 5 }), 409);
+    assert.equal(await asked('releases.canary', (await world.canary()).id, { percent: 5 }), 409);
     const ready = await world.ready();
     world.take();
     assert.equal(await asked('releases.pause', ready.id), 409);
@@ -173,23 +172,21 @@ describe('an outcome that is not known', () => {
   });
 });
 
-describe('what follows one another', () => {
-  test('of two ready releases of one baseline the second is refused while the first is in flight', async () => {
-    const first = await world.ready();
-    const { baseline_sequence_id, candidate_sequence_id } = first;
-    const pair = { baseline_sequence_id, candidate_sequence_id };
-    const second = await world.ready(pair);
-    world.mood = 'is slow';
-    const requests = [first, second].map(({ id }) =>
-      world.send('releases.canary', id, { percent: 10 }),
-    );
-    await world.quiet();
-    requests.push(await begin('releases.create', '', pair));
-    assert.deepEqual(requests.map(statusOf), [undefined, undefined, undefined]);
-    await world.flush();
-    assert.deepEqual(requests.map(statusOf), [200, 409, 409]);
-    assert.deepEqual([world.stateOf(first), world.stateOf(second)], ['canary', 'ready']);
-  });
+test('of two ready releases of one baseline the second is refused while the first is in flight', async () => {
+  const first = await world.ready();
+  const { baseline_sequence_id, candidate_sequence_id } = first;
+  const pair = { baseline_sequence_id, candidate_sequence_id };
+  const second = await world.ready(pair);
+  world.mood = 'is slow';
+  const requests = [first, second].map(({ id }) =>
+    world.send('releases.canary', id, { percent: 10 }),
+  );
+  await world.quiet();
+  requests.push(await begin('releases.create', '', pair));
+  assert.deepEqual(requests.map(statusOf), [undefined, undefined, undefined]);
+  await world.flush();
+  assert.deepEqual(requests.map(statusOf), [200, 409, 409]);
+  assert.deepEqual([world.stateOf(first), world.stateOf(second)], ['canary', 'ready']);
 });
 
 describe('a validation', () => {
@@ -325,26 +322,24 @@ describe('a failing gate', () => {
   });
 });
 
-describe('looks that nobody asked for', () => {
-  test('are one a second at most, however many instances end, and none when none ends', async () => {
-    const release = await world.canary({ gates: GATES });
-    for (let at = 0; at < 100; at++) {
-      for (let i = 0; i < 10; i++) world.actor.ended(release.id);
-      await world.pass(SECOND / 10);
-    }
-    assert.ok(world.looks >= 10 && world.looks <= 11, `${world.looks} looks in 10 s`);
-    await world.pass(2 * SECOND);
-    const { looks } = world;
-    await world.pass(MINUTE);
-    assert.equal(world.looks, looks);
-    // What ends while a look is under way is seen by the next.
-    world.actor.ended(release.id);
-    await world.quiet();
-    fail(release);
-    world.actor.ended(release.id);
-    await world.pass(SECOND);
-    assert.equal(world.stateOf(release), 'rolled_back');
-  });
+test('looks that nobody asked for are one a second at most, however many instances end, and none when none ends', async () => {
+  const release = await world.canary({ gates: GATES });
+  for (let at = 0; at < 100; at++) {
+    for (let i = 0; i < 10; i++) world.actor.ended(release.id);
+    await world.pass(SECOND / 10);
+  }
+  assert.ok(world.looks >= 10 && world.looks <= 11, `${world.looks} looks in 10 s`);
+  await world.pass(2 * SECOND);
+  const { looks } = world;
+  await world.pass(MINUTE);
+  assert.equal(world.looks, looks);
+  // What ends while a look is under way is seen by the next.
+  world.actor.ended(release.id);
+  await world.quiet();
+  fail(release);
+  world.actor.ended(release.id);
+  await world.pass(SECOND);
+  assert.equal(world.stateOf(release), 'rolled_back');
 });
 
 describe('a sequence that is being deleted', () => {

@@ -301,8 +301,7 @@ describe('what was recorded counts for the same call only', () => {
     const forked = { ...run, outputs: run.outputs.map((row) => ({ ...row, call: null })) };
     assert.equal(judge(blocks, blocks, forked).kind, 'inconclusive');
     const tasks = record([work('a')]);
-    const copied = { ...tasks, tasks: [] };
-    assert.equal(judge([work('a')], [work('a')], copied).kind, 'inconclusive');
+    assert.equal(judge([work('a')], [work('a')], { ...tasks, tasks: [] }).kind, 'inconclusive');
   });
 });
 
@@ -376,8 +375,7 @@ test('what a step took is not held against the time that the candidate allows, n
   assert.deepEqual(compare([work('a', { timeout: 10 })], [work('a')], { answer }), MATCH);
   const delayed = (days: number) => [noop('a'), work('b', { delay: { duration: days * DAY } })];
   for (const [candidate, baseline] of ['30 30', '0 30', '365 0'].map((row) => row.split(' '))) {
-    const verdict = compare(delayed(Number(candidate)), delayed(Number(baseline)));
-    assert.deepEqual(verdict, MATCH);
+    assert.deepEqual(compare(delayed(Number(candidate)), delayed(Number(baseline))), MATCH);
   }
 });
 
@@ -425,11 +423,9 @@ test('what callers merged comes when it came', () => {
 
 test('expressions see the time at which the run began', () => {
   const baseline = [noop('a')];
-  const run = record(baseline);
-  assert.equal(run.execution.t, START);
+  assert.equal(record(baseline).execution.t, START);
   const condition = `now() == "${new Date(START).toISOString()}"`;
-  const verdict = compare([router('r', condition, [noop('a')], [])], baseline);
-  assert.deepEqual(verdict, MATCH);
+  assert.deepEqual(compare([router('r', condition, [noop('a')], [])], baseline), MATCH);
 });
 
 // ---------------------------------------------------------------- what cannot be replayed

@@ -19,10 +19,7 @@ const KEEP_MS = 30 * 86_400_000;
 const PAGE_ROWS = 3;
 const HOUR_MS = 3_600_000;
 
-interface Stored {
-  readonly id: string;
-  readonly isEnded: boolean;
-}
+type Stored = { readonly id: string; readonly isEnded: boolean };
 
 let clock: HandClock;
 let table: Stored[];
@@ -120,8 +117,7 @@ test('does not walk over what was created since: it cannot have ended before', a
   const young = Array.from({ length: 30 }, (_, i) => {
     return { id: idOf(1_000 * (30 - i)), isEnded: false };
   });
-  const keyed = { id: 'f0000000-0000-8000-8000-000000000001', isEnded: true };
-  table = [...old(3), ...young, keyed];
+  table = [...old(3), ...young, { id: 'f0000000-0000-8000-8000-000000000001', isEnded: true }];
   assert.equal(await finish(retentionWith().sweep()), 3);
   assert.equal(asked.length, 3, 'the old ones, the first of the young, and what lies behind them');
   assert.equal(asked.at(-1), firstIdAt(NOW));

@@ -183,11 +183,8 @@ test('ready tasks leave in the order of their queue, whatever was removed or had
       ready.remove(item.id);
     }
     const known = kept.filter((item) => compareTasks(item, horizon) <= 0).sort(compareTasks);
-    const seen = taken;
-    assert.deepEqual(
-      seen,
-      known.map(({ id }) => id),
-    );
+    const expected = known.map(({ id }) => id);
+    assert.deepEqual(taken, expected);
     assert.equal(count.tasks, 0);
   });
 });
@@ -286,10 +283,7 @@ test('a call without an answer is given up, and one that waits for the database 
   const answer = new Promise<string>((resolve) => {
     give = resolve;
   });
-  const surface = {
-    quick: () => new Promise<void>(() => undefined),
-    patient: () => answer,
-  };
+  const surface = { quick: () => new Promise<void>(() => undefined), patient: () => answer };
   serveControl(surface, port2);
   const link = linkControl<typeof surface>(port1, 1, ['patient']);
   const waiting = link.remote.patient();
@@ -419,8 +413,7 @@ test('an instance that throws with a unit under way is back when that is settled
   const shard = new HandShard({ sequence: async () => SEQUENCE });
   await shard.start();
   const next_fire_at = isoTime(shard.now + 60_000);
-  const later = { ...INSTANCE, body: { ...INSTANCE.body, next_fire_at } };
-  shard.hint(creation(91, later));
+  shard.hint(creation(91, { ...INSTANCE, body: { ...INSTANCE.body, next_fire_at } }));
   await shard.run();
   // To no time at all, which only the engine itself can ask for.
   const change = { kind: 'reschedule', offsetMs: 'x' };

@@ -331,8 +331,7 @@ test('worker bodies are checked, and limits are lowered to their cap', () => {
   ]);
   const checked = validators.validateBody('workers.poll', { ...poll, limit: 5_000, wait_ms: 1e9 });
   assert.ok(checked.ok);
-  assert.equal(checked.value.limit, 1_000);
-  assert.equal(checked.value.wait_ms, 60_000);
+  assert.deepEqual([checked.value.limit, checked.value.wait_ms], [1_000, 60_000]);
 });
 
 function queryOf(id: RouteId, raw: string): unknown {
@@ -662,9 +661,7 @@ timeout_ms     | timeout
 description    | -
 x              | -
   `);
-  for (const [word, meant] of cases) {
-    assert.equal(suggest(word!, MEMBERS) ?? '-', meant, word);
-  }
+  for (const [word, meant] of cases) assert.equal(suggest(word!, MEMBERS) ?? '-', meant, word);
   assert.equal(suggest('', MEMBERS), undefined);
   assert.equal(suggest('timeout'.repeat(20), MEMBERS), undefined);
 });
@@ -685,7 +682,5 @@ transform_order | -
 mail            | -
 send_invoice    | -
   `);
-  for (const [word, meant] of cases) {
-    assert.equal(misspelt(word!, HANDLERS) ?? '-', meant, word);
-  }
+  for (const [word, meant] of cases) assert.equal(misspelt(word!, HANDLERS) ?? '-', meant, word);
 });

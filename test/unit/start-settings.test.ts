@@ -286,15 +286,13 @@ test('a definition names secrets for who is called, and none for what only the e
   }
 });
 
-describe('a masked value', () => {
-  test('has none of the texts in any string, and is itself when there is nothing long enough to hide', () => {
-    const value = { kind: 'kind', body: 'a "quoted" sk_live_1 and YWRh', list: ['sk_live_12', 5] };
-    const shown = masked(value, ['sk_live_1', 'sk_live_12', 'YWRh', '"quoted"']);
-    const body = 'a [REDACTED] [REDACTED] and [REDACTED]';
-    assert.deepEqual(shown, { kind: 'kind', body, list: ['[REDACTED]', 5] });
-    const other = { body: 'abc' };
-    assert.equal(masked(other, ['abc', 'sk_live_1']), other);
-  });
+test('a masked value has none of the texts in any string, and is itself when there is nothing long enough to hide', () => {
+  const value = { kind: 'kind', body: 'a "quoted" sk_live_1 and YWRh', list: ['sk_live_12', 5] };
+  const shown = masked(value, ['sk_live_1', 'sk_live_12', 'YWRh', '"quoted"']);
+  const body = 'a [REDACTED] [REDACTED] and [REDACTED]';
+  assert.deepEqual(shown, { kind: 'kind', body, list: ['[REDACTED]', 5] });
+  const other = { body: 'abc' };
+  assert.equal(masked(other, ['abc', 'sk_live_1']), other);
 });
 
 const PLACE = { id: 'row', tenant_id: 'tenant' };

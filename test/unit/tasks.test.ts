@@ -230,8 +230,7 @@ test('its own row has what it was made of', () => {
 const ENV = instanceEnv();
 
 function actorOf(...blocks: Parameters<typeof planOf>[0]): LiveInstance {
-  const record = newRecord(newInstance(ENV.ids.next(1), {}), ENV.now());
-  return liveInstance(record, planOf(blocks), ENV);
+  return liveInstance(newRecord(newInstance(ENV.ids.next(1), {}), ENV.now()), planOf(blocks), ENV);
 }
 
 /** What the turn writes into the column; undefined: it leaves it as it is. */
@@ -315,13 +314,7 @@ for (const [reason, until, words] of HANDOFFS) {
 }
 
 test('of workers count those that can take the task, by its queue, and that polled lately', () => {
-  const task: WaitFacts = {
-    ...whole('task'),
-    block_id: 'a',
-    path: 'a',
-    handler: 'h',
-    queue: 'q',
-  };
+  const task: WaitFacts = { ...whole('task'), block_id: 'a', path: 'a', handler: 'h', queue: 'q' };
   const polled = (worker_id: string, queue_name: string, ago: number, handler_name = 'h') => {
     const last_seen_at = new Date(Date.parse(AT) - ago).toISOString();
     return { worker_id, queue_name, handler_name, last_seen_at };

@@ -48,8 +48,7 @@ test('business days move a weekend to Monday with the clock time of the zone kep
   assert.equal(target(delay), '2024-03-11T09:15:00.000Z');
   assert.equal(target({ ...delay, duration: DAY_MS }), '2024-03-07T09:15:00.000Z');
   const holiday = { ...delay, holidays: ['2024-03-11'] };
-  const world = { configHolidays: ['2024-03-12'] };
-  assert.equal(target(holiday, world), '2024-03-13T09:15:00.000Z');
+  assert.equal(target(holiday, { configHolidays: ['2024-03-12'] }), '2024-03-13T09:15:00.000Z');
   assert.equal(target({ ...holiday, business_days_only: false }), '2024-03-09T09:15:00.000Z');
   const friday = { at: '2024-03-08T20:00:00Z' };
   assert.equal(target({ business_days_only: true }, friday), '2024-03-08T20:00:00.000Z');
@@ -173,14 +172,9 @@ test('known time zones are IANA names', () => {
   }
 });
 
-const zone = fc.constantFrom(
-  'UTC',
-  'Europe/Berlin',
-  'America/New_York',
-  'Asia/Kolkata',
-  'Australia/Lord_Howe',
-  'America/Sao_Paulo',
-);
+const ZONES =
+  'UTC Europe/Berlin America/New_York Asia/Kolkata Australia/Lord_Howe America/Sao_Paulo';
+const zone = fc.constantFrom(...ZONES.split(' '));
 const instant = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2035, 0, 1) });
 
 test('the back-off is monotone, capped and whole, and jitter stays within its bounds', (t) => {

@@ -188,8 +188,7 @@ describe('requests', () => {
     const log = createLogger('silent', 'front');
     const watch = new RequestWatch({ log, monotonic: () => 0, tracer });
     const watched = watch.watch(request as unknown as HttpRequest, exchange);
-    const traceparent = watched.begin(ROUTES['instances.list'], {});
-    assert.equal(traceparent, `00-${TRACE}-0000000000000001-01`);
+    assert.equal(watched.begin(ROUTES['instances.list'], {}), `00-${TRACE}-0000000000000001-01`);
     for (const abort of listeners) abort();
     watched.reply({ status: 200, body: '[]' });
     assert.equal(made[0]?.ends, 1);

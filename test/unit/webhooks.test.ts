@@ -94,8 +94,7 @@ describe('a webhook to a subscription', () => {
   });
 
   test('whose secret no key opens is parked, and says so', async () => {
-    const sealed = { ...SUBSCRIPTION, secret: { sealed: 'AAAA' } };
-    world.subscriptions.set(SUBSCRIPTION.id, sealed);
+    world.subscriptions.set(SUBSCRIPTION.id, { ...SUBSCRIPTION, secret: { sealed: 'AAAA' } });
     const { id } = world.store(A, TO_IT);
     await world.restart();
     assert.equal(world.sent.length, 0);
@@ -189,8 +188,7 @@ describe('many webhooks', () => {
     store('flood', 200);
     store('quiet', 30);
     await world.restart();
-    const others = ATTEMPTS_AT_ONCE_MAX - 30;
-    assert.deepEqual([under('flood'), under('quiet')], [others, 30]);
+    assert.deepEqual([under('flood'), under('quiet')], [ATTEMPTS_AT_ONCE_MAX - 30, 30]);
     store('third', 2);
     world.sender.rescan();
     await world.quiet();
@@ -586,8 +584,7 @@ test('a refused or cut connection, a name that does not exist and bad TLS have c
 test('redirects repeat the POST with its signature, but a 303 asks for a GET', async (t) => {
   const target = await listenReceiver(t);
   const receiver = await listenReceiver(t, (request, response) => {
-    const status = Number(request.url?.slice(1));
-    response.writeHead(status, { location: `${target.origin}/moved` }).end();
+    response.writeHead(Number(request.url?.slice(1)), { location: `${target.origin}/moved` }).end();
   });
   const send = openSender(t, {}, SECRET);
   for (const status of [301, 302, 303, 307, 308]) {
@@ -619,8 +616,7 @@ test('internal addresses are refused, at the first hop and at every other, and s
   ];
   const named = `http://inside.example:${internal.port}/`;
   const receiver = await listenReceiver(t, (request, response) => {
-    const location = request.url === '/name' ? named : internal.origin;
-    response.writeHead(307, { location }).end();
+    response.writeHead(307, { location: request.url === '/name' ? named : internal.origin }).end();
   });
   const send = openSender(t, { resolve });
   const classes: readonly (readonly [url: string, errorClass: string])[] = [

@@ -192,11 +192,7 @@ export class CellPairs {
     };
     const [first, second] = addresses.map((address) => Number(address.split(':')[1]));
     const owner = await startEngine({ ...options, port: first as number });
-    const standby = await startEngine({
-      ...options,
-      port: second as number,
-      waitFor: 'listening',
-    });
+    const standby = await startEngine({ ...options, port: second as number, waitFor: 'listening' });
     const pool = new pg.Pool({ connectionString: inSchema(server.url, name), max: 2 });
     pool.on('error', () => undefined);
     this.cells.set(name, { name, server, pool, engines: [owner, standby] });

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Client, NoReplyError, type Reply } from '../../helpers/client.js';
+import { type Client, NoReplyError, type Reply, requestsBy } from '../../helpers/client.js';
 import { ChaosClient, type World } from '../clients.js';
 import { Ledger } from '../ledger.js';
 import { createRandom, type Random } from '../random.js';
@@ -101,15 +101,5 @@ type Request = (...given: Parameters<Client['request']>) => Promise<Reply<unknow
 
 /** The same client with another way to make a request. */
 function over(client: Client, request: Request): Client {
-  const as = request as Client['request'];
-  return {
-    ...client,
-    request: as,
-    get: (path) => as('GET', path),
-    post: (path, body, signal) =>
-      as('POST', path, { body, ...(signal === undefined ? {} : { signal }) }),
-    put: (path, body) => as('PUT', path, { body }),
-    patch: (path, body) => as('PATCH', path, { body }),
-    delete: (path) => as('DELETE', path),
-  };
+  return { ...client, ...requestsBy(request as Client['request']) };
 }

@@ -252,10 +252,7 @@ const BOOKING: Block = {
       action: step('book_flight', 'transform', { seat: '12A' }),
       compensation: log('cancel_flight', 'seat {{outputs.book_flight.seat}} goes back'),
     },
-    {
-      id: 'hotel',
-      action: step('book_hotel', 'fail', { message: 'no room in {{data.city}}' }),
-    },
+    { id: 'hotel', action: step('book_hotel', 'fail', { message: 'no room in {{data.city}}' }) },
   ],
 };
 
@@ -289,12 +286,7 @@ export const SEQUENCES: readonly CreateSequence[] = [
       log('tell', 'parcel {{data.parcel}} is {{data.status}}'),
     ],
   },
-  {
-    namespace: SHOP,
-    name: 'trip-booking',
-    version: 1,
-    blocks: [BOOKING],
-  },
+  { namespace: SHOP, name: 'trip-booking', version: 1, blocks: [BOOKING] },
   {
     namespace: SHOP,
     name: 'gift-order',
@@ -380,9 +372,7 @@ export const SEQUENCES: readonly CreateSequence[] = [
         'export',
         'transform',
         { rows: 'many' },
-        {
-          output_schema: { type: 'object', properties: { rows: { type: 'number' } } },
-        },
+        { output_schema: { type: 'object', properties: { rows: { type: 'number' } } } },
       ),
     ],
   },

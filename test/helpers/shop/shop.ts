@@ -237,8 +237,7 @@ async function mintKeys(client: Client, tenant: string, neighbour: string): Prom
 
 /** The same order numbers and reasons, of another customer. */
 async function openNeighbour(client: Client): Promise<void> {
-  const ids = await storeSequences(client);
-  const run = runner(client, ids);
+  const run = runner(client, await storeSequences(client));
   const customer = NEIGHBOUR_CUSTOMER;
   const failed = await run('order-fulfilment 2', { order: 'order-1003', customer });
   await run('order-fulfilment 2', { order: 'order-1004', customer, item: 'yacht', amount: 90_000 });
@@ -385,8 +384,7 @@ async function release(client: Client, ids: ReadonlyMap<string, string>): Promis
     await client.releases.validate(id, { skip: true });
     return client.releases.canary(id, { percent });
   };
-  const promoted = await canary(create(ORDER, 1, 2), 100);
-  await client.releases.promote(promoted.id);
+  await client.releases.promote((await canary(create(ORDER, 1, 2), 100)).id);
   await create(ORDER, 2, 3);
 
   const gates: Release['gates'] = [

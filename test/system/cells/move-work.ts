@@ -69,8 +69,7 @@ export function describeWork(cellsOf: () => TwoCells): void {
         assert.deepEqual([...paths].sort(), ['/hangs', '/refuses'], id);
         for (const { headers } of since) assert.ok(headers['x-engine-signature']);
       }
-      const outbox = await west.get<unknown[]>('/webhooks/outbox');
-      assert.deepEqual(expectStatus(outbox, 200), []);
+      assert.deepEqual(expectStatus(await west.get<unknown[]>('/webhooks/outbox'), 200), []);
     });
   });
 
@@ -91,8 +90,7 @@ export function describeWork(cellsOf: () => TwoCells): void {
       assert.equal(so.state, 'completed');
       return so;
     });
-    const found = [job.matched, job.applied, job.skipped, job.failed];
-    assert.deepEqual(found, [count, count, 0, 0]);
+    assert.deepEqual([job.matched, job.applied, job.skipped, job.failed], [count, count, 0, 0]);
     const { rows } = await cells.query<{ signals: number; instances: number }>(
       'west',
       `select count(*)::int as signals, count(distinct instance_id)::int as instances
@@ -133,8 +131,7 @@ export function describeWork(cellsOf: () => TwoCells): void {
       },
     });
     await west.until(firedInstanceId(schedule, due.getTime()), 'completed');
-    const instances = await west.get<unknown[]>('/instances');
-    assert.equal(expectStatus(instances, 200).length, 1);
+    assert.equal(expectStatus(await west.get<unknown[]>('/instances'), 200).length, 1);
   });
 
   test('what is asked again after the move is done once', async () => {

@@ -76,8 +76,7 @@ test('schedules fire once at each of their times, and cursors of the change feed
   await cells.place(name, 'east');
   const sequence = await cells.tenant('east', name).sequence([step('a', 'noop')]);
   const cron = { cron_expr: '* * * * * *', sequence_id: sequence, namespace: 'test' };
-  const body = { ...cron, tenant_id: name };
-  expectStatus(await cells.tenant('east', name).post('/cron', body), 201);
+  expectStatus(await cells.tenant('east', name).post('/cron', { ...cron, tenant_id: name }), 201);
   const changes = async (cell: CellName, cursor = '') => {
     const query = cursor === '' ? '' : `&cursor=${cursor}`;
     const client = cells.tenant(cell, name);
@@ -141,8 +140,7 @@ test('keys of the tenant work in its new cell at once, and limits hold there', a
   expectStatus(await key.get('/changes'), 200);
   const revokedThere = cells.tenant('west', name).with({ apiKey: revokedSecret });
   expectStatus(await revokedThere.get('/changes'), 401);
-  const kept = await cells.west.root.get<object>(`/tenants/${name}/limits`);
-  assert.deepEqual(kept.body, set.body);
+  assert.deepEqual((await cells.west.root.get<object>(`/tenants/${name}/limits`)).body, set.body);
 
   // Whoever still brings a key to the old cell is led on, although that knows nothing of it any more.
   const ofOld = async () => {
@@ -154,8 +152,7 @@ test('keys of the tenant work in its new cell at once, and limits hold there', a
   await cells.east.restart();
   assert.deepEqual(await ofOld(), [421, 'west']);
   await cells.move(name, 'east');
-  const home = cells.tenant('east', name).with({ apiKey: secret });
-  expectStatus(await home.get('/changes'), 200);
+  expectStatus(await cells.tenant('east', name).with({ apiKey: secret }).get('/changes'), 200);
 });
 
 // ---------------------------------------------------------------- kills

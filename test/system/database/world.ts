@@ -64,8 +64,7 @@ export class DatabaseWorld {
         ENGINE_ROW_SECURITY: 'required',
       },
     });
-    const given = { postgres, admin, setClock, engineUrl, ownerUrl };
-    return new DatabaseWorld(engine, given);
+    return new DatabaseWorld(engine, { postgres, admin, setClock, engineUrl, ownerUrl });
   }
 
   /** The tenant as this engine serves it, by default the present owner. */

@@ -12,10 +12,7 @@ import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { ROOT } from '../../helpers/docs.js';
 
-interface Run {
-  readonly code: number | null;
-  readonly output: string;
-}
+type Run = { readonly code: number | null; readonly output: string };
 
 /** The interpreter that is asked for first. */
 const PYTHON = 'python3';

@@ -99,8 +99,7 @@ async function between(): Promise<Migration> {
   await tenant.signal(id, 'pause');
   await tenant.until(id, 'paused');
   await tenant.complete(task, { done: 'a' });
-  const execution = await continuityOf(tenant).enrol(id);
-  return { id, execution, from, to, handler };
+  return { id, execution: await continuityOf(tenant).enrol(id), from, to, handler };
 }
 
 const recordOf = async (id: string) =>
@@ -160,8 +159,7 @@ export function describeKills(pairOf: () => Pair): void {
       const journey = await startJourney(pair);
       const { a, b, id } = journey;
       const bundle = await send(id, a, b);
-      const imported = expectStatus(await importing(b.tenant, bundle), 201);
-      const { instance_id, import_receipt } = imported;
+      const { instance_id, import_receipt } = expectStatus(await importing(b.tenant, bundle), 201);
       const accept = () => accepting(a, bundle.handoff.id, instance_id, import_receipt);
       await killAt(moment, pair.a.api, 'continuity_locations', accept);
       assert.equal(await owners(journey), 0);
@@ -181,10 +179,8 @@ export function describeKills(pairOf: () => Pair): void {
       const { a, b, id } = journey;
       const bundle = await send(id, a, b);
       const { instance_id, import_receipt } = expectStatus(await importing(b.tenant, bundle), 201);
-      const accepted = expectStatus(
-        await accepting(a, bundle.handoff.id, instance_id, import_receipt),
-        200,
-      );
+      const reply = await accepting(a, bundle.handoff.id, instance_id, import_receipt);
+      const accepted = expectStatus(reply, 200);
       const claim = () => claiming(b, accepted.ownership_grant);
       await killAt(moment, pair.b.api, 'continuity_locations', claim);
       assert.equal(await owners(journey), moment === 'before' ? 0 : 1);

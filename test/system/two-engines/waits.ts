@@ -295,10 +295,8 @@ export function describeWaits(pairOf: () => Pair): void {
       );
       const [told, ...others] = expectStatus(reply, 409).findings;
       assert.deepEqual(others, []);
-      assert.deepEqual(
-        [told?.code, told?.block_id, told?.summary, told?.remedy],
-        ['KIN_STAYS', 'call', finding?.summary, finding?.remedy],
-      );
+      const found = [told?.code, told?.block_id, told?.summary, told?.remedy];
+      assert.deepEqual(found, ['KIN_STAYS', 'call', finding?.summary, finding?.remedy]);
       assert.equal((await a.continuity.getHandoff(early.id)).state, 'requested');
       assert.equal((await a.continuity.execution(parent)).state, 'owned');
 

@@ -14,51 +14,41 @@ import { NEIGHBOUR_CUSTOMER, type ShopKeys } from '../../helpers/shop/shop.js';
 import { useShop } from '../../helpers/shop/use-shop.js';
 
 const server = useShop(() => useSharedApi());
-const { test } = useBrowser();
 
 const at = () => ({ url: server.api.url });
+const test = useBrowser().at(at);
 
 /** Of a tenant: the server asks for no name of one. */
 const ofKey = (name: keyof ShopKeys) => ({ apiKey: server.shop.keys[name], tenant: null });
 
 const navigation = (page: Page) => page.getByRole('navigation', { name: 'Main' });
 
-test(
-  'a key that is not valid is refused in words, and the right one goes on',
-  at,
-  async (visit) => {
-    visit.complaints.allow(/401/);
-    const { page } = visit;
-    await signInByHand(visit, { ...at(), apiKey: 'sk_wrong', tenant: null });
-    await page.getByText('This key is not valid').waitFor();
-    await page.getByLabel('API key').fill(server.shop.keys.operator);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await expectPage(page, 'Overview');
-  },
-);
+test('a key that is not valid is refused in words, and the right one goes on', async (visit) => {
+  visit.complaints.allow(/401/);
+  const { page } = visit;
+  await signInByHand(visit, { ...at(), apiKey: 'sk_wrong', tenant: null });
+  await page.getByText('This key is not valid').waitFor();
+  await page.getByLabel('API key').fill(server.shop.keys.operator);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expectPage(page, 'Overview');
+});
 
-test(
-  'where one address serves several cells, the key of a tenant signs in with its tenant',
-  at,
-  async (visit) => {
-    visit.complaints.allow(/401/);
-    const { page } = visit;
-    const { tenant } = server.shop;
-    // As a proxy does it: nobody knows the key in the cell to which a request without a tenant is led.
-    await page.route('**/api/v1/whoami', (route) =>
-      route.request().headers()['x-tenant-id'] === tenant
-        ? route.continue()
-        : route.fulfill(UNKNOWN),
-    );
-    await signInByHand(visit, { ...at(), apiKey: server.shop.keys.operator, tenant: null });
-    await page.getByText('This key is not valid').waitFor();
-    await page.getByLabel('API key').fill(server.shop.keys.operator);
-    await page.getByRole('textbox', { name: 'Tenant' }).fill(tenant);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await expectPage(page, 'Overview');
-    await page.getByRole('banner').getByText(tenant, { exact: true }).waitFor();
-  },
-);
+test('where one address serves several cells, the key of a tenant signs in with its tenant', async (visit) => {
+  visit.complaints.allow(/401/);
+  const { page } = visit;
+  const { tenant } = server.shop;
+  // As a proxy does it: nobody knows the key in the cell to which a request without a tenant is led.
+  await page.route('**/api/v1/whoami', (route) =>
+    route.request().headers()['x-tenant-id'] === tenant ? route.continue() : route.fulfill(UNKNOWN),
+  );
+  await signInByHand(visit, { ...at(), apiKey: server.shop.keys.operator, tenant: null });
+  await page.getByText('This key is not valid').waitFor();
+  await page.getByLabel('API key').fill(server.shop.keys.operator);
+  await page.getByRole('textbox', { name: 'Tenant' }).fill(tenant);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expectPage(page, 'Overview');
+  await page.getByRole('banner').getByText(tenant, { exact: true }).waitFor();
+});
 
 const UNKNOWN = {
   status: 401,
@@ -66,27 +56,23 @@ const UNKNOWN = {
   json: { error: 'unauthorized' },
 };
 
-test(
-  'a link that names a tenant leads to it, also after signing in and a reload',
-  at,
-  async (visit) => {
-    visit.complaints.allow(/401/);
-    const { page } = visit;
-    const { tenant, neighbour } = server.shop;
-    const shown = (name: string) => page.getByRole('banner').getByText(name, { exact: true });
-    await page.goto(`${server.api.url}/ui/limits?tenant=${neighbour}`);
-    await page.getByLabel('API key').fill(DEFAULT_API_KEY);
-    await page.keyboard.press('Enter');
-    await expectPage(page, 'Limits');
-    await shown(neighbour).waitFor();
-    await page.goto(`${server.api.url}/ui/limits?tenant=${tenant}`);
-    await shown(tenant).waitFor();
-    await page.reload();
-    await shown(tenant).waitFor();
-  },
-);
+test('a link that names a tenant leads to it, also after signing in and a reload', async (visit) => {
+  visit.complaints.allow(/401/);
+  const { page } = visit;
+  const { tenant, neighbour } = server.shop;
+  const shown = (name: string) => page.getByRole('banner').getByText(name, { exact: true });
+  await page.goto(`${server.api.url}/ui/limits?tenant=${neighbour}`);
+  await page.getByLabel('API key').fill(DEFAULT_API_KEY);
+  await page.keyboard.press('Enter');
+  await expectPage(page, 'Limits');
+  await shown(neighbour).waitFor();
+  await page.goto(`${server.api.url}/ui/limits?tenant=${tenant}`);
+  await shown(tenant).waitFor();
+  await page.reload();
+  await shown(tenant).waitFor();
+});
 
-test('a key is forgotten with its tab, and by signing out', at, async (visit) => {
+test('a key is forgotten with its tab, and by signing out', async (visit) => {
   visit.complaints.allow(/401/);
   const { page, context } = visit;
   await signInByHand(visit, { ...at(), apiKey: DEFAULT_API_KEY, tenant: server.shop.tenant });
@@ -106,29 +92,25 @@ test('a key is forgotten with its tab, and by signing out', at, async (visit) =>
   assert.deepEqual(await page.evaluate('({ ...sessionStorage })'), { session: '{}' });
 });
 
-test(
-  'the key of a tenant leads to that tenant, and shows nothing of another',
-  at,
-  async (visit) => {
-    const { page, context, complaints } = visit;
-    const { neighbour } = server.shop;
-    await signIn(context, ofKey('operator'));
-    await open(page, server.api.url, '/', 'Overview');
-    for (const { path, title } of PAGES) {
-      // That one is for the root key.
-      if (typeof path !== 'string' || path === '/cells') continue;
-      await pushTo(page, path, title);
-      const text = (await page.locator('body').textContent()) ?? '';
-      for (const foreign of [neighbour, NEIGHBOUR_CUSTOMER]) {
-        assert.ok(!text.includes(foreign), `${path} shows ${foreign}`);
-      }
+test('the key of a tenant leads to that tenant, and shows nothing of another', async (visit) => {
+  const { page, context, complaints } = visit;
+  const { neighbour } = server.shop;
+  await signIn(context, ofKey('operator'));
+  await open(page, server.api.url, '/', 'Overview');
+  for (const { path, title } of PAGES) {
+    // That one is for the root key.
+    if (typeof path !== 'string' || path === '/cells') continue;
+    await pushTo(page, path, title);
+    const text = (await page.locator('body').textContent()) ?? '';
+    for (const foreign of [neighbour, NEIGHBOUR_CUSTOMER]) {
+      assert.ok(!text.includes(foreign), `${path} shows ${foreign}`);
     }
-    complaints.allow(/404/);
-    const [foreign] = await server.api.tenant(neighbour).deadLetters();
-    await page.goto(`${server.api.url}/ui/instances/${foreign}`);
-    await page.getByRole('heading', { name: 'Instance not found' }).waitFor();
-  },
-);
+  }
+  complaints.allow(/404/);
+  const [foreign] = await server.api.tenant(neighbour).deadLetters();
+  await page.goto(`${server.api.url}/ui/instances/${foreign}`);
+  await page.getByRole('heading', { name: 'Instance not found' }).waitFor();
+});
 
 /** Where a key lands, labels that the navigation has for it, and those that it has not. */
 const REACHES = {
@@ -141,33 +123,29 @@ const REACHES = {
 
 /** Every page that the navigation leads to is opened: an answer of 403 would be a complaint. */
 for (const [capability, [lands, sees, misses]] of Object.entries(REACHES)) {
-  test(
-    `a key with ${capability} is led to what it may do, and to nothing else`,
-    at,
-    async (visit) => {
-      const { page, context } = visit;
-      await signIn(context, ofKey(capability as keyof ShopKeys));
-      await open(page, server.api.url, '/', lands);
-      const links = navigation(page).getByRole('list').getByRole('link');
-      const names = await links.allTextContents();
-      for (const name of sees) assert.ok(names.includes(name), name);
-      for (const name of misses) assert.ok(!names.includes(name), name);
-      for (const name of names) {
-        await links.filter({ hasText: name }).click();
-        await expectPage(page, name);
-      }
-    },
-  );
+  test(`a key with ${capability} is led to what it may do, and to nothing else`, async (visit) => {
+    const { page, context } = visit;
+    await signIn(context, ofKey(capability as keyof ShopKeys));
+    await open(page, server.api.url, '/', lands);
+    const links = navigation(page).getByRole('list').getByRole('link');
+    const names = await links.allTextContents();
+    for (const name of sees) assert.ok(names.includes(name), name);
+    for (const name of misses) assert.ok(!names.includes(name), name);
+    for (const name of names) {
+      await links.filter({ hasText: name }).click();
+      await expectPage(page, name);
+    }
+  });
 }
 
-test('a page that a key may not see names the capability that it takes', at, async (visit) => {
+test('a page that a key may not see names the capability that it takes', async (visit) => {
   const { page, context } = visit;
   await signIn(context, ofKey('approver'));
   await open(page, server.api.url, '/limits', 'Your key may not see this');
   await page.getByText('It takes a key with the capability auditor or operator').waitFor();
 });
 
-test('links to pages that a key may not see are not offered', at, async ({ page, context }) => {
+test('links to pages that a key may not see are not offered', async ({ page, context }) => {
   await signIn(context, ofKey('publisher'));
   await open(page, server.api.url, '/sequences', 'Sequences');
   const main = page.getByRole('main');
@@ -178,7 +156,7 @@ test('links to pages that a key may not see are not offered', at, async ({ page,
   assert.equal(await main.locator('a[href*="/instances"]').count(), 0);
 });
 
-test('an auditor sees what people are asked, and cannot answer', at, async ({ page, context }) => {
+test('an auditor sees what people are asked, and cannot answer', async ({ page, context }) => {
   await signIn(context, ofKey('auditor'));
   await open(page, server.api.url, '/approvals', 'Approvals');
   await page
@@ -188,26 +166,22 @@ test('an auditor sees what people are asked, and cannot answer', at, async ({ pa
   assert.equal(await page.getByRole('button', { name: 'Sell' }).count(), 0);
 });
 
-test(
-  'the key of a tenant sees what became of the webhooks of its own subscription',
-  at,
-  async (visit) => {
-    const { page, context } = visit;
-    await signIn(context, ofKey('auditor'));
-    await open(page, server.api.url, '/webhooks', 'Webhooks');
-    const tabs = page.getByRole('navigation', { name: 'Webhooks' });
-    assert.deepEqual(await tabs.getByRole('link').allTextContents(), ['Subscriptions']);
-    const down = page.getByRole('row').filter({ hasText: '/orders-down' });
-    await down.getByRole('link', { name: 'Deliveries' }).click();
-    const table = page.getByRole('table', { name: 'Deliveries' });
-    await table.getByText('not delivered 503').first().waitFor();
-    assert.equal(await table.getByText('instance.completed').count(), 0);
-    await tabs.getByRole('link', { name: 'Subscriptions' }).click();
-    await page.getByRole('table', { name: 'Webhook subscriptions' }).waitFor();
-  },
-);
+test('the key of a tenant sees what became of the webhooks of its own subscription', async (visit) => {
+  const { page, context } = visit;
+  await signIn(context, ofKey('auditor'));
+  await open(page, server.api.url, '/webhooks', 'Webhooks');
+  const tabs = page.getByRole('navigation', { name: 'Webhooks' });
+  assert.deepEqual(await tabs.getByRole('link').allTextContents(), ['Subscriptions']);
+  const down = page.getByRole('row').filter({ hasText: '/orders-down' });
+  await down.getByRole('link', { name: 'Deliveries' }).click();
+  const table = page.getByRole('table', { name: 'Deliveries' });
+  await table.getByText('not delivered 503').first().waitFor();
+  assert.equal(await table.getByText('instance.completed').count(), 0);
+  await tabs.getByRole('link', { name: 'Subscriptions' }).click();
+  await page.getByRole('table', { name: 'Webhook subscriptions' }).waitFor();
+});
 
-test('an approver answers, and that is all', at, async ({ page, context }) => {
+test('an approver answers, and that is all', async ({ page, context }) => {
   const asked = await server.shop.order({
     order: 'order-for-the-sales-desk',
     customer: 'zoe',

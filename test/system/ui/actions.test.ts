@@ -5,7 +5,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, describe } from 'node:test';
+import { describe } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import type { BulkJob } from '../../../schema/bulk-job.js';
 import type { EffectReceipt } from '../../../schema/continuity.js';
@@ -23,27 +23,26 @@ import { useBrowser, type Visit } from '../../helpers/browser.js';
 import { expectStatus } from '../../helpers/client.js';
 import { open, settled, signIn } from '../../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
-import { type Receiver, startReceiver, statusOf } from '../../helpers/receiver.js';
+import { statusOf, useReceiver } from '../../helpers/receiver.js';
 
 const api = useSharedApi();
-const { test } = useBrowser();
 
-let receiver: Receiver;
-before(async () => {
-  receiver = await startReceiver();
-});
-after(() => receiver.stop());
+const receiver = useReceiver();
 
-const at = () => ({ url: api.url });
+interface Entered extends Visit {
+  readonly tenant: Tenant;
+}
+
+const at = useBrowser().at(() => ({ url: api.url }));
+/** As the root key, for a tenant of its own. */
+const test = (name: string, use: (entered: Entered) => Promise<void>) =>
+  at(name, async (visit) => {
+    const tenant = api.tenant();
+    await signIn(visit.context, { apiKey: DEFAULT_API_KEY, tenant: tenant.name });
+    await use({ ...visit, tenant });
+  });
 
 // ---------------------------------------------------------------- hands
-
-/** As the root key, for a tenant of its own. */
-async function enter({ context }: Visit): Promise<Tenant> {
-  const tenant = api.tenant();
-  await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: tenant.name });
-  return tenant;
-}
 
 const go = (page: Page, path: string, title: RegExp | string) => open(page, api.url, path, title);
 
@@ -90,11 +89,10 @@ const waiting = (tenant: Tenant, data: Json = {}) =>
   tenant.runUntil('waiting', [step('work', newHandler())], data);
 
 /** Its page is open. */
-async function onWaiting(visited: Visit, data: Json = {}) {
-  const tenant = await enter(visited);
+async function onWaiting(tenant: Tenant, page: Page, data: Json = {}): Promise<string> {
   const id = await waiting(tenant, data);
-  await go(visited.page, `/instances/${id}`, /^s-/);
-  return { tenant, id };
+  await go(page, `/instances/${id}`, /^s-/);
+  return id;
 }
 
 const COPYING = [transform('first', { n: '{{data.n}}' }), transform('second', { n: '{{data.n}}' })];
@@ -104,9 +102,7 @@ const gave = (tenant: Tenant, id: string, outputs: Json) =>
 
 // Two at a time: each waits now for the browser and now for the server.
 describe('an instance', { concurrency: 2 }, () => {
-  test('is sent a signal, which ends its wait', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('is sent a signal, which ends its wait', async ({ page, tenant }) => {
     const id = await tenant.runUntil('waiting', [
       step('wait', 'wait_for_event', { params: { name: 'go' } }),
     ]);
@@ -118,30 +114,24 @@ describe('an instance', { concurrency: 2 }, () => {
     await told(page, 'The signal is sent.');
     await tenant.until(id, 'completed');
     const signals = await list(tenant, `/instances/${id}/signals`);
-    assert.deepEqual(
-      signals.map(({ signal_type, payload, status }) => [signal_type, payload, status]),
-      [['custom:go', { by: 'hand' }, 'taken']],
-    );
+    const seen = signals.map(({ signal_type, payload, status }) => [signal_type, payload, status]);
+    assert.deepEqual(seen, [['custom:go', { by: 'hand' }, 'taken']]);
   });
 
-  test('is paused, goes on, and is cancelled once that was asked', at, async (visited) => {
-    const { page } = visited;
-    const { tenant, id } = await onWaiting(visited);
+  test('is paused, goes on, and is cancelled once that was asked', async ({ page, tenant }) => {
+    const id = await onWaiting(tenant, page);
     await press(page, 'Pause');
     await told(page, 'It is paused: nothing new starts.');
     await tenant.until(id, 'paused');
     await press(page, 'Resume');
     await told(page, 'It goes on.');
     await tenant.until(id, 'waiting');
-    const dialog = await actionOf(page, 'Cancel…', 'Cancel this instance?');
-    await press(dialog, 'Cancel the instance');
+    await press(await actionOf(page, 'Cancel…', 'Cancel this instance?'), 'Cancel the instance');
     await told(page, 'It is being cancelled.');
     await tenant.until(id, 'cancelled');
   });
 
-  test('is forked from a block, with other data, and so runs again', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('is forked from a block, with other data, and so runs again', async ({ page, tenant }) => {
     const id = await tenant.runUntil('completed', COPYING, { n: 1 });
     await go(page, `/instances/${id}`, /^s-/);
     const fork = await actionOf(page, 'Fork from a block…', 'Fork from a block');
@@ -165,9 +155,8 @@ describe('an instance', { concurrency: 2 }, () => {
     await gave(tenant, copy, { first: { n: 1 }, second: { n: 3 } });
   });
 
-  test('is given other data', at, async (visited) => {
-    const { page } = visited;
-    const { tenant, id } = await onWaiting(visited, { amount: 1 });
+  test('is given other data', async ({ page, tenant }) => {
+    const id = await onWaiting(tenant, page, { amount: 1 });
     const dialog = await actionOf(page, 'Change the data…', 'Change the data');
     await write(dialog.getByRole('textbox', { name: 'Data' }), { amount: 2 });
     await press(dialog, 'Change the data');
@@ -175,9 +164,7 @@ describe('an instance', { concurrency: 2 }, () => {
     assert.deepEqual((await tenant.instance(id)).context.data, { amount: 2 });
   });
 
-  test('has an effect in doubt, of which somebody says what became', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('has an effect in doubt, of which somebody says what became', async ({ page, tenant }) => {
     const handler = newHandler();
     const id = await tenant.run([step('pay', handler)]);
     await tenant.task(handler);
@@ -190,17 +177,13 @@ describe('an instance', { concurrency: 2 }, () => {
     await press(dialog, 'Resolve');
     await told(page, 'The receipt is resolved.');
     const receipts = await list<EffectReceipt>(tenant, `/instances/${id}/effects`);
-    assert.deepEqual(
-      receipts.map(({ state, provider_receipt_id }) => [state, provider_receipt_id]),
-      [['compensated', 'refund-7']],
-    );
+    const found = receipts.map(({ state, provider_receipt_id }) => [state, provider_receipt_id]);
+    assert.deepEqual(found, [['compensated', 'refund-7']]);
   });
 });
 
 describe('many instances', { concurrency: 2 }, () => {
-  test('are cancelled by a job, which is watched to its end', at, async (visited) => {
-    const { page, context } = visited;
-    const tenant = await enter(visited);
+  test('are cancelled by a job, which is watched to its end', async ({ page, tenant, context }) => {
     const ids = [await waiting(tenant), await waiting(tenant)];
     // As when it takes longer than an answer may: what is counted first is not.
     await context.route('**/instances/batch-action', (route) => {
@@ -209,25 +192,20 @@ describe('many instances', { concurrency: 2 }, () => {
       return route.continue({ url: isCount ? url : `${url}?async=true` });
     });
     await go(page, '/instances', 'Instances');
-    const dialog = await dialogOf(page, 'Cancel', 'Cancel many instances?');
-    await press(dialog, 'Cancel 2 instances');
+    await press(await dialogOf(page, 'Cancel', 'Cancel many instances?'), 'Cancel 2 instances');
     await told(page, /^It takes a while/);
     await page.getByRole('status').getByRole('link', { name: 'bulk job' }).click();
     const table = page.getByRole('table', { name: 'Bulk jobs' });
     await table.getByText('completed', { exact: true }).waitFor();
     for (const id of ids) await tenant.until(id, 'cancelled');
     const jobs = await list<BulkJob>(tenant, '/instances/bulk/jobs');
-    assert.deepEqual(
-      jobs.map(({ state, applied }) => [state, applied]),
-      [['completed', 2]],
-    );
+    const seen = jobs.map(({ state, applied }) => [state, applied]);
+    assert.deepEqual(seen, [['completed', 2]]);
   });
 });
 
 describe('what starts instances', { concurrency: 2 }, () => {
-  test('a schedule is made, run now, switched off, and deleted', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('a schedule is made, run now, switched off, and deleted', async ({ page, tenant }) => {
     await tenant.sequence([step('a', 'noop')], { name: 'nightly', namespace: 'default' });
     await go(page, '/schedules', 'Schedules');
     const form = await dialogOf(page, 'New schedule', 'New schedule');
@@ -237,10 +215,8 @@ describe('what starts instances', { concurrency: 2 }, () => {
     await press(form, 'Keep it');
     await told(page, 'The schedule is kept.');
     const [made] = await list(tenant, '/cron');
-    assert.deepEqual(
-      [made?.sequence, made?.timezone, made?.enabled],
-      ['nightly', 'Europe/Berlin', true],
-    );
+    const seen = [made?.sequence, made?.timezone, made?.enabled];
+    assert.deepEqual(seen, ['nightly', 'Europe/Berlin', true]);
 
     await press(rowWith(page, 'nightly'), 'Run now');
     await told(page, /^Started/);
@@ -260,9 +236,7 @@ describe('what starts instances', { concurrency: 2 }, () => {
     assert.deepEqual(await list(tenant, '/cron'), []);
   });
 
-  test('a trigger by an event is made, changed, and deleted', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('a trigger by an event is made, changed, and deleted', async ({ page, tenant }) => {
     await tenant.sequence([step('a', 'noop')], { name: 'refund', namespace: 'default' });
     const slug = `on-${tenant.name}`;
     await go(page, '/triggers', /^Triggers/);
@@ -295,9 +269,7 @@ describe('what starts instances', { concurrency: 2 }, () => {
     assert.deepEqual(await list(tenant, '/triggers'), []);
   });
 
-  test('an event is sent, and taken by the step that waits for it', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('an event is sent, and taken by the step that waits for it', async ({ page, tenant }) => {
     const params = { name: 'payment.settled', key: 'S-1' };
     const id = await tenant.runUntil('waiting', [step('wait', 'wait_for_event', { params })]);
     await go(page, '/triggers/events', /^Triggers/);
@@ -315,9 +287,7 @@ describe('what starts instances', { concurrency: 2 }, () => {
 });
 
 describe('who gets in, and with what', { concurrency: 2 }, () => {
-  test('a key is made, shown once, and revoked', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('a key is made, shown once, and revoked', async ({ page, tenant }) => {
     await go(page, '/keys', /^Keys/);
     const form = await dialogOf(page, 'New key', 'New API key');
     await form.getByRole('textbox', { name: 'Name' }).fill('night watch');
@@ -340,9 +310,7 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     assert.equal((await apiKey.get('/whoami')).status, 401);
   });
 
-  test('a secret is kept without being shown, and deleted', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('a secret is kept without being shown, and deleted', async ({ page, tenant }) => {
     await go(page, '/keys/secrets', /^Keys/);
     const form = await dialogOf(page, 'New secret', 'New secret');
     await form.getByLabel('Name').fill('bank');
@@ -361,9 +329,7 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     assert.deepEqual(await list(tenant, '/credentials'), []);
   });
 
-  test('limits of steps and of the tenant are set, and removed', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('limits of steps and of the tenant are set, and removed', async ({ page, tenant }) => {
     await go(page, '/limits', 'Limits');
     const form = await dialogOf(page, 'New limit', 'New rate limit');
     await form.getByLabel('Key').fill('mail');
@@ -399,57 +365,47 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
 });
 
 describe('webhooks', { concurrency: 2 }, () => {
-  test(
-    'an address is told of an end, which is seen, changed, and told no more',
-    at,
-    async (visited) => {
-      const { page } = visited;
-      const tenant = await enter(visited);
-      const url = receiver.url(`/${tenant.name}`);
-      await go(page, '/webhooks', 'Webhooks');
-      const form = await dialogOf(page, 'New subscription', 'New subscription');
-      await form.getByLabel('Address').fill(url);
-      await form.getByRole('checkbox', { name: 'instance.failed' }).uncheck();
-      await press(form, 'Subscribe');
-      const made = page.getByRole('dialog', { name: 'The subscription is made' });
-      assert.match((await made.locator('code').textContent()) ?? '', /\S{20}/);
-      await press(made, 'I have it');
-      const [subscription] = await list(tenant, '/webhooks');
-      assert.deepEqual([subscription?.url, subscription?.events], [url, ['instance.completed']]);
+  test('an address is told of an end, which is seen, changed, and told no more', async (entered) => {
+    const { page, tenant } = entered;
+    const url = receiver.url(`/${tenant.name}`);
+    await go(page, '/webhooks', 'Webhooks');
+    const form = await dialogOf(page, 'New subscription', 'New subscription');
+    await form.getByLabel('Address').fill(url);
+    await form.getByRole('checkbox', { name: 'instance.failed' }).uncheck();
+    await press(form, 'Subscribe');
+    const made = page.getByRole('dialog', { name: 'The subscription is made' });
+    assert.match((await made.locator('code').textContent()) ?? '', /\S{20}/);
+    await press(made, 'I have it');
+    const [subscription] = await list(tenant, '/webhooks');
+    assert.deepEqual([subscription?.url, subscription?.events], [url, ['instance.completed']]);
 
-      const id = await tenant.runUntil('completed', [step('a', 'noop')]);
-      await receiver.until(id, 1);
-      await rowWith(page, url).getByRole('link', { name: 'Deliveries' }).click();
-      await rowWith(page, url).getByText('delivered', { exact: true }).waitFor();
-      await press(rowWith(page, url), 'Show tries');
-      const tries = page.getByRole('table', { name: 'Tries' });
-      await tries.getByText('delivered', { exact: true }).waitFor();
+    await receiver.until(await tenant.runUntil('completed', [step('a', 'noop')]), 1);
+    await rowWith(page, url).getByRole('link', { name: 'Deliveries' }).click();
+    await rowWith(page, url).getByText('delivered', { exact: true }).waitFor();
+    await press(rowWith(page, url), 'Show tries');
+    const tries = page.getByRole('table', { name: 'Tries' });
+    await tries.getByText('delivered', { exact: true }).waitFor();
 
-      await go(page, '/webhooks', 'Webhooks');
-      const other = `${url}-other`;
-      await press(rowWith(page, url), 'Change');
-      const editing = page.getByRole('dialog', { name: 'Change the subscription' });
-      await editing.getByLabel('Address').fill(other);
-      await editing.getByRole('checkbox', { name: 'instance.failed' }).check();
-      await editing.getByLabel('New secret').fill('a secret that is long enough to be one');
-      await press(editing, 'Change it');
-      await told(page, `The subscription of ${other} is changed.`);
-      const [changed] = await list<{ url: string; events: string[] }>(tenant, '/webhooks');
-      assert.deepEqual(
-        [changed?.url, changed?.events.toSorted()],
-        [other, ['instance.completed', 'instance.failed']],
-      );
-      await press(rowWith(page, other), 'Delete');
-      const dialog = page.getByRole('dialog', { name: 'Delete this subscription?' });
-      await press(dialog, 'Delete the subscription');
-      await told(page, `${other} is told nothing any more.`);
-      assert.deepEqual(await list(tenant, '/webhooks'), []);
-    },
-  );
+    await go(page, '/webhooks', 'Webhooks');
+    const other = `${url}-other`;
+    await press(rowWith(page, url), 'Change');
+    const editing = page.getByRole('dialog', { name: 'Change the subscription' });
+    await editing.getByLabel('Address').fill(other);
+    await editing.getByRole('checkbox', { name: 'instance.failed' }).check();
+    await editing.getByLabel('New secret').fill('a secret that is long enough to be one');
+    await press(editing, 'Change it');
+    await told(page, `The subscription of ${other} is changed.`);
+    const [changed] = await list<{ url: string; events: string[] }>(tenant, '/webhooks');
+    const seen = [changed?.url, changed?.events.toSorted()];
+    assert.deepEqual(seen, [other, ['instance.completed', 'instance.failed']]);
+    await press(rowWith(page, other), 'Delete');
+    const dialog = page.getByRole('dialog', { name: 'Delete this subscription?' });
+    await press(dialog, 'Delete the subscription');
+    await told(page, `${other} is told nothing any more.`);
+    assert.deepEqual(await list(tenant, '/webhooks'), []);
+  });
 
-  test('what was refused is tried again by hand, or given up', at, async (visited) => {
-    const { page } = visited;
-    const tenant = await enter(visited);
+  test('what was refused is tried again by hand, or given up', async ({ page, tenant }) => {
     // A webhook that is refused so is not tried again by itself.
     receiver.answer('/again', statusOf(400));
     receiver.answer('/never', statusOf(400));

@@ -15,9 +15,8 @@ import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
-const { test } = useBrowser();
 
-const at = () => ({ url: api.url });
+const test = useBrowser().at(() => ({ url: api.url }));
 const asRoot = () => ({ apiKey: DEFAULT_API_KEY, tenant: tenant.name });
 
 /** A schedule that does not fire by itself, and its page. */
@@ -33,7 +32,7 @@ async function openSchedules(page: Page): Promise<void> {
   await open(page, api.url, '/schedules', 'Schedules');
 }
 
-test('Escape closes a dialog, and gives the focus back to what opened it', at, async (visit) => {
+test('Escape closes a dialog, and gives the focus back to what opened it', async (visit) => {
   const { page, context } = visit;
   await signIn(context, asRoot());
   await open(page, api.url, '/limits', 'Limits');
@@ -47,22 +46,18 @@ test('Escape closes a dialog, and gives the focus back to what opened it', at, a
   assert.equal(await opener.evaluate((element) => element.matches(':focus')), true);
 });
 
-test(
-  'what was done is told within the dialog that is open, and can be followed',
-  at,
-  async (visit) => {
-    const { page, context } = visit;
-    await signIn(context, asRoot());
-    await openSchedules(page);
-    await page.getByRole('button', { name: 'Run now' }).first().click();
-    await page.getByRole('link', { name: 'the instance' }).waitFor();
-    await page.getByRole('button', { name: 'New schedule' }).click();
-    await page.getByRole('dialog').getByRole('link', { name: 'the instance' }).click();
-    await page.waitForURL(/\/ui\/instances\//);
-  },
-);
+test('what was done is told within the dialog that is open, and can be followed', async (visit) => {
+  const { page, context } = visit;
+  await signIn(context, asRoot());
+  await openSchedules(page);
+  await page.getByRole('button', { name: 'Run now' }).first().click();
+  await page.getByRole('link', { name: 'the instance' }).waitFor();
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  await page.getByRole('dialog').getByRole('link', { name: 'the instance' }).click();
+  await page.waitForURL(/\/ui\/instances\//);
+});
 
-test('an action that fails says so where nothing else shows it', at, async (visit) => {
+test('an action that fails says so where nothing else shows it', async (visit) => {
   const { page, context, complaints } = visit;
   complaints.allow(/409/);
   await signIn(context, asRoot());
@@ -78,7 +73,7 @@ test('an action that fails says so where nothing else shows it', at, async (visi
   await page.getByRole('status').getByText('conflict: it runs already').waitFor();
 });
 
-test('an action that fails in a dialog says so there, and only there', at, async (visit) => {
+test('an action that fails in a dialog says so there, and only there', async (visit) => {
   const { page, context, complaints } = visit;
   complaints.allow(/400/);
   await signIn(context, asRoot());
@@ -92,7 +87,7 @@ test('an action that fails in a dialog says so there, and only there', at, async
   assert.equal(await dialog.getByRole('status').textContent(), '');
 });
 
-test('without a clipboard a text is selected, to be copied by hand', at, async (visit) => {
+test('without a clipboard a text is selected, to be copied by hand', async (visit) => {
   const { page, context } = visit;
   // As on plain HTTP at a host other than this machine.
   await context.addInitScript(`
@@ -102,8 +97,7 @@ test('without a clipboard a text is selected, to be copied by hand', at, async (
   const id = await tenant.run([{ type: 'step', id: 'a', handler: 'noop' }]);
   await open(page, api.url, `/instances/${id}`, /./);
   await page.getByRole('button', { name: 'Copy the id' }).click();
-  const text = page.getByLabel('Press Ctrl+C to copy');
-  await text.waitFor();
+  await page.getByLabel('Press Ctrl+C to copy').waitFor();
   assert.equal(await page.evaluate('getSelection().toString()'), id);
   await page.keyboard.press('Tab');
   await page.getByRole('button', { name: 'Copy the id' }).waitFor();

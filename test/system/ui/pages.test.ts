@@ -37,12 +37,13 @@ const server = useShop(() =>
   }),
 );
 after(() => database?.drop());
-const { test, tabs } = useBrowser();
+const { at, tabs } = useBrowser();
 
 const DESK = { width: 1280, height: 900 };
 const TELEPHONE = { width: 380, height: 800 };
 
 const options = () => ({ url: server.api.url, viewport: DESK });
+const test = at(options);
 
 const enter = async ({ context }: Visit, tenant = server.shop.tenant) => {
   await signIn(context, { apiKey: DEFAULT_API_KEY, tenant });
@@ -123,30 +124,26 @@ describe('a dialog', { concurrency: 2 }, () => {
   }
 });
 
-test(
-  'with the root key a person chooses a tenant, and none is shut out',
-  options,
-  async (visit) => {
-    const { page, complaints, context } = visit;
-    const { tenant, neighbour } = server.shop;
-    complaints.allow(/401/);
-    await watchLayoutShifts(context);
-    await open(page, server.api.url, SIGN_IN.path as string, SIGN_IN.title);
-    await expectNoLayoutShift(page);
-    await expectGoodLooks(page);
-    await page.getByLabel('API key').fill(DEFAULT_API_KEY);
-    await page.keyboard.press('Enter');
-    const button = (name: string) =>
-      page.getByRole('list', { name: 'Tenants' }).getByRole('button', { name, exact: true });
-    await button(neighbour).waitFor();
-    await expectGoodLooks(page);
-    const shown = (name: string) => page.getByRole('banner').getByText(name, { exact: true });
-    await page.getByRole('textbox', { name: 'Tenant' }).fill(tenant);
-    await button(tenant).click();
-    await expectPage(page, 'Overview');
-    await shown(tenant).waitFor();
-    await page.getByRole('button', { name: 'Change' }).click();
-    await button(neighbour).click();
-    await shown(neighbour).waitFor();
-  },
-);
+test('with the root key a person chooses a tenant, and none is shut out', async (visit) => {
+  const { page, complaints, context } = visit;
+  const { tenant, neighbour } = server.shop;
+  complaints.allow(/401/);
+  await watchLayoutShifts(context);
+  await open(page, server.api.url, SIGN_IN.path as string, SIGN_IN.title);
+  await expectNoLayoutShift(page);
+  await expectGoodLooks(page);
+  await page.getByLabel('API key').fill(DEFAULT_API_KEY);
+  await page.keyboard.press('Enter');
+  const button = (name: string) =>
+    page.getByRole('list', { name: 'Tenants' }).getByRole('button', { name, exact: true });
+  await button(neighbour).waitFor();
+  await expectGoodLooks(page);
+  const shown = (name: string) => page.getByRole('banner').getByText(name, { exact: true });
+  await page.getByRole('textbox', { name: 'Tenant' }).fill(tenant);
+  await button(tenant).click();
+  await expectPage(page, 'Overview');
+  await shown(tenant).waitFor();
+  await page.getByRole('button', { name: 'Change' }).click();
+  await button(neighbour).click();
+  await shown(neighbour).waitFor();
+});

@@ -70,9 +70,8 @@ describe('a server that protects its document, without a database', () => {
     assert.deepEqual([status, headers.get('x-error-code')], [401, 'ENG_UNAUTHENTICATED']);
   });
 
-  browsers.test(
+  browsers.at(() => ({ url: url() }))(
     'its page asks for key and tenant, and then shows the document',
-    () => ({ url: url() }),
     async ({ page, complaints }) => {
       complaints.allow(/Could not find component: JsonSchema_string_/);
       await page.goto(`${url()}/swagger-ui`);
@@ -114,10 +113,10 @@ describe('a server whose requests need name no tenant', () => {
       ENGINE_ENV_COLOR: '#b3261e',
     },
   });
-  const at = () => ({ url: api.url });
+  const test = browsers.at(() => ({ url: api.url }));
   const label = (page: Page) => page.getByRole('banner').getByText('production');
 
-  browsers.test('the root key looks at one tenant or at all of them', at, async (visit) => {
+  test('the root key looks at one tenant or at all of them', async (visit) => {
     visit.complaints.allow(/401/);
     const { page } = visit;
     const banner = page.getByRole('banner');
@@ -134,40 +133,32 @@ describe('a server whose requests need name no tenant', () => {
     await banner.getByText('All tenants').waitFor();
   });
 
-  browsers.test(
-    'every page says in its first line which engine it is, in a colour that can be read',
-    at,
-    async ({ page, context }) => {
-      await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: TENANT });
-      await open(page, api.url, '/limits', 'Limits');
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        await label(page).waitFor();
-        assert.match(
-          await label(page).evaluate((element) => element.getAttribute('style') ?? ''),
-          /rgb\(179, 38, 30\).*rgb\(255, 255, 255\)/,
-        );
-        await expectNoAxeFindings(page, ['color-contrast']);
-      }
-      await page.setViewportSize({ width: 380, height: 800 });
-      await expectNoHorizontalScroll(page);
+  test('every page says in its first line which engine it is, in a colour that can be read', async (visit) => {
+    const { page, context } = visit;
+    await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: TENANT });
+    await open(page, api.url, '/limits', 'Limits');
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
       await label(page).waitFor();
-    },
-  );
+      const text = await label(page).evaluate((element) => element.getAttribute('style') ?? '');
+      assert.match(text, /rgb\(179, 38, 30\).*rgb\(255, 255, 255\)/);
+      await expectNoAxeFindings(page, ['color-contrast']);
+    }
+    await page.setViewportSize({ width: 380, height: 800 });
+    await expectNoHorizontalScroll(page);
+    await label(page).waitFor();
+  });
 });
 
 describe('a server that asks for no key', () => {
   const api = useApi({ apiKey: null });
+  const test = browsers.at(() => ({ url: api.url }));
 
-  browsers.test(
-    'only the tenant is asked for',
-    () => ({ url: api.url }),
-    async ({ page }) => {
-      await page.goto(`${api.url}/ui/`);
-      await page.getByRole('textbox', { name: 'Tenant' }).fill(TENANT);
-      await page.getByRole('button', { name: 'Open' }).click();
-      await expectPage(page, 'Overview');
-      assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
-    },
-  );
+  test('only the tenant is asked for', async ({ page }) => {
+    await page.goto(`${api.url}/ui/`);
+    await page.getByRole('textbox', { name: 'Tenant' }).fill(TENANT);
+    await page.getByRole('button', { name: 'Open' }).click();
+    await expectPage(page, 'Overview');
+    assert.equal(await page.getByRole('button', { name: 'Sign out' }).count(), 0);
+  });
 });

@@ -14,9 +14,8 @@ import { useShop } from '../../helpers/shop/use-shop.js';
 import { CARDS } from '../../helpers/shop/workers.js';
 
 const server = useShop(() => useSharedApi());
-const { test } = useBrowser();
 
-const at = () => ({ url: server.api.url });
+const test = useBrowser().at(() => ({ url: server.api.url }));
 
 /** As the operator of the tenant. */
 async function start(page: Page, path: string, title: string | RegExp): Promise<void> {
@@ -32,65 +31,59 @@ const isNow = (page: Page, state: string | RegExp) =>
     .getByRole('heading', { level: 1, name: new RegExp(`${new RegExp(state).source}$`) })
     .waitFor();
 
-test(
-  'a failed order is found by its reason, understood, and mended with other data',
-  at,
-  async ({ page }) => {
-    await start(page, '/', 'Overview');
-    await navigation(page).getByRole('link', { name: 'Failures' }).click();
-    await expectPage(page, 'Failures');
-    const reason = page
-      .getByRole('row')
-      .filter({ hasText: REASONS.declined })
-      .filter({ hasText: 'order-fulfilment' })
-      .filter({ hasNotText: 'child' });
-    await reason.getByRole('link').first().click();
-    await expectPage(page, 'Instances');
-    const table = page.getByRole('table', { name: 'Instances' });
-    await table.getByText(REASONS.declined).first().waitFor();
-    await table.getByRole('link').first().click();
+test('a failed order is found by its reason, understood, and mended with other data', async (visit) => {
+  const { page } = visit;
+  await start(page, '/', 'Overview');
+  await navigation(page).getByRole('link', { name: 'Failures' }).click();
+  await expectPage(page, 'Failures');
+  const reason = page
+    .getByRole('row')
+    .filter({ hasText: REASONS.declined })
+    .filter({ hasText: 'order-fulfilment' })
+    .filter({ hasNotText: 'child' });
+  await reason.getByRole('link').first().click();
+  await expectPage(page, 'Instances');
+  const table = page.getByRole('table', { name: 'Instances' });
+  await table.getByText(REASONS.declined).first().waitFor();
+  await table.getByRole('link').first().click();
 
-    await expectPage(page, /^order-fulfilment/);
-    await isNow(page, 'failed');
-    const why = page.getByRole('region', { name: 'Why it failed' });
-    await why.getByText(REASONS.declined).waitFor();
-    await why.getByText('worker_failed').waitFor();
-    await why.getByRole('link', { name: 'charge' }).waitFor();
+  await expectPage(page, /^order-fulfilment/);
+  await isNow(page, 'failed');
+  const why = page.getByRole('region', { name: 'Why it failed' });
+  await why.getByText(REASONS.declined).waitFor();
+  await why.getByText('worker_failed').waitFor();
+  await why.getByRole('link', { name: 'charge' }).waitFor();
 
-    await why.getByRole('button', { name: 'Change the data and retry' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Retry with other data' });
-    const data = dialog.getByRole('textbox', { name: 'Data' });
-    const text = (await data.textContent()) ?? '';
-    await data.press('Space');
-    await page.keyboard.press('Escape');
-    const question = page.getByRole('dialog', { name: 'Throw away what you typed?' });
-    await question.getByRole('button', { name: 'Cancel', exact: true }).click();
-    await question.waitFor({ state: 'detached' });
-    // By keys, as people do: replaced by script, the browser would leave styles of its own in it.
-    await data.press('ControlOrMeta+a');
-    await data.press('Delete');
-    await page.keyboard.insertText(text.replace(CARDS.declined, CARDS.good));
-    await dialog.getByRole('button', { name: 'Retry', exact: true }).click();
-    await told(page, 'It runs again.');
-    await isNow(page, 'completed');
-  },
-);
+  await why.getByRole('button', { name: 'Change the data and retry' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Retry with other data' });
+  const data = dialog.getByRole('textbox', { name: 'Data' });
+  const text = (await data.textContent()) ?? '';
+  await data.press('Space');
+  await page.keyboard.press('Escape');
+  const question = page.getByRole('dialog', { name: 'Throw away what you typed?' });
+  await question.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await question.waitFor({ state: 'detached' });
+  // By keys, as people do: replaced by script, the browser would leave styles of its own in it.
+  await data.press('ControlOrMeta+a');
+  await data.press('Delete');
+  await page.keyboard.insertText(text.replace(CARDS.declined, CARDS.good));
+  await dialog.getByRole('button', { name: 'Retry', exact: true }).click();
+  await told(page, 'It runs again.');
+  await isNow(page, 'completed');
+});
 
-test(
-  'all instances of a reason are retried at once, and how many is said first',
-  at,
-  async ({ page }) => {
-    await start(page, '/failures', 'Failures');
-    const reason = page.getByRole('row').filter({ hasText: REASONS.deadBank });
-    await reason.getByRole('button', { name: 'Retry all' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Retry many instances?' });
-    await dialog.getByText('3 instances would be retried').waitFor();
-    await dialog.getByRole('button', { name: 'Retry 3 instances' }).click();
-    await told(page, '3 instances retried.');
-  },
-);
+test('all instances of a reason are retried at once, and how many is said first', async (visit) => {
+  const { page } = visit;
+  await start(page, '/failures', 'Failures');
+  const reason = page.getByRole('row').filter({ hasText: REASONS.deadBank });
+  await reason.getByRole('button', { name: 'Retry all' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Retry many instances?' });
+  await dialog.getByText('3 instances would be retried').waitFor();
+  await dialog.getByRole('button', { name: 'Retry 3 instances' }).click();
+  await told(page, '3 instances retried.');
+});
 
-test('a change of many waits until all of them are counted', at, async ({ page }) => {
+test('a change of many waits until all of them are counted', async ({ page }) => {
   let isCounted = false;
   const job = () => ({
     id: JOB,
@@ -117,7 +110,7 @@ async function answer(route: Route, status: number, json: object): Promise<void>
 
 const JOB = '01980000-0000-7000-8000-000000000001';
 
-test('where tasks are cut from a list, that is said', at, async ({ page }) => {
+test('where tasks are cut from a list, that is said', async ({ page }) => {
   await page.route(/\/queues(\?|$)/, async (route) => {
     const response = await route.fetch();
     await route.fulfill({ response, json: { ...(await response.json()), complete: false } });
@@ -130,7 +123,7 @@ test('where tasks are cut from a list, that is said', at, async ({ page }) => {
   await waiting.first().waitFor();
 });
 
-test('an instance that asks is answered on its own page, with a comment', at, async ({ page }) => {
+test('an instance that asks is answered on its own page, with a comment', async ({ page }) => {
   const [asked = ''] = server.shop.instances.asked;
   await start(page, `/instances/${asked}`, /^order-fulfilment/);
   const now = page.getByRole('region', { name: 'Now' });
@@ -140,7 +133,7 @@ test('an instance that asks is answered on its own page, with a comment', at, as
   await isNow(page, 'completed');
 });
 
-test('an instance that waits is taken over to the next version', at, async ({ page }) => {
+test('an instance that waits is taken over to the next version', async ({ page }) => {
   await start(page, `/instances/${server.shop.instances.migratable}`, /^subscription/);
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Migrate…' }).click();
@@ -169,7 +162,7 @@ test('an instance that waits is taken over to the next version', at, async ({ pa
     .waitFor();
 });
 
-test('a canary is followed from the overview to its gates, and promoted', at, async ({ page }) => {
+test('a canary is followed from the overview to its gates, and promoted', async ({ page }) => {
   await start(page, '/', 'Overview');
   const canaries = page.getByRole('region', { name: 'Canaries' });
   await canaries.getByRole('link', { name: 'checkout' }).click();
@@ -191,7 +184,7 @@ test('a canary is followed from the overview to its gates, and promoted', at, as
     .waitFor();
 });
 
-test('a release is made ready, led in, given another share, and rolled back', at, async (visit) => {
+test('a release is made ready, led in, given another share, and rolled back', async (visit) => {
   const { page } = visit;
   const { client, sequences } = server.shop;
   const { id } = await client.releases.create({
@@ -241,103 +234,92 @@ async function confirm(page: Page, title: string, action: string): Promise<void>
   await dialog.getByRole('button', { name: action, exact: true }).click();
 }
 
-test(
-  'filters live in the address: links, reloads and the back button keep them',
-  at,
-  async ({ page }) => {
-    await start(page, '/instances?state=failed', 'Instances');
-    const table = page.getByRole('table', { name: 'Instances' });
-    const states = async () =>
-      new Set(
-        await table
-          .getByRole('row')
-          .getByText(/^(failed|cancelled|completed)$/)
-          .allTextContents(),
-      );
-    await table.getByText(REASONS.noAmount).first().waitFor();
-    assert.deepEqual(await states(), new Set(['failed']));
-    await page.getByRole('button', { name: 'failed', exact: true }).click();
-    await page.getByRole('button', { name: 'cancelled', exact: true }).click();
-    await table.getByText('cancelled', { exact: true }).first().waitFor();
-    assert.equal(new URL(page.url()).searchParams.get('state'), 'cancelled');
-    await page.getByLabel('Metadata').fill('customer=nobody');
-    await page.getByText('Nothing matches').waitFor();
-    await page.reload();
-    await page.getByText('Nothing matches').waitFor();
-    assert.equal(await page.getByLabel('Metadata').inputValue(), 'customer=nobody');
-    await eventually(async () => {
-      await page.goBack();
-      await settled(page);
-      assert.equal(new URL(page.url()).searchParams.get('state'), 'failed');
-    });
-    await table.getByText(REASONS.noAmount).first().waitFor();
-  },
-);
+test('filters live in the address: links, reloads and the back button keep them', async (visit) => {
+  const { page } = visit;
+  await start(page, '/instances?state=failed', 'Instances');
+  const table = page.getByRole('table', { name: 'Instances' });
+  const states = async () =>
+    new Set(
+      await table
+        .getByRole('row')
+        .getByText(/^(failed|cancelled|completed)$/)
+        .allTextContents(),
+    );
+  await table.getByText(REASONS.noAmount).first().waitFor();
+  assert.deepEqual(await states(), new Set(['failed']));
+  await page.getByRole('button', { name: 'failed', exact: true }).click();
+  await page.getByRole('button', { name: 'cancelled', exact: true }).click();
+  await table.getByText('cancelled', { exact: true }).first().waitFor();
+  assert.equal(new URL(page.url()).searchParams.get('state'), 'cancelled');
+  await page.getByLabel('Metadata').fill('customer=nobody');
+  await page.getByText('Nothing matches').waitFor();
+  await page.reload();
+  await page.getByText('Nothing matches').waitFor();
+  assert.equal(await page.getByLabel('Metadata').inputValue(), 'customer=nobody');
+  await eventually(async () => {
+    await page.goBack();
+    await settled(page);
+    assert.equal(new URL(page.url()).searchParams.get('state'), 'failed');
+  });
+  await table.getByText(REASONS.noAmount).first().waitFor();
+});
 
-test(
-  'a filter that cannot be read is said at its field, and nothing is done by it',
-  at,
-  async ({ page }) => {
-    await start(page, '/instances?sequence=order-fulfilment&version=v2', 'Instances');
-    const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
-    const version = page.getByLabel('Version');
-    await page.getByText('A version is a whole number', { exact: false }).first().waitFor();
-    assert.equal(await version.getAttribute('aria-invalid'), 'true');
-    assert.ok(await cancel.isDisabled());
-    await version.fill('2');
-    const rows = page.getByRole('table', { name: 'Instances' }).getByRole('row');
-    await rows.nth(1).waitFor();
-    await enabled(cancel);
-  },
-);
+test('a filter that cannot be read is said at its field, and nothing is done by it', async (visit) => {
+  const { page } = visit;
+  await start(page, '/instances?sequence=order-fulfilment&version=v2', 'Instances');
+  const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
+  const version = page.getByLabel('Version');
+  await page.getByText('A version is a whole number', { exact: false }).first().waitFor();
+  assert.equal(await version.getAttribute('aria-invalid'), 'true');
+  assert.ok(await cancel.isDisabled());
+  await version.fill('2');
+  await page.getByRole('table', { name: 'Instances' }).getByRole('row').nth(1).waitFor();
+  await enabled(cancel);
+});
 
-test(
-  'with the keyboard alone somebody finds a question, answers it, and gets about',
-  at,
-  async ({ page }) => {
-    const { shop } = server;
-    const customer = 'kit@shop.example';
-    const id = await shop.order({
-      order: 'order-by-keys',
-      customer,
-      item: 'desk',
-      amount: 1_500,
-      card: CARDS.good,
-    });
-    await shop.until(id, 'waiting');
-    await start(page, '/', 'Overview');
-    await tabTo(page, navigation(page).getByRole('link', { name: 'Approvals' }));
-    await page.keyboard.press('Enter');
-    await expectPage(page, 'Approvals');
-    // The heading has the focus: what comes next is the content, not the navigation again.
-    const card = page.getByRole('listitem').filter({ hasText: customer });
-    await tabTo(page, card.getByRole('button', { name: 'Sell', exact: true }));
-    await page.keyboard.press('Space');
-    await told(page, /^Answered: Sell desk to kit/);
-    await shop.until(id, 'completed');
+test('with the keyboard alone somebody finds a question, answers it, and gets about', async (visit) => {
+  const { page } = visit;
+  const { shop } = server;
+  const customer = 'kit@shop.example';
+  const id = await shop.order({
+    order: 'order-by-keys',
+    customer,
+    item: 'desk',
+    amount: 1_500,
+    card: CARDS.good,
+  });
+  await shop.until(id, 'waiting');
+  await start(page, '/', 'Overview');
+  await tabTo(page, navigation(page).getByRole('link', { name: 'Approvals' }));
+  await page.keyboard.press('Enter');
+  await expectPage(page, 'Approvals');
+  // The heading has the focus: what comes next is the content, not the navigation again.
+  const card = page.getByRole('listitem').filter({ hasText: customer });
+  await tabTo(page, card.getByRole('button', { name: 'Sell', exact: true }));
+  await page.keyboard.press('Space');
+  await told(page, /^Answered: Sell desk to kit/);
+  await shop.until(id, 'completed');
 
-    await open(page, server.api.url, `/instances/${shop.instances.everyKind}`, /^onboarding/);
-    const menu = page.getByRole('button', { name: 'Actions' });
-    await tabTo(page, menu);
-    await page.keyboard.press('Enter');
-    await page.getByRole('menuitem').first().waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('menuitem').first().waitFor({ state: 'hidden' });
-    await page.keyboard.press('Enter');
-    const cancel = page.getByRole('menuitem', { name: 'Cancel…' });
-    await cancel.waitFor();
-    for (let presses = 0; presses < 20 && !(await hasFocus(cancel)); presses++) {
-      await page.keyboard.press('ArrowDown');
-    }
-    await page.keyboard.press('Enter');
-    const dialog = page.getByRole('dialog', { name: 'Cancel this instance?' });
-    await dialog.waitFor();
-    await page.keyboard.press('Escape');
-    await dialog.waitFor({ state: 'detached' });
-  },
-);
+  await open(page, server.api.url, `/instances/${shop.instances.everyKind}`, /^onboarding/);
+  await tabTo(page, page.getByRole('button', { name: 'Actions' }));
+  await page.keyboard.press('Enter');
+  await page.getByRole('menuitem').first().waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('menuitem').first().waitFor({ state: 'hidden' });
+  await page.keyboard.press('Enter');
+  const cancel = page.getByRole('menuitem', { name: 'Cancel…' });
+  await cancel.waitFor();
+  for (let presses = 0; presses < 20 && !(await hasFocus(cancel)); presses++) {
+    await page.keyboard.press('ArrowDown');
+  }
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Cancel this instance?' });
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+});
 
-test('who begins with the Tab key can skip the navigation', at, async ({ page }) => {
+test('who begins with the Tab key can skip the navigation', async ({ page }) => {
   await start(page, '/limits', 'Limits');
   await page.keyboard.press('Shift+Tab');
   await tabTo(page, page.getByRole('button', { name: 'Skip to the content' }), 'Shift+Tab');

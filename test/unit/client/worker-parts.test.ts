@@ -17,6 +17,7 @@ import { failureOf } from '../../../client/src/worker/failure.js';
 import { Lines } from '../../../client/src/worker/lines.js';
 import { Outbox, type Outcome, type Report, reportOf } from '../../../client/src/worker/outbox.js';
 import { conforming } from '../../../client/src/worker/schemas.js';
+import { column } from '../../helpers/columns.js';
 
 describe('what waits to be said', () => {
   const report = (text: string): Report => ({
@@ -39,19 +40,13 @@ describe('what waits to be said', () => {
     const texts = ['a', 'b'.repeat(1_999_999), 'c', 'd'.repeat(3_000_000), 'e'];
     for (const text of texts) outbox.add(report(text));
     const batches = [outbox.take(), outbox.take()];
-    assert.deepEqual(
-      batches.map((batch) => batch.map(({ text }) => text[0])),
-      [['a', 'b'], ['c']],
-    );
+    const seen = batches.map((batch) => batch.map(({ text }) => text[0]));
+    assert.deepEqual(seen, [['a', 'b'], ['c']]);
     outbox.putBack(batches[0] ?? []);
-    assert.deepEqual(
-      outbox.take().map(({ text }) => text[0]),
-      ['a', 'b'],
-    );
-    assert.deepEqual(
-      outbox.take().map(({ text }) => text[0]),
-      ['d'],
-    );
+    const told = outbox.take().map(({ text }) => text[0]);
+    assert.deepEqual(told, ['a', 'b']);
+    const found = outbox.take().map(({ text }) => text[0]);
+    assert.deepEqual(found, ['d']);
   });
 
   test('a report is a text from the beginning', () => {
@@ -187,10 +182,7 @@ test('a result that is refused by itself says so, and those beside it are taken'
   });
   t.after(() => exchanges.close());
   const outcomes = await Promise.all(['a', 'bad', 'b'].map((id) => said(exchanges, id)));
-  assert.deepEqual(
-    outcomes.map(({ status }) => status),
-    [200, 400, 200],
-  );
+  assert.deepEqual(column(outcomes, 'status'), [200, 400, 200]);
 });
 
 test('a stream that only ever ends is given up after as many tries as were asked for', async () => {
@@ -200,7 +192,6 @@ test('a stream that only ever ends is given up after as many tries as were asked
     onOpen?.();
     return eventsOf(new Response('').body as ReadableStream<Uint8Array>);
   };
-  const following = followChanges(open, { retries: 2 });
-  await assert.rejects(following.next(), { code: 'CLIENT_NETWORK' });
+  await assert.rejects(followChanges(open, { retries: 2 }).next(), { code: 'CLIENT_NETWORK' });
   assert.equal(opened, 3);
 });
