@@ -1,7 +1,7 @@
 /**
  * The scalars and small shapes that every part of the wire contract shares, and the caps that the
  * engine sets where the specification sets none (docs/reference/blocks.md). A field that is
- * optional may be null, which means absent. Three annotations are read by the validators:
+ * optional may be null, which means absent; in a change it takes the value away (`change-shapes.ts`). Three annotations are read by the validators:
  * `x-lower-case` (taken in lower case), `x-cap` (a larger number is lowered to it) and `x-check` (a
  * named rule beyond JSON Schema).
  */

@@ -1,6 +1,7 @@
 /** Wire shapes and routes of credentials: what the steps of a tenant authenticate with (docs/secrets.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { changeOf } from './change-shapes.js';
 import {
   Cursor,
   KEY_LENGTH_MAX,
@@ -65,24 +66,6 @@ export const CreateCredential = named('CreateCredential', {
 });
 export type CreateCredential = Static<typeof CreateCredential>;
 
-export const UpdateCredential = named(
-  'UpdateCredential',
-  'Absent and null fields stay as they are.',
-  {
-    name: optional(Name),
-    value: optional(Value),
-    kind: optional(oneOfWords(CREDENTIAL_KINDS)),
-    description: optional(Description),
-    expires_at: optional(ExpiresAt),
-    refresh_url: optional(RefreshUrl),
-    refresh_token: optional(RefreshToken),
-    enabled: optional(
-      Type.Boolean({ description: 'While false it is as if the credential did not exist.' }),
-    ),
-  },
-);
-export type UpdateCredential = Static<typeof UpdateCredential>;
-
 export const Credential = named('Credential', 'Without what is secret in it.', {
   id: Type.String(),
   tenant_id: Type.String(),
@@ -97,6 +80,20 @@ export const Credential = named('Credential', 'Without what is secret in it.', {
   updated_at: Timestamp,
 });
 export type Credential = Static<typeof Credential>;
+
+export const UpdateCredential = changeOf('UpdateCredential', Credential, {
+  name: optional(Name),
+  value: Type.Optional(Value),
+  kind: optional(oneOfWords(CREDENTIAL_KINDS)),
+  description: optional(Description),
+  expires_at: optional(ExpiresAt),
+  refresh_url: optional(RefreshUrl),
+  refresh_token: optional(RefreshToken),
+  enabled: optional(
+    Type.Boolean({ description: 'While false it is as if the credential did not exist.' }),
+  ),
+});
+export type UpdateCredential = Static<typeof UpdateCredential>;
 
 export const CredentialParams = Type.Object({ id: Id });
 export type CredentialParams = Static<typeof CredentialParams>;

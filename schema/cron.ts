@@ -1,6 +1,7 @@
 /** Wire shapes and routes of cron schedules (docs/cron.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { changeOf } from './change-shapes.js';
 import {
   Cursor,
   checked,
@@ -25,6 +26,9 @@ import { actById, byId, listOf, type RouteRow, read, readById, refusals } from '
 /** Longer than any expression that a person writes; lists of every second and minute fit in. */
 export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
+export const PREVIEW_FIRES = 5;
+/** A search takes 25 µs, so that the longest answer costs less than the commit of a creation. */
+export const PREVIEW_FIRES_MAX = 100;
 
 /** What a fire does while an earlier run of the schedule has not ended (docs/cron.md). */
 export const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
@@ -71,17 +75,6 @@ export const CreateSchedule = checked(
   ),
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
-
-/** The next fire is computed anew in any case. */
-export const UpdateSchedule = named('UpdateSchedule', 'Absent and null fields stay as they are.', {
-  cron_expr: optional(CronExpression),
-  timezone: optional(TimeZone),
-  enabled: optional(Type.Boolean()),
-  ...STARTED,
-  priority: optional(PriorityWord),
-  overlap_policy: optional(OverlapPolicy),
-});
-export type UpdateSchedule = Static<typeof UpdateSchedule>;
 
 export const RunSchedule = named('RunSchedule', {
   idempotency_key: optional(
@@ -147,12 +140,47 @@ export const CronSchedule = named('CronSchedule', {
 });
 export type CronSchedule = Static<typeof CronSchedule>;
 
+/** The next fire is computed anew where one of the first three is another than before, and stays else. */
+export const UpdateSchedule = changeOf('UpdateSchedule', CronSchedule, {
+  cron_expr: Type.Optional(CronExpression),
+  timezone: optional(TimeZone),
+  enabled: optional(Type.Boolean()),
+  ...STARTED,
+  priority: optional(PriorityWord),
+  overlap_policy: optional(OverlapPolicy),
+});
+export type UpdateSchedule = Static<typeof UpdateSchedule>;
+
 /** `instance_id` is the `id` once more. */
 export const ScheduleRun = named('ScheduleRun', {
   ...InstanceCreated.properties,
   instance_id: Uuid,
 });
 export type ScheduleRun = Static<typeof ScheduleRun>;
+
+export const PreviewSchedule = named('PreviewSchedule', {
+  cron_expr: CronExpression,
+  timezone: optional(withDefault(TimeZone, 'UTC')),
+  count: optional(Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES })),
+  from: optional(noted(Timestamp, 'Fires after this instant. When absent: after now.')),
+});
+export type PreviewSchedule = Static<typeof PreviewSchedule>;
+
+export const PreviewedFire = named('PreviewedFire', {
+  at: noted(Timestamp, 'In UTC.'),
+  local: Type.String({
+    format: 'date-time',
+    description: 'The same instant as clocks in the zone show it, with their offset.',
+  }),
+});
+export type PreviewedFire = Static<typeof PreviewedFire>;
+
+export const SchedulePreview = named(
+  'SchedulePreview',
+  'Fewer fires than were asked for are the last ones that the expression has.',
+  { timezone: Type.String(), fires: Type.Array(PreviewedFire) },
+);
+export type SchedulePreview = Static<typeof SchedulePreview>;
 
 export const NextFires = named('NextFires', {
   timezone: Type.String(),
@@ -171,6 +199,15 @@ export const CRON_ROWS = {
     body: CreateSchedule,
     bodySize: 'large',
     replies: { 201: ScheduleCreated, ...refusals(400, 404, 409, 413) },
+  },
+  'cron.preview': {
+    method: 'POST',
+    path: '/cron/preview',
+    summary: 'List the next instants at which an expression fires, before a schedule has it.',
+    owner: 'front',
+    body: PreviewSchedule,
+    bodySize: 'small',
+    replies: { 200: SchedulePreview, ...refusals(400, 413) },
   },
   'cron.list': {
     ...read,

@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 import { CELL_EXAMPLES } from './examples-cells.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
+import { CRON_EXAMPLES } from './examples-cron.js';
 import { HISTORY_EXAMPLES } from './examples-history.js';
 import { KEY_EXAMPLES } from './examples-keys.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
@@ -73,19 +74,6 @@ const creation = {
   tenant_id: EXAMPLE_TENANT,
   namespace: 'billing',
 };
-
-const schedule = {
-  tenant_id: EXAMPLE_TENANT,
-  namespace: 'billing',
-  sequence_id: EXAMPLE_IDS.sequence,
-  cron_expr: '0 30 8 * * MON-FRI *',
-  timezone: 'Europe/Berlin',
-  metadata: { source: 'nightly' },
-  enabled: true,
-  overlap_policy: 'skip',
-};
-
-const NEXT_FIRE = '2026-11-03T07:30:00.000Z';
 
 /** A delivery whose address was not there. */
 const refused = {
@@ -463,32 +451,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   HandlerNames: { builtin: ['log', 'noop'], external: ['charge-card'] },
   RateLimit: { key: 'payments' },
 
-  CreateSchedule: schedule,
-  ScheduleCreated: { id: EXAMPLE_IDS.schedule, next_fire_at: NEXT_FIRE },
-  UpdateSchedule: { cron_expr: '0 0 9 * * MON-FRI *', enabled: false },
-  RunSchedule: { idempotency_key: 'monday' },
-  ScheduleRun: {
-    id: EXAMPLE_IDS.instance,
-    deduplicated: false,
-    instance_id: EXAMPLE_IDS.instance,
-  },
-  CronSchedule: {
-    id: EXAMPLE_IDS.schedule,
-    ...schedule,
-    sequence: null,
-    version: null,
-    context: { data, config: {} },
-    priority: 'Normal',
-    skipped_fires: 0,
-    last_skipped_at: null,
-    last_triggered_at: null,
-    next_fire_at: NEXT_FIRE,
-    last_error: null,
-    created_at: AT,
-    updated_at: AT,
-  },
-  NextFires: { fires: [NEXT_FIRE] },
-
+  ...CRON_EXAMPLES,
   ...HISTORY_EXAMPLES,
   ...RELEASE_EXAMPLES,
   ...STATISTIC_EXAMPLES,

@@ -70,6 +70,10 @@ export function findingOfError(error: ErrorObject, what: string, more = ''): Fin
       const told = describeWords(field, params.allowedValues) + more;
       return findingOf(path, told, guess(data, params.allowedValues));
     }
+    case 'x-fixed': {
+      const place = joinPath(path, String(params.member));
+      return findingOf(place, `${place} cannot be changed${more}`);
+    }
     case 'x-check':
       return findingOf(path, `${field} ${error.message}${more}`);
     default:

@@ -32,6 +32,9 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
     'A key that has approver only may send no other one.',
   'instances.retry': 'Answers 400 unless the instance is failed. It is due at once.',
   'instances.stream': 'Events: state, output, done and error, each with JSON as its data.',
+  'cron.update':
+    'Another cron_expr, timezone or enabled computes the next fire anew, from now on. Every other change, and a ' +
+    'value that is repeated, keeps the fire that is due or waits for an earlier run.',
   'approvals.answer':
     'Refused with 409 when it was answered, has timed out or was withdrawn. With the answer_id of the answer that ' +
     'was taken, that one is told.',

@@ -6,6 +6,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { Block } from './blocks.js';
+import { fixedMembers } from './change-shapes.js';
 import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX } from './common.js';
 import { exampleOf } from './examples.js';
 import {
@@ -63,6 +64,7 @@ const TOLD_IN_WORDS: ReadonlySet<string> = new Set([
   '$id',
   'description',
   'x-check',
+  'x-fixed',
   'x-lower-case',
 ]);
 
@@ -187,6 +189,8 @@ function remarks(schema: TSchema): string[] {
   if (typeof cap === 'number') found.push(`Larger values are lowered to ${cap}.`);
   const check: unknown = schema['x-check'];
   if (typeof check === 'string') found.push(CHECK_TEXTS[check] ?? '');
+  const fixed = fixedMembers(schema);
+  if (fixed.length > 0) found.push(`Refused, because they cannot be changed: ${fixed.join(', ')}.`);
   return found;
 }
 

@@ -159,7 +159,9 @@ export function capabilitiesFor(method: Method, path: string): readonly Capabili
   // A link gives what an approver may do to somebody else.
   const isAnswer = isUnder('/approvals') && !path.endsWith('/link');
   if (isAnswer || isSignal) granted.push('approver');
-  if (method === 'GET') granted.push('auditor');
+  // It asks what a schedule would do, and makes none.
+  const isQuestion = method === 'GET' || path === '/cron/preview';
+  if (isQuestion) granted.push('auditor');
   const isCreation = method === 'POST' && (path === '/instances' || path === '/instances/batch');
   const isRead = method === 'GET' && isUnder('/instances', '/sequences');
   if (isCreation || isRead || isSignal) granted.push('starter');

@@ -1,6 +1,7 @@
 /** Wire shapes and routes of triggers: what starts instances from outside (docs/triggers.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { changeOf } from './change-shapes.js';
 import {
   Cursor,
   JsonObjectSchema,
@@ -60,15 +61,6 @@ export const CreateTrigger = named('CreateTrigger', {
 });
 export type CreateTrigger = Static<typeof CreateTrigger>;
 
-export const UpdateTrigger = named('UpdateTrigger', 'Absent and null fields stay as they are.', {
-  sequence_name: optional(Name),
-  version: optional(Version),
-  secret: optional(Secret),
-  config: optional(Config),
-  enabled: optional(Type.Boolean()),
-});
-export type UpdateTrigger = Static<typeof UpdateTrigger>;
-
 export const Trigger = named('Trigger', {
   slug: Type.String(),
   tenant_id: Type.String(),
@@ -83,6 +75,15 @@ export const Trigger = named('Trigger', {
   updated_at: Timestamp,
 });
 export type Trigger = Static<typeof Trigger>;
+
+export const UpdateTrigger = changeOf('UpdateTrigger', Trigger, {
+  sequence_name: Type.Optional(Name),
+  version: optional(Version),
+  secret: optional(Secret),
+  config: optional(Config),
+  enabled: optional(Type.Boolean()),
+});
+export type UpdateTrigger = Static<typeof UpdateTrigger>;
 
 export const TriggerParams = Type.Object({ slug: Slug });
 export type TriggerParams = Static<typeof TriggerParams>;

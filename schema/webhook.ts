@@ -1,6 +1,7 @@
 /** Wire shapes and routes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { changeOf } from './change-shapes.js';
 import {
   AnyJson,
   Cursor,
@@ -172,17 +173,6 @@ export const CreateSubscription = named('CreateSubscription', {
 });
 export type CreateSubscription = Static<typeof CreateSubscription>;
 
-export const UpdateSubscription = named(
-  'UpdateSubscription',
-  'Absent and null fields stay as they are.',
-  {
-    url: optional(SubscriptionUrl),
-    events: optional(SubscriptionEvents),
-    secret: optional(SubscriptionSecret),
-  },
-);
-export type UpdateSubscription = Static<typeof UpdateSubscription>;
-
 export const WebhookSubscription = named('WebhookSubscription', {
   id: Uuid,
   tenant_id: Type.String(),
@@ -192,6 +182,13 @@ export const WebhookSubscription = named('WebhookSubscription', {
   updated_at: Timestamp,
 });
 export type WebhookSubscription = Static<typeof WebhookSubscription>;
+
+export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscription, {
+  url: Type.Optional(SubscriptionUrl),
+  events: optional(SubscriptionEvents),
+  secret: Type.Optional(SubscriptionSecret),
+});
+export type UpdateSubscription = Static<typeof UpdateSubscription>;
 
 /** The only answer that ever holds the secret. */
 export const SubscriptionCreated = named('SubscriptionCreated', {

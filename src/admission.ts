@@ -5,6 +5,7 @@
  * (docs/limits.md).
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Offload } from '../actors/runtime/offload.js';
 import { type BodyRouteId, ROUTES, type Route, type RouteId } from '../schema/routes.js';
 import type { TenantLimitName, WorkUnit } from '../schema/tenant-limits.js';
@@ -85,7 +86,7 @@ export class Admission {
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
     const { limits, reads } = deps;
-    limits.onChange = (tenant) => void this.#buckets.delete(tenant);
+    limits.onChange = (tenant) => this.#changed(tenant);
     const counter = (counted: typeof scheduleCount) => ({
       count: async (tenant: string, max: number) =>
         (await counted.row(reads, tenant, max))?.count ?? 0,
@@ -126,6 +127,16 @@ export class Admission {
     const max = set?.limits.queue_depth_max ?? undefined;
     if (max === undefined || !QUEUEING.has(route.id)) return undefined;
     return this.#enterQueue({ route, tenant, params, body }, amount, max);
+  }
+
+  /** What has another rate begins full; what was spent of the others stays spent. */
+  #changed(tenant: string): void {
+    const buckets = this.#buckets.get(tenant);
+    if (buckets === undefined) return;
+    const set = this.#deps.limits.of(tenant);
+    for (const [unit, { rate }] of buckets) {
+      if (!isDeepStrictEqual(rate, rateOf(unit, set))) buckets.delete(unit);
+    }
   }
 
   /** A long one is parsed to count its blocks, which takes longer than others wait for this thread. */

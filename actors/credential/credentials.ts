@@ -4,6 +4,7 @@
  * secret reads it at that moment (`secrets.ts`).
  */
 
+import { changedTo } from '../../schema/change-shapes.js';
 import {
   CREDENTIAL_VALUE_BYTES_MAX,
   type CreateCredential,
@@ -34,6 +35,8 @@ export interface CredentialsDeps extends HostDeps, Pick<Room, 'loader' | 'now' |
 
 /** A bound for what one tenant may fill the database with, in rows of at most half a megabyte. */
 export const CREDENTIALS_PER_TENANT_MAX = 1_000;
+
+const KIND_AT_FIRST = 'api_key';
 
 const ID = /^[A-Za-z0-9._-]+$/;
 
@@ -78,7 +81,7 @@ export class Credentials {
       tenant_id,
       id,
       name: body.name ?? id,
-      kind: body.kind ?? 'api_key',
+      kind: body.kind ?? KIND_AT_FIRST,
       description: body.description ?? null,
       enabled: true,
       created_at: at,
@@ -92,10 +95,10 @@ export class Credentials {
     this.#withOwn(request, 200, tenant, id, (row) =>
       this.#put({
         ...row,
-        name: body.name ?? row.name,
-        kind: body.kind ?? row.kind,
-        description: body.description ?? row.description,
-        enabled: body.enabled ?? row.enabled,
+        name: changedTo(body.name, row.name, id),
+        kind: changedTo(body.kind, row.kind, KIND_AT_FIRST),
+        description: changedTo(body.description, row.description, null),
+        enabled: changedTo(body.enabled, row.enabled, true),
         ...this.#changed(row, body, row),
         updated_at: isoTime(this.#deps.now()),
       }),
@@ -134,7 +137,7 @@ export class Credentials {
   /** @throws EngineError 400, 413, or 503 without a key to seal with */
   #check({ value, refresh_url, refresh_token }: CreateCredential | UpdateCredential): void {
     const { keyring, sender } = this.#deps;
-    if (keyring === undefined && (value != null || refresh_token != null)) throw NO_KEY;
+    if (keyring === undefined && (value !== undefined || refresh_token != null)) throw NO_KEY;
     for (const [name, text] of Object.entries({ value, refresh_token })) {
       const bytes = Buffer.byteLength(text ?? '');
       if (bytes <= CREDENTIAL_VALUE_BYTES_MAX) continue;
@@ -152,11 +155,14 @@ export class Credentials {
   ): Changing {
     const { value, refresh_token } = body;
     const after: Changing = {
-      value: value == null ? before.value : this.#sealed(place, value),
-      refresh_url: body.refresh_url ?? before.refresh_url,
-      refresh_token:
-        refresh_token == null ? before.refresh_token : this.#sealed(place, refresh_token),
-      expires_at: body.expires_at ?? before.expires_at,
+      value: value === undefined ? before.value : this.#sealed(place, value),
+      refresh_url: changedTo(body.refresh_url, before.refresh_url, null),
+      refresh_token: changedTo(
+        refresh_token && this.#sealed(place, refresh_token),
+        before.refresh_token,
+        null,
+      ),
+      expires_at: changedTo(body.expires_at, before.expires_at, null),
     };
     if (after.refresh_url !== null && after.refresh_token === null) {
       throw invalid('refresh_url needs a refresh_token');

@@ -81,8 +81,9 @@ export class GrantWindow {
     return this.#places.map(({ key }) => key);
   }
 
-  /** Another limit: the places are void. @returns the keys of those who had one */
+  /** With another limit the places are void. @returns the keys of those who had one */
   change(max: number, windowMs: number): string[] {
+    if (max === this.#max && windowMs === this.#windowMs) return [];
     this.#max = max;
     this.#windowMs = windowMs;
     const keys = this.expected;

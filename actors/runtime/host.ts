@@ -415,14 +415,14 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     const error = failureOf(ack, this.#kind.noun);
     if (error === undefined) {
       release(unit.effects);
-      this.#kind.committed?.(cell);
+      this.#kind.committed?.(cell, unit);
       this.#dropIfHeld(cell);
       this.proceed(cell);
       this.#lineUp(cell);
       return;
     }
     if (ack.outcome === 'exists' && this.#kind.existed !== undefined) {
-      this.#kind.existed(cell);
+      this.#kind.existed(cell, unit);
       this.rebuild(cell);
       return;
     }

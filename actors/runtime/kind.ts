@@ -57,9 +57,9 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   ) => void;
   /** A unit of it is made, and leaves the shard at the end of the turn. */
   readonly decided?: (cell: Cell<State, Message>, unit: PendingUnit) => void;
-  readonly committed?: (cell: Cell<State, Message>) => void;
+  readonly committed?: (cell: Cell<State, Message>, unit: PendingUnit) => void;
   /** The gate of its unit found the row: nothing of the unit happened. */
-  readonly existed?: (cell: Cell<State, Message>) => void;
+  readonly existed?: (cell: Cell<State, Message>, unit: PendingUnit) => void;
   /** @returns what the actor is to be told first, when it is back */
   readonly refused?: (
     cell: Cell<State, Message>,

@@ -7,33 +7,29 @@
  *   idle ──due──► looking ──► fired or skipped, with the next fire time
  *     ▲              └─ an earlier run is waited for, or the database is away ─┐
  *     └─────────────── when the run changes, or some seconds later ────────────┘
+ *
+ * A change by request leaves the fire that is due or waits, and lets a look go on, unless it changes what
+ * they rest on: who changes a schedule all the time does not keep it from firing.
  */
 
 import type { CronSchedule, UpdateSchedule } from '../../schema/cron.js';
-import { nextFire } from '../../src/core/cron.js';
-import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
 import { firedInstanceId } from '../../src/core/ids.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { type Priority, priorityRank, rankOf } from '../../src/core/states.js';
-import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
-import { EngineError, invalid, unavailable } from '../../src/errors.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { EngineError, unavailable } from '../../src/errors.js';
 import { isForeign, owned } from '../../src/tenancy.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import {
-  callOf,
-  givenContext,
-  type InstanceRecord,
-  nameIn,
-  newRecord,
-  priorityLabel,
-  wholeLine,
-} from '../instance/record.js';
+import { callOf, type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
 import { cohortKeyIn } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
+import type { PendingUnit } from '../runtime/commit-log.js';
 import { type ScheduleRow, scheduleOf } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
+import { fireTimeOf, nextAfterChange, nextFireOf } from './fire-times.js';
+import { settingsOf } from './settings.js';
 
 export interface CronDeps {
   readonly now: () => UnixMs;
@@ -44,8 +40,8 @@ export interface CronDeps {
   readonly wakeAt: (id: string, at: UnixMs) => void;
   /** Has the schedule told `due` soon after one of the runs changes. */
   readonly awaitRuns: (id: string, runs: readonly string[]) => void;
-  /** Asks whether the schedule may fire; it is told `found` or `unknown` with the same row. */
-  readonly look: (row: CronSchedule, instance: string, looking: string) => void;
+  /** Asks whether the schedule may fire; it is told `found` or `unknown` with the same look. */
+  readonly look: (look: Look) => void;
   /** What is known of the schedule beside its row. */
   readonly memo: (id: string) => Memo;
   readonly remember: (id: string, changes: Memo) => void;
@@ -53,10 +49,6 @@ export interface CronDeps {
 
 /** Outlives the state, which is read again when the database refuses a fire. */
 export interface Memo {
-  /** The fire time of the unit under way that is a fire. */
-  readonly firing?: UnixMs | undefined;
-  /** The instance that it creates: in memory as soon as it is there, so that nobody reads it. */
-  readonly born?: BornRun | undefined;
   /** A fire time that cannot give an instance (any more), with the reason to show. */
   readonly spent?: { readonly at: UnixMs; readonly error: string | null } | undefined;
   /** A sequence that was not found, of a row that may have gone with it. */
@@ -69,6 +61,24 @@ export interface BornRun {
   readonly plan: Plan;
   /** Of its row. */
   readonly characters: number;
+}
+
+/** A question whether the schedule may fire. */
+export interface Look {
+  /** As it was when it was asked. */
+  readonly row: CronSchedule;
+  /** The instance that the fire would create. */
+  readonly run: string;
+  /** Where the fire would go. */
+  readonly target: string;
+}
+
+/** A unit under way that makes an instance, or goes on to the next fire. */
+interface Step {
+  /** The fire time, if it is a fire. */
+  readonly firing?: UnixMs;
+  /** The instance of a fire: in memory as soon as it is there, so that nobody reads it. */
+  readonly born?: BornRun | undefined;
 }
 
 export interface CronRows {
@@ -110,8 +120,11 @@ export class Cron {
   #row: CronSchedule | undefined;
   #tenant: string | undefined;
   readonly #deletions: number;
-  /** Where the fire that is looked into would go. */
-  #looking: string | undefined;
+  #looking: Look | undefined;
+  /** In the turn that makes it. */
+  #step: Step | undefined;
+  /** The next fire waits for them, so that a stall is caught up once, and each sees the runs before it. */
+  readonly #steps = new Map<PendingUnit, Step>();
 
   constructor(id: string, deps: CronDeps, { row, deletions }: CronRows) {
     this.#id = id;
@@ -151,6 +164,27 @@ export class Cron {
     return this.#deletions === this.#deps.plans.deletions;
   }
 
+  // ---------------------------------------------------------------- units
+
+  /** What it just decided is on its way. */
+  decided(unit: PendingUnit): void {
+    if (this.#step !== undefined) this.#steps.set(unit, this.#step);
+    this.#step = undefined;
+  }
+
+  /** @returns the instance that is there now */
+  committed(unit: PendingUnit): BornRun | undefined {
+    const step = this.#steps.get(unit);
+    this.#steps.delete(unit);
+    return step?.born;
+  }
+
+  /** A fire gave no instance, and never will. */
+  spend(unit: PendingUnit, error: string | null): void {
+    const at = this.#steps.get(unit)?.firing;
+    if (at !== undefined) this.#deps.remember(this.#id, { spent: { at, error } });
+  }
+
   arm(): void {
     if (this.#row?.enabled !== true || this.#row.next_fire_at === null) return;
     this.#deps.wakeAt(this.#id, Date.parse(this.#row.next_fire_at));
@@ -172,21 +206,10 @@ export class Cron {
     const row = this.#ownedBy(tenant);
     this.#checkUsable(row);
     const now = this.#deps.now();
-    const changed = {
-      ...row,
-      cron_expr: changes.cron_expr ?? row.cron_expr,
-      timezone: changes.timezone ?? row.timezone,
-      enabled: changes.enabled ?? row.enabled,
-      metadata: changes.metadata ?? row.metadata,
-      context: changes.context == null ? row.context : givenContext(changes),
-      priority: changes.priority == null ? row.priority : capitalised(changes.priority),
-      timeout: changes.timeout ?? row.timeout,
-      overlap_policy: changes.overlap_policy ?? row.overlap_policy,
-      updated_at: isoTime(now),
-    };
-    const hasNewTimes = changes.cron_expr != null || changes.timezone != null;
-    const next_fire_at = hasNewTimes ? firstFireOf(changed, now) : nextFireOf(changed, now);
-    const updated = { ...changed, next_fire_at };
+    const cron_expr = changes.cron_expr ?? row.cron_expr;
+    const changed = { ...row, cron_expr, ...settingsOf(changes, row), updated_at: isoTime(now) };
+    const updated = { ...changed, next_fire_at: nextAfterChange(row, changed, now) };
+    if (!isSameFire(row, updated)) this.#looking = undefined;
     this.#put(turn, updated);
     turn.reply(request, 200, JSON.stringify(updated));
   }
@@ -194,6 +217,7 @@ export class Cron {
   delete(turn: Turn, request: number, tenant: string): void {
     this.#ownedBy(tenant);
     this.#row = undefined;
+    this.#looking = undefined;
     turn.put('cron.clear', this.#id, { id: this.#id });
     turn.reply(request, 204, '');
   }
@@ -226,6 +250,9 @@ export class Cron {
     }
     const now = this.#deps.now();
     this.#insertRun(turn, row, { id, idempotency_key }, now);
+    this.#step = {};
+    // It did not see this run.
+    this.#looking = undefined;
     this.#put(turn, { ...row, last_triggered_at: isoTime(now), last_error: null });
     const created = { id, deduplicated: false, instance_id: id };
     turn.reply(request, 201, JSON.stringify(created));
@@ -245,7 +272,7 @@ export class Cron {
 
   get isDue(): boolean {
     const row = this.#row;
-    if (this.#looking !== undefined || row?.enabled !== true) return false;
+    if (this.#looking !== undefined || this.#steps.size > 0 || row?.enabled !== true) return false;
     return row.next_fire_at !== null && Date.parse(row.next_fire_at) <= this.#deps.now();
   }
 
@@ -264,38 +291,30 @@ export class Cron {
       this.#fire(turn, row, sequence);
       return;
     }
-    this.#looking = target;
-    look(row, run, target);
+    this.#looking = { row, run, target };
+    look(this.#looking);
   }
 
   /** It could not be looked into. */
-  unknown(): void {
-    if (this.#looking === undefined) return;
+  unknown(look: Look): void {
+    if (this.#looking !== look) return;
     this.#looking = undefined;
     this.#later(LATER_MS);
   }
 
   /**
-   * What it asked for is here.
+   * What it asked for is here. What has changed the answer meanwhile has given up the look.
    *
-   * @param row as it was then
-   * @param looking where the fire would have gone when it was asked
-   * @param isSettled none of its units is under way: so that a stall is caught up once
    * @returns `reload` when the rows have to be read first
    */
-  found(
-    turn: Turn,
-    row: CronSchedule,
-    looking: string,
-    found: Found,
-    isSettled: boolean,
-  ): 'done' | 'reload' {
+  found(turn: Turn, look: Look, found: Found): 'done' | 'reload' {
     const { memo, remember } = this.#deps;
     const { target, sequence, runs } = found;
-    if (this.#looking !== looking) return 'done';
+    if (this.#looking !== look) return 'done';
     this.#looking = undefined;
-    const isElsewhere = target !== this.#targetOf(row, firedInstanceId(row.id, fireTimeOf(row)));
-    if (this.#row !== row || !isSettled || isElsewhere || this.#isBlocked(row, target)) {
+    const row = this.#row as CronSchedule;
+    const isElsewhere = target !== this.#targetOf(row, look.run);
+    if (isElsewhere || this.#isBlocked(row, target)) {
       this.#later(0);
       return 'done';
     }
@@ -346,7 +365,7 @@ export class Cron {
     const run = { id: firedInstanceId(row.id, at), idempotency_key };
     const inserted = this.#insertRun(turn, row, run, now);
     this.#goOn(turn, row, { last_triggered_at: isoTime(now), last_error: null });
-    remember(this.#id, { firing: at, born: sequence && { ...inserted, plan: sequence.plan } });
+    this.#step = { firing: at, born: sequence && { ...inserted, plan: sequence.plan } };
   }
 
   #insertRun(
@@ -374,6 +393,7 @@ export class Cron {
 
   /** To the next fire: a missed stretch is over with this one. */
   #goOn(turn: Turn, row: CronSchedule, changes: Partial<CronSchedule>): void {
+    this.#step = {};
     this.#put(turn, { ...row, ...changes, next_fire_at: nextFireOf(row, this.#deps.now()) });
   }
 
@@ -402,45 +422,12 @@ export function aimOf(
   return { asked, route, target: route?.sequenceId ?? asked };
 }
 
-/** As responses show it. */
-export function capitalised(priority: Priority): CronSchedule['priority'] {
-  return priorityLabel(priorityRank(priority)) as CronSchedule['priority'];
-}
-
-/** The fire that is next or under way. */
-function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {
-  return Date.parse(next_fire_at ?? '');
-}
-
-/**
- * The first fire after an instant, as it is stored and shown.
- *
- * @throws EngineError 400 when the expression cannot be read
- */
-export function nextFireOf(
-  { cron_expr, timezone }: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
-  after: UnixMs,
-): string | null {
-  return isoTimeOrNull(nextFire(readExpression(cron_expr), timezone, after));
-}
-
-/**
- * The same for an expression that is new.
- *
- * @throws EngineError 400, too, when it never fires
- */
-export function firstFireOf(
-  times: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
-  after: UnixMs,
-): string {
-  const next = nextFireOf(times, after);
-  if (next === null) throw invalid(`cron_expr ${times.cron_expr} never fires`);
-  return next;
-}
-
-/** @throws EngineError 400 */
-export function readExpression(expression: string): CronFields {
-  const parsed = parseCron(expression);
-  if (!parsed.ok) throw invalid(parsed.message);
-  return parsed.fields;
+/** What was found of the fire holds for both. */
+function isSameFire(a: CronSchedule, b: CronSchedule): boolean {
+  return (
+    a.enabled === b.enabled &&
+    a.next_fire_at === b.next_fire_at &&
+    a.overlap_policy === b.overlap_policy &&
+    a.context === b.context
+  );
 }

@@ -3,6 +3,7 @@
  * sleeps until the first of them; a scan reads ahead, and finds again what no event has served.
  */
 
+import { isDeepStrictEqual } from 'node:util';
 import type {
   CreateSchedule,
   CronSchedule,
@@ -11,7 +12,6 @@ import type {
 } from '../../schema/cron.js';
 import { BackgroundJob } from '../../src/background-job.js';
 import type { TimerHandle } from '../../src/core/clock.js';
-import type { JsonObject } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
@@ -30,17 +30,10 @@ import { TimerHeap } from '../runtime/timer-heap.js';
 import { readTrusted } from '../runtime/trusted-read.js';
 import type { Turn } from '../runtime/turn.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
-import {
-  type BornRun,
-  Cron,
-  type CronDeps,
-  type CronRows,
-  capitalised,
-  firstFireOf,
-  type Memo,
-  readExpression,
-} from './cron.js';
+import { type BornRun, Cron, type CronDeps, type CronRows, type Look, type Memo } from './cron.js';
 import { findRun } from './find-run.js';
+import { firstFireOf, readExpression } from './fire-times.js';
+import { settingsOf } from './settings.js';
 
 export interface SchedulesDeps
   extends AskedRunsDeps,
@@ -72,11 +65,8 @@ const NOTHING: Memo = {};
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 interface CronMessage extends HostedMessage {
-  /**
-   * @param isSettled no unit of the schedule is under way
-   * @returns `reload` when the rows have to be read first
-   */
-  readonly take: (cron: Cron, turn: Turn, isSettled: boolean) => unknown;
+  /** @returns `reload` when the rows have to be read first */
+  readonly take: (cron: Cron, turn: Turn) => unknown;
 }
 
 const DUE: CronMessage = { kind: 'due', take: (cron, turn) => cron.due(turn) };
@@ -113,7 +103,7 @@ export class Schedules {
       awaitRuns: (id, runs) => {
         for (const run of runs) this.#awaited.set(run, id);
       },
-      look: (row, run, looking) => this.#look(row, run, looking),
+      look: (look) => this.#look(look),
       memo: (id) => this.#memos.get(id) ?? NOTHING,
       remember: (id, changes) => this.#remember(id, changes),
     };
@@ -128,18 +118,17 @@ export class Schedules {
         restore: (id, rows) => rows && new Cron(id, cronDeps, rows),
         awake: ({ state }) => state.arm(),
         handle: (cell, message) => this.#handle(cell, message),
-        committed: ({ id, state }) => {
-          const born = this.#memos.get(id)?.born;
+        decided: ({ state }, unit) => state?.decided(unit),
+        committed: ({ state }, unit) => {
+          const born = state?.committed(unit);
           if (born !== undefined) deps.adoptRun(born);
-          this.#ended(id);
           state?.arm();
         },
-        existed: ({ id }) => this.#spend(id, null),
-        refused: ({ id }, _unit, reason) => {
-          this.#spend(id, reason);
+        existed: ({ state }, unit) => state?.spend(unit, null),
+        refused: ({ state }, unit, reason) => {
+          state?.spend(unit, reason);
           return undefined;
         },
-        discarded: ({ id }) => this.#ended(id),
         abandoned: (id, error) => {
           // After a defect the scan for what is overdue is soon enough.
           if (error === DATABASE_AWAY) this.#heap.push(now() + RELOAD_MS, id);
@@ -207,7 +196,8 @@ export class Schedules {
 
   #newRow(body: CreateSchedule): CronSchedule {
     const now = this.#deps.now();
-    const times = { cron_expr: body.cron_expr, timezone: body.timezone ?? 'UTC' };
+    const { cron_expr } = body;
+    const settings = settingsOf(body);
     return {
       id: this.#deps.newId(),
       tenant_id: body.tenant_id,
@@ -215,17 +205,12 @@ export class Schedules {
       sequence_id: body.sequence_id ?? null,
       sequence: body.sequence ?? null,
       version: body.version ?? null,
-      ...times,
-      enabled: body.enabled ?? true,
-      metadata: (body.metadata ?? {}) as JsonObject,
-      context: givenContext(body),
-      priority: capitalised(body.priority ?? 'normal'),
-      timeout: body.timeout ?? null,
-      overlap_policy: body.overlap_policy ?? 'allow',
+      cron_expr,
+      ...settings,
       skipped_fires: 0,
       last_skipped_at: null,
       last_triggered_at: null,
-      next_fire_at: firstFireOf(times, now),
+      next_fire_at: firstFireOf({ cron_expr, timezone: settings.timezone }, now),
       last_error: null,
       created_at: isoTime(now),
       updated_at: isoTime(now),
@@ -234,27 +219,28 @@ export class Schedules {
 
   /** @throws EngineError 400 when the expression cannot be read, 413 */
   update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
-    if (changes.cron_expr != null) readExpression(changes.cron_expr);
+    if (changes.cron_expr !== undefined) readExpression(changes.cron_expr);
     const tell = () =>
       this.#ask(tenant, id, {
         kind: 'update',
         request,
         take: (cron, turn) => cron.update(turn, request, tenant, changes),
       });
-    if (changes.context == null) {
+    if (changes.context === undefined) {
       tell();
       return;
     }
     this.#checkSize(changes);
     const { loader, schedule, release } = this.#deps;
-    // What is looked at of the row never changes.
     loader.schedules([id]).then(
       (rows) =>
         schedule(() => {
           const row = rows.get(id);
-          if (row === undefined || isForeign(row, tenant)) tell();
-          else
-            this.#afterCheck(request, { ...scheduleOf(row), context: givenContext(changes) }, tell);
+          const before = row === undefined || isForeign(row, tenant) ? undefined : scheduleOf(row);
+          const context = givenContext(changes);
+          // What is stored already is judged by the fires.
+          if (before === undefined || isDeepStrictEqual(before.context, context)) tell();
+          else this.#afterCheck(request, { ...before, context }, tell);
         }),
       () => schedule(() => release([{ kind: 'error', request, error: DATABASE_AWAY }])),
     );
@@ -343,15 +329,14 @@ export class Schedules {
 
   #handle(cell: ReadyCron, message: CronMessage): void {
     const { state: cron } = cell;
-    const isSettled = cell.unacked === 0;
-    if (message.kind === 'due' && (!isSettled || !cron.isDue)) return;
+    if (message.kind === 'due' && !cron.isDue) return;
     if (!cron.isFresh) {
       this.#host.rebuild(cell, message);
       return;
     }
     let next: unknown;
     this.#host.run(cell, message, (turn) => {
-      next = message.take(cron, turn, isSettled);
+      next = message.take(cron, turn);
     });
     if (next === 'reload') this.#host.rebuild(cell);
   }
@@ -366,18 +351,6 @@ export class Schedules {
     const memo = { ...this.#memos.get(id), ...changes };
     if (Object.values(memo).some((value) => value !== undefined)) this.#memos.set(id, memo);
     else this.#memos.delete(id);
-  }
-
-  /** A fire makes its unit when no other is under way: what came of that one is known. */
-  #ended(id: string): void {
-    if (this.#memos.get(id)?.firing === undefined) return;
-    this.#remember(id, { firing: undefined, born: undefined });
-  }
-
-  /** The fire under way gave no instance, and never will. */
-  #spend(id: string, error: string | null): void {
-    const at = this.#memos.get(id)?.firing;
-    if (at !== undefined) this.#remember(id, { spent: { at, error } });
   }
 
   // ---------------------------------------------------------------- time
@@ -451,15 +424,16 @@ export class Schedules {
 
   // ---------------------------------------------------------------- before a fire
 
-  #look(row: CronSchedule, run: string, looking: string): void {
+  #look(look: Look): void {
     const { schedule, log } = this.#deps;
+    const { row, run } = look;
     const tell = (take: CronMessage['take']) =>
       schedule(() => this.#host.tell(row.id, { kind: 'looked', take }));
     findRun(this.#deps, row, run).then(
-      (found) => tell((cron, turn, isSettled) => cron.found(turn, row, looking, found, isSettled)),
+      (found) => tell((cron, turn) => cron.found(turn, look, found)),
       (error: unknown) => {
         log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
-        tell((cron) => cron.unknown());
+        tell((cron) => cron.unknown(look));
       },
     );
   }

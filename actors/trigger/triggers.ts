@@ -3,6 +3,7 @@
  * and commits one unit. Who starts something by a trigger reads its row at that moment.
  */
 
+import { changedTo } from '../../schema/change-shapes.js';
 import {
   type CreateTrigger,
   NAMESPACE_DEFAULT,
@@ -49,7 +50,7 @@ export class Triggers {
     const at = isoTime(this.#deps.now());
     this.#inLine(request, 201, slug, async () => {
       if ((await this.#read(slug)) !== undefined) throw conflict(`trigger ${slug} exists`);
-      return this.#put({
+      return this.#putChecked({
         slug,
         tenant_id,
         namespace: body.namespace ?? NAMESPACE_DEFAULT,
@@ -69,17 +70,23 @@ export class Triggers {
   update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
     this.#inLine(request, 200, slug, async () => {
       const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
-      const config = (body.config ?? JSON.parse(row.config)) as JsonObject;
-      return this.#put({
+      const { secret } = body;
+      const before = JSON.parse(row.config) as JsonObject;
+      const config = changedTo(body.config as JsonObject | null | undefined, before, {});
+      const changed = {
         ...row,
         sequence_name: body.sequence_name ?? row.sequence_name,
-        version: body.version ?? row.version,
-        secret: body.secret == null ? row.secret : this.#sealed(row, body.secret),
+        version: changedTo(body.version, row.version, null),
+        secret: changedTo(secret && this.#sealed(row, secret), row.secret, null),
         config: JSON.stringify(config),
         event_name: eventIn(row.trigger_type, config),
-        enabled: body.enabled ?? row.enabled,
+        enabled: changedTo(body.enabled, row.enabled, true),
         updated_at: isoTime(this.#deps.now()),
-      });
+      };
+      const { sequence_name, version } = row;
+      const isSame = changed.sequence_name === sequence_name && changed.version === version;
+      // One whose sequence is gone can be switched off.
+      return isSame ? this.#put(changed) : this.#putChecked(changed);
     });
   }
 
@@ -109,7 +116,7 @@ export class Triggers {
   }
 
   /** Rejects with 404 when no sequence has the name. */
-  async #put(row: TriggerRow): Promise<Trigger> {
+  async #putChecked(row: TriggerRow): Promise<Trigger> {
     const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
     const named = { tenant, namespace, name, version };
     const sequence = await readTrusted(this.#deps, () => this.#deps.loader.namedSequence(named));
@@ -117,6 +124,10 @@ export class Triggers {
       const pinned = version === null ? '' : ` version ${version}`;
       throw notFound(`sequence ${name}${pinned} in namespace ${namespace}`);
     }
+    return this.#put(row);
+  }
+
+  async #put(row: TriggerRow): Promise<Trigger> {
     const { secret, config, event_name, ...rest } = row;
     const shown = { ...rest, config: JSON.parse(config) as JsonObject };
     const turn = new Turn();

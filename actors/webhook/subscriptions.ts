@@ -6,6 +6,7 @@
  * A secret is in the answer to who made the subscription, sealed in its row, and nowhere else.
  */
 
+import { changedTo } from '../../schema/change-shapes.js';
 import type {
   CreateSubscription,
   SubscriptionCreated,
@@ -117,13 +118,13 @@ export class Subscriptions {
   }
 
   update({ request, tenant, target: id, body }: Call<UpdateSubscription>): void {
-    if (body.url != null) this.#checkUrl(body.url);
+    if (body.url !== undefined) this.#checkUrl(body.url);
     this.#withOwn(request, 200, tenant, id, async (row) => {
       const changed: Subscription = {
         ...row,
         url: body.url ?? row.url,
-        events: body.events == null ? row.events : ordered(body.events),
-        secret: body.secret == null ? row.secret : this.#stored(row, body.secret),
+        events: ordered(changedTo(body.events, row.events, WEBHOOK_EVENTS)),
+        secret: body.secret === undefined ? row.secret : this.#stored(row, body.secret),
         updated_at: isoTime(this.#deps.now()),
       };
       await this.#put(changed);

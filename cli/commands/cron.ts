@@ -25,8 +25,18 @@ const OVERLAPS = Object.keys({
   cancel_previous: true,
 } satisfies Record<Overlap, true>);
 
+const EXPRESSION: Argument = {
+  name: 'expression',
+  about: "Seven, six or five fields, as '0 9 * * mon-fri', or @daily.",
+};
+
+const ZONE_OPTION: Option = {
+  flags: '--timezone <name>',
+  about: 'As Europe/Berlin; what never had one is in UTC.',
+};
+
 const SETTINGS: readonly Option[] = [
-  { flags: '--timezone <name>', about: 'As Europe/Berlin; UTC unless given.' },
+  ZONE_OPTION,
   { flags: '--data <json>', about: 'The data that its instances begin with: JSON, @file or -.' },
   {
     flags: '--metadata <name=value>',
@@ -62,7 +72,7 @@ export const CRON_COMMANDS: readonly Command[] = [
     name: 'cron create',
     summary: 'Create a schedule that starts instances of a sequence.',
     args: [
-      { name: 'expression', about: "Seven, six or five fields, as '0 9 * * mon-fri', or @daily." },
+      EXPRESSION,
       { name: 'sequence', about: 'The name of a sequence, looked up at each fire.' },
     ],
     options: [
@@ -145,6 +155,24 @@ export const CRON_COMMANDS: readonly Command[] = [
     ask: ({ client }, given) =>
       client.cron.run(given.arg(), { idempotency_key: given.text('key') }),
     said: ({ instance_id }) => instance_id,
+  }),
+  showing({
+    name: 'cron preview',
+    summary: 'List the next instants at which an expression fires, in its zone and in UTC.',
+    args: [EXPRESSION],
+    options: [
+      ZONE_OPTION,
+      { flags: '--count <n>', about: '5 unless given, at most 100.' },
+      { flags: '--from <time>', about: 'Fires after it; after now unless given.' },
+    ],
+    ask: ({ client }, given) =>
+      client.cron.preview({
+        cron_expr: given.arg(),
+        timezone: given.text('timezone'),
+        count: given.count('count'),
+        from: given.text('from'),
+      }),
+    lines: (_, { fires }) => fires.map(({ at, local }) => `${local}  ${at}`),
   }),
   showing({
     name: 'cron next',

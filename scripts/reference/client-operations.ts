@@ -80,6 +80,7 @@ const REPEATABLE: ReadonlySet<RouteId> = new Set<RouteId>([
   'sequences.compare',
   'sequences.deprecate',
   'instances.patchContext',
+  'cron.preview',
   'bulkJobs.cancel',
   'workers.poll',
   'workers.pollQueue',

@@ -3,6 +3,7 @@
  * of its row. The blocking and the asynchronous file say the same.
  */
 
+import { fixedMembers } from '../../schema/change-shapes.js';
 import { ROUTES, type Route } from '../../schema/routes.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { described, docstring, MADE_BY } from './python-models.js';
@@ -31,6 +32,7 @@ const isWritten = ({ owner }: Route) => owner !== 'stream';
 const REPEATABLE_POSTS: ReadonlySet<string> = new Set([
   'sequences.validate',
   'sequences.compare',
+  'cron.preview',
   'events.send',
   'events.sendBatch',
   'workers.complete',
@@ -102,6 +104,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from . import models
+from ._model import Null
 from ._resource import Caller, JsonObject, Resource, path
 from .pages import ${prefix === '' ? 'Page' : 'AsyncPages'}
 
@@ -127,7 +130,8 @@ function methodText(document: JsonObject, types: PythonTypes, mode: Mode, route:
   const query = parameters
     .filter((one) => one.in === 'query')
     .map((one) => queryArgument(types, one));
-  const body = bodyOf(operation, types);
+  const isChange = route.body !== undefined && fixedMembers(route.body).length > 0;
+  const body = bodyOf(operation, types, isChange);
   const named = [...(body.members ?? []), ...query].sort(
     (a, b) => Number(b.isRequired) - Number(a.isRequired),
   );
@@ -212,7 +216,8 @@ interface Body {
   readonly isFree: boolean;
 }
 
-function bodyOf(operation: JsonObject, types: PythonTypes): Body {
+/** @param isChange null takes a value away, which None does not say: it stands for what was not given */
+function bodyOf(operation: JsonObject, types: PythonTypes, isChange: boolean): Body {
   const content = (operation.requestBody as JsonObject | undefined)?.content;
   if (content === undefined) return { isFree: false };
   const { schema } = (content as Record<string, JsonObject>)['application/json'] ?? {};
@@ -224,7 +229,9 @@ function bodyOf(operation: JsonObject, types: PythonTypes): Body {
   const members = Object.entries(propertiesOf(shape)).map(([member, inner]) => ({
     name: memberName(member),
     wire: member,
-    type: types.typeOf(inner, `${name}.${member}`, 'given'),
+    type: types
+      .typeOf(inner, `${name}.${member}`, 'given')
+      .replace(/ \| None$/, isChange ? ' | Null | None' : ' | None'),
     isRequired: required.has(member) && !(member in FILLED),
     about: described(inner),
   }));

@@ -5,7 +5,7 @@
  */
 
 import { FixedOffsetZone, IANAZone, type Zone } from 'luxon';
-import type { UnixMs } from './time.js';
+import { isoTime, type UnixMs } from './time.js';
 
 /** A wall-clock time as the Unix milliseconds it would have in UTC. */
 export type LocalMs = number;
@@ -23,6 +23,16 @@ export function zoneOf(name: string): Zone {
 
 export function offsetMs(zone: Zone, at: UnixMs): number {
   return Math.round(zone.offset(at) * MINUTE_MS);
+}
+
+/** RFC 3339 as clocks in the zone show it, with their offset, which that form knows in whole minutes. */
+export function zonedTime(zone: Zone, at: UnixMs): string {
+  const minutes = Math.round(zone.offset(at));
+  const digits = (value: number) => String(value).padStart(2, '0');
+  const size = Math.abs(minutes);
+  const offset = `${digits(Math.floor(size / 60))}:${digits(size % 60)}`;
+  const shown = isoTime(at + minutes * MINUTE_MS).slice(0, -1);
+  return `${shown}${minutes < 0 ? '-' : '+'}${offset}`;
 }
 
 /** When clocks in a zone show a time. */

@@ -480,6 +480,10 @@ describe('a secret', () => {
       await tenant.runUntil('failed', [step('a', 'http_request', { params })]);
     }
     assert.equal(seen.length, 1);
+    const open = { expires_at: null, enabled: null };
+    expectStatus(await tenant.patch('/credentials/stripe', open), 200);
+    await tenant.runUntil('completed', [step('a', 'http_request', { params })]);
+    assert.equal(seen.length, 2);
   });
 
   test('comes with the task to a worker whose key says so, and to no other', async () => {

@@ -3,7 +3,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { CronSchedule, NextFires, ScheduleCreated, ScheduleRun } from '../../schema/cron.js';
+import { setTimeout } from 'node:timers/promises';
+import type {
+  CronSchedule,
+  NextFires,
+  ScheduleCreated,
+  SchedulePreview,
+  ScheduleRun,
+} from '../../schema/cron.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import {
   eventually,
@@ -294,6 +301,148 @@ test('next fires are listed in UTC, with n between 1 and 50 and 5 without it', a
     assert.equal((await fires(query)).fires.length, count, query);
   }
   assert.equal((await tenant.get(`/cron/${id}/next-fires?n=many`)).status, 400);
+});
+
+describe('a preview', () => {
+  const preview = (tenant: Tenant, body: Json) =>
+    tenant.post<SchedulePreview & { error: string }>('/cron/preview', body);
+
+  test('tells the next fires in UTC and as clocks of the zone show them, also where these are changed', async () => {
+    const tenant = api.tenant();
+    const body = { cron_expr: '30 2 * * *', timezone: 'Europe/Berlin', count: 3 };
+    for (const [from, ...fires] of [
+      ['2026-03-28T02:00:00+01:00', '28T02:30:00.000+01:00', '29T03:00:00.000+02:00'],
+      ['2026-10-24T00:00:00Z', '24T02:30:00.000+02:00', '25T02:30:00.000+02:00'],
+    ] as const) {
+      const { timezone, fires: found } = expectStatus(
+        await preview(tenant, { ...body, from }),
+        200,
+      );
+      assert.deepEqual([timezone, found.length], [body.timezone, 3]);
+      const month = from.slice(0, 8);
+      const local = fires.map((text) => `${month}${text}`);
+      assert.deepEqual(column(found, 'local').slice(0, 2), local);
+      for (const fire of found) assert.equal(fire.at, new Date(fire.local).toISOString());
+    }
+    const { fires } = expectStatus(await preview(tenant, { cron_expr: '@hourly' }), 200);
+    assert.equal(fires.length, 5);
+    assert.ok(fires.every(({ at, local }) => local === at.replace('Z', '+00:00')));
+    assert.deepEqual((await tenant.get('/cron')).body, []);
+  });
+
+  test('refuses what a creation refuses, and names the field', async () => {
+    const tenant = api.tenant();
+    for (const [more, text] of [
+      [{ cron_expr: 'soon' }, /cron_expr must have seven fields/],
+      [{ cron_expr: undefined }, /cron_expr is required/],
+      [{ cron_expr: '0 0 0 1 1 ? 2001' }, /cron_expr .* never fires/],
+      [{ timezone: 'Mars/Olympus' }, /timezone must be a known IANA time zone/],
+      [{ count: 0 }, /count must be >= 1/],
+      [{ count: 101 }, /count must be <= 100/],
+      [{ from: 'tomorrow' }, /from must be an RFC 3339 timestamp/],
+    ] as const) {
+      const reply = await preview(tenant, { cron_expr: '@daily', ...more });
+      assert.equal(reply.status, 400, JSON.stringify(more));
+      assert.match(reply.body.error, text);
+    }
+    const over = { cron_expr: '0 0 0 1 1 ? 2990', from: '2990-01-01T00:00:00Z' };
+    assert.deepEqual(expectStatus(await preview(tenant, over), 200).fires, []);
+  });
+});
+
+describe('a change', () => {
+  test('keeps the fire that waits for an earlier run, unless it changes when it fires', async () => {
+    const { tenant, create, get, instances } = await scheduled([step('a', newHandler())]);
+    const times = { cron_expr: EVERY_SECOND, timezone: 'Europe/Berlin', enabled: true };
+    const { id } = await create({ ...times, overlap_policy: 'buffer_one' });
+    const waiting = await eventually(async () => {
+      const { next_fire_at, last_triggered_at } = await get(id);
+      assert.ok(last_triggered_at !== null && Date.parse(next_fire_at ?? '') < Date.now() - 100);
+      return next_fire_at;
+    });
+    const change = async (changes: Json) =>
+      expectStatus(await tenant.put<CronSchedule>(`/cron/${id}`, changes), 200).next_fire_at;
+    const context = { data: { n: 1 } };
+    for (const changes of [{}, times, { metadata: { a: 1 } }, { context, priority: 'high' }]) {
+      assert.equal(await change(changes), waiting, JSON.stringify(changes));
+    }
+    const [first] = await instances();
+    await tenant.signal(first?.id as string, 'cancel');
+    const second = await eventually(async () => {
+      const [, found] = await instances();
+      assert.ok(found !== undefined);
+      return found;
+    });
+    assert.equal(second.idempotency_key, `cron:${id}:${waiting}`);
+    assert.deepEqual([second.context.data, second.priority], [context.data, 'High']);
+    assert.equal((await get(id)).skipped_fires, 0);
+    const anew = await change({ cron_expr: NEVER_SOON });
+    assert.equal(anew, '2997-12-31T23:00:00.000Z');
+  });
+
+  /** Schedules that are due in one second, on a machine of any speed. */
+  async function dueTogether(
+    count: number,
+    leadMs = 2_000,
+  ): Promise<{ watch: Scheduled; due: Date; ids: string[] }> {
+    const watch = await scheduled();
+    const due = new Date(Math.ceil((Date.now() + leadMs) / 1_000) * 1_000);
+    const cron_expr = `${due.getUTCSeconds()} ${due.getUTCMinutes()} * * * ? *`;
+    const made = await Promise.all(
+      Array.from({ length: count }, () => watch.create({ cron_expr })),
+    );
+    const areInTime = made.every(({ next_fire_at }) => next_fire_at === due.toISOString());
+    if (!areInTime) return dueTogether(count, 2 * leadMs);
+    return { watch, due, ids: column(made, 'id') };
+  }
+
+  test('of many schedules in the second in which they are due loses none of their fires', async () => {
+    const { watch, due, ids } = await dueTogether(80);
+    await Promise.all(
+      ids.map(async (id, n) => {
+        await setTimeout(due.getTime() - 400 - Date.now() + 10 * n);
+        expectStatus(await watch.tenant.put(`/cron/${id}`, { metadata: { n } }), 200);
+      }),
+    );
+    const keys = column(await fired(watch, ids.length), 'idempotency_key');
+    const expected = ids.map((id) => `cron:${id}:${due.toISOString()}`);
+    assert.deepEqual([...keys].sort(), expected.sort());
+  });
+
+  test('takes away what it gives null for, which its instances begin without', async () => {
+    const { tenant, create, get, run } = await scheduled();
+    const given = {
+      timezone: 'Asia/Tokyo',
+      enabled: false,
+      timeout: 5_000,
+      overlap_policy: 'skip',
+    };
+    const { id } = await create({ ...STARTED, ...given });
+    const nulls = Object.fromEntries(
+      Object.keys({ ...STARTED, ...given }).map((name) => [name, null]),
+    );
+    expectStatus(await tenant.put(`/cron/${id}`, nulls), 200);
+    const record = await get(id);
+    const atFirst = await get((await create()).id);
+    for (const name of Object.keys(nulls) as (keyof CronSchedule)[]) {
+      assert.deepEqual(record[name], atFirst[name], name);
+    }
+    const { context, metadata, priority } = startOf(await tenant.instance((await run(id)).id));
+    assert.deepEqual([context, metadata, priority], [{ data: {}, config: {} }, {}, 'Normal']);
+  });
+
+  test('is 400 where it names what cannot be changed, and nothing is changed', async () => {
+    const { tenant, create, get } = await scheduled();
+    const { id } = await create();
+    const before = await get(id);
+    for (const name of ['sequence_id', 'namespace', 'next_fire_at'] as const) {
+      const changes = { enabled: false, [name]: before[name] };
+      const reply = await tenant.put<{ error: string }>(`/cron/${id}`, changes);
+      assert.equal(reply.status, 400);
+      assert.match(reply.body.error, new RegExp(`${name} cannot be changed`));
+    }
+    assert.deepEqual(await get(id), before);
+  });
 });
 
 describe('sequences and tenants', () => {

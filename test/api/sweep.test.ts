@@ -58,7 +58,7 @@ const ALLOWS: Readonly<Record<string, (method: string, path: string) => boolean>
   publisher: (_, path) => /^\/(releases|plugins|sequences)/.test(path),
   approver: (_, path) =>
     /^\/approvals(\/\{id\})?$/.test(path) || /^\/instances\/.*\/signals$/.test(path),
-  auditor: (method) => method === 'GET',
+  auditor: (method, path) => method === 'GET' || path === '/cron/preview',
 };
 
 type Whose = 'own' | 'foreign' | 'unknown';

@@ -56,6 +56,22 @@ describe('a trigger', () => {
     expectStatus(await tenant.post(`${path}/fire`), 404);
   });
 
+  test('loses what a change gives null for, and can be switched off when its sequence is gone', async () => {
+    const tenant = api.tenant();
+    const { slug, sequence_name } = await trigger(tenant, { secret: SECRET, version: 1 });
+    const change = async (changes: Json) =>
+      expectStatus(await tenant.patch<Trigger>(`/triggers/${slug}`, changes), 200);
+    const { version, secret } = await change({ enabled: false, config: {} });
+    assert.deepEqual([version, secret], [1, '[REDACTED]']);
+    const after = await change({ version: null, secret: null, enabled: null });
+    assert.deepEqual([after.version, after.secret, after.enabled], [null, null, true]);
+    const named = `/sequences/by-name?namespace=test&name=${sequence_name}`;
+    const { body } = await tenant.get<{ id: string }>(`${named}&tenant_id=${tenant.name}`);
+    expectStatus(await tenant.delete(`/sequences/${body.id}`), 204);
+    assert.equal((await change({ enabled: false })).enabled, false);
+    expectStatus(await tenant.patch(`/triggers/${slug}`, { version: 1 }), 404);
+  });
+
   test('is refused with what is wrong', async () => {
     const tenant = api.tenant();
     const { slug, sequence_name } = await trigger(tenant);

@@ -265,6 +265,11 @@ test('a schedule is made, shown, changed, fired and deleted', async () => {
   assert.match(await ok('cron list'), /0 9 \* \* mon-fri +hello +in /);
   assert.match(await ok('cron update', id, '--disable'), /is disabled\.\n$/);
   assert.match(await ok('cron get', id), /enabled +false/);
+  const previewed = ['30 2 * * *', '--timezone', 'Europe/Berlin', '--from', '2026-03-28T12:00:00Z'];
+  assert.equal(
+    await ok('cron preview', ...previewed, '--count', '1'),
+    '2026-03-29T03:00:00.000+02:00  2026-03-29T01:00:00.000Z\n',
+  );
   assert.equal((await ok('cron next', id, '--count', '3')).trim().split('\n').length, 3);
   assert.match(await ok('cron run', id), /^[\da-f-]{36}\n$/);
   assert.match(await ok('cron delete', id), /is deleted/);

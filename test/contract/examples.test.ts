@@ -205,6 +205,7 @@ test('every example of a request is taken by the server', async () => {
   realIds.set(schedule, (await send<{ id: string }>('cron.create')).id);
   await send('cron.update');
   await send('cron.run');
+  await send('cron.preview');
   await send('apiKeys.mint');
   await send('tenantLimits.put');
   realIds.set(subscription, (await send<{ id: string }>('webhooks.subscribe')).id);

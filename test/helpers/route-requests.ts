@@ -356,6 +356,7 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'workers.heartbeat': ({ tenant, epoch }) => ({ worker_id: `w-${tenant}`, claim_epoch: epoch }),
   'cron.create': ({ sequence }, tenant) => yearly(sequence, tenant),
   'cron.update': () => ({ enabled: false }),
+  'cron.preview': () => ({ cron_expr: '@yearly' }),
   'cron.run': () => ({}),
   'webhooks.subscribe': (_, tenant) => ({ tenant_id: tenant, url: 'https://hooks.example/in' }),
   'webhooks.update': () => ({ events: ['instance.failed'] }),

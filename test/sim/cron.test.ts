@@ -1,12 +1,13 @@
 /**
  * Cron schedules in virtual time: every fire once, at its time, whatever dies meanwhile.
  *
- * Cost: 7 s, since each test runs a cluster for minutes of its time.
+ * Cost: 8 s, since each test runs a cluster for minutes of its time.
  */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import { createRandom } from '../chaos/random.js';
 import { byTier } from '../helpers/depth.js';
 import { CronWorld, type CronWorldOptions, SEQUENCE } from './cron-world.js';
 
@@ -76,6 +77,60 @@ describe('a change of the schedule', () => {
       assert.deepEqual(cron.times(id), ['12:00:10', '12:00:45', '12:05:45']);
     }));
 
+  test('that is none of when it fires keeps the fire that waits for a run', () =>
+    play({ blocks: sleeping(6_000) }, async (cron) => {
+      const id = await cron.schedule('0/5 * * * * ? *', { overlap_policy: 'buffer_one' });
+      await cron.until('2031-03-03T12:00:10.500Z');
+      await cron.ask('cron.update', id, { metadata: { n: 1 } });
+      assert.equal(cron.row(id)?.next_fire_at, '2031-03-03T12:00:10.000Z');
+      await cron.until('2031-03-03T12:00:13Z');
+      const times = cron.times(id).map((time) => time.slice(0, 8));
+      assert.deepEqual([times, cron.row(id)?.skipped_fires], [['12:00:05', '12:00:11'], 0]);
+    }));
+
+  /** None of them changes when `* * * * * ? *` fires. */
+  const UNRELATED = [
+    {},
+    { metadata: { n: 1 } },
+    { cron_expr: '* * * * * ? *', timezone: 'UTC', enabled: true },
+    { timezone: null, enabled: null, timeout: null },
+    { context: { data: { n: 1 } }, priority: 'high' },
+    { overlap_policy: 'skip' },
+    { overlap_policy: 'buffer_one' },
+    { overlap_policy: 'allow', context: null },
+  ];
+
+  for (let seed = 1; seed <= byTier({ fast: 3, full: 10, deep: 100 }); seed++) {
+    test(`seed ${seed}: no change that is none of when they fire loses a fire, however many come at once`, () =>
+      play({ seed }, async (cron) => {
+        cron.endFaults();
+        const random = createRandom(seed);
+        const ids: string[] = [];
+        for (let n = 0; n < 6; n++) ids.push(await cron.schedule('* * * * * ? *'));
+        const end = cron.world.now + 5_000;
+        const changing = ids.flatMap((id, n) =>
+          Array.from({ length: n }, async () => {
+            while (cron.world.now < end) {
+              await cron.ask('cron.update', id, random.pick(UNRELATED));
+              await cron.world.sleep(random.pick([0, 1, 10, 100, 499, 500]));
+            }
+          }),
+        );
+        await Promise.all(changing);
+        await cron.world.sleep(1_500);
+        for (const id of ids) {
+          const fired = cron.fired.filter((row) => row.cron_schedule_id === id);
+          const seconds = fired.map((row) => Number(String(row.idempotency_key).slice(-7, -5)));
+          const [first = 0] = seconds;
+          assert.ok(seconds.length > 5);
+          assert.deepEqual(
+            seconds,
+            Array.from(seconds, (_, n) => first + n),
+          );
+        }
+      }));
+  }
+
   test('a schedule that is deleted fires no more', () =>
     play({}, async (cron) => {
       const id = await cron.schedule('*/10 * * * * ? *');
@@ -118,12 +173,16 @@ describe('exactly once', () => {
       play({}, async (cron) => {
         const id = await cron.schedule('*/10 * * * * ? *');
         arm(cron, id);
-        await cron.until('2031-03-03T12:00:45Z');
+        const end = Date.parse('2031-03-03T12:00:45Z');
+        for (let n = 1; cron.world.now < end; n++) {
+          await cron.ask('cron.update', id, { metadata: { n } });
+          await cron.world.sleep(n % 2 === 0 ? 1 : 499);
+        }
         assert.deepEqual(timesOf(cron, id), EVERY_TEN);
         assert.ok(cron.states(id).every((state) => state === 'completed'));
       });
 
-    test(`when ${what}`, () =>
+    test(`while it is changed, and when ${what}`, () =>
       survives(
         (cron, id) => {
           cron.atNextFire = () => strike(cron, id);
@@ -131,7 +190,7 @@ describe('exactly once', () => {
         (cron, id) => cron.times(id).map((time) => time.slice(0, 8)),
       ));
 
-    test(`when, just before a fire, ${what}`, () =>
+    test(`while it is changed, and when, just before a fire, ${what}`, () =>
       survives(
         (cron, id) => cron.world.at(Date.parse('2031-03-03T12:00:20Z'), () => strike(cron, id)),
         (cron) => cron.fired.map((row) => String(row.idempotency_key).slice(-13, -5)),

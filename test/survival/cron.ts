@@ -1,9 +1,9 @@
 /** Schedules that fire every second. In `standby.test.ts` another server takes over. */
 
 import assert from 'node:assert/strict';
-import type { ScheduleCreated } from '../../schema/cron.js';
+import type { CronSchedule, ScheduleCreated } from '../../schema/cron.js';
 import { firedInstanceId } from '../../src/core/ids.js';
-import { type Api, eventually, step } from '../helpers/api.js';
+import { type Api, eventually, newHandler, step } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { subject } from '../helpers/survival.js';
 
@@ -57,5 +57,29 @@ survives('schedules that fire leave one instance per fire time', async (tenant, 
       expectStatus(await tenant.put(`/cron/${id}`, { enabled: false }), 200);
     }
     for (const id of ids) await eventually(() => assertOnce(api, id));
+  };
+});
+
+survives('a fire that waits for a run outlives a change of its schedule', async (tenant, api) => {
+  const sequence_id = await tenant.sequence([step('a', newHandler())]);
+  const place = { tenant_id: tenant.name, namespace: 'n', sequence_id };
+  const body = { ...place, cron_expr: '* * * * * ? *', overlap_policy: 'buffer_one' };
+  const { id } = expectStatus(await tenant.post<ScheduleCreated>('/cron', body), 201);
+  const read = async () => (await tenant.get<CronSchedule>(`/cron/${id}`)).body;
+  const waiting = await eventually(async () => {
+    const { next_fire_at, last_triggered_at } = await read();
+    assert.ok(last_triggered_at !== null && Date.parse(next_fire_at ?? '') < Date.now() - 100);
+    return next_fire_at;
+  });
+  expectStatus(await tenant.put(`/cron/${id}`, { metadata: { n: 1 } }), 200);
+  return async () => {
+    assert.equal((await read()).next_fire_at, waiting);
+    const [first] = await firedBy(api, id);
+    await tenant.signal(first?.id as string, 'cancel');
+    await eventually(async () => {
+      const keys = (await firedBy(api, id)).map(({ key }) => key);
+      assert.ok(keys.includes(`cron:${id}:${waiting}`), keys.join());
+    });
+    expectStatus(await tenant.put(`/cron/${id}`, { enabled: false }), 200);
   };
 });

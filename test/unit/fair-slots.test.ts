@@ -506,6 +506,9 @@ describe('a tenant', () => {
     const { ask, limits } = admissionWith({ set: { rows_per_second: 1, rows_burst: 1 } });
     assert.equal(ask('instances.create', '{}'), 'admitted');
     assert.notEqual(ask('instances.create', '{}'), 'admitted');
+    const same = { rows_per_second: 1, rows_burst: 1, bytes_per_second: 5, queue_depth_max: 7 };
+    limits.set('a', { limits: same, updatedAt: '' });
+    assert.notEqual(ask('instances.create', '{}'), 'admitted', 'what is as before stays spent');
     limits.set('a', undefined);
     assert.equal(ask('instances.create', '{}'), 'admitted');
   });

@@ -203,7 +203,9 @@ describe('sliding windows', () => {
   test('with another limit the places are void and those who had one are named', () => {
     take(window, 'a', 0);
     take(window, 'b', 10);
-    assert.deepEqual(window.change(5, WINDOW_MS), ['b']);
+    assert.deepEqual(window.change(1, WINDOW_MS), [], 'it is the same');
+    assert.equal(take(window, 'c', 15), 2_000);
+    assert.deepEqual(window.change(5, WINDOW_MS), ['b', 'c']);
     assert.equal(take(window, 'b', 20), undefined);
   });
 

@@ -297,6 +297,33 @@ test('state words, signals and bulk filters are checked', () => {
   ]);
 });
 
+test('a change takes null for what a creation may leave out, and refuses what it does not reach', () => {
+  const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [name, null]));
+  const started = nulls('metadata', 'context', 'timeout', 'priority', 'overlap_policy');
+  assertTable('cron.update', [
+    [{ ...nulls('timezone', 'enabled'), ...started, unknown: 1 }, undefined],
+    [{ cron_expr: null }, 'cron_expr must be a string'],
+    ...['id', 'tenant_id', 'sequence_id', 'version', 'next_fire_at', 'skipped_fires'].map(
+      (name) => [{ enabled: true, [name]: null }, `${name} cannot be changed`] as const,
+    ),
+  ]);
+  assertTable('triggers.update', [
+    [nulls('version', 'secret', 'config', 'enabled'), undefined],
+    [{ sequence_name: null }, 'sequence_name must be a string'],
+    [{ trigger_type: 'event' }, 'trigger_type cannot be changed'],
+  ]);
+  assertTable('credentials.update', [
+    [nulls('name', 'kind', 'description', 'expires_at', 'refresh_url', 'enabled'), undefined],
+    [{ value: null }, 'value must be a string'],
+    [{ id: 'other' }, 'id cannot be changed'],
+  ]);
+  assertTable('webhooks.update', [
+    [{ events: null }, undefined],
+    [{ secret: null }, 'secret must be a string'],
+    [{ tenant_id: 'other' }, 'tenant_id cannot be changed'],
+  ]);
+});
+
 test('worker bodies are checked, and limits are lowered to their cap', () => {
   const poll = { handler_name: 'h', worker_id: 'w' };
   assertTable('workers.poll', [

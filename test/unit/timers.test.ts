@@ -6,7 +6,8 @@ import { Cron } from 'croner';
 import fc from 'fast-check';
 import { IANAZone } from 'luxon';
 import type { Rows } from '../../actors/runtime/loader.js';
-import type { LoadedInstance } from '../../actors/runtime/rows.js';
+import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { LoadedInstance, ScheduleRow } from '../../actors/runtime/rows.js';
 import { DueTimers } from '../../actors/shard/due-timers.js';
 import { ShardTimers } from '../../actors/shard/timers.js';
 import type { Clock } from '../../src/core/clock.js';
@@ -14,6 +15,7 @@ import { nextFire, nextFires } from '../../src/core/cron.js';
 import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
+import type { Json } from '../helpers/api.js';
 import { byDepth } from '../helpers/depth.js';
 import { HandShard, rowsOf, SEQUENCE, sequenceOf, TENANT } from '../helpers/hand-shard.js';
 import { check, isWholeRun } from '../helpers/properties.js';
@@ -367,12 +369,14 @@ test('a shard sleeps until its first timer, whatever comes before it and however
 });
 
 const asked: string[] = [];
+let scheduleId = '';
 
-/** A schedule of every second whose first instance was decided, and is not committed. */
-async function fired(): Promise<void> {
+/** A schedule of every second that is committed. */
+async function scheduled(rows: Partial<Rows> = {}, more: Json = {}): Promise<void> {
   asked.length = 0;
   shard = new HandShard({
     ...sequenceOf([{ type: 'step', id: 'a', handler: 'noop' }]),
+    ...rows,
     instances: async (ids) => {
       asked.push(...ids);
       return new Map<string, LoadedInstance>();
@@ -380,10 +384,16 @@ async function fired(): Promise<void> {
   });
   await shard.start();
   const body = { tenant_id: TENANT, namespace: 'n', sequence_id: SEQUENCE };
-  const request = shard.ask('cron.create', '', { ...body, cron_expr: '* * * * * ? *' });
+  const request = shard.ask('cron.create', '', { ...body, cron_expr: '* * * * * ? *', ...more });
   await shard.run();
   await shard.ack();
   assert.equal(shard.answer(request), 201);
+  scheduleId = JSON.parse((shard.replies.get(request) as { body: string }).body).id;
+}
+
+/** The same when its first instance was decided, and is not committed. */
+async function fired(): Promise<void> {
+  await scheduled();
   await shard.pass(1_000);
   await shard.pass(10);
   assert.equal(rowsOf(shard.units, 'instance.insert').length, 1);
@@ -408,6 +418,108 @@ test('an instance of a schedule that was there already is not taken for the one 
   await shard.pass(10);
   const seen = shard.units.filter(({ mutations }) => mutations.length > 0);
   assert.deepEqual(seen, []);
+});
+
+describe('a change of a schedule by request', () => {
+  const nextOf = () => rowsOf(shard.units, 'cron.set').map(({ next_fire_at }) => next_fire_at);
+  const born = () => rowsOf(shard.units, 'instance.insert').length;
+
+  test('keeps the fire that is due, and holds it up neither before nor after its commit', async () => {
+    await fired();
+    await shard.ack();
+    await shard.ack();
+    const [first] = nextOf();
+    assert.equal(first, undefined);
+    // The time comes while nobody looks.
+    shard.clock.ms += 1_000;
+    const id = scheduleId;
+    for (const metadata of [{ n: 1 }, { n: 2 }]) shard.ask('cron.update', id, { metadata });
+    await shard.run();
+    const [kept, again] = nextOf();
+    assert.ok(kept === again && Date.parse(kept as string) <= shard.now);
+    await shard.pass(10);
+    assert.equal(born(), 1, 'the changes are under way, and it fires');
+    const [, , next] = nextOf();
+    shard.ask('cron.update', id, { metadata: { n: 3 } });
+    await shard.run();
+    assert.equal(nextOf()[3], next, 'the next fire is that of the fire under way');
+  });
+
+  test('lets a look before the fire go on, unless it changes what the look is about', async () => {
+    const looks: ((runs: string[]) => void)[] = [];
+    const activeRuns = () => new Promise<string[]>((resolve) => looks.push(resolve));
+    await scheduled({ activeRuns }, { overlap_policy: 'skip' });
+    const due = async () => {
+      await shard.pass(1_000);
+      await shard.pass(10);
+    };
+    const change = async (changes: Json) => {
+      shard.ask('cron.update', scheduleId, changes);
+      await shard.run();
+    };
+    await due();
+    await change({ metadata: { n: 1 } });
+    looks[0]?.([]);
+    await shard.run();
+    assert.deepEqual([looks.length, born()], [1, 1]);
+    await shard.ack();
+    await due();
+    await change({ overlap_policy: 'buffer_one' });
+    looks[1]?.([]);
+    await shard.run();
+    assert.deepEqual([looks.length, born()], [2, 0]);
+    await shard.ack();
+    await shard.pass(10);
+    looks[2]?.([SEQUENCE]);
+    await shard.run();
+    assert.deepEqual([looks.length, born()], [3, 0]);
+  });
+
+  test('that is refused takes the fire along, which comes again', async () => {
+    const written: UnitEnvelope[] = [];
+    await scheduled({
+      schedules: async (ids) => {
+        const row = rowsOf(written, 'cron.set').at(-1);
+        const { metadata, context } = row ?? {};
+        const texts = { metadata: JSON.stringify(metadata), context: JSON.stringify(context) };
+        const read = { ...row, ...texts } as unknown as ScheduleRow;
+        return new Map(row === undefined ? [] : ids.map((id) => [id, read]));
+      },
+    });
+    shard.ask('cron.update', scheduleId, { metadata: { n: 1 } });
+    await shard.run();
+    written.push(...shard.units);
+    await shard.ack();
+    shard.ask('cron.update', scheduleId, { metadata: { n: 2 } });
+    await shard.run();
+    await shard.pass(1_000);
+    await shard.pass(10);
+    assert.equal(born(), 1);
+    let units = 0;
+    await shard.ack(({ seq }) =>
+      units++ === 0
+        ? { seq, outcome: 'refused', sqlState: '22000', reason: 'no' }
+        : { seq, outcome: 'suffix' },
+    );
+    await shard.pass(10);
+    assert.equal(born(), 1);
+  });
+
+  test('that meets the fire in the writer leaves the next one', async () => {
+    await fired();
+    const request = shard.ask('cron.update', scheduleId, {
+      cron_expr: '* * * * * ? *',
+      enabled: true,
+    });
+    await shard.run();
+    const [fire, change] = nextOf();
+    assert.equal(fire, change);
+    await shard.ack();
+    assert.equal(shard.answer(request), 200);
+    await shard.pass(1_000);
+    await shard.pass(10);
+    assert.equal(born(), 1);
+  });
 });
 
 function fieldsOf(expression: string): CronFields {

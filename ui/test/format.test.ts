@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countOf, formatClock, formatDuration, wordsOf } from '../src/lib/format.ts';
+import { countOf, formatClock, formatDuration, formatZoned, wordsOf } from '../src/lib/format.ts';
 
 const DURATIONS = [
   [0, '0 ms'],
@@ -27,6 +27,10 @@ test('a time of the day has its day where that is not today', () => {
   const now = new Date(2026, 4, 4, 10, 20, 30);
   assert.ok(!formatClock(now, now.getTime()).includes('2026'));
   assert.match(formatClock(new Date(2026, 4, 3, 10, 20, 30), now.getTime()), /2026/);
+});
+
+test('an instant of another zone is read as clocks there show it', () => {
+  assert.equal(formatZoned('2026-03-29T03:00:00.000+02:00'), '2026-03-29 03:00:00 +02:00');
 });
 
 test('counts have the word for one and the word for many', () => {

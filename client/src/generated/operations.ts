@@ -141,6 +141,7 @@ import type {
   PollQueue,
   PollTasks,
   PreviewHandoff,
+  PreviewSchedule,
   PromoteRelease,
   ProvenanceEntry,
   ProvenanceVerdict,
@@ -168,6 +169,7 @@ import type {
   RuntimesListQuery,
   SaveCheckpoint,
   ScheduleCreated,
+  SchedulePreview,
   ScheduleRun,
   SemanticDiff,
   SendEvent,
@@ -679,13 +681,22 @@ export interface Operations {
      */
     create(body: CreateSchedule, options?: CallOptions): Promise<ScheduleCreated>;
     /**
+     * List the next instants at which an expression fires, before a schedule has it. For the root
+     * key and for keys with the capability operator or auditor.
+     */
+    preview(body: PreviewSchedule, options?: CallOptions): Promise<SchedulePreview>;
+    /**
      * List schedules, oldest first or by when they fire next. For the root key and for keys with
      * the capability operator or auditor. Unknown parameters are refused.
      */
     list(query?: CronListQuery, options?: CallOptions): List<CronSchedule>;
     /** Get a schedule. For the root key and for keys with the capability operator or auditor. */
     get(id: string, options?: CallOptions): Promise<CronSchedule>;
-    /** Change a schedule. For the root key and for keys with the capability operator. */
+    /**
+     * Change a schedule. Another cron_expr, timezone or enabled computes the next fire anew, from
+     * now on. Every other change, and a value that is repeated, keeps the fire that is due or
+     * waits for an earlier run. For the root key and for keys with the capability operator.
+     */
     update(id: string, body: UpdateSchedule, options?: CallOptions): Promise<CronSchedule>;
     /**
      * Delete a schedule; the instances that it created go on. For the root key and for keys with
@@ -1378,6 +1389,7 @@ export const OPERATIONS = {
     takes: 'body',
     fills: ['tenant_id', 'namespace'],
   },
+  'cron.preview': { method: 'POST', path: '/cron/preview', takes: 'body', isRepeatable: true },
   'cron.list': { method: 'GET', path: '/cron', takes: 'query', pages: 'cursor' },
   'cron.get': { method: 'GET', path: '/cron/{id}' },
   'cron.update': { method: 'PUT', path: '/cron/{id}', takes: 'body' },

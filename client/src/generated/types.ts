@@ -2480,6 +2480,27 @@ export interface PreviewHandoff {
   readonly destination_runtime_id: string;
 }
 
+export interface PreviewSchedule {
+  /**
+   * Seven fields: second minute hour day month day_of_week year. Six (without year), five
+   * (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.
+   */
+  readonly cron_expr: string;
+  /** IANA time zone, such as Europe/Berlin. Default: "UTC". */
+  readonly timezone?: string | null | undefined;
+  /** Default: 5. */
+  readonly count?: number | null | undefined;
+  /** Fires after this instant. When absent: after now. */
+  readonly from?: string | null | undefined;
+}
+
+export interface PreviewedFire {
+  /** In UTC. */
+  readonly at: string;
+  /** The same instant as clocks in the zone show it, with their offset. */
+  readonly local: string;
+}
+
 export type Priority = 'Low' | 'Normal' | 'High' | 'Critical';
 
 export interface PromoteRelease {
@@ -2885,6 +2906,12 @@ export interface ScheduleCreated {
   readonly id: string;
   /** ISO 8601. */
   readonly next_fire_at: string | null;
+}
+
+/** Fewer fires than were asked for are the last ones that the expression has. */
+export interface SchedulePreview {
+  readonly timezone: string;
+  readonly fires: readonly PreviewedFire[];
 }
 
 export interface ScheduleRun {
@@ -3493,14 +3520,18 @@ export interface TryCatchBlock {
   readonly finally_block?: readonly Block[] | null | undefined;
 }
 
-/** Absent and null fields stay as they are. */
+/**
+ * Absent members stay as they are; null gives back what a creation without the member has.
+ * Refused, because they cannot be changed: id, tenant_id, has_refresh_token, created_at,
+ * updated_at.
+ */
 export interface UpdateCredential {
   readonly name?: string | null | undefined;
   /**
    * The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name a
    * member: {{secrets.id.member}}. No answer ever has it.
    */
-  readonly value?: string | null | undefined;
+  readonly value?: string | undefined;
   readonly kind?: CredentialKind | null | undefined;
   readonly description?: string | null | undefined;
   /** From then on it is as if it did not exist. */
@@ -3513,13 +3544,18 @@ export interface UpdateCredential {
   readonly enabled?: boolean | null | undefined;
 }
 
-/** Absent and null fields stay as they are. */
+/**
+ * Absent members stay as they are; null gives back what a creation without the member has.
+ * Refused, because they cannot be changed: id, tenant_id, namespace, sequence_id, sequence,
+ * version, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error,
+ * created_at, updated_at.
+ */
 export interface UpdateSchedule {
   /**
    * Seven fields: second minute hour day month day_of_week year. Six (without year), five
    * (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.
    */
-  readonly cron_expr?: string | null | undefined;
+  readonly cron_expr?: string | undefined;
   /** IANA time zone, such as Europe/Berlin. */
   readonly timezone?: string | null | undefined;
   readonly enabled?: boolean | null | undefined;
@@ -3544,18 +3580,25 @@ export interface UpdateSchedule {
   readonly overlap_policy?: OverlapPolicy | null | undefined;
 }
 
-/** Absent and null fields stay as they are. */
+/**
+ * Absent members stay as they are; null gives back what a creation without the member has.
+ * Refused, because they cannot be changed: id, tenant_id, created_at, updated_at.
+ */
 export interface UpdateSubscription {
   /** http or https, without credentials; a public address unless the deployment says else. */
-  readonly url?: string | null | undefined;
+  readonly url?: string | undefined;
   readonly events?: readonly WebhookEventType[] | null | undefined;
   /** What its webhooks are signed with. */
-  readonly secret?: string | null | undefined;
+  readonly secret?: string | undefined;
 }
 
-/** Absent and null fields stay as they are. */
+/**
+ * Absent members stay as they are; null gives back what a creation without the member has.
+ * Refused, because they cannot be changed: slug, tenant_id, namespace, trigger_type, created_at,
+ * updated_at.
+ */
 export interface UpdateTrigger {
-  readonly sequence_name?: string | null | undefined;
+  readonly sequence_name?: string | undefined;
   readonly version?: number | null | undefined;
   /** What callers prove themselves with. No answer ever has it. */
   readonly secret?: string | null | undefined;

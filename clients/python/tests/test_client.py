@@ -15,6 +15,7 @@ import pytest
 from networks import CutsStreams, LosesAnswers, Refuses
 
 from durable_workflow_engine import (
+    NULL,
     AsyncClient,
     Client,
     Done,
@@ -104,6 +105,16 @@ def test_filters_are_sent_as_the_server_reads_them(client: Client) -> None:
         (client.instances.list(created_before=now.replace(year=now.year - 1)), 0),
     ]:
         assert len(found.items) == count
+
+
+def test_a_change_leaves_what_is_none_and_takes_away_what_is_null(client: Client) -> None:
+    stored(client, GREET)
+    made = client.cron.create(sequence="test", cron_expr="@yearly", timeout=5, metadata={"a": 1})
+    changed = client.cron.update(made.id, timeout=NULL, metadata=None)
+    assert (changed.timeout, changed.metadata) == (None, {"a": 1})
+    assert changed.next_fire_at == made.next_fire_at
+    [fire] = client.cron.preview(cron_expr="@yearly", count=1).fires
+    assert fire.at == made.next_fire_at
 
 
 # ---------------------------------------------------------------- errors

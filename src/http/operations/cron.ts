@@ -1,10 +1,17 @@
 /** Reads of cron schedules. One of another tenant is not found. */
 
 import { scheduleOf } from '../../../actors/runtime/rows.js';
-import { type CronSchedule, NEXT_FIRES_MAX } from '../../../schema/cron.js';
+import { readExpression } from '../../../actors/schedule/fire-times.js';
+import { toUnixMs } from '../../../schema/common.js';
+import {
+  type CronSchedule,
+  NEXT_FIRES_MAX,
+  PREVIEW_FIRES,
+  type SchedulePreview,
+} from '../../../schema/cron.js';
 import { nextFires } from '../../core/cron.js';
-import { parseCron } from '../../core/cron-fields.js';
 import { isoTime } from '../../core/time.js';
+import { zonedTime, zoneOf } from '../../core/wall-clock.js';
 import { nextScheduleList, scheduleById, scheduleList } from '../../db/reads/cron-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
 import { invalid } from '../../errors.js';
@@ -36,11 +43,23 @@ const get: Operation<'cron.get'> = async (deps, call) =>
 const next: Operation<'cron.nextFires'> = async (deps, call) => {
   const { n } = call.query;
   const { cron_expr, timezone } = await scheduleNamed(deps, call);
-  const parsed = parseCron(cron_expr);
-  if (!parsed.ok) throw invalid(parsed.message);
   const count = Math.min(Math.max(n, 1), NEXT_FIRES_MAX);
-  const fires = nextFires(parsed.fields, timezone, deps.now(), count).map(isoTime);
+  const fires = nextFires(readExpression(cron_expr), timezone, deps.now(), count).map(isoTime);
   return jsonReply(JSON.stringify({ timezone, fires }));
+};
+
+/** What a creation refuses is refused here. */
+const preview: Operation<'cron.preview'> = async (deps, { body }) => {
+  const { cron_expr } = body;
+  const timezone = body.timezone ?? 'UTC';
+  const from = body.from == null ? undefined : toUnixMs(body.from);
+  const count = body.count ?? PREVIEW_FIRES;
+  const fires = nextFires(readExpression(cron_expr), timezone, from ?? deps.now(), count);
+  if (fires.length === 0 && from === undefined) throw invalid(`cron_expr ${cron_expr} never fires`);
+  const zone = zoneOf(timezone);
+  const shown = fires.map((at) => ({ at: isoTime(at), local: zonedTime(zone, at) }));
+  const answer: SchedulePreview = { timezone, fires: shown };
+  return jsonReply(JSON.stringify(answer));
 };
 
 /** The reads of schedules; their changes belong to the schedules. */
@@ -48,4 +67,5 @@ export const cronOperations = {
   'cron.list': list,
   'cron.get': get,
   'cron.nextFires': next,
+  'cron.preview': preview,
 } satisfies Partial<FrontOperations>;

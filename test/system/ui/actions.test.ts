@@ -211,6 +211,10 @@ describe('what starts instances', { concurrency: 2 }, () => {
     const form = await dialogOf(page, 'New schedule', 'New schedule');
     await form.getByLabel('Sequence').fill('nightly');
     await form.getByLabel('Expression').fill('0 3 * * *');
+    await form
+      .getByText(/03:00:00 \+0[12]:00/)
+      .first()
+      .waitFor();
     await form.getByLabel('Input').fill('{"by": "the clock"}');
     await press(form, 'Keep it');
     await told(page, 'The schedule is kept.');

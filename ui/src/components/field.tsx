@@ -2,6 +2,7 @@
 
 import { EngineError } from 'durable-workflow-engine-client';
 import { type ComponentProps, type ReactNode, useEffect, useId, useState } from 'react';
+import { TYPING_MS } from '../lib/rested.ts';
 import styles from './field.module.css';
 
 interface FieldProps {
@@ -56,9 +57,6 @@ export function TextField({ label, hint, wrong, onChange, ...rest }: TextFieldPr
     </Field>
   );
 }
-
-/** How long typing rests before a filter counts: not every letter is asked for. */
-const TYPING_MS = 300;
 
 /** A text that narrows a list, a moment after it was typed. */
 export function FilterField({ value, onChange, ...rest }: TextFieldProps) {

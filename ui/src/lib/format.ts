@@ -40,6 +40,11 @@ export function formatInstant(at: Date): string {
   return `${instant.format(at)} (${at.toISOString()})`;
 }
 
+/** As clocks of another zone show it. @param local RFC 3339 with the offset of that zone */
+export function formatZoned(local: string): string {
+  return `${local.slice(0, 10)} ${local.slice(11, 19)} ${local.slice(-6)}`;
+}
+
 /** The time of the day, with the day where it is not today. */
 export function formatClock(at: Date, now: number, to: 's' | 'ms' = 's'): string {
   const isToday = at.toDateString() === new Date(now).toDateString();

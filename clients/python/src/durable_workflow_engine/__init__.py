@@ -1,5 +1,6 @@
 """Client and worker for the durable workflow engine. docs/python.md is the manual."""
 
+from ._model import NULL
 from .async_client import AsyncClient
 from .client import Client
 from .errors import EngineError, FatalError, InstanceEnded, RetryableError, RunTimeout
@@ -8,6 +9,7 @@ from .pages import AsyncPage, AsyncPages, Page
 from .worker import Context, ThreadContext, Worker
 
 __all__ = [
+    "NULL",
     "AsyncClient",
     "AsyncPage",
     "AsyncPages",

@@ -9,10 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from enum import Enum
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler
 from pydantic import WrapValidator as _WrapValidator
+
+
+class Null(Enum):
+    """The type of `NULL`."""
+
+    NULL = "null"
+
+
+#: Takes a value away where a change is given it; None is what was not given.
+NULL: Final = Null.NULL
 
 
 class Model(BaseModel):
@@ -51,6 +62,8 @@ def encode(value: Any) -> Any:
     """
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} has no form in JSON")
+    if value is NULL:
+        return None
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, BaseModel):

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from . import models
+from ._model import Null
 from ._resource import Caller, JsonObject, Resource, path
 from .pages import Page
 
@@ -1861,14 +1862,14 @@ class CredentialsOperations(Resource):
         self,
         id: str,
         *,
-        name: str | None = None,
+        name: str | Null | None = None,
         value: str | None = None,
-        kind: models.CredentialKind | None = None,
-        description: str | None = None,
-        expires_at: datetime | str | None = None,
-        refresh_url: str | None = None,
-        refresh_token: str | None = None,
-        enabled: bool | None = None,
+        kind: models.CredentialKind | Null | None = None,
+        description: str | Null | None = None,
+        expires_at: datetime | str | Null | None = None,
+        refresh_url: str | Null | None = None,
+        refresh_token: str | Null | None = None,
+        enabled: bool | Null | None = None,
     ) -> models.Credential:
         """Change a credential; the next call of a step has the new secret.
 
@@ -2299,6 +2300,39 @@ class CronOperations(Resource):
             },
         )
 
+    def preview(
+        self,
+        *,
+        cron_expr: str,
+        timezone: str | None = None,
+        count: int | None = None,
+        from_: datetime | str | None = None,
+    ) -> models.SchedulePreview:
+        """List the next instants at which an expression fires, before a schedule has it.
+
+        For the root key and for keys with the capability operator or auditor.
+
+        Args:
+            cron_expr: Seven fields: second minute hour day month day_of_week year. Six
+                (without year), five (without second and year), ? and @hourly, @daily,
+                @weekly, @monthly, @yearly are taken too.
+            timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
+            count: Default: 5.
+            from_: Fires after this instant. When absent: after now.
+        """
+        return self._call(
+            "POST",
+            "/cron/preview",
+            models.SchedulePreview,
+            body={
+                "cron_expr": cron_expr,
+                "timezone": timezone,
+                "count": count,
+                "from": from_,
+            },
+            repeatable=True,
+        )
+
     def list(
         self,
         *,
@@ -2353,17 +2387,19 @@ class CronOperations(Resource):
         id: str,
         *,
         cron_expr: str | None = None,
-        timezone: str | None = None,
-        enabled: bool | None = None,
-        metadata: JsonObject | None = None,
-        context: models.CreateInstanceContext | JsonObject | None = None,
-        timeout: int | None = None,
-        priority: models.Priority | None = None,
-        overlap_policy: models.OverlapPolicy | None = None,
+        timezone: str | Null | None = None,
+        enabled: bool | Null | None = None,
+        metadata: JsonObject | Null | None = None,
+        context: models.CreateInstanceContext | JsonObject | Null | None = None,
+        timeout: int | Null | None = None,
+        priority: models.Priority | Null | None = None,
+        overlap_policy: models.OverlapPolicy | Null | None = None,
     ) -> models.CronSchedule:
         """Change a schedule.
 
-        For the root key and for keys with the capability operator.
+        Another cron_expr, timezone or enabled computes the next fire anew, from now on. Every
+        other change, and a value that is repeated, keeps the fire that is due or waits for an
+        earlier run. For the root key and for keys with the capability operator.
 
         Args:
             cron_expr: Seven fields: second minute hour day month day_of_week year. Six
@@ -3746,7 +3782,7 @@ class WebhooksOperations(Resource):
         id: str,
         *,
         url: str | None = None,
-        events: Sequence[models.WebhookEvent] | None = None,
+        events: Sequence[models.WebhookEvent] | Null | None = None,
         secret: str | None = None,
     ) -> models.WebhookSubscription:
         """Change a webhook subscription; a new secret signs from the next attempt on.
@@ -4025,10 +4061,10 @@ class TriggersOperations(Resource):
         slug: str,
         *,
         sequence_name: str | None = None,
-        version: int | None = None,
-        secret: str | None = None,
-        config: JsonObject | None = None,
-        enabled: bool | None = None,
+        version: int | Null | None = None,
+        secret: str | Null | None = None,
+        config: JsonObject | Null | None = None,
+        enabled: bool | Null | None = None,
     ) -> models.Trigger:
         """Change a trigger, or switch it on and off.
 

@@ -2538,6 +2538,27 @@ class PreviewHandoff(Model):
     destination_runtime_id: str
 
 
+class PreviewSchedule(Model):
+    cron_expr: str
+    """Seven fields: second minute hour day month day_of_week year. Six (without year), five
+    (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken
+    too.
+    """
+    timezone: str | None = None
+    """IANA time zone, such as Europe/Berlin. Default: "UTC"."""
+    count: int | None = None
+    """Default: 5."""
+    from_: datetime | None = Field(default=None, alias="from")
+    """Fires after this instant. When absent: after now."""
+
+
+class PreviewedFire(Model):
+    at: datetime
+    """In UTC."""
+    local: datetime
+    """The same instant as clocks in the zone show it, with their offset."""
+
+
 class PromoteRelease(Model):
     force: bool | None = None
     """Noted in the decision; evidence that does not pass is refused all the same. Default:
@@ -2933,6 +2954,13 @@ class SaveCheckpoint(Model):
 class ScheduleCreated(Model):
     id: str
     next_fire_at: datetime | None
+
+
+class SchedulePreview(Model):
+    """Fewer fires than were asked for are the last ones that the expression has."""
+
+    timezone: str
+    fires: list[PreviewedFire]
 
 
 class ScheduleRun(Model):
@@ -3485,7 +3513,10 @@ class TryCatchBlock(Model):
 
 
 class UpdateCredential(Model):
-    """Absent and null fields stay as they are."""
+    """Absent members stay as they are; null gives back what a creation without the member has.
+    Refused, because they cannot be changed: id, tenant_id, has_refresh_token, created_at,
+    updated_at.
+    """
 
     name: str | None = None
     value: str | None = None
@@ -3505,7 +3536,11 @@ class UpdateCredential(Model):
 
 
 class UpdateSchedule(Model):
-    """Absent and null fields stay as they are."""
+    """Absent members stay as they are; null gives back what a creation without the member has.
+    Refused, because they cannot be changed: id, tenant_id, namespace, sequence_id, sequence,
+    version, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error,
+    created_at, updated_at.
+    """
 
     cron_expr: str | None = None
     """Seven fields: second minute hour day month day_of_week year. Six (without year), five
@@ -3530,7 +3565,9 @@ class UpdateSchedule(Model):
 
 
 class UpdateSubscription(Model):
-    """Absent and null fields stay as they are."""
+    """Absent members stay as they are; null gives back what a creation without the member has.
+    Refused, because they cannot be changed: id, tenant_id, created_at, updated_at.
+    """
 
     url: str | None = None
     """http or https, without credentials; a public address unless the deployment says else."""
@@ -3540,7 +3577,10 @@ class UpdateSubscription(Model):
 
 
 class UpdateTrigger(Model):
-    """Absent and null fields stay as they are."""
+    """Absent members stay as they are; null gives back what a creation without the member has.
+    Refused, because they cannot be changed: slug, tenant_id, namespace, trigger_type,
+    created_at, updated_at.
+    """
 
     sequence_name: str | None = None
     version: int | None = None

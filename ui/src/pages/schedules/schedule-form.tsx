@@ -8,6 +8,7 @@ import { Dialog, DialogActions } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, jsonOf, Select, TextArea, TextField, wrongOf } from '../../components/field.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
+import { FirePreview } from './fire-preview.tsx';
 
 const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label: string }[] = [
   { value: 'allow', label: 'Start another one' },
@@ -68,6 +69,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
             <option key={zone} value={zone} />
           ))}
         </datalist>
+        <FirePreview expression={expression} timezone={timezone} />
         <Select
           label="While an earlier run goes on"
           value={overlap}

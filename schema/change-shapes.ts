@@ -1,0 +1,36 @@
+/**
+ * Shapes of changes of one thing (docs/decisions/0100-unknown-members.md): a member that is absent
+ * stays as it is, null gives back what a creation without it has, and a member that no change reaches is refused,
+ * because ignoring it would do something else than was asked.
+ */
+
+import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
+import { named } from './common.js';
+
+/**
+ * @param thing as it is shown
+ * @param members that a change may have; those that a creation must have are not `optional`, and so never null
+ */
+export function changeOf<P extends TProperties>(
+  name: string,
+  thing: TObject,
+  members: P,
+): TObject<P> {
+  const shape = named(
+    name,
+    'Absent members stay as they are; null gives back what a creation without the member has.',
+    members,
+  );
+  const fixed = Object.keys(thing.properties).filter((member) => !(member in members));
+  return { ...shape, 'x-fixed': fixed };
+}
+
+/** The members of a change that are refused. */
+export function fixedMembers(shape: TSchema): readonly string[] {
+  return shape['x-fixed'] ?? [];
+}
+
+/** What a member is after a change that was checked. */
+export function changedTo<T>(given: T | null | undefined, before: T, atFirst: T): T {
+  return given === undefined ? before : (given ?? atFirst);
+}

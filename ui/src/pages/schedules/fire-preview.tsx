@@ -1,0 +1,43 @@
+/** When an expression fires next, as clocks in its zone show it, while it is typed. */
+
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useEngine } from '../../api/engine.tsx';
+import { messageOf } from '../../components/error-box.tsx';
+import { Time } from '../../components/time.tsx';
+import { formatZoned } from '../../lib/format.ts';
+import { useRested } from '../../lib/rested.ts';
+
+export function FirePreview(props: { readonly expression: string; readonly timezone: string }) {
+  const { client } = useEngine();
+  const cron_expr = useRested(props.expression);
+  const timezone = useRested(props.timezone);
+  const isGiven = cron_expr.trim() !== '' && timezone.trim() !== '';
+  const preview = useQuery({
+    queryKey: ['cron.preview', { cron_expr, timezone }],
+    queryFn: ({ signal }) => client.cron.preview({ cron_expr, timezone }, { signal }),
+    enabled: isGiven,
+    // What was there stays until the next answer, so that nothing jumps.
+    placeholderData: keepPreviousData,
+  });
+  const { data, error } = preview;
+  return (
+    <section aria-live="polite">
+      <h3>Next fires</h3>
+      {!isGiven ? (
+        <p className="dim">They are shown as soon as there is an expression.</p>
+      ) : error !== null ? (
+        <p className="small">{messageOf(error)}</p>
+      ) : data === undefined ? (
+        <p className="dim">Loading</p>
+      ) : (
+        <ul>
+          {data.fires.map(({ at, local }) => (
+            <li key={at} className="numbers">
+              {formatZoned(local)} <Time at={at} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
