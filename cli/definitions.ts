@@ -5,7 +5,13 @@
 
 import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { apply, isSameDefinition, storedDefinition } from '../client/src/builder/apply.js';
+import {
+  apply,
+  held,
+  isSameDefinition,
+  standing,
+  storedDefinition,
+} from '../client/src/builder/apply.js';
 import {
   type Client,
   type CreateSequence,
@@ -68,6 +74,8 @@ export interface Applied {
   readonly version: number;
   readonly id: string;
   readonly change: 'created' | 'changed' | 'unchanged';
+  /** No name leads to it yet. */
+  readonly hold: boolean;
   /** What is different from the version before, in words. */
   readonly differences: readonly string[];
   readonly warnings: readonly Finding[];
@@ -79,6 +87,8 @@ export interface ApplyOptions {
   readonly isRaised?: boolean;
   /** Nothing is stored. */
   readonly isDryRun?: boolean;
+  /** What is stored is on hold, also where the definition does not say so. */
+  readonly isOnHold?: boolean;
 }
 
 /** What is told of a version that differs in nothing that its instances would notice. */
@@ -88,20 +98,21 @@ const SAME_MEANING = 'written in another way; its instances do the same';
 export async function applyDefinition(
   client: Client,
   { definition }: InFile,
-  { isStrict = false, isRaised = false, isDryRun = false }: ApplyOptions = {},
+  { isStrict = false, isRaised = false, isDryRun = false, isOnHold = false }: ApplyOptions = {},
 ): Promise<Applied> {
   const { name, namespace = 'default', version: wanted } = definition;
+  const hold = isOnHold || (definition.hold ?? false);
   const mayRaise = wanted === undefined || isRaised;
   const warnings = await validateDefinition(client, definition, isStrict);
   const place = { name, namespace, tenant_id: definition.tenant_id };
-  const newest = await storedDefinition(client.sequences, place);
+  const { newest, same } = await standing(client.sequences, place, definition);
   const before = mayRaise
-    ? newest
+    ? (same ?? newest)
     : await storedDefinition(client.sequences, { ...place, version: wanted });
-  const shown = { name, namespace, warnings };
+  const shown = { name, namespace, hold, warnings };
   if (before !== undefined && isSameDefinition(before, definition)) {
     const { id, version } = before;
-    return { ...shown, version, id, change: 'unchanged', differences: [] };
+    return { ...shown, version, id, change: 'unchanged', hold: before.hold, differences: [] };
   }
   const differences = before === undefined ? [] : await differencesOf(before, definition);
   if (before !== undefined && !mayRaise) {
@@ -117,12 +128,18 @@ export async function applyDefinition(
     return { ...shown, version, id: '', change, differences };
   }
   if (!mayRaise) {
-    const { id } = await client.sequences.create({ ...definition, version: wanted });
+    const { id } = await client.sequences.create({
+      ...definition,
+      version: wanted,
+      ...held({ hold }),
+    });
     return { ...shown, version: wanted, id, change, differences };
   }
-  const { id, version, changed } = await apply(client, definition, { versionMin: wanted });
+  const applied = await apply(client, definition, { versionMin: wanted, hold });
+  const { id, version, changed } = applied;
   // Somebody else may have stored it between our look and our writing.
-  return { ...shown, version, id, change: changed ? change : 'unchanged', differences };
+  const outcome = changed ? change : 'unchanged';
+  return { ...shown, version, id, change: outcome, hold: applied.hold ?? false, differences };
 }
 
 /** Every mistake with the place where it is. */

@@ -19,13 +19,18 @@ delete from lane_flushes
 where lane = $1::int and batch >= $2::bigint and batch < $3::bigint;
 
 -- writer_sequence_insert
-insert into sequences (id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
-select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.status, 'production'), r.definition, r.created_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, status text, definition json, created_at timestamptz);
+insert into sequences (id, tenant_id, namespace, name, version, deprecated, hold, status, definition, created_at)
+select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.hold, false), coalesce(r.status, 'production'), r.definition, r.created_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, hold boolean, status text, definition json, created_at timestamptz);
 
 -- writer_sequence_update
 update sequences t set deprecated = r.deprecated
 from json_to_recordset($1::json) as r(id uuid, deprecated boolean)
+where t.id = r.id;
+
+-- writer_sequence_hold
+update sequences t set hold = r.hold
+from json_to_recordset($1::json) as r(id uuid, hold boolean)
 where t.id = r.id;
 
 -- writer_sequence_delete
@@ -673,9 +678,9 @@ insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_nam
 values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::smallint, $7::timestamptz);
 
 -- writer_gated_sequence_insert
-insert into sequences (id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
-select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.status, 'production'), r.definition, r.created_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, status text, definition json, created_at timestamptz)
+insert into sequences (id, tenant_id, namespace, name, version, deprecated, hold, status, definition, created_at)
+select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.hold, false), coalesce(r.status, 'production'), r.definition, r.created_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, hold boolean, status text, definition json, created_at timestamptz)
 where not exists (select 1 from sequence_tombstones t where t.id = r.id)
 on conflict do nothing
 returning id;

@@ -270,7 +270,10 @@ const SubSequence = blockObject(
   {
     sequence_name: noted(Name, 'The sequence of the child, in the namespace of this instance.'),
     version: optional(
-      noted(Version, 'Absent: the newest one that is not deprecated when the child starts.'),
+      noted(
+        Version,
+        'Pins this version. Absent: as a creation by name chooses one when the child starts.',
+      ),
     ),
     input: optional(
       noted(JsonObjectSchema, 'The context.data of the child; texts in it may be templates.'),

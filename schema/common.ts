@@ -153,7 +153,11 @@ export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX })
  */
 export const SEQUENCE_REFERENCE = {
   sequence_id: optional(
-    noted(Uuid, 'Pins this version. Exactly one of sequence_id and sequence must be there.'),
+    noted(
+      Uuid,
+      'Of this version, from which a release may lead to another one. Exactly one of sequence_id and ' +
+        'sequence must be there.',
+    ),
   ),
   sequence: optional(
     noted(Name, 'The name of a sequence of the namespace, in place of sequence_id.'),
@@ -161,8 +165,8 @@ export const SEQUENCE_REFERENCE = {
   version: optional(
     noted(
       Version,
-      'With sequence: pins this version of it. When absent: the newest that is not deprecated, and ' +
-        'that no release holds back.',
+      'With sequence: pins this version of it, from which no release leads elsewhere. When absent: the ' +
+        'newest that is not deprecated, not on hold, and that no release holds back.',
     ),
   ),
 };

@@ -333,14 +333,16 @@ const MigrateDryRun = optional(
   Type.Boolean({ default: false, description: 'Only judges: nothing is changed.' }),
 );
 
+const MigrateApproved = optional(
+  Type.Boolean({ default: false, description: 'Also where the verdict is approval_required.' }),
+);
+
 export const MigrateTo = Type.Object(
   {
     tenant_id: TenantField,
     ...TARGET,
     transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
-    approved: optional(
-      Type.Boolean({ default: false, description: 'Also where the verdict is approval_required.' }),
-    ),
+    approved: MigrateApproved,
     rollback_retention_seconds: RollbackRetention,
     dry_run: MigrateDryRun,
   },
@@ -376,6 +378,7 @@ export const MigrateInstances = Type.Object(
   {
     ...TARGET,
     filter: optional(InstanceFilter),
+    approved: MigrateApproved,
     dry_run: MigrateDryRun,
     limit: optional(
       Type.Integer({
@@ -416,7 +419,7 @@ export const InstancesMigrated = named(
     count: noted(Natural, 'All of them.'),
     automatic: noted(Natural, 'Those that could go over.'),
     migrated: noted(Natural, 'Those that did: none in a dry run.'),
-    approval_required: Natural,
+    approval_required: noted(Natural, 'Those that go over when they are approved.'),
     pinned: Natural,
     incompatible: Natural,
     failed: noted(Natural, 'Refused for another reason, such as a step at work: ask again.'),

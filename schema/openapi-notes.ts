@@ -6,7 +6,7 @@ export const QUERY_NOTES: Readonly<Record<string, string>> = {
   state: 'Separated by commas; none stands for all.',
   offset: 'How many to leave out.',
   limit: 'How many at most.',
-  version: 'The newest that is not deprecated when absent.',
+  version: 'The newest that is neither deprecated nor on hold when absent.',
   poll_ms: 'How long changes are collected before they are sent: 100 to 5,000.',
   include_outputs: 'False leaves the values of outputs out.',
   alive_within_secs: 'Who was seen within this time counts as alive.',
@@ -22,6 +22,7 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
     'functions, filters, blocks or handlers that are nearly right. With strict they are answered 400.',
   'sequences.validate':
     'The same answer but for what is stored already: whether the id or the version exists is not asked.',
+  'sequences.update': 'Answered once every creation by name may get it. Again is no error.',
   'instances.create':
     'When idempotency_key matches an instance of the tenant, its id is answered with deduplicated ' +
     'true. Asking again without such a key may create a second instance.',

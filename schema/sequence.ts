@@ -49,6 +49,14 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
     `At most ${BLOCKS_MAX} blocks in all, nested at most ${DEPTH_MAX} levels deep.`,
   ),
   deprecated: optional(Type.Boolean({ default: false })),
+  hold: optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'No name leads to it: only its id, or its name with version, until the hold is lifted or a ' +
+        'release promotes it.',
+    }),
+  ),
   status: optional(withDefault(SequenceStatus, 'production')),
   input_schema: optional(
     noted(UserSchema, 'What context.data of a new instance must conform to, else 422.'),
@@ -63,6 +71,13 @@ export type CreateSequence = Static<typeof CreateSequence>;
 /** Warnings are never fatal and are present only when there are any. */
 export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
+
+export const UpdateSequence = named(
+  'UpdateSequence',
+  'Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of the choice again.',
+  { hold: Type.Literal(false) },
+);
+export type UpdateSequence = Static<typeof UpdateSequence>;
 
 export const SequenceCheckQuery = Type.Object({
   strict: Type.Boolean({ default: false, description: 'Warnings refuse the definition too.' }),
@@ -93,6 +108,7 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
   name: Type.String(),
   version: Type.Integer(),
   deprecated: Type.Boolean(),
+  hold: noted(Type.Boolean(), 'No name leads to it.'),
   status: SequenceStatus,
   blocks: RootBlocks,
   input_schema: Type.Optional(UserSchema),
@@ -389,7 +405,8 @@ export const SEQUENCE_ROWS = {
   'sequences.byName': {
     ...read,
     path: '/sequences/by-name',
-    summary: 'Get a version of a definition by name; the newest not deprecated when not given.',
+    summary:
+      'Get a version of a definition by name; the newest not deprecated nor on hold when not given.',
     query: SequenceByNameQuery,
     replies: { 200: SequenceDefinition, ...refusals(400, 404) },
   },
@@ -405,6 +422,15 @@ export const SEQUENCE_ROWS = {
     path: '/sequences/{id}',
     summary: 'Get a definition.',
     replies: { 200: SequenceDefinition, ...refusals(400, 404) },
+  },
+  'sequences.update': {
+    method: 'PATCH',
+    path: '/sequences/{id}',
+    summary: 'Lift the hold of a version: its name can lead to it.',
+    owner: 'first-shard',
+    params: IdParams,
+    body: UpdateSequence,
+    replies: { 204: null, ...refusals(400, 404) },
   },
   'sequences.deprecate': {
     method: 'POST',

@@ -22,6 +22,7 @@ import {
   type SequenceCreated,
   type SequenceDeleteQuery,
   type SequenceValidated,
+  type UpdateSequence,
 } from '../../schema/sequence.js';
 import { isoTime } from '../../src/core/time.js';
 import { judgeDefinition, judgementOf } from '../../src/definition.js';
@@ -142,6 +143,7 @@ export class Catalog {
       name: body.name,
       version: body.version,
       deprecated: body.deprecated ?? false,
+      hold: body.hold ?? false,
       status: body.status ?? 'production',
       definition,
       created_at: body.created_at ?? isoTime(this.#deps.now()),
@@ -150,15 +152,36 @@ export class Catalog {
   }
 
   deprecate(request: number, tenant: string, id: string): void {
+    this.#change(
+      request,
+      tenant,
+      id,
+      (turn) => turn.put('sequence.update', id, { id, deprecated: true }),
+      () => this.#deps.deprecated(id),
+    );
+  }
+
+  /** Names may lead to it from the answer on. */
+  update({ request, tenant, target: id, body: { hold } }: Call<UpdateSequence>): void {
+    this.#change(request, tenant, id, (turn) => turn.put('sequence.hold', id, { id, hold }));
+  }
+
+  /** Of what names lead to. @param told does what is left before the answer */
+  #change(
+    request: number,
+    tenant: string,
+    id: string,
+    put: (turn: Turn) => void,
+    told: () => Promise<void> = async () => undefined,
+  ): void {
     this.#withSequence(request, tenant, id, ({ tenant_id, namespace, name }) => {
       const turn = new Turn(tenant_id);
-      turn.put('sequence.update', id, { id, deprecated: true });
-      const told = async () => {
-        await this.#barrier.pass(wordOf(tenant_id, namespace, name));
-        await this.#deps.deprecated(id);
-      };
+      put(turn);
       answerLater(this.#deps, request, 204, async () => {
-        await commitTold(this.#deps, KEY, turn, told);
+        await commitTold(this.#deps, KEY, turn, async () => {
+          await this.#barrier.pass(wordOf(tenant_id, namespace, name));
+          await told();
+        });
         return undefined;
       });
     });

@@ -1,13 +1,13 @@
 /**
  * Where names of sequences lead, on one shard: what creations and fires that name a sequence, not its
  * id, resolve by. Read from rows when somebody asks, and kept until the catalog says that the name has
- * got another version or lost one (`names.forget`), or until something else changes what names lead to:
- * the deletion of any sequence, and the routes of releases.
+ * got another version or lost one, or that a hold is lifted (`names.forget`), or until something else
+ * changes what names lead to: the deletion of any sequence, and the routes of releases.
  */
 
 import { lastUsed } from '../../src/last-used.js';
 import type { Rows } from '../runtime/loader.js';
-import type { SequenceName } from '../runtime/rows.js';
+import type { NamedId, SequenceName } from '../runtime/rows.js';
 
 export interface NamesDeps {
   readonly loader: Pick<Rows, 'namedSequence'>;
@@ -40,8 +40,8 @@ export class Names {
     return this.#ids.get(placeOf(name));
   }
 
-  /** @returns undefined when no sequence has that name; rejects when the database cannot be asked */
-  async load(name: SequenceName): Promise<string | undefined> {
+  /** Rejects when the database cannot be asked. */
+  async load(name: SequenceName): Promise<NamedId> {
     this.#refresh();
     const place = placeOf(name);
     const known = this.#ids.get(place);
@@ -50,7 +50,7 @@ export class Names {
     const id = await this.#deps.loader.namedSequence(name);
     this.#refresh();
     if (changes !== this.#changes) return this.load(name);
-    if (id !== undefined) this.#ids.set(place, id);
+    if (id != null) this.#ids.set(place, id);
     return id;
   }
 

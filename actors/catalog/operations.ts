@@ -27,6 +27,7 @@ export const SEQUENCE_OPERATIONS = {
     isLookedThrough: true,
     serve: ({ catalog }, call, query) => ofFirstShard(catalog).validate(call, query),
   },
+  'sequences.update': { serve: ({ catalog }, call) => ofFirstShard(catalog).update(call) },
   'sequences.deprecate': {
     serve: ({ catalog }, { request, tenant, target }) =>
       ofFirstShard(catalog).deprecate(request, tenant, target),

@@ -7,7 +7,7 @@ import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
-import type { SequenceName } from '../runtime/rows.js';
+import type { NamedId, SequenceName } from '../runtime/rows.js';
 import { type CreationDeps, checkCreation } from './creation.js';
 import { type NewInstance, nameIn } from './record.js';
 
@@ -21,8 +21,7 @@ export interface ChildPlacesDeps extends CreationDeps {
 export interface Found {
   /** As they were before the reading: a later deletion may be of what was found. */
   readonly deletions: number;
-  /** Undefined: the name leads nowhere. */
-  readonly named: string | undefined;
+  readonly named: NamedId;
   /** Where it would have gone. */
   readonly target: string | undefined;
   readonly sequence: StoredSequence | undefined;
@@ -46,8 +45,8 @@ export class ChildPlaces {
     const { plans, names, routing } = this.#deps;
     const read = found?.deletions === plans.deletions ? found : undefined;
     const named = names.get(nameIn(asked.body) as SequenceName) ?? read?.named;
-    if (named === undefined) {
-      if (read !== undefined) checkCreation(this.#deps, asked, undefined, '');
+    if (named == null) {
+      if (read !== undefined) checkCreation(this.#deps, { ...asked, named }, undefined, '');
       return undefined;
     }
     const child = routing.routed({ ...asked, named });
@@ -64,10 +63,11 @@ export class ChildPlaces {
     const { plans, names, routing } = this.#deps;
     const { deletions } = plans;
     const named = await names.load(name);
-    if (named === undefined) {
+    if (named == null) {
       return { deletions, named, target: undefined, sequence: undefined };
     }
-    const target = targetOf(routing.routed({ id: child, body: { tenant_id: name.tenant }, named }));
+    const body = { tenant_id: name.tenant, version: name.version };
+    const target = targetOf(routing.routed({ id: child, body, named }));
     return { deletions, named, target, sequence: await plans.load(target) };
   }
 }

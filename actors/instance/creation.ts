@@ -3,12 +3,12 @@
 import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, invalid, notFound, unavailable } from '../../src/errors.js';
+import { unfoundSequence } from '../../src/unfound-sequence.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import type { GivenTexts } from './given-texts.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';
 import {
   type CreationBody,
-  callOf,
   givenContext,
   idempotencyKeyOf,
   type NewInstance,
@@ -32,12 +32,12 @@ export interface CreationDeps {
  */
 export function checkCreation(
   { plans, maxContextBytes }: CreationDeps,
-  { body, texts }: NewInstance,
+  { body, texts, named }: NewInstance,
   sequence: StoredSequence | undefined,
   place: string,
 ): StoredSequence {
   if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
-    throw notFound(`${place}${callOf(body.sequence_id, nameIn(body))}`);
+    throw notFound(`${place}${unfoundSequence(body.sequence_id, nameIn(body), named)}`);
   }
   if (plans.isBlocked(sequence.id)) {
     throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);

@@ -14,6 +14,7 @@ import { targetOf } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
+import type { NamedId } from '../runtime/rows.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
 import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
 import { givenTexts, givenTextsOfItems } from './given-texts.js';
@@ -35,7 +36,7 @@ type SequenceOf = (instance: NewInstance) => StoredSequence | undefined;
 /** What was read, found or not: sequences by their ids, and where the names of instances lead. */
 interface Loaded {
   readonly sequences: ReadonlyMap<string, StoredSequence | undefined>;
-  readonly names: ReadonlyMap<NewInstance, string | undefined>;
+  readonly names: ReadonlyMap<NewInstance, NamedId>;
 }
 
 const NONE: Loaded = { sequences: new Map(), names: new Map() };
@@ -154,9 +155,9 @@ export class Creations {
     const routed = asked.map((instance) => {
       const name = nameIn(instance.body);
       const named = name && (names.get(name) ?? loaded.names.get(instance));
-      if (name !== undefined && named === undefined) {
+      if (name !== undefined && named == null) {
         if (!loaded.names.has(instance)) nameless.push(instance);
-        return instance;
+        return { ...instance, named };
       }
       const placed = routing.routed(name === undefined ? instance : { ...instance, named });
       const target = targetOf(placed);

@@ -14,7 +14,7 @@ import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { objectOf, rowOf } from '../../src/db/lines.js';
 import { stamped, targetOf } from '../release/attribution.js';
-import type { InstanceRow, SequenceName } from '../runtime/rows.js';
+import type { InstanceRow, NamedId, SequenceName } from '../runtime/rows.js';
 import type { GivenTexts } from './given-texts.js';
 import type { Fence } from './orders.js';
 
@@ -59,7 +59,7 @@ export interface NewInstance {
   readonly id: string;
   readonly body: CreationBody;
   /** Where the name leads that it was asked by, decided in the turn that makes its unit. */
-  readonly named?: string | undefined;
+  readonly named?: NamedId;
   /** Where a release has it go instead, decided in that turn, too. */
   readonly route?: Route | undefined;
   /** Of the request that creates it; absent: it is in no trace. */
@@ -86,13 +86,6 @@ export function nameIn(
   if (body.sequence == null) return undefined;
   const { tenant_id: tenant, namespace, sequence: name, version } = body;
   return { tenant, namespace, name, version: version ?? null };
-}
-
-/** The sequence as it is called in answers. */
-export function callOf(id: string | null | undefined, name: SequenceName | undefined): string {
-  if (name === undefined) return `sequence ${id}`;
-  const version = name.version === null ? '' : ` version ${name.version}`;
-  return `sequence ${name.name}${version} in namespace ${name.namespace}`;
 }
 
 export function givenContext({ context }: Pick<CreationBody, 'context'>): {

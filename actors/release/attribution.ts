@@ -7,6 +7,7 @@ import type { BodyOf } from '../../schema/routes.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
+import type { NamedId } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 
 /** What releases look at of an instance that is to be created. */
@@ -14,10 +15,10 @@ export interface Routable {
   readonly id: string;
   readonly body: Pick<
     BodyOf<'instances.create'>,
-    'sequence_id' | 'tenant_id' | 'idempotency_key' | 'metadata'
+    'sequence_id' | 'version' | 'tenant_id' | 'idempotency_key' | 'metadata'
   >;
   /** Where the name leads that it was asked by. */
-  readonly named?: string | undefined;
+  readonly named?: NamedId;
   readonly route?: Route | undefined;
 }
 
@@ -30,7 +31,12 @@ export interface Attributed {
   readonly snapshot: { readonly state: InstanceState; readonly runtime: JsonObject };
 }
 
-/** The sequence that was asked for, by its id or by its name; '' when nothing has that name. */
+/** Whether no release may lead it elsewhere: a version that is named is a pin (docs/releases.md). */
+export function isPinned({ version }: Pick<Routable['body'], 'version'>): boolean {
+  return version != null;
+}
+
+/** The sequence that was asked for, by its id or by its name; '' when the name leads nowhere. */
 export function askedOf({ body, named }: Routable): string {
   return body.sequence_id ?? named ?? '';
 }

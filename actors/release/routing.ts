@@ -12,7 +12,7 @@ import { type Route, RouteTable } from '../../src/core/releases/routes.js';
 import { unavailable } from '../../src/errors.js';
 import type { Room } from '../runtime/room.js';
 import { ToldRows } from '../runtime/told-rows.js';
-import { askedOf, cohortKeyOf, type Routable } from './attribution.js';
+import { askedOf, cohortKeyOf, isPinned, type Routable } from './attribution.js';
 
 export interface RoutingDeps
   extends Pick<Room, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
@@ -71,10 +71,11 @@ export class Routing {
   /**
    * The instance with the route that it takes now: to be called in the turn that makes its unit.
    *
-   * @returns the instance itself when no release routes it
+   * @returns the instance itself when no release routes it, or none may
    * @throws EngineError 503 while the routes are not known: none is taken for the baseline meanwhile
    */
   routed<Instance extends Routable>(instance: Instance): Instance {
+    if (isPinned(instance.body)) return instance;
     const { tenant_id } = instance.body;
     const route = this.route(askedOf(instance), tenant_id, () => cohortKeyOf(instance));
     return route === undefined ? instance : { ...instance, route };

@@ -92,6 +92,11 @@ export class ReleaseStore {
       decided_at,
     });
     turn.count('engine_release_decisions_total');
+    // From here on names may lead to it.
+    if (to_state === 'promoted') {
+      const candidate = row.candidate_sequence_id;
+      turn.put('sequence.hold', candidate, { id: candidate, hold: false });
+    }
     if (to_state === 'rolled_back') turn.count('engine_release_rollbacks_total');
     await commitAlone(this.#deps, `release:${release_id}`, turn, check);
     const told = { releaseId: release_id, tenantId: row.tenant_id, from, to: to_state, actor };
@@ -101,6 +106,18 @@ export class ReleaseStore {
 }
 
 /** @throws EngineError 409 when the release may not go over to that state */
-export function expectMove({ id, state }: ReleaseRow, to: ReleaseState): void {
-  if (!mayMove(state, to)) throw conflict(`release ${id} is ${state} and cannot become ${to}`);
+export function expectMove(release: ReleaseRow, to: ReleaseState): void {
+  const { id, state } = release;
+  if (mayMove(state, to)) return;
+  const ways = state === 'promoted' ? `; ${waysBack(release)}` : '';
+  throw conflict(`release ${id} is ${state} and cannot become ${to}${ways}`);
+}
+
+/** From a promotion, which itself is for good (docs/releases.md). */
+function waysBack(release: ReleaseRow): string {
+  const { baseline_version: old, candidate_version: promoted } = release;
+  return (
+    `to go back, deprecate version ${promoted} (POST /sequences/${release.candidate_sequence_id}/deprecate), ` +
+    `or lead from version ${promoted} to version ${old} by a release of its own`
+  );
 }

@@ -214,14 +214,16 @@ export const LOAD_SQL = {
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
     'where id = $1::uuid',
-  // Versions that only a release leads to come last: the candidate of one that was not promoted.
+  // Versions that only a release leads to come late: the candidate of one that was not promoted. Last come
+  // those on hold, to which no name leads.
   namedSequence:
-    'select w.n, o.id from unnest($1::text[], $2::text[], $3::text[], $4::int[]) with ordinality ' +
-    'as w(tenant_id, namespace, name, version, n) cross join lateral (' +
-    'select s.id from sequences s where s.tenant_id = w.tenant_id and s.namespace = w.namespace ' +
+    'select w.n, o.id, o.is_on_hold from unnest($1::text[], $2::text[], $3::text[], $4::int[]) ' +
+    'with ordinality as w(tenant_id, namespace, name, version, n) cross join lateral (' +
+    'select s.id, (w.version is null and s.hold) as is_on_hold from sequences s ' +
+    'where s.tenant_id = w.tenant_id and s.namespace = w.namespace ' +
     `and s.name = w.name and s.version between coalesce(w.version, -${INT32_MAX}) ` +
     `and coalesce(w.version, ${INT32_MAX}) and (w.version is not null or not s.deprecated) ` +
-    "order by coalesce((select r.state <> 'promoted' from releases r " +
+    "order by is_on_hold, coalesce((select r.state <> 'promoted' from releases r " +
     'where r.candidate_sequence_id = s.id order by r.created_at desc, r.id desc limit 1), false), ' +
     's.version desc limit 1) o',
   instanceCounts:

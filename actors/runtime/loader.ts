@@ -49,6 +49,7 @@ import type {
   KinNoteRow,
   ListedOutput,
   LoadedInstance,
+  NamedId,
   OpenReleaseRow,
   OpenTaskRow,
   PermitHolderRow,
@@ -129,7 +130,10 @@ export class Loader {
   readonly #outputTotals = this.#batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
   readonly #endedBlocks = this.#batch<string, { block_id: string }>('endedBlocks', columnOf);
   readonly #checkpoints = this.#batch<string, { stored: number }>('checkpoints', columnOf);
-  readonly #namedSequence = this.#batch<SequenceName, { id: string }>('namedSequence', namesOf);
+  readonly #namedSequence = this.#batch<SequenceName, { id: string; is_on_hold: boolean }>(
+    'namedSequence',
+    namesOf,
+  );
   readonly #childEnds = this.#batch<string, ChildEndRow>('childEnds', columnOf);
   readonly #childOutputs = this.#batch<string, ListedOutput>('childOutputs', columnOf);
   readonly #openEvents = this.#batch<string, EventRow>('openEvents', columnOf);
@@ -236,9 +240,9 @@ export class Loader {
     return this.#one('sequence', [id]);
   }
 
-  /** Where the name leads; undefined: to no sequence. */
-  async namedSequence(name: SequenceName): Promise<string | undefined> {
-    return (await this.#namedSequence.read(name))[0]?.id;
+  async namedSequence(name: SequenceName): Promise<NamedId> {
+    const [found] = await this.#namedSequence.read(name);
+    return found?.is_on_hold ? null : found?.id;
   }
 
   /** How many instances the sequence has. */

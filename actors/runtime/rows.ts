@@ -114,6 +114,9 @@ export type SequenceRow = StoredRow<
   'id' | 'tenant_id' | 'namespace' | 'name' | 'version' | 'deprecated' | 'definition'
 >;
 
+/** Where a name leads: to the sequence with this id; null: to none while its versions are on hold. */
+export type NamedId = string | null | undefined;
+
 /** A sequence as callers name it. */
 export interface SequenceName {
   readonly tenant: string;

@@ -7,7 +7,8 @@ import type { ScheduleRun } from '../../schema/cron.js';
 import { askedRunId, routeOf } from '../../src/core/ids.js';
 import { conflict, notFound } from '../../src/errors.js';
 import { owned } from '../../src/tenancy.js';
-import { callOf, nameIn } from '../instance/record.js';
+import { unfoundSequence } from '../../src/unfound-sequence.js';
+import { nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Room } from '../runtime/room.js';
@@ -51,8 +52,10 @@ export class AskedRuns {
       ]);
       const schedule = scheduleOf(owned(row, tenant, `cron schedule ${id}`));
       if (known !== undefined) return { id: run, deduplicated: true, instance_id: run };
-      const { target, sequence, runs } = await findRun(this.#deps, schedule, run);
-      if (sequence === undefined) throw notFound(callOf(schedule.sequence_id, nameIn(schedule)));
+      const { named, target, sequence, runs } = await findRun(this.#deps, schedule, run);
+      if (sequence === undefined) {
+        throw notFound(unfoundSequence(schedule.sequence_id, nameIn(schedule), named));
+      }
       const [earlier] = runs;
       const { overlap_policy: policy } = schedule;
       if (earlier !== undefined && (policy === 'skip' || policy === 'buffer_one')) {

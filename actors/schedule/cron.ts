@@ -20,13 +20,14 @@ import { type Priority, priorityRank, rankOf } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { EngineError, unavailable } from '../../src/errors.js';
 import { isForeign, owned } from '../../src/tenancy.js';
+import { unfoundSequence } from '../../src/unfound-sequence.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import { callOf, type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
-import { cohortKeyIn } from '../release/attribution.js';
+import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
+import { cohortKeyIn, isPinned } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
-import { type ScheduleRow, scheduleOf } from '../runtime/rows.js';
+import { type NamedId, type ScheduleRow, scheduleOf } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { fireTimeOf, nextAfterChange, nextFireOf } from './fire-times.js';
 import { settingsOf } from './settings.js';
@@ -89,6 +90,8 @@ export interface CronRows {
 
 /** What the look before a fire found. */
 export interface Found {
+  /** Where the name led that the schedule has in place of an id. */
+  readonly named: NamedId;
   /** Where a fire went by the names and routes of that time; '' where a name led nowhere. */
   readonly target: string;
   /** Undefined when there is none (any more). */
@@ -309,7 +312,7 @@ export class Cron {
    */
   found(turn: Turn, look: Look, found: Found): 'done' | 'reload' {
     const { memo, remember } = this.#deps;
-    const { target, sequence, runs } = found;
+    const { named, target, sequence, runs } = found;
     if (this.#looking !== look) return 'done';
     this.#looking = undefined;
     const row = this.#row as CronSchedule;
@@ -332,7 +335,7 @@ export class Cron {
     } else if (policy === 'skip' && runs.length > 0) {
       const at = isoTime(this.#deps.now());
       this.#goOn(turn, row, { skipped_fires: row.skipped_fires + 1, last_skipped_at: at });
-    } else this.#fire(turn, row, sequence);
+    } else this.#fire(turn, row, sequence, named);
     return 'done';
   }
 
@@ -345,17 +348,19 @@ export class Cron {
     return plans.isBlocked(target) || (sequence_id !== null && plans.isBlocked(sequence_id));
   }
 
-  #fire(turn: Turn, row: CronSchedule, sequence: StoredSequence | undefined): void {
+  #fire(
+    turn: Turn,
+    row: CronSchedule,
+    sequence: StoredSequence | undefined,
+    named?: NamedId,
+  ): void {
     const at = fireTimeOf(row);
     const { memo, remember } = this.#deps;
     const { spent: last } = memo(this.#id);
     const spent = last?.at === at ? last : undefined;
     if (last !== undefined) remember(this.#id, { spent: undefined });
-    const problem =
-      sequence === undefined ? 'is not found' : sequence.checkInput?.(row.context.data);
-    if (spent !== undefined || problem !== undefined) {
-      const what = sequence === undefined ? callOf(row.sequence_id, nameIn(row)) : 'context.data';
-      const error = problem === undefined ? null : `${what} ${problem}`;
+    const error = sequence === undefined ? missingText(row, named) : inputText(row, sequence);
+    if (spent !== undefined || error !== null) {
       this.#goOn(turn, row, { last_error: error ?? spent?.error ?? null });
       return;
     }
@@ -402,6 +407,18 @@ export class Cron {
   }
 }
 
+/** Why a fire gives no instance. */
+function missingText(row: CronSchedule, named: NamedId): string {
+  const what = unfoundSequence(row.sequence_id, nameIn(row), named);
+  return named === null ? what : `${what} is not found`;
+}
+
+/** The same, of the sequence that there is; null: it gives one. */
+function inputText({ context }: CronSchedule, { checkInput }: StoredSequence): string | null {
+  const problem = checkInput?.(context.data);
+  return problem === undefined ? null : `context.data ${problem}`;
+}
+
 /** Where an instance of a schedule goes. */
 interface Aim {
   /** The sequence that the schedule names, by its id or where its name leads; '' when that is not known. */
@@ -410,7 +427,7 @@ interface Aim {
   readonly target: string;
 }
 
-/** A release may route it: each by itself, unless the schedule has a cohort key. */
+/** A release may route it unless it is pinned: each by itself, unless the schedule has a cohort key. */
 export function aimOf(
   { names, routing }: Pick<CronDeps, 'names' | 'routing'>,
   row: CronSchedule,
@@ -418,7 +435,8 @@ export function aimOf(
 ): Aim {
   const name = nameIn(row);
   const asked = row.sequence_id ?? (name && names.get(name)) ?? '';
-  const route = routing.route(asked, row.tenant_id, () => cohortKeyIn(row.metadata) ?? run);
+  const keyOf = () => cohortKeyIn(row.metadata) ?? run;
+  const route = isPinned(row) ? undefined : routing.route(asked, row.tenant_id, keyOf);
   return { asked, route, target: route?.sequenceId ?? asked };
 }
 

@@ -32,7 +32,7 @@ export async function findRun(deps: FindRunDeps, row: CronSchedule, run: string)
   const needsRuns = row.overlap_policy !== 'allow';
   const { plans, names, loader } = deps;
   const name = nameIn(row);
-  if (name !== undefined) await names.load(name);
+  const named = name && (await names.load(name));
   const { target } = aimOf(deps, row, run);
   const [sequence, runs] = await Promise.all([
     target === '' ? undefined : plans.load(target),
@@ -43,7 +43,7 @@ export async function findRun(deps: FindRunDeps, row: CronSchedule, run: string)
   if (row.overlap_policy === 'cancel_previous' && isAccepted) {
     await Promise.all(runs.map((earlier) => cancel(deps, earlier, row.tenant_id)));
   }
-  return { target, sequence, runs };
+  return { named, target, sequence, runs };
 }
 
 /** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */

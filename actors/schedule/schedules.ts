@@ -16,9 +16,9 @@ import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import { isForeign } from '../../src/tenancy.js';
-import type { StoredSequence } from '../catalog/plans.js';
+import { unfoundSequence } from '../../src/unfound-sequence.js';
 import { checkSize } from '../instance/memory.js';
-import { callOf, givenContext, nameIn } from '../instance/record.js';
+import { givenContext, nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
 import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost } from '../runtime/host.js';
@@ -30,7 +30,15 @@ import { TimerHeap } from '../runtime/timer-heap.js';
 import { readTrusted } from '../runtime/trusted-read.js';
 import type { Turn } from '../runtime/turn.js';
 import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
-import { type BornRun, Cron, type CronDeps, type CronRows, type Look, type Memo } from './cron.js';
+import {
+  type BornRun,
+  Cron,
+  type CronDeps,
+  type CronRows,
+  type Found,
+  type Look,
+  type Memo,
+} from './cron.js';
 import { findRun } from './find-run.js';
 import { firstFireOf, readExpression } from './fire-times.js';
 import { settingsOf } from './settings.js';
@@ -257,10 +265,11 @@ export class Schedules {
     const { schedule, release } = this.#deps;
     const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
     this.#sequenceOf(row).then(
-      (sequence) =>
+      ({ named, sequence }) =>
         schedule(() => {
           const problem = sequence?.checkInput?.(row.context.data);
-          if (sequence === undefined) fail(notFound(callOf(row.sequence_id, nameIn(row))));
+          if (sequence === undefined)
+            fail(notFound(unfoundSequence(row.sequence_id, nameIn(row), named)));
           else if (problem !== undefined) fail(invalid(`context.data ${problem}`));
           else then();
         }),
@@ -269,12 +278,13 @@ export class Schedules {
   }
 
   /** The one that the schedule names, unless that belongs to another tenant. */
-  async #sequenceOf(row: CronSchedule): Promise<StoredSequence | undefined> {
+  async #sequenceOf(row: CronSchedule): Promise<Pick<Found, 'named' | 'sequence'>> {
     const { names, plans } = this.#deps;
     const name = nameIn(row);
-    const id = name === undefined ? row.sequence_id : await names.load(name);
-    const sequence = id == null ? undefined : await plans.seek(id, row.tenant_id);
-    return sequence?.tenantId === row.tenant_id ? sequence : undefined;
+    const named = name && (await names.load(name));
+    const id = row.sequence_id ?? named;
+    const found = id == null ? undefined : await plans.seek(id, row.tenant_id);
+    return { named, sequence: found?.tenantId === row.tenant_id ? found : undefined };
   }
 
   /** Fires once, beside the fires by time; an instance that is there under the key is the answer. */

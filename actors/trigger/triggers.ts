@@ -18,6 +18,7 @@ import { storeSecret } from '../../src/core/stored-secret.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, invalid, notFound } from '../../src/errors.js';
 import { checkTenant, owned } from '../../src/tenancy.js';
+import { unfoundSequence } from '../../src/unfound-sequence.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Call } from '../runtime/operation.js';
@@ -120,10 +121,7 @@ export class Triggers {
     const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
     const named = { tenant, namespace, name, version };
     const sequence = await readTrusted(this.#deps, () => this.#deps.loader.namedSequence(named));
-    if (sequence === undefined) {
-      const pinned = version === null ? '' : ` version ${version}`;
-      throw notFound(`sequence ${name}${pinned} in namespace ${namespace}`);
-    }
+    if (sequence == null) throw notFound(unfoundSequence(null, named, sequence));
     return this.#put(row);
   }
 

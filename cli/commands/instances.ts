@@ -21,6 +21,7 @@ import { ago, type Column, durationText, memberText, toned } from '../table.js';
 import { toneOf } from '../tones.js';
 import {
   AGREED_OPTIONS,
+  APPROVED_OPTION,
   NAMESPACE_OPTION,
   SELECTION_OPTIONS,
   STATE_OPTION,
@@ -352,7 +353,7 @@ const migrate: Command = {
   options: [
     { flags: '--to <id>', about: 'The id of the version to go over to.' },
     { flags: '--to-version <n>', about: 'The number of that version, in place of its id.' },
-    { flags: '--approved', about: 'Also where the verdict asks for an approval.' },
+    APPROVED_OPTION,
     { flags: '--dry-run', about: 'Say what would become of them only.' },
   ],
   run: async (session, given) => {

@@ -7,6 +7,8 @@ import { EXIT, usageError } from '../exit.js';
 import type { Session } from '../session.js';
 import { ago, memberText, toned } from '../table.js';
 import { toneOf } from '../tones.js';
+import { isId, VERSION_REFERENCE, versionGiven } from '../version-reference.js';
+import { NAMESPACE_OPTION } from './selection.js';
 
 const ID: Argument = { name: 'id', about: 'Of a release.' };
 
@@ -39,6 +41,17 @@ function gatesOf(given: Given): Gate[] {
   });
 }
 
+const SIDES = ['baseline', 'candidate'] as const;
+
+/** The id of a version, which is given by its place or by its option. @throws CommandError */
+async function sideGiven(session: Session, given: Given, at: 0 | 1): Promise<string> {
+  const text = (given.args[at] as string | undefined) ?? given.text(SIDES[at]);
+  if (text === undefined) {
+    throw usageError('a release leads from one version to another: give both, as order@1 order@2');
+  }
+  return isId(text) ? text : (await versionGiven(session, given, text)).id;
+}
+
 async function status({ client }: Session, given: Given) {
   const [release, decisions] = await Promise.all([
     client.releases.get(given.arg()),
@@ -68,22 +81,37 @@ export const RELEASE_COMMANDS: readonly Command[] = [
   acting({
     name: 'releases create',
     summary: 'Draft a release that leads from one version of a sequence to another; prints its id.',
+    args: [
+      {
+        name: 'baseline',
+        about: `The version in force. ${VERSION_REFERENCE.about}`,
+        isOptional: true,
+      },
+      { name: 'candidate', about: 'The version to come, in the same forms.', isOptional: true },
+    ],
     options: [
-      { flags: '--baseline <id>', about: 'The version in force.' },
-      { flags: '--candidate <id>', about: 'The version to come.' },
+      { flags: '--baseline <version>', about: 'In place of the first argument.' },
+      { flags: '--candidate <version>', about: 'In place of the second one.' },
+      NAMESPACE_OPTION,
       {
         flags: '--gate <text>',
         about: 'metric:max_regression:min_sample, as error_rate:0.05:20; may be repeated.',
         isMany: true,
       },
     ],
-    ask: (session, given) =>
-      session.client.releases.create({
+    ask: async (session, given) => {
+      const gates = gatesOf(given);
+      const [baseline_sequence_id, candidate_sequence_id] = await Promise.all([
+        sideGiven(session, given, 0),
+        sideGiven(session, given, 1),
+      ]);
+      return session.client.releases.create({
         tenant_id: session.tenant,
-        baseline_sequence_id: given.required('baseline'),
-        candidate_sequence_id: given.required('candidate'),
-        gates: gatesOf(given),
-      }),
+        baseline_sequence_id,
+        candidate_sequence_id,
+        gates,
+      });
+    },
     said: ({ id }) => id,
   }),
   listing<Release>({

@@ -26,6 +26,12 @@ export const AGREED_OPTIONS: readonly Option[] = [
   { flags: '--yes', about: 'Do not ask.' },
 ];
 
+/** Of migrations. */
+export const APPROVED_OPTION: Option = {
+  flags: '--approved',
+  about: 'Also where the verdict asks for an approval.',
+};
+
 /** Within one sequence. */
 export const NARROWING_OPTIONS: readonly Option[] = [
   { flags: '--metadata <name=value>', about: 'With this metadata; may be repeated.', isMany: true },

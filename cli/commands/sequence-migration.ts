@@ -17,6 +17,7 @@ import type { Output } from '../output.js';
 import type { Session } from '../session.js';
 import {
   AGREED_OPTIONS,
+  APPROVED_OPTION,
   NAMESPACE_DEFAULT,
   NAMESPACE_OPTION,
   NARROWING_OPTIONS,
@@ -50,7 +51,7 @@ const COUNTS = [
 
 /** What keeps an instance where it is, in words. */
 const STAYING: readonly (readonly [count: (typeof COUNTS)[number], words: string])[] = [
-  ['approval_required', 'ask for an approval'],
+  ['approval_required', 'ask for an approval: --approved gives it'],
   ['pinned', 'stay by their pin'],
   ['incompatible', 'do not fit'],
   ['failed', 'were refused for now'],
@@ -70,6 +71,7 @@ export const migrateMany: Command = {
     NAMESPACE_OPTION,
     STATE_OPTION,
     ...NARROWING_OPTIONS,
+    APPROVED_OPTION,
     ...AGREED_OPTIONS,
   ],
   run: async (session, given) => {
@@ -83,13 +85,17 @@ export const migrateMany: Command = {
       throw usageError(`${given.arg()} goes over from version ${source.version} to itself`);
     }
     const { namespace, ...selection } = selectionOf(given, Date.now());
-    const asked = { sequence_id: target.id, filter: { ...selection, states: statesOf(given) } };
+    const approved = given.flag('approved');
+    const filter = { ...selection, states: statesOf(given) };
+    const asked = { sequence_id: target.id, filter, approved };
     const way = `migrated from version ${source.version} to ${target.version}`;
     const found = await migrateAll(session, source.id, { ...asked, dry_run: true }, 'judged');
-    if (given.flag('dry-run') || found.automatic === 0) {
+    const movable = found.automatic + (approved ? found.approval_required : 0);
+    const staying = stayingText(found, approved);
+    if (given.flag('dry-run') || movable === 0) {
       if (out.isJson) out.json(found);
       else {
-        out.line(`${instances(found.automatic)} would be ${way}${stayingText(found)}.`);
+        out.line(`${instances(movable)} would be ${way}${staying}.`);
         tellFindings(out, found.findings);
       }
       return EXIT.ok;
@@ -97,12 +103,12 @@ export const migrateMany: Command = {
     if (!out.isJson) tellFindings(out, found.findings);
     await expectAgreement(
       session,
-      { isAgreed: given.flag('yes'), done: `${way}${stayingText(found)}` },
-      found.automatic,
+      { isAgreed: given.flag('yes'), done: `${way}${staying}` },
+      movable,
     );
     const total = await migrateAll(session, source.id, asked, way);
     if (out.isJson) out.json(total);
-    else out.line(`${instances(total.migrated)} ${way}${stayingText(total)}.`);
+    else out.line(`${instances(total.migrated)} ${way}${stayingText(total, approved)}.`);
     return exitOf(total);
   },
 };
@@ -166,8 +172,10 @@ function together(before: Finding | undefined, { example_ids, count, ...more }: 
 }
 
 /** `; 2 do not fit`, or nothing. */
-function stayingText(total: Total): string {
-  return STAYING.filter(([name]) => total[name] > 0)
+function stayingText(total: Total, isApproved: boolean): string {
+  return STAYING.filter(
+    ([name]) => total[name] > 0 && !(isApproved && name === 'approval_required'),
+  )
     .map(([name, words]) => `; ${total[name].toLocaleString('en')} ${words}`)
     .join('');
 }

@@ -1,9 +1,10 @@
 /** Commands for definitions. */
 
-import type { SequenceListed } from '../../client/src/index.js';
+import type { Client, SequenceDefinition, SequenceListed } from '../../client/src/index.js';
 import type { Finding } from '../../schema/finding.js';
 import {
   type Argument,
+  acting,
   type Command,
   type Given,
   listing,
@@ -24,6 +25,7 @@ import { CommandError, EXIT, type ExitCode, usageError } from '../exit.js';
 import type { Output } from '../output.js';
 import type { Session } from '../session.js';
 import { ago, memberText } from '../table.js';
+import { isId, VERSION_REFERENCE, versionGiven } from '../version-reference.js';
 import { NAMESPACE_DEFAULT, NAMESPACE_OPTION } from './selection.js';
 import { migrateMany, versionOf } from './sequence-migration.js';
 
@@ -86,9 +88,9 @@ const CHANGES: Readonly<Record<Applied['change'], string>> = {
 };
 
 /** `hello v2: a new version`, and what is different below. */
-export function appliedLines({ name, version, change, differences }: Applied): string[] {
+export function appliedLines({ name, version, change, hold, differences }: Applied): string[] {
   return [
-    `${memberText(name)} v${version}: ${CHANGES[change]}`,
+    `${memberText(name)} v${version}: ${CHANGES[change]}${hold ? ', on hold' : ''}`,
     ...differences.map((difference) => `  ${memberText(difference)}`),
   ];
 }
@@ -98,7 +100,15 @@ const apply: Command = {
   summary:
     'Store definitions: a changed one becomes the next version, one that is the same is left alone.',
   args: [FILES],
-  options: [STRICT, { flags: '--dry-run', about: 'Say what would be stored only.' }],
+  options: [
+    STRICT,
+    {
+      flags: '--hold',
+      about:
+        'No name leads to what is stored, until sequences unhold or a release that promotes it.',
+    },
+    { flags: '--dry-run', about: 'Say what would be stored only.' },
+  ],
   run: (session, given) =>
     eachDefinition(
       session,
@@ -106,6 +116,7 @@ const apply: Command = {
       (found) =>
         applyDefinition(session.client, found, {
           isStrict: given.flag('strict'),
+          isOnHold: given.flag('hold'),
           isDryRun: given.flag('dry-run'),
         }),
       (applied) => {
@@ -180,11 +191,48 @@ function versionNumber(text: string | undefined): number | undefined {
   throw usageError(`a version is a whole number, not ${text}`);
 }
 
+/** What is done with one version. */
+function changing(row: {
+  readonly name: string;
+  readonly summary: string;
+  readonly change: (client: Client, id: string) => Promise<void>;
+  readonly said: (version: Pick<SequenceDefinition, 'name' | 'version'>) => string;
+}): Command {
+  const { name, summary, change, said } = row;
+  return acting({
+    name,
+    summary,
+    args: [VERSION_REFERENCE],
+    options: [NAMESPACE_OPTION],
+    ask: async (session, given) => {
+      const version = await versionGiven(session, given, given.arg());
+      await change(session.client, version.id);
+      return { id: version.id, name: memberText(version.name), version: version.version };
+    },
+    said,
+  });
+}
+
 export const SEQUENCE_COMMANDS: readonly Command[] = [
   apply,
   validate,
   diff,
   migrateMany,
+  changing({
+    name: 'sequences unhold',
+    summary: 'Lift the hold of a version: its name can lead to it from now on.',
+    change: ({ sequences }, id) => sequences.update(id, { hold: false }),
+    said: ({ name, version }) =>
+      `${name} v${version} is not on hold: it counts when a name is looked up.`,
+  }),
+  changing({
+    name: 'sequences deprecate',
+    summary:
+      'Take a version out of what its name leads to, and out of the routes of releases, for good.',
+    change: ({ sequences }, id) => sequences.deprecate(id),
+    said: ({ name, version }) =>
+      `${name} v${version} is deprecated: new instances get it by its id or a pin only.`,
+  }),
   listing<SequenceListed>({
     name: 'sequences list',
     summary: 'List definitions by namespace, name and descending version.',
@@ -198,8 +246,9 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
       { head: 'VERSION', text: ({ version }) => String(version), isWhole: true },
       {
         head: 'STATUS',
-        text: ({ status, deprecated }) => (deprecated ? 'deprecated' : status),
-        tone: ({ deprecated }) => (deprecated ? 'quiet' : undefined),
+        text: ({ status, deprecated, hold }) =>
+          deprecated ? 'deprecated' : hold ? 'on hold' : status,
+        tone: ({ deprecated, hold }) => (deprecated ? 'quiet' : hold ? 'busy' : undefined),
       },
       { head: 'ID', text: ({ id }) => id, isWhole: true },
       { head: 'NAMESPACE', text: ({ namespace }) => namespace },
@@ -229,7 +278,7 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
     ask: (session, given) => {
       const { client } = session;
       const name = given.arg();
-      if (UUID.test(name)) return client.sequences.get(name);
+      if (isId(name)) return client.sequences.get(name);
       return client.sequences.byName({
         name,
         namespace: given.text('namespace') ?? NAMESPACE_DEFAULT,
@@ -238,5 +287,3 @@ export const SEQUENCE_COMMANDS: readonly Command[] = [
     },
   }),
 ];
-
-const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;

@@ -78,6 +78,7 @@ type Paging = 'cursor' | 'offset' | 'page' | 'changes';
 const REPEATABLE: ReadonlySet<RouteId> = new Set<RouteId>([
   'sequences.validate',
   'sequences.compare',
+  'sequences.update',
   'sequences.deprecate',
   'instances.patchContext',
   'cron.preview',

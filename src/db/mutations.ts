@@ -173,9 +173,10 @@ const CLAIM = columnsOf(
  */
 export const MUTATIONS = {
   'sequence.insert': insert('sequences', {
-    defaults: { deprecated: 'false', status: "'production'" },
+    defaults: { deprecated: 'false', hold: 'false', status: "'production'" },
   }),
   'sequence.update': update('sequences', ['deprecated']),
+  'sequence.hold': update('sequences', ['hold']),
   // With its schedules; its instances follow, as long as its tombstone is there.
   'sequence.delete': special('barrier', 'sequences', { id: 'uuid' }),
   'tombstone.clear': clear('sequence_tombstones'),

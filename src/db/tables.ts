@@ -22,6 +22,7 @@ export const TABLES = {
       name: 'text',
       version: 'integer',
       deprecated: 'boolean',
+      hold: 'boolean',
       status: 'text',
       definition: 'json',
       created_at: 'timestamptz',
@@ -570,10 +571,9 @@ export function columnsBut<T extends TableName, const B extends ColumnOf<T>>(
   ...but: readonly B[]
 ): Exclude<ColumnOf<T>, B>[] {
   const columns = Object.keys(TABLES[name].columns) as ColumnOf<T>[];
-  return columns.filter((column) => !(but as readonly string[]).includes(column)) as Exclude<
-    ColumnOf<T>,
-    B
-  >[];
+  return columns.filter(
+    (column): column is Exclude<ColumnOf<T>, B> => !(but as readonly string[]).includes(column),
+  );
 }
 
 /** These columns of a table. */

@@ -191,6 +191,13 @@ describe('the life of a release', () => {
   test('promoted: every further action 409, also forced promote', async () => {
     const release = await releaseIn(tenant, 'promoted');
     await assertRefused(release, ['validate', 'canary', 'promote', 'pause', 'rollback']);
+    const { id, candidate_sequence_id: next } = release;
+    const refused = await act<{ error: string }>(tenant, release, 'rollback');
+    assert.equal(
+      refused.body.error,
+      `conflict: release ${id} is promoted and cannot become rolled_back; to go back, deprecate version 2 ` +
+        `(POST /sequences/${next}/deprecate), or lead from version 2 to version 1 by a release of its own`,
+    );
     expectStatus(await act(tenant, release, 'promote', { force: true }), 409);
     expectStatus(await act(tenant, release, 'validate', { skip: true }), 409);
   });

@@ -4,9 +4,18 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { CronSchedule, ScheduleCreated, ScheduleRun } from '../../schema/cron.js';
-import type { AuditEntry, BatchCreated, InstanceCreated } from '../../schema/instance.js';
+import type {
+  AuditEntry,
+  BatchCreated,
+  InstanceCreated,
+  TaskInstance,
+} from '../../schema/instance.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
+import type { SequenceDefinition, SequenceListed } from '../../schema/sequence.js';
+import type { TriggerFired, WebhookTaken } from '../../schema/trigger.js';
+import { signatureOf } from '../../src/core/trigger-signature.js';
 import {
+  eventually,
   type Json,
   newHandler,
   router,
@@ -223,6 +232,82 @@ function named(name = `name-${randomUUID()}`, tenant = api.tenant()): Named {
   };
 }
 
+/** Not by itself within a test. */
+const NEVER_SOON = '0 0 0 1 1 ? 2998';
+const SECRET = 'correct horse battery staple';
+
+/** A trigger of the name; resolves with its slug. */
+async function trigger({ tenant, body }: Named, { version }: Json, more: Json = {}) {
+  const { tenant_id, namespace, sequence: sequence_name } = body();
+  const made = { slug: randomUUID(), tenant_id, namespace, sequence_name, version, ...more };
+  expectStatus(await tenant.post('/triggers', made), 201);
+  return made.slug;
+}
+
+const sequenceOf = async ({ tenant }: Named, instance: string) =>
+  (await tenant.instance(instance)).sequence_id;
+
+/** Whatever starts an instance by a name: resolves with the sequence that it gets. */
+const WAYS: Readonly<Record<string, (it: Named, more: Json) => Promise<string>>> = {
+  'a creation': (it, more) => it.started(more),
+  'a dry run': (it, more) => it.started({ ...more, dry_run: true }),
+  'a batch': async (it, more) => {
+    const keyed = { ...more, idempotency_key: randomUUID() };
+    const batch = { instances: [it.body(keyed)] };
+    expectStatus(await it.tenant.post('/instances/batch', batch), 201);
+    return it.started(keyed);
+  },
+  'a schedule': async (it, more) => {
+    const schedule = it.body({ ...more, cron_expr: NEVER_SOON });
+    const { id } = expectStatus(await it.tenant.post<ScheduleCreated>('/cron', schedule), 201);
+    const run = await it.tenant.post<ScheduleRun>(`/cron/${id}/run`);
+    return sequenceOf(it, expectStatus(run, 201).id);
+  },
+  'a trigger': async (it, more) => {
+    const fire = `/triggers/${await trigger(it, more)}/fire`;
+    return sequenceOf(it, expectStatus(await it.tenant.post<TriggerFired>(fire), 201).instance_id);
+  },
+  'a webhook': async (it, more) => {
+    const slug = await trigger(it, more, { secret: SECRET });
+    const [at, nonce] = [String(Math.floor(Date.now() / 1_000)), randomUUID()];
+    const headers = {
+      'x-trigger-timestamp': at,
+      'x-trigger-nonce': nonce,
+      'x-engine-signature': signatureOf(SECRET, at, nonce, Buffer.from('{}')),
+    };
+    const path = `/webhooks/${slug}`;
+    const sent = await it.tenant.request<WebhookTaken>('POST', path, { raw: '{}', headers });
+    return sequenceOf(it, expectStatus(sent, 202).instance_id);
+  },
+  'an event': async (it, more) => {
+    const event_name = randomUUID();
+    const slug = await trigger(it, more, { trigger_type: 'event', config: { event_name } });
+    const event = { event_name, producer_event_id: event_name };
+    expectStatus(await it.tenant.post('/events', event), 201);
+    return eventually(async () => {
+      const { body: all } = await it.tenant.get<TaskInstance[]>('/instances?limit=1000');
+      const fired = all.find(({ metadata }) => metadata._trigger === slug);
+      assert.ok(fired);
+      return fired.sequence_id;
+    });
+  },
+  'a child': async ({ tenant, body }, { version }) => {
+    const child = { type: 'sub_sequence', id: 'child', sequence_name: body().sequence, version };
+    const parent = await tenant.runUntil('completed', [child]);
+    const { body: children } = await tenant.get<TaskInstance[]>(`/instances/${parent}/children`);
+    return children[0]?.sequence_id ?? '';
+  },
+};
+
+/** The ways that do not lead to this sequence. */
+async function straying(it: Named, more: Json, sequence: string): Promise<string[]> {
+  const gone: string[] = [];
+  for (const [way, started] of Object.entries(WAYS)) {
+    if ((await started(it, more)) !== sequence) gone.push(way);
+  }
+  return gone;
+}
+
 const deprecate = async ({ tenant }: Named, id: string) =>
   expectStatus(await tenant.post(`/sequences/${id}/deprecate`), 204);
 
@@ -313,6 +398,90 @@ describe('a creation by name', () => {
   });
 });
 
+describe('a version on hold', () => {
+  const lift = ({ tenant }: Named, id: string, body: Json = { hold: false }) =>
+    tenant.patch<{ error: string } | null>(`/sequences/${id}`, body);
+
+  test('A version on hold is passed over by its name in every way, and started by its id or a pin, until the hold is lifted', async () => {
+    const it = named();
+    const first = await it.version(1);
+    const second = await it.version(2, { hold: true });
+    assert.deepEqual(await straying(it, {}, first), []);
+    assert.deepEqual(await straying(it, { version: 2 }, second), []);
+    assert.equal(await it.started({ sequence: undefined, sequence_id: second }), second);
+    const place = `tenant_id=${it.tenant.name}&namespace=test&name=${it.body().sequence}`;
+    const byName = async () =>
+      (await it.tenant.get<SequenceDefinition>(`/sequences/by-name?${place}`)).body.version;
+    const holds = async (path: string) =>
+      (await it.tenant.get<SequenceListed[]>(`${path}?${place}`)).body.map(({ hold }) => hold);
+    assert.equal(await byName(), 1);
+    assert.deepEqual(await holds('/sequences'), [true, false]);
+    assert.deepEqual(await holds('/sequences/versions'), [true, false]);
+    for (let times = 0; times < 2; times += 1) expectStatus(await lift(it, second), 204);
+    assert.deepEqual(await straying(it, {}, second), []);
+    assert.equal(await byName(), 2);
+    assert.deepEqual(await holds('/sequences'), [false, false]);
+  });
+
+  test('has a name that leads nowhere while there is no other, and is told of with the way out', async () => {
+    const it = named();
+    const only = await it.version(1, { hold: true });
+    const why =
+      `sequence ${it.body().sequence} in namespace test: every version of it is on hold; name one ` +
+      'with version, or lift a hold with PATCH /sequences/{id} {"hold": false}';
+    const { tenant_id, namespace, sequence: sequence_name } = it.body();
+    const byName = `/sequences/by-name?tenant_id=${tenant_id}&namespace=test&name=${sequence_name}`;
+    const made = { tenant_id, namespace, sequence_name, slug: randomUUID() };
+    for (const [reply, place = ''] of [
+      [await it.tenant.post('/instances', it.body())],
+      [await it.tenant.post('/instances/batch', { instances: [it.body()] }), 'instances[0]: '],
+      [await it.tenant.post('/cron', it.body({ cron_expr: NEVER_SOON }))],
+      [await it.tenant.post('/triggers', made)],
+      [await it.tenant.get(byName)],
+    ] as const) {
+      assert.deepEqual([reply.status, reply.body], [404, { error: `not found: ${place}${why}` }]);
+    }
+    const parent = await it.tenant.runUntil('failed', [
+      { type: 'sub_sequence', id: 'child', sequence_name },
+    ]);
+    assert.equal((await it.tenant.instance(parent)).failure?.message, `not found: ${why}`);
+    expectStatus(await lift(it, only), 204);
+    assert.equal(await it.started(), only);
+  });
+
+  test('is told of by a schedule whose name leads nowhere else any more', async () => {
+    const it = named();
+    const first = await it.version(1);
+    const every = it.body({ cron_expr: '* * * * * ? *' });
+    const { id } = expectStatus(await it.tenant.post<ScheduleCreated>('/cron', every), 201);
+    await it.version(2, { hold: true });
+    await deprecate(it, first);
+    await eventually(async () => {
+      const { body } = await it.tenant.get<CronSchedule>(`/cron/${id}`);
+      assert.match(
+        body.last_error ?? '',
+        /^sequence name-.* every version of it is on hold; name one/,
+      );
+    });
+    expectStatus(await it.tenant.delete(`/cron/${id}`), 204);
+  });
+
+  test('cannot be made of one that is stored, nor lifted by somebody else', async () => {
+    const it = named();
+    const first = await it.version(1);
+    for (const [body, told] of [
+      [{ hold: true }, /hold must be false/],
+      [{}, /hold is required/],
+    ] as const) {
+      const reply = await lift(it, first, body);
+      assert.deepEqual([reply.status, told.test(reply.body?.error ?? '')], [400, true], reply.text);
+    }
+    expectStatus(await lift(named(), first), 404);
+    expectStatus(await lift(it, randomUUID()), 404);
+    assert.equal(await it.started(), first);
+  });
+});
+
 describe('a name and a release', () => {
   async function released(it: Named, baseline: string, candidate: string): Promise<string> {
     const body = { baseline_sequence_id: baseline, candidate_sequence_id: candidate, gates: [] };
@@ -323,10 +492,10 @@ describe('a name and a release', () => {
     expectStatus(await tenant.post<Release>(`/releases/${id}/${word}`, body), 200);
 
   /** Two versions, the second of which gets everything by its release. */
-  async function canaried() {
+  async function canaried(more: Json = {}) {
     const it = named();
     const first = await it.version(1);
-    const second = await it.version(2);
+    const second = await it.version(2, more);
     const id = await released(it, first, second);
     await move(it, id, 'validate', { skip: true });
     await move(it, id, 'canary', { percent: 100 });
@@ -351,6 +520,33 @@ describe('a name and a release', () => {
     await move(it, id, 'canary', { percent: 100 });
     await move(it, id, 'promote');
     assert.equal(await it.started(), second);
+  });
+
+  test('A name with its version is a pin: neither a canary nor a promotion leads it elsewhere', async () => {
+    const { it, first, second, id } = await canaried();
+    for (const state of ['canary', 'promoted']) {
+      if (state === 'promoted') await move(it, id, 'promote');
+      assert.deepEqual(await straying(it, { version: 1 }, first), [], state);
+      assert.deepEqual(await straying(it, {}, second), [], state);
+    }
+    const { metadata } = await it.tenant.instance((await it.create({ version: 1 })).id);
+    assert.deepEqual(metadata, {});
+    assert.equal(await it.started({ sequence: undefined, sequence_id: first }), second);
+  });
+
+  test('a canary gets its share on hold, a rollback leaves the hold, and a promotion lifts it', async () => {
+    const { it, first, second, id } = await canaried({ hold: true });
+    const isHeld = async () =>
+      (await it.tenant.get<SequenceDefinition>(`/sequences/${second}`)).body.hold;
+    assert.equal(await it.started(), second);
+    await move(it, id, 'rollback');
+    assert.deepEqual([await it.started(), await isHeld()], [first, true]);
+    const again = await released(it, first, second);
+    await move(it, again, 'validate', { skip: true });
+    await move(it, again, 'canary', { percent: 1 });
+    assert.equal(await isHeld(), true);
+    await move(it, again, 'promote');
+    assert.deepEqual([await it.started(), await isHeld()], [second, false]);
   });
 
   test('a version that was rolled back gets no creations by name, and the next one does', async () => {
@@ -378,8 +574,6 @@ describe('a name and a release', () => {
 });
 
 describe('a schedule by name', () => {
-  const NEVER_SOON = '0 0 0 1 1 ? 2998';
-
   test('gets at each fire what the name leads to then', async () => {
     const it = named();
     const first = await it.version(1);

@@ -87,6 +87,35 @@ test('definitions may be YAML, lists of them, folders, or come by the standard i
   assert.match(await cli.ok(['sequences', 'apply', '-'], { input }), /^piped v1: created/);
 });
 
+test('a version on hold is passed over by its name until the hold is lifted', async () => {
+  await apply('held', greet('one'));
+  const next = file('held.json', { name: 'held', blocks: [greet('two')] });
+  assert.match(await ok('sequences apply', next, '--hold'), /^held v2: a new version, on hold\n/);
+  assert.equal(await ok('sequences apply', next), 'held v2: unchanged, on hold\n');
+  assert.match(
+    await ok('sequences list --name held'),
+    /^held +2 +on hold .*\nheld +1 +production /m,
+  );
+  assert.equal((await json<{ version: number }>('sequences get held')).version, 1);
+  await refused(2, /a version is given as order@2/, 'sequences unhold held');
+  await refused(3, /there is no version 9 of held in default/, 'sequences unhold held@9');
+  assert.match(await ok('sequences unhold held@2'), /^held v2 is not on hold/);
+  assert.equal((await json<{ version: number }>('sequences get held')).version, 2);
+});
+
+test('a release is made of names with versions, and what was promoted goes back by a deprecation', async () => {
+  for (const text of ['one', 'two']) await apply('back', greet(text));
+  await refused(2, /give both, as order@1 order@2/, 'releases create back@1');
+  const release = (await ok('releases create back@1 back@2')).trim();
+  await ok('releases validate', release, '--skip');
+  await ok('releases canary', release, '100');
+  await ok('releases promote', release);
+  await refused(6, /deprecate version 2/, 'releases rollback', release);
+  assert.match(await ok('sequences deprecate back@2'), /^back v2 is deprecated/);
+  assert.match(await ok('instances get', await start('back')), /^sequence_id +\S+/m);
+  assert.match(await ok('instances list --sequence back'), /back v1/);
+});
+
 test('validation tells every mistake with its place, and ends with 1', async () => {
   const bad = file('bad.json', {
     name: 'bad',
@@ -222,6 +251,24 @@ test('the instances of a version go over to another one, once it was said how ma
   await ok('instances cancel --sequence gates --yes');
   assert.equal((await run('sequences migrate gates --from 9')).code, 3);
   assert.equal((await run('sequences migrate gates')).code, 2);
+});
+
+test('instances whose migration has to be approved go over when that is said', async () => {
+  await apply('risky', NOBODY);
+  const id = await start('risky');
+  await tenant.until(id, 'waiting');
+  await apply('risky', NOBODY, step('more', 'nobody-does-this-either'));
+  const migrate = 'sequences migrate risky --from 1 --yes';
+  assert.match(
+    await ok(migrate),
+    /^0 instances would be .*; 1 ask for an approval: --approved gives it\./,
+  );
+  assert.match(
+    await ok(`${migrate} --approved --dry-run`),
+    /^1 instance would be .* from version 1 to 2\.$/m,
+  );
+  assert.match(await ok(`${migrate} --approved`), /^1 instance migrated from version 1 to 2\.$/m);
+  assert.match(await ok('instances list --sequence risky'), /risky v2/);
 });
 
 test('a definition that is only written in another way is a new version, and said to be that', async () => {

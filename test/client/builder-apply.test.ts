@@ -75,6 +75,19 @@ test('a number that a deprecated version has is not taken again', async () => {
   assert.equal((await saying('oops').apply(client)).version, 4);
 });
 
+test('what is stored on hold is not stored again, and its name leads on to what it led to', async () => {
+  const client = newClient();
+  await saying('hello').apply(client);
+  const held = await saying('later').apply(client, { hold: true });
+  assert.deepEqual([held.version, held.changed, held.hold], [2, true, true]);
+  assert.deepEqual(await saying('later').apply(client), { ...held, changed: false });
+  assert.deepEqual((await saying('hello').apply(client)).version, 1);
+  assert.equal((await client.sequences.byName({ name: 'greet' })).version, 1);
+  assert.equal((await saying('now').apply(client)).version, 3);
+  // Older than what the name leads to, it is not what comes next.
+  assert.equal((await saying('later').apply(client)).version, 4);
+});
+
 test('processes that apply at the same time end with one version', async () => {
   const client = newClient();
   for (const version of [1, 2, 3]) {

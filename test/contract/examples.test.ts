@@ -151,6 +151,7 @@ test('every example of a request is taken by the server', async () => {
   await send('sequences.validate');
   assert.equal((await send('sequences.create')).id, sequence);
   await send('sequences.create', { id: nextSequence, version: 2 });
+  await send('sequences.update');
   await send('rateLimits.put');
 
   const { id } = await send<InstanceCreated>('instances.create');

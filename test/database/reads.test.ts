@@ -480,8 +480,7 @@ describe('workers', () => {
     const full = task(owner, {
       created_at: isoTime(T0 - 1),
       queue_name: 'slow',
-      overlay: { item: { id: 9 },
-      runs: 0, new: null },
+      overlay: { item: { id: 9 }, runs: 0, new: null },
       timeout_ms: 5_000_000_000,
       state: 'completed',
       worker_id: 'w "1"',

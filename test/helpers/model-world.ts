@@ -405,7 +405,10 @@ export abstract class World {
   /** What failed or was cut off is run again, with tries counted from the start. */
   #retry(): void {
     // They fail again.
-    if (this.#owesHooks) return this.#failAgain();
+    if (this.#owesHooks) {
+      this.#failAgain();
+      return;
+    }
     this.context.dropErrors();
     if (this.#debts.length > 0) {
       this.#payDebts();

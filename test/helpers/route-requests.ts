@@ -319,6 +319,7 @@ const sweptEvent = (tenant_id: string): Json => ({
 const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) => Json>>> = {
   'sequences.create': definition,
   'sequences.validate': definition,
+  'sequences.update': () => ({ hold: false }),
   'sequences.migrateInstance': ({ instance, sequence }) => ({
     instance_id: instance,
     target_sequence_id: sequence,

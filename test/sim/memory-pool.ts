@@ -575,7 +575,10 @@ const READS: Readonly<Record<Name, Read>> = {
       const where = (row: Row) =>
         version === null ? row.deprecated === false : row.version === version;
       const found = select(db, 'sequences', { is, where, by: ['-version'] });
-      return [...found.filter((row) => !isHeld(db, row)), ...found].slice(0, 1);
+      const isOnHold = ({ hold }: Row) => version === null && hold === true;
+      const rank = (row: Row) => Number(isOnHold(row)) * 2 + Number(isHeld(db, row));
+      const [first] = found.toSorted((a, b) => rank(a) - rank(b));
+      return first === undefined ? [] : [{ ...first, is_on_hold: isOnHold(first) }];
     });
   },
   routingReleases: (db) =>

@@ -11,7 +11,7 @@ import { newRecord } from '../../actors/instance/record.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import { ActorHost } from '../../actors/runtime/host.js';
 import type { Rows } from '../../actors/runtime/loader.js';
-import type { LoadedInstance, SequenceName } from '../../actors/runtime/rows.js';
+import type { LoadedInstance, NamedId, SequenceName } from '../../actors/runtime/rows.js';
 import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { conflict } from '../../src/errors.js';
@@ -59,7 +59,7 @@ test('instances come to life in the order in which they were asked for, other ac
 });
 
 describe('names', () => {
-  type Read = { readonly name: SequenceName; readonly resolve: (id: string | undefined) => void };
+  type Read = { readonly name: SequenceName; readonly resolve: (id: NamedId) => void };
 
   const NAME: SequenceName = { tenant: 't', namespace: 'n', name: 's', version: null };
   const WORD = wordOf('t', 'n', 's');
@@ -77,20 +77,22 @@ describe('names', () => {
     });
   });
 
-  async function answer(id: string | undefined): Promise<void> {
+  async function answer(id: NamedId): Promise<void> {
     reads.shift()?.resolve(id);
     await new Promise(setImmediate);
   }
 
-  async function loaded(id: string | undefined, name = NAME): Promise<string | undefined> {
+  async function loaded(id: NamedId, name = NAME): Promise<NamedId> {
     const loading = names.load(name);
     await answer(id);
     return loading;
   }
 
   test('a name is read once and then at hand, one that leads nowhere each time, and nothing after a deletion', async () => {
-    assert.equal(await loaded(undefined), undefined);
-    assert.equal(names.get(NAME), undefined);
+    for (const nowhere of [undefined, null]) {
+      assert.equal(await loaded(nowhere), nowhere);
+      assert.equal(names.get(NAME), undefined);
+    }
     assert.equal(await loaded('v1'), 'v1');
     assert.equal(names.get(NAME), 'v1');
     assert.equal(await names.load(NAME), 'v1');

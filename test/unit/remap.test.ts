@@ -93,7 +93,11 @@ describe('what is open has to be in the target', () => {
     // What a retry goes on from: a counter, a choice, and blocks within others than before.
     [again, [noop('x')], 'l is open and is not in the target'],
     [retried(started(routed), 'fail r-default'), [OTHER_ROUTES], 'r is open and has another'],
-    [retried(started(nested('t')), 'ok a', 'fail a'), [nested('u')], 't is open and is not in the target'],
+    [
+      retried(started(nested('t')), 'ok a', 'fail a'),
+      [nested('u')],
+      't is open and is not in the target',
+    ],
   ];
   for (const [player, target, message] of CASES) {
     test(`block ${message}`, () =>

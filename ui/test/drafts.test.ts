@@ -12,6 +12,7 @@ const STORED: SequenceDefinition = {
   name: 'order',
   version: 3,
   deprecated: true,
+  hold: true,
   status: 'production',
   blocks: [{ type: 'step', id: 'a', handler: 'noop' }],
   created_at: '2026-01-01T00:00:00.000Z',

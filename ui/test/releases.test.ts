@@ -13,7 +13,7 @@ import type {
 import { formatRate, gateOf, limitOf, reasonOf, samplesOf } from '../src/pages/releases/gates.ts';
 import { actionsOf, sentenceOf, stepsOf } from '../src/pages/releases/life.ts';
 import { instantsOf, limitLine, linesOf } from '../src/pages/releases/series.ts';
-import { releasable } from '../src/pages/releases/versions.ts';
+import { baselineFor, releasable } from '../src/pages/releases/versions.ts';
 
 /** The decisions of a release that went this way. */
 function decided(...states: readonly ReleaseState[]): ReleaseDecision[] {
@@ -122,7 +122,11 @@ test('a sentence says what comes next in every other state', () => {
     [{ state: 'validating' }, [], /ready as soon as/],
     [{ state: 'ready' }, [], /It was not validated\. Start the canary next/],
     [{ state: 'paused' }, [], /All new instances run version 1\. Start the canary again/],
-    [{ state: 'promoted' }, [], /All new instances run version 2\./],
+    [
+      { state: 'promoted' },
+      [],
+      /^All new instances run version 2\..*To go back, deprecate version 2/,
+    ],
     [{ state: 'rolled_back' }, [gate], /^All new instances run version 1, for good\. A mended/],
     [
       { state: 'rolled_back' },
@@ -224,6 +228,7 @@ test('releases are made of sequences with several versions, newest first', () =>
     name,
     version,
     deprecated: false,
+    hold: false,
   });
   const choices = releasable([
     sequence('order', 1),
@@ -243,4 +248,13 @@ test('releases are made of sequences with several versions, newest first', () =>
       ['order (test)', [2, 1]],
     ],
   );
+});
+
+test('the version that a new release leads from is the newest before its candidate that is not on hold', () => {
+  const versions = [5, 4, 3].map((version) => {
+    const about = { namespace: 'shop', name: 'order', version, deprecated: false };
+    return { id: `${version}`, ...about, hold: version !== 3 };
+  });
+  const from = (candidate: string) => baselineFor(versions, candidate)?.id;
+  assert.deepEqual(['5', '4', '3'].map(from), ['3', '3', '5']);
 });

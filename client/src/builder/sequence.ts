@@ -4,9 +4,8 @@
  */
 
 import type { Client } from '../client/client.js';
-import type { CallOptions } from '../client/operation.js';
 import type { Block, CreateSequence, FailureHook, StepBlock } from '../generated/types.js';
-import { type Applied, apply } from './apply.js';
+import { type Applied, type ApplyOptions, apply } from './apply.js';
 import { Blocks, type Child } from './blocks.js';
 import type { Ref, Untyped } from './expressions.js';
 import type {
@@ -105,11 +104,15 @@ export class Sequence<in out H, in out I, in out O = Nothing, in out A = Nothing
 
   /**
    * Stores the definition as the next version of its name, unless the newest one is the same. Processes that do so
-   * at the same time end with one version.
+   * at the same time end with one version. With `hold` the name leads on to what it led to, until the hold is
+   * lifted or a release promotes what was stored.
    *
    * @throws EngineError 400 for a definition that the server refuses
    */
-  apply(client: Pick<Client, 'sequences'>, options?: CallOptions): Promise<Applied> {
+  apply(
+    client: Pick<Client, 'sequences'>,
+    options?: Omit<ApplyOptions, 'versionMin'>,
+  ): Promise<Applied> {
     return apply(client, this.definition, options);
   }
 

@@ -208,6 +208,7 @@ import type {
   TriggersListQuery,
   UpdateCredential,
   UpdateSchedule,
+  UpdateSequence,
   UpdateSubscription,
   UpdateTrigger,
   ValidateRelease,
@@ -298,8 +299,9 @@ export interface Operations {
      */
     list(query?: SequencesListQuery, options?: CallOptions): List<SequenceListed>;
     /**
-     * Get a version of a definition by name; the newest not deprecated when not given. For the
-     * root key and for keys with the capability operator or publisher or auditor or starter.
+     * Get a version of a definition by name; the newest not deprecated nor on hold when not
+     * given. For the root key and for keys with the capability operator or publisher or auditor
+     * or starter.
      */
     byName(query: SequencesByNameQuery, options?: CallOptions): Promise<SequenceDefinition>;
     /**
@@ -316,6 +318,12 @@ export interface Operations {
      * or auditor or starter.
      */
     get(id: string, options?: CallOptions): Promise<SequenceDefinition>;
+    /**
+     * Lift the hold of a version: its name can lead to it. Answered once every creation by name
+     * may get it. Again is no error. For the root key and for keys with the capability operator
+     * or publisher.
+     */
+    update(id: string, body: UpdateSequence, options?: CallOptions): Promise<void>;
     /**
      * Take a version out of the choice of the newest one. For the root key and for keys with the
      * capability operator or publisher.
@@ -1199,6 +1207,12 @@ export const OPERATIONS = {
     fills: ['namespace'],
   },
   'sequences.get': { method: 'GET', path: '/sequences/{id}' },
+  'sequences.update': {
+    method: 'PATCH',
+    path: '/sequences/{id}',
+    takes: 'body',
+    isRepeatable: true,
+  },
   'sequences.deprecate': { method: 'POST', path: '/sequences/{id}/deprecate', isRepeatable: true },
   'sequences.delete': { method: 'DELETE', path: '/sequences/{id}', takes: 'query' },
   'instances.create': {

@@ -870,13 +870,16 @@ export interface CreateHandoff {
  * sequence.
  */
 export interface CreateInstance {
-  /** Pins this version. Exactly one of sequence_id and sequence must be there. */
+  /**
+   * Of this version, from which a release may lead to another one. Exactly one of sequence_id and
+   * sequence must be there.
+   */
   readonly sequence_id?: string | null | undefined;
   /** The name of a sequence of the namespace, in place of sequence_id. */
   readonly sequence?: string | null | undefined;
   /**
-   * With sequence: pins this version of it. When absent: the newest that is not deprecated, and
-   * that no release holds back.
+   * With sequence: pins this version of it, from which no release leads elsewhere. When absent:
+   * the newest that is not deprecated, not on hold, and that no release holds back.
    */
   readonly version?: number | null | undefined;
   /** The same as in the header x-tenant-id when that is sent. The client's own when absent. */
@@ -944,13 +947,16 @@ export interface CreateSchedule {
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
   readonly namespace?: string | undefined;
-  /** Pins this version. Exactly one of sequence_id and sequence must be there. */
+  /**
+   * Of this version, from which a release may lead to another one. Exactly one of sequence_id and
+   * sequence must be there.
+   */
   readonly sequence_id?: string | null | undefined;
   /** The name of a sequence of the namespace, in place of sequence_id. */
   readonly sequence?: string | null | undefined;
   /**
-   * With sequence: pins this version of it. When absent: the newest that is not deprecated, and
-   * that no release holds back.
+   * With sequence: pins this version of it, from which no release leads elsewhere. When absent:
+   * the newest that is not deprecated, not on hold, and that no release holds back.
    */
   readonly version?: number | null | undefined;
   /**
@@ -1001,6 +1007,11 @@ export interface CreateSequence {
   readonly blocks: readonly Block[];
   /** Default: false. */
   readonly deprecated?: boolean | null | undefined;
+  /**
+   * No name leads to it: only its id, or its name with version, until the hold is lifted or a
+   * release promotes it. Default: false.
+   */
+  readonly hold?: boolean | null | undefined;
   /** Default: "production". */
   readonly status?: SequenceStatus | null | undefined;
   /**
@@ -1464,6 +1475,7 @@ export type FailureCode =
   | 'child_failed'
   | 'child_not_started'
   | 'child_too_deep'
+  | 'cleanup_failed'
   | 'failed_by_request'
   | 'unrecorded';
 
@@ -1863,6 +1875,7 @@ export interface InstancesMigrated {
   readonly automatic: number;
   /** Those that did: none in a dry run. */
   readonly migrated: number;
+  /** Those that go over when they are approved. */
   readonly approval_required: number;
   readonly pinned: number;
   readonly incompatible: number;
@@ -2024,6 +2037,8 @@ export interface MigrateInstances {
       }
     | null
     | undefined;
+  /** Also where the verdict is approval_required. Default: false. */
+  readonly approved?: boolean | null | undefined;
   /** Only judges: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
   /** Instances that one call looks at. Default: 200. */
@@ -2994,6 +3009,8 @@ export interface SequenceDefinition {
   readonly name: string;
   readonly version: number;
   readonly deprecated: boolean;
+  /** No name leads to it. */
+  readonly hold: boolean;
   readonly status: SequenceStatus;
   readonly blocks: readonly Block[];
   /**
@@ -3034,6 +3051,8 @@ export interface SequenceListed {
   readonly name: string;
   readonly version: number;
   readonly deprecated: boolean;
+  /** No name leads to it. */
+  readonly hold: boolean;
   readonly status: SequenceStatus;
   /**
    * JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
@@ -3291,7 +3310,7 @@ export interface SubSequenceBlock {
   readonly timeout?: number | null | undefined;
   /** The sequence of the child, in the namespace of this instance. */
   readonly sequence_name: string;
-  /** Absent: the newest one that is not deprecated when the child starts. */
+  /** Pins this version. Absent: as a creation by name chooses one when the child starts. */
   readonly version?: number | null | undefined;
   /** The context.data of the child; texts in it may be templates. */
   readonly input?: object | null | undefined;
@@ -3578,6 +3597,14 @@ export interface UpdateSchedule {
   readonly priority?: 'low' | 'normal' | 'high' | 'critical' | null | undefined;
   /** What a fire does while an earlier run has not ended. */
   readonly overlap_policy?: OverlapPolicy | null | undefined;
+}
+
+/**
+ * Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of the
+ * choice again.
+ */
+export interface UpdateSequence {
+  readonly hold: false;
 }
 
 /**
@@ -3890,7 +3917,7 @@ export interface SequencesByNameQuery {
   readonly tenant_id?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name: string;
-  /** The newest that is not deprecated when absent. */
+  /** The newest that is neither deprecated nor on hold when absent. */
   readonly version?: number | undefined;
 }
 

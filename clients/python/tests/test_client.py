@@ -65,6 +65,18 @@ def test_the_client_fills_in_tenant_and_namespace(client: Client) -> None:
     assert batch.count == 2
 
 
+def test_a_version_on_hold_is_started_by_a_pin_until_the_hold_is_lifted(client: Client) -> None:
+    def started(version: int | None = None) -> str:
+        created = client.instances.create(sequence="test", version=version)
+        return client.instances.get(created.id).sequence_id
+
+    first = stored(client, GREET)
+    held = client.sequences.create(name="test", version=2, blocks=[GREET], hold=True).id
+    assert (started(), started(2)) == (first, held)
+    client.sequences.update(held, hold=False)
+    assert (started(), started(1)) == (held, first)
+
+
 def test_every_creation_has_an_idempotency_key(client: Client) -> None:
     stored(client, WAIT)
     one = client.instances.create(sequence="test")

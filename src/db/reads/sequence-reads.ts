@@ -77,6 +77,13 @@ export const versionList = list({
   always: 'not deprecated',
 });
 
+/** Those of them that the name can lead to. */
+const CHOSEN = list({
+  ...SEQUENCES,
+  of: filtersOf('sequences', ['tenant_id', 'namespace', 'name']),
+  always: 'not deprecated and not hold',
+});
+
 const FOUND = `select ${SEQUENCES.columns} from sequences`;
 
 export const SEQUENCE_LOOKUPS = {
@@ -97,14 +104,13 @@ export async function sequenceById(
   return sequenceText(await rowOf(reads, SEQUENCE_LOOKUPS.byId, 'sequence', id, tenant));
 }
 
-/** One version, deprecated or not; without `version` the newest that is not deprecated. */
+/** One version, whatever it is; without `version` the newest that is neither deprecated nor on hold. */
 export async function sequenceByName(
   reads: Reader,
   name: { readonly tenant_id: string; readonly namespace: string; readonly name: string },
   version: number | undefined,
 ): Promise<string | undefined> {
-  if (version === undefined)
-    return (await reads.batch(versionList({ ...name, limit: 1 }))).texts[0];
+  if (version === undefined) return (await reads.batch(CHOSEN({ ...name, limit: 1 }))).texts[0];
   const named = [name.tenant_id, name.namespace, name.name];
   const row = await SEQUENCE_LOOKUPS.version.row(reads, ...named, version);
   return row && sequenceText(row);

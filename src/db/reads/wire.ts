@@ -103,7 +103,7 @@ export function sequenceText(row: SequenceListedRow): string {
   return (
     `{"id":"${row.id}","tenant_id":${quote(row.tenant_id)},"namespace":${quote(row.namespace)}` +
     `,"name":${quote(row.name)},"version":${row.version},"deprecated":${row.deprecated}` +
-    `,"status":"${row.status}"${fields === undefined ? '' : `,${fields}`}` +
+    `,"hold":${row.hold},"status":"${row.status}"${fields === undefined ? '' : `,${fields}`}` +
     `${versions === undefined ? '' : `,"versions":${versions}`},"created_at":"${row.created_at}"}`
   );
 }

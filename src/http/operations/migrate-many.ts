@@ -58,7 +58,8 @@ export function migrationOfMany({
     );
     const tally = new Tally(isDryRun);
     const until = clock.monotonic() + CALL_MS_MAX;
-    const asked = JSON.stringify({ sequence_id: target, dry_run: isDryRun });
+    const approved = body.approved ?? false;
+    const asked = JSON.stringify({ sequence_id: target, approved, dry_run: isDryRun });
     let looked = 0;
     while (looked < found.length && clock.monotonic() < until) {
       const some = found.slice(looked, looked + AT_ONCE);

@@ -1,6 +1,7 @@
 /** Reads of stored definitions, and their deletion. One of another tenant is not found. */
 
 import type { ShardClient } from '../../../actors/shard/client.js';
+import type { SequenceByNameQuery } from '../../../schema/sequence.js';
 import {
   sequenceById,
   sequenceByName,
@@ -8,7 +9,9 @@ import {
   versionList,
 } from '../../db/reads/sequence-reads.js';
 import { notFound } from '../../errors.js';
+import { unfoundSequence } from '../../unfound-sequence.js';
 import {
+  type FrontDeps,
   type FrontOperations,
   jsonReply,
   listQuery,
@@ -27,13 +30,18 @@ const get: Operation<'sequences.get'> = async (deps, call) => {
 
 const byName: Operation<'sequences.byName'> = async (deps, call) => {
   const { namespace, name, version } = call.query;
-  const text = await sequenceByName(deps.reads, listQuery(call), version);
-  if (text === undefined) {
-    const which = version === undefined ? '' : ` version ${version}`;
-    throw notFound(`sequence ${name}${which} in namespace ${namespace}`);
-  }
-  return jsonReply(text);
+  const query = listQuery(call);
+  const text = await sequenceByName(deps.reads, query, version);
+  if (text !== undefined) return jsonReply(text);
+  const isOnHold = version === undefined && (await hasVersions(deps, query));
+  const asked = { namespace, name, version: version ?? null };
+  throw notFound(unfoundSequence(null, asked, isOnHold ? null : undefined));
 };
+
+/** Whether the name has any that are not deprecated. */
+async function hasVersions({ reads }: FrontDeps, query: SequenceByNameQuery): Promise<boolean> {
+  return (await reads.batch(versionList({ ...query, limit: 1 }))).texts.length > 0;
+}
 
 const versions: Operation<'sequences.versions'> = async (deps, call) => {
   const page = await deps.reads.page(versionList(listQuery(call)));

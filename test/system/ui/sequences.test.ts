@@ -102,6 +102,7 @@ test('a new version shows what it changes before it is stored, and versions are 
   await page.getByText('It can be stored.').waitFor();
   await storeButton(page).click();
   await page.getByRole('dialog').getByText('1 block added').waitFor();
+  await page.getByRole('checkbox', { name: 'On hold: the name grown does not lead to it' }).check();
   await page.getByRole('button', { name: 'Store version 5' }).click();
   await expectPage(page, /^grown.*version 5/);
   await page.getByRole('link', { name: 'Versions' }).click();
@@ -115,8 +116,19 @@ test('a new version shows what it changes before it is stored, and versions are 
   await expectNoHorizontalScroll(page);
   await page.setViewportSize({ width: 1280, height: 900 });
 
-  const version = page.getByRole('cell', { name: /^4(?:,|$)/ });
-  const row = page.getByRole('row').filter({ has: version });
+  const rowOf = (version: number) =>
+    page
+      .getByRole('row')
+      .filter({ has: page.getByRole('cell', { name: new RegExp(`^${version}(?:,|$)`) }) });
+  await rowOf(5).getByText('on hold').waitFor();
+  await rowOf(5).getByRole('button', { name: 'Lift the hold' }).click();
+  await page.getByText('If version 5 is the newest, all new instances').waitFor();
+  await expectNoAxeFindings(page);
+  await page.getByRole('dialog').getByRole('button', { name: 'Lift the hold' }).click();
+  await rowOf(5).getByText('on hold').waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('button', { name: 'Lift the hold' }).count(), 0);
+
+  const row = rowOf(4);
   await row.getByRole('button', { name: 'Deprecate' }).click();
   await page.getByRole('button', { name: 'Deprecate it' }).click();
   await row.getByText('deprecated').waitFor();

@@ -6,7 +6,7 @@ import { useEngine } from './engine.tsx';
 
 export type SequenceSummary = Pick<
   SequenceListed,
-  'id' | 'namespace' | 'name' | 'version' | 'deprecated'
+  'id' | 'namespace' | 'name' | 'version' | 'deprecated' | 'hold'
 >;
 
 const ALL = ['sequences.list', 'all'];

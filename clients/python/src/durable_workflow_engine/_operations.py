@@ -99,6 +99,7 @@ class SequencesOperations(Resource):
         tenant_id: str | None = None,
         namespace: str | None = None,
         deprecated: bool | None = None,
+        hold: bool | None = None,
         status: models.SequenceStatus | None = None,
         input_schema: JsonObject | None = None,
         created_at: datetime | str | None = None,
@@ -122,6 +123,8 @@ class SequencesOperations(Resource):
             tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
                 both must be the same.
             deprecated: Default: False.
+            hold: No name leads to it: only its id, or its name with version, until the hold
+                is lifted or a release promotes it. Default: False.
             status: Default: "production".
             input_schema: What context.data of a new instance must conform to, else 422. JSON
                 Schema 2020-12 without pattern, patternProperties and recursive references. At
@@ -150,6 +153,7 @@ class SequencesOperations(Resource):
                 "version": version,
                 "blocks": blocks,
                 "deprecated": deprecated,
+                "hold": hold,
                 "status": status,
                 "input_schema": input_schema,
                 "created_at": created_at,
@@ -170,6 +174,7 @@ class SequencesOperations(Resource):
         tenant_id: str | None = None,
         namespace: str | None = None,
         deprecated: bool | None = None,
+        hold: bool | None = None,
         status: models.SequenceStatus | None = None,
         input_schema: JsonObject | None = None,
         created_at: datetime | str | None = None,
@@ -191,6 +196,8 @@ class SequencesOperations(Resource):
             tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
                 both must be the same.
             deprecated: Default: False.
+            hold: No name leads to it: only its id, or its name with version, until the hold
+                is lifted or a release promotes it. Default: False.
             status: Default: "production".
             input_schema: What context.data of a new instance must conform to, else 422. JSON
                 Schema 2020-12 without pattern, patternProperties and recursive references. At
@@ -219,6 +226,7 @@ class SequencesOperations(Resource):
                 "version": version,
                 "blocks": blocks,
                 "deprecated": deprecated,
+                "hold": hold,
                 "status": status,
                 "input_schema": input_schema,
                 "created_at": created_at,
@@ -286,14 +294,15 @@ class SequencesOperations(Resource):
         namespace: str | None = None,
         version: int | None = None,
     ) -> models.SequenceDefinition:
-        """Get a version of a definition by name; the newest not deprecated when not given.
+        """Get a version of a definition by name; the newest not deprecated nor on hold when not
+        given.
 
         For the root key and for keys with the capability operator or publisher or auditor or
         starter.
 
         Args:
             tenant_id: The header x-tenant-id wins.
-            version: The newest that is not deprecated when absent.
+            version: The newest that is neither deprecated nor on hold when absent.
         """
         return self._call(
             "GET",
@@ -345,6 +354,22 @@ class SequencesOperations(Resource):
             "GET",
             path("/sequences/{id}", id=id),
             models.SequenceDefinition,
+            repeatable=True,
+        )
+
+    def update(self, id: str, *, hold: Literal[False]) -> None:
+        """Lift the hold of a version: its name can lead to it.
+
+        Answered once every creation by name may get it. Again is no error. For the root key
+        and for keys with the capability operator or publisher.
+        """
+        return self._call(
+            "PATCH",
+            path("/sequences/{id}", id=id),
+            None,
+            body={
+                "hold": hold,
+            },
             repeatable=True,
         )
 
@@ -440,6 +465,7 @@ class SequencesOperations(Resource):
         to_sequence_id: str | None = None,
         target_sequence_id: str | None = None,
         filter: models.BatchActionFilter | JsonObject | None = None,
+        approved: bool | None = None,
         dry_run: bool | None = None,
         limit: int | None = None,
         cursor: str | None = None,
@@ -453,6 +479,7 @@ class SequencesOperations(Resource):
             sequence_id: The version that it goes over to.
             to_sequence_id: The same as sequence_id.
             target_sequence_id: The same as sequence_id.
+            approved: Also where the verdict is approval_required. Default: False.
             dry_run: Only judges: nothing is changed. Default: False.
             limit: Instances that one call looks at. Default: 200.
             cursor: next_cursor of the call before. An empty text stands for none.
@@ -467,6 +494,7 @@ class SequencesOperations(Resource):
                 "to_sequence_id": to_sequence_id,
                 "target_sequence_id": target_sequence_id,
                 "filter": filter,
+                "approved": approved,
                 "dry_run": dry_run,
                 "limit": limit,
                 "cursor": cursor,
@@ -505,11 +533,12 @@ class InstancesOperations(Resource):
         the root key and for keys with the capability operator or starter.
 
         Args:
-            sequence_id: Pins this version. Exactly one of sequence_id and sequence must be
-                there.
+            sequence_id: Of this version, from which a release may lead to another one.
+                Exactly one of sequence_id and sequence must be there.
             sequence: The name of a sequence of the namespace, in place of sequence_id.
-            version: With sequence: pins this version of it. When absent: the newest that is
-                not deprecated, and that no release holds back.
+            version: With sequence: pins this version of it, from which no release leads
+                elsewhere. When absent: the newest that is not deprecated, not on hold, and
+                that no release holds back.
             tenant_id: The same as in the header x-tenant-id when that is sent.
             priority: Any case is accepted. Default: "normal".
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
@@ -2264,11 +2293,12 @@ class CronOperations(Resource):
             cron_expr: Seven fields: second minute hour day month day_of_week year. Six
                 (without year), five (without second and year), ? and @hourly, @daily,
                 @weekly, @monthly, @yearly are taken too.
-            sequence_id: Pins this version. Exactly one of sequence_id and sequence must be
-                there.
+            sequence_id: Of this version, from which a release may lead to another one.
+                Exactly one of sequence_id and sequence must be there.
             sequence: The name of a sequence of the namespace, in place of sequence_id.
-            version: With sequence: pins this version of it. When absent: the newest that is
-                not deprecated, and that no release holds back.
+            version: With sequence: pins this version of it, from which no release leads
+                elsewhere. When absent: the newest that is not deprecated, not on hold, and
+                that no release holds back.
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             metadata: Copied to the instances that it creates.
             context: What its instances begin with; the input_schema must accept its data.

@@ -262,6 +262,7 @@ FailureCode = Annotated[
         "child_failed",
         "child_not_started",
         "child_too_deep",
+        "cleanup_failed",
         "failed_by_request",
         "unrecorded",
     ],
@@ -1225,12 +1226,14 @@ class CreateInstance(Model):
     """
 
     sequence_id: str | None = None
-    """Pins this version. Exactly one of sequence_id and sequence must be there."""
+    """Of this version, from which a release may lead to another one. Exactly one of sequence_id
+    and sequence must be there.
+    """
     sequence: str | None = None
     """The name of a sequence of the namespace, in place of sequence_id."""
     version: int | None = None
-    """With sequence: pins this version of it. When absent: the newest that is not deprecated,
-    and that no release holds back.
+    """With sequence: pins this version of it, from which no release leads elsewhere. When
+    absent: the newest that is not deprecated, not on hold, and that no release holds back.
     """
     tenant_id: str
     """The same as in the header x-tenant-id when that is sent."""
@@ -1294,12 +1297,14 @@ class CreateSchedule(Model):
     tenant_id: str
     namespace: str
     sequence_id: str | None = None
-    """Pins this version. Exactly one of sequence_id and sequence must be there."""
+    """Of this version, from which a release may lead to another one. Exactly one of sequence_id
+    and sequence must be there.
+    """
     sequence: str | None = None
     """The name of a sequence of the namespace, in place of sequence_id."""
     version: int | None = None
-    """With sequence: pins this version of it. When absent: the newest that is not deprecated,
-    and that no release holds back.
+    """With sequence: pins this version of it, from which no release leads elsewhere. When
+    absent: the newest that is not deprecated, not on hold, and that no release holds back.
     """
     cron_expr: str
     """Seven fields: second minute hour day month day_of_week year. Six (without year), five
@@ -1341,6 +1346,10 @@ class CreateSequence(Model):
     """At most 5000 blocks in all, nested at most 64 levels deep."""
     deprecated: bool | None = None
     """Default: False."""
+    hold: bool | None = None
+    """No name leads to it: only its id, or its name with version, until the hold is lifted or a
+    release promotes it. Default: False.
+    """
     status: SequenceStatus | None = None
     """Default: "production"."""
     input_schema: dict[str, Any] | None = None
@@ -2102,6 +2111,7 @@ class InstancesMigrated(Model):
     migrated: int
     """Those that did: none in a dry run."""
     approval_required: int
+    """Those that go over when they are approved."""
     pinned: int
     incompatible: int
     failed: int
@@ -2214,6 +2224,8 @@ class MigrateInstances(Model):
     target_sequence_id: str | None = None
     """The same as sequence_id."""
     filter: BatchActionFilter | None = None
+    approved: bool | None = None
+    """Also where the verdict is approval_required. Default: False."""
     dry_run: bool | None = None
     """Only judges: nothing is changed. Default: False."""
     limit: int | None = None
@@ -3038,6 +3050,8 @@ class SequenceDefinition(Model):
     name: str
     version: int
     deprecated: bool
+    hold: bool
+    """No name leads to it."""
     status: SequenceStatus
     blocks: list[Block]
     input_schema: dict[str, Any] | None = None
@@ -3075,6 +3089,8 @@ class SequenceListed(Model):
     name: str
     version: int
     deprecated: bool
+    hold: bool
+    """No name leads to it."""
     status: SequenceStatus
     input_schema: dict[str, Any] | None = None
     """JSON Schema 2020-12 without pattern, patternProperties and recursive references. At most
@@ -3296,7 +3312,7 @@ class SubSequenceBlock(Model):
     sequence_name: str
     """The sequence of the child, in the namespace of this instance."""
     version: int | None = None
-    """Absent: the newest one that is not deprecated when the child starts."""
+    """Pins this version. Absent: as a creation by name chooses one when the child starts."""
     input: dict[str, Any] | None = None
     """The context.data of the child; texts in it may be templates."""
 
@@ -3562,6 +3578,14 @@ class UpdateSchedule(Model):
     """Any case is accepted."""
     overlap_policy: OverlapPolicy | None = None
     """What a fire does while an earlier run has not ended."""
+
+
+class UpdateSequence(Model):
+    """Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of
+    the choice again.
+    """
+
+    hold: Literal[False]
 
 
 class UpdateSubscription(Model):

@@ -44,7 +44,7 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
     enabled: sequence !== undefined,
     select: (all) => all.filter(({ id }) => id !== instance.sequence_id),
   });
-  const target = versions.data?.find(({ id }) => id === chosen) ?? versions.data?.[0];
+  const target = targetIn(versions.data ?? [], chosen);
   const verdict = useQuery({
     queryKey: ['migrations.migrate', instance.id, target?.id, isApproved, 'dry run'],
     queryFn: ({ signal }) =>
@@ -83,7 +83,7 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
                 value={target.id}
                 options={others.map((one) => ({
                   value: one.id,
-                  label: `version ${one.version}${one.status === 'draft' ? ', a draft' : ''}`,
+                  label: `version ${one.version}${one.status === 'draft' ? ', a draft' : ''}${one.hold ? ', on hold' : ''}`,
                 }))}
                 onChange={(id) => {
                   setChosen(id);
@@ -114,6 +114,12 @@ export function MigrateDialog({ run, onClose }: ActionDialogProps) {
       </Loaded>
     </Dialog>
   );
+}
+
+/** Unless one was chosen the newest, and one on hold only where there are no others. */
+function targetIn(versions: readonly SequenceDefinition[], chosen: string | undefined) {
+  const isChosen = ({ id }: SequenceDefinition) => id === chosen;
+  return versions.find(isChosen) ?? versions.find(({ hold }) => !hold) ?? versions[0];
 }
 
 function Verdict({ answer }: { readonly answer: MigratedInstance }) {

@@ -88,7 +88,7 @@ export function sentenceOf(
     case 'paused':
       return `All new instances run ${old}. Start the canary again with any share, or roll back for good.`;
     case 'promoted':
-      return `All new instances run ${next}. Those that ran before stay in their version.`;
+      return `All new instances run ${next}. Those that ran before stay in their version. To go back, deprecate ${next}, or release from ${next} to ${old}.`;
     case 'rolled_back': {
       const metric = last?.actor.startsWith('gate:') ? last.actor.slice('gate:'.length) : undefined;
       const why =

@@ -14,7 +14,7 @@ import { Place } from '../../components/later.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { FIRST_GATE, type GateDraft, gateOf } from './gates.ts';
 import { GatesEditor } from './gates-editor.tsx';
-import { type Releasable, releasable } from './versions.ts';
+import { baselineFor, type Releasable, releasable } from './versions.ts';
 
 type Policy = Release['in_flight_policy'];
 
@@ -96,9 +96,7 @@ function Draft(
     ...(given && wanted !== undefined && { candidate: wanted }),
   });
   const candidate = chosen.candidate ?? versions[0]?.id ?? '';
-  const older = versions.slice(versions.findIndex(({ id }) => id === candidate) + 1);
-  const baseline =
-    chosen.baseline ?? (older[0] ?? versions.find(({ id }) => id !== candidate))?.id ?? '';
+  const baseline = chosen.baseline ?? baselineFor(versions, candidate)?.id ?? '';
   const [gates, setGates] = useState<readonly GateDraft[]>([FIRST_GATE]);
   const [policy, setPolicy] = useState<Policy>('pin');
   const create = useAction(
@@ -111,9 +109,9 @@ function Draft(
       }),
     { done: () => 'The release is a draft. Nothing is routed yet.', onDone: onMade },
   );
-  const options = versions.map(({ id, version, deprecated }) => ({
+  const options = versions.map(({ id, version, deprecated, hold }) => ({
     value: id,
-    label: `Version ${version}${deprecated ? ', deprecated' : ''}`,
+    label: `Version ${version}${deprecated ? ', deprecated' : hold ? ', on hold' : ''}`,
   }));
   return (
     <Form onSubmit={() => create.run(undefined)}>

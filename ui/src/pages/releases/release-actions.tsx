@@ -227,9 +227,9 @@ function Promote(props: Props & { readonly report: GateReport | undefined }) {
       onClose={onClose}
     >
       <p>
-        All new instances of version {old} run version {next}, for good. Those that run already stay
-        in their version. The gates are judged once more: unless all pass it is refused, and a
-        failing one rolls the release back.
+        All new instances of version {old} run version {next}, for good, and a hold of version{' '}
+        {next} is lifted. Those that run already stay in their version. The gates are judged once
+        more: unless all pass it is refused, and a failing one rolls the release back.
       </p>
       {report !== undefined && <p className="dim">{outlookOf(report)}</p>}
     </ConfirmDialog>

@@ -32,6 +32,16 @@ export function releasable(sequences: readonly SequenceSummary[]): Releasable[] 
     .sort((a, b) => a.label.localeCompare(b.label));
 }
 
+/** What new instances run now, as far as versions tell: the newest before the candidate that is not on hold. */
+export function baselineFor(
+  versions: readonly SequenceSummary[],
+  candidate: string,
+): SequenceSummary | undefined {
+  const others = versions.filter(({ id }) => id !== candidate);
+  const older = versions.slice(versions.findIndex(({ id }) => id === candidate) + 1);
+  return [...older, ...others].find(({ hold }) => !hold) ?? older[0] ?? others[0];
+}
+
 function nameIn(key: string): string {
   return (JSON.parse(key) as [string])[0];
 }

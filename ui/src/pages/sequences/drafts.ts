@@ -5,8 +5,15 @@ import { useState } from 'react';
 
 /** What an author writes: without what the engine makes. */
 export function definitionText(sequence: SequenceDefinition, version: number): string {
-  const { id: _, tenant_id: __, created_at: ___, deprecated: ____, ...rest } = sequence;
-  const { namespace, name, version: _____, status, input_schema, ...flow } = rest;
+  const {
+    id: _,
+    tenant_id: __,
+    created_at: ___,
+    deprecated: ____,
+    hold: _____,
+    ...rest
+  } = sequence;
+  const { namespace, name, version: ______, status, input_schema, ...flow } = rest;
   const head = { namespace, name, version, ...(status !== 'production' && { status }) };
   return JSON.stringify({ ...head, ...(input_schema && { input_schema }), ...flow }, null, 2);
 }

@@ -3,17 +3,18 @@
 import { useQuery } from '@tanstack/react-query';
 import type { SequenceDefinition } from 'durable-workflow-engine-client';
 import { Play, Plus } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link, useParams } from 'wouter';
 import { useEngine, useMaySee } from '../../api/engine.tsx';
 import { Badge } from '../../components/badge.tsx';
-import { LinkButton } from '../../components/button.tsx';
+import { Button, LinkButton } from '../../components/button.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Tabs } from '../../components/page.tsx';
 import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { DefinitionTab } from './definition-tab.tsx';
 import { FlowTab } from './flow-tab.tsx';
+import { LiftHoldDialog } from './hold.tsx';
 import styles from './sequences.module.css';
 import { Start } from './start.tsx';
 import { SequenceStatus } from './status.tsx';
@@ -58,7 +59,8 @@ function Version({
 }) {
   const { allowed } = useEngine();
   const maySee = useMaySee();
-  const { id, name, version } = sequence;
+  const [isLifting, setLifting] = useState(false);
+  const { id, name, version, hold, deprecated } = sequence;
   const address = `/sequences/${id}`;
   const hrefOfTab = (one: string) => (one === '' ? address : `${address}/${one}`);
   const [current, , Part] = TABS.find(([one]) => one === tab) ?? TABS[0]!;
@@ -87,6 +89,9 @@ function Version({
               New version
             </LinkButton>
           )}
+          {allowed.publish && hold && !deprecated && (
+            <Button onClick={() => setLifting(true)}>Lift the hold</Button>
+          )}
           {maySee('/instances') && (
             <LinkButton href={hrefOf('/instances', { sequence: name, version: String(version) })}>
               Instances
@@ -104,6 +109,7 @@ function Version({
         current={hrefOfTab(current)}
       />
       <Part sequence={sequence} />
+      {isLifting && <LiftHoldDialog version={sequence} onClose={() => setLifting(false)} />}
     </Page>
   );
 }
@@ -119,7 +125,9 @@ function About({ sequence }: { readonly sequence: SequenceDefinition }) {
         in {namespace}, stored <Time at={created_at} />
       </span>
       {newest && newest.version > version && (
-        <Link href={`/sequences/${newest.id}`}>Version {newest.version} is newer</Link>
+        <Link href={`/sequences/${newest.id}`}>
+          Version {newest.version} is newer{newest.hold && ', on hold'}
+        </Link>
       )}
     </span>
   );

@@ -1,4 +1,4 @@
-/** Whether a version is in force. */
+/** Whether a version is in force: one that is deprecated or on hold is not, whatever its status. */
 
 import type { SequenceListed } from 'durable-workflow-engine-client';
 import { Badge, type Tone } from '../../components/badge.tsx';
@@ -11,9 +11,10 @@ const TONES: Readonly<Record<SequenceListed['status'], Tone>> = {
 };
 
 export function SequenceStatus(props: {
-  readonly sequence: Pick<SequenceListed, 'status' | 'deprecated'>;
+  readonly sequence: Pick<SequenceListed, 'status' | 'deprecated' | 'hold'>;
 }) {
-  const { status, deprecated } = props.sequence;
+  const { status, deprecated, hold } = props.sequence;
   if (deprecated) return <Badge tone="warn">deprecated</Badge>;
+  if (hold) return <Badge tone="wait">on hold</Badge>;
   return <Badge tone={TONES[status]}>{status}</Badge>;
 }

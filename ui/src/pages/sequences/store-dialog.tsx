@@ -2,11 +2,13 @@
 
 import { useQuery } from '@tanstack/react-query';
 import type { CreateSequence } from 'durable-workflow-engine-client';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
+import { Checkbox } from '../../components/field.tsx';
 import { TextDiff } from '../../components/later.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { DefinitionDiff } from '../../flow/later.tsx';
@@ -22,6 +24,7 @@ export function StoreDialog(props: {
   const { client } = useEngine();
   const [, go] = useLocation();
   const { name, version, namespace } = definition;
+  const [hold, setHold] = useState(definition.hold ?? false);
   const newest = useQuery({
     queryKey: ['sequences.list', 'newest definition of', namespace, name],
     queryFn: async ({ signal }) => {
@@ -33,8 +36,8 @@ export function StoreDialog(props: {
     },
     gcTime: 0,
   });
-  const store = useAction(() => client.sequences.create(definition), {
-    done: () => `Version ${version} of ${name} is stored.`,
+  const store = useAction(() => client.sequences.create({ ...definition, hold }), {
+    done: () => `Version ${version} of ${name} is stored${hold ? ', on hold' : ''}.`,
     onDone: ({ id }) => {
       onStored();
       go(`/sequences/${id}`);
@@ -61,6 +64,11 @@ export function StoreDialog(props: {
           )
         }
       </Loaded>
+      <Checkbox
+        label={`On hold: the name ${name} does not lead to it until you lift the hold, or a release promotes it`}
+        isChecked={hold}
+        onChange={setHold}
+      />
       {store.error !== null && <ErrorBox error={store.error} />}
       <DialogActions
         label={`Store version ${version}`}

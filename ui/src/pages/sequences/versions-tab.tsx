@@ -1,4 +1,4 @@
-/** All versions of a name: which is in force, taking one out of the choice, deleting one, and comparing two. */
+/** All versions of a name: which is in force, taking one into the choice or out of it, deleting one, and comparing two. */
 
 import type { Client, SequenceDefinition, SequenceListed } from 'durable-workflow-engine-client';
 import { useState } from 'react';
@@ -15,6 +15,7 @@ import { Time } from '../../components/time.tsx';
 import { hrefOf } from '../../lib/address.ts';
 import { Comparison } from './comparison.tsx';
 import { DeleteDialog } from './delete-dialog.tsx';
+import { LiftHoldDialog } from './hold.tsx';
 import styles from './sequences.module.css';
 import { SequenceStatus } from './status.tsx';
 
@@ -30,7 +31,10 @@ export function newestOf(client: Client, named: { namespace: string; name: strin
   };
 }
 
-type Asked = { readonly kind: 'deprecate' | 'delete'; readonly version: SequenceListed };
+type Asked = {
+  readonly kind: 'lift' | 'deprecate' | 'delete';
+  readonly version: SequenceListed;
+};
 
 export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinition }) {
   const { client, allowed } = useEngine();
@@ -62,6 +66,7 @@ export function VersionsTab({ sequence }: { readonly sequence: SequenceDefinitio
         />
       </Panel>
       <Comparison sequence={sequence} versions={list.query.data?.items ?? []} />
+      {asked?.kind === 'lift' && <LiftHoldDialog version={asked.version} onClose={close} />}
       {asked?.kind === 'deprecate' && <DeprecateDialog version={asked.version} onClose={close} />}
       {asked?.kind === 'delete' && (
         <DeleteDialog
@@ -108,6 +113,9 @@ const actions = (ask: (asked: Asked) => void): Column<SequenceListed> => ({
   name: 'Action',
   cell: (version) => (
     <ButtonRow>
+      {version.hold && !version.deprecated && (
+        <Button onClick={() => ask({ kind: 'lift', version })}>Lift the hold</Button>
+      )}
       {!version.deprecated && (
         <Button onClick={() => ask({ kind: 'deprecate', version })}>Deprecate</Button>
       )}
