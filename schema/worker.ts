@@ -241,6 +241,10 @@ export const WorkerTask = named('WorkerTask', 'A step that an external worker ru
   params: AnyJson,
   context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
   attempt: Type.Integer(),
+  idempotency_key: noted(
+    Uuid,
+    'The same for all tries of one execution of the step; another one for each item and iteration, and when it runs anew.',
+  ),
   timeout_ms: orNull(Type.Integer()),
   state: TaskStateWord,
   worker_id: orNull(Type.String()),

@@ -26,8 +26,12 @@ export function continuityIdOf({ continuity_id, id }: InstanceRecord): string {
   return continuity_id ?? id;
 }
 
-/** A try that is dispatched again, because its process is gone, keeps its receipt. */
-export function noteEffect(actor: LiveInstance, dispatch: Dispatch): void {
+/**
+ * A try that is dispatched again, because its process is gone, keeps its receipt.
+ *
+ * @param key that goes along
+ */
+export function noteEffect(actor: LiveInstance, dispatch: Dispatch, key: string): void {
   const { blockId, handler, params } = dispatch;
   const { execution } = actor.record.snapshot;
   const open =
@@ -37,7 +41,7 @@ export function noteEffect(actor: LiveInstance, dispatch: Dispatch): void {
     block_id: blockId,
     handler_name: handler,
     epoch: actor.record.ownership_epoch,
-    ...effectRequest(handler, params),
+    ...effectRequest(handler, params, key),
     created_at: isoTime(actor.env.now()),
   };
 }

@@ -5,7 +5,13 @@
  */
 
 import { DEADLINE_HANDLER_MS_MAX, isDeadlineHandler } from '../../src/core/deadline-handlers.js';
-import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
+import {
+  rateLimitId,
+  routeOf,
+  routeOfName,
+  shardOf,
+  stepIdempotencyKey,
+} from '../../src/core/ids.js';
 import { textOfJson } from '../../src/core/json.js';
 import {
   type AuditEvent,
@@ -168,9 +174,10 @@ export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenS
 }
 
 function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
-  const { node, iteration, attempt } = dispatch;
+  const { node, iteration, attempt, blockId, runs } = dispatch;
   actor.running.set(stepKey(dispatch), { node, iteration, attempt });
-  noteEffect(actor, dispatch);
+  const key = stepIdempotencyKey(actor.record.id, blockId, iteration, runs);
+  noteEffect(actor, dispatch, key);
   turn.effects.push({
     kind: 'perform',
     instance: actor.record.id,
@@ -181,7 +188,7 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
       tenant: actor.record.tenant_id,
       handler: dispatch.handler,
       params: dispatch.params,
-      token: `${actor.record.id}:${dispatch.blockId}:${isDeadlineHandler(dispatch) ? `hook${node}` : iteration}:${attempt}`,
+      idempotencyKey: key,
       traceparent: actor.record.traceparent ?? undefined,
       secrets: dispatch.secrets && { tenant: actor.record.tenant_id, texts: dispatch.secrets },
       ...(dispatch.timeoutMs === null ? {} : { timeoutMs: dispatch.timeoutMs }),

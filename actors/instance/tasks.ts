@@ -5,9 +5,9 @@
 
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
-import { overlayAt } from '../../src/core/evaluation.js';
 import { isOfHooks } from '../../src/core/hooks.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
+import { overlayAt } from '../../src/core/overlay.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTime, msOfTime } from '../../src/core/time.js';
 import { EngineError, invalid, notFound } from '../../src/errors.js';

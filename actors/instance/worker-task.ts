@@ -1,6 +1,6 @@
 /** A worker task as its instance's actor holds it, its wire form, and the entries of its history. Pure. */
 
-import { hashedUuid } from '../../src/core/ids.js';
+import { hashedUuid, stepIdempotencyKey } from '../../src/core/ids.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
@@ -69,6 +69,12 @@ export function newTask(
     overlay: dispatch.overlay,
     secrets: dispatch.secrets ?? null,
     attempt: dispatch.attempt,
+    idempotency_key: stepIdempotencyKey(
+      owner.id,
+      dispatch.blockId,
+      dispatch.iteration,
+      dispatch.runs,
+    ),
     timeout_ms: dispatch.timeoutMs,
     priority: owner.priority,
     created_at: isoTime(now),
@@ -86,6 +92,14 @@ export function newTask(
     resume_checkpoint: previous?.resume_checkpoint ?? null,
     history: [],
   };
+}
+
+/** One that was made before tasks had a key has that of a step that was never begun anew. */
+export function taskIdempotencyKey(
+  task: Pick<WorkerTaskRow, 'idempotency_key' | 'instance_id' | 'block_id' | 'iteration'>,
+): string {
+  const { idempotency_key, instance_id, block_id, iteration } = task;
+  return idempotency_key ?? stepIdempotencyKey(instance_id, block_id, iteration, 0);
 }
 
 /** Nobody has ended it yet. */
@@ -189,6 +203,7 @@ export function taskRow(task: WorkerTaskRecord, ownership_epoch: number | null):
     overlay: JSON.stringify(task.overlay),
     secrets: JSON.stringify(task.secrets),
     attempt: task.attempt,
+    idempotency_key: task.idempotency_key,
     timeout_ms: task.timeout_ms,
     priority: task.priority,
     state: task.state,
@@ -249,7 +264,8 @@ export function wireTask(
     `"block_id":${JSON.stringify(task.block_id)},` +
     `"handler_name":${JSON.stringify(task.handler_name)},${queue}"params":${task.params},` +
     `"context":{"data":${textOfJson(data)},"config":${JSON.stringify(context.config)}},` +
-    `"attempt":${task.attempt},"timeout_ms":${task.timeout_ms},"state":"${task.state}",` +
+    `"attempt":${task.attempt},"idempotency_key":"${taskIdempotencyKey(task)}",` +
+    `"timeout_ms":${task.timeout_ms},"state":"${task.state}",` +
     `"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch},` +
     `"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)},` +
     `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +

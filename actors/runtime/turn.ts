@@ -25,7 +25,7 @@ export interface InProcessStep {
   readonly handler: string;
   readonly params: JsonValue;
   /** The same for every repetition of this attempt. */
-  readonly token: string;
+  readonly idempotencyKey: string;
   /** The `timeout` of its step, which ends the try with or without the handler; absent: none. */
   readonly timeoutMs?: number;
   /** It is cut off after so long; absent: after as long as the server lets any call take. */

@@ -170,11 +170,11 @@ export class HandlerPool {
 
   async #call(run: Run): Promise<StepOutcome> {
     const { handlers, clock, log } = this.#deps;
-    const { handler: name, params, token } = run.step;
+    const { handler: name, params, idempotencyKey } = run.step;
     const traceparent = this.#trace(run);
     const context: HandlerContext = {
       signal: run.controller.signal,
-      idempotencyToken: token,
+      idempotencyKey,
       tenant: run.step.tenant,
       isLong: this.#isLong(run),
       ...(traceparent === undefined ? {} : { traceparent }),

@@ -47,6 +47,8 @@ export const order = sequence<Handlers, Order>('order', { namespace: 'shop' })
     handler: 'charge-card',
     params: ({ input }) => ({ order: input.order, amount: input.amount }),
     retry: { max_attempts: 3, initial_backoff: 500 },
+    // A cancel waits for the bank: cut off halfway, nobody would know whether the card is charged.
+    cancellable: false,
   })
   .tryCatch(
     'fulfil',

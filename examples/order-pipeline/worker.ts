@@ -11,11 +11,15 @@ import type { Handlers } from './order.js';
 
 /** @param tell is told what the bank has done */
 export function orderWorker(client: Client, tell: (line: string) => void) {
+  /** What the bank did, by the key that it was told: asked again, it charges nothing more. */
+  const charges = new Map<string, string>();
   const handlers = {
-    async 'charge-card'({ params: { order, amount }, attempt }) {
+    async 'charge-card'({ params: { order, amount }, attempt, idempotency_key: key }) {
       if (order.startsWith('slow') && attempt === 0) throw new RetryableError('the bank is down');
-      tell(`${order} pays ${amount}`);
-      return { charge: `ch-${order}` };
+      if (!charges.has(key)) tell(`${order} pays ${amount}`);
+      const charge = charges.get(key) ?? `ch-${order}`;
+      charges.set(key, charge);
+      return { charge };
     },
     async 'refund-card'({ params: { charge, why } }) {
       tell(`${charge} is paid back: ${why}`);

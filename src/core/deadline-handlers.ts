@@ -13,6 +13,7 @@ import { clip } from './expression/bounds.js';
 import type { JsonValue } from './json.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { StepTry, TryEvent } from './progress.js';
+import { runsOf } from './runs-again.js';
 
 /** How long one may take, in ms. */
 export const DEADLINE_HANDLER_MS_MAX = 30_000;
@@ -36,13 +37,15 @@ function numberOf(node: number): number {
 /** @param params rendered */
 export function startDeadlineHandler(
   run: Evaluation,
-  { id }: NodePlace,
+  node: NodePlace,
   handler: string,
   params: JsonValue,
 ): void {
   run.execution.b ??= {};
   const number = Math.max(-1, ...Object.keys(run.execution.b).map(Number)) + 1;
-  const hook: OpenDeadlineHandler = { i: id, h: handler, p: params };
+  const runs = runsOf(run, node);
+  const place = { n: run.iterationOf(node), ...(runs > 0 && { r: runs }) };
+  const hook: OpenDeadlineHandler = { i: node.id, h: handler, p: params, ...place };
   run.execution.b[number] = hook;
   run.charge(params);
   dispatchDeadlineHandler(run, number, hook);
@@ -57,11 +60,12 @@ export function recoverDeadlineHandlers(run: Evaluation): void {
 function dispatchDeadlineHandler(
   run: Evaluation,
   number: number,
-  { i, h, p }: OpenDeadlineHandler,
+  { i, h, p, n = '', r = 0 }: OpenDeadlineHandler,
 ): void {
   run.dispatches.push({
     node: -1 - number,
-    iteration: '',
+    // Told apart from the tries of the step itself, in receipts and idempotency keys.
+    iteration: `deadline.${n}`,
     attempt: 0,
     blockId: i,
     handler: h,
@@ -70,7 +74,7 @@ function dispatchDeadlineHandler(
     params: p,
     timeoutMs: null,
     overlay: null,
-    runs: 0,
+    runs: r,
   });
 }
 

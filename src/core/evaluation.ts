@@ -4,8 +4,9 @@
  * block that is done. Nothing recurses along a list or a loop, only up and down the tree.
  */
 
-import { FAILURE_MESSAGE_MAX, type Failure, type FailureCode } from '../../schema/failure.js';
+import type { Failure, FailureCode } from '../../schema/failure.js';
 import { startAt } from './blocks/list.js';
+import { forgetError } from './caught.js';
 import {
   type Condition,
   evaluateCondition,
@@ -26,12 +27,12 @@ import {
   SKIPPED,
   type StepRecord,
 } from './execution.js';
-import { clip, sizeWithin } from './expression/bounds.js';
+import { sizeWithin } from './expression/bounds.js';
 import { reasonOf } from './failures.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { Lanes } from './lanes.js';
 import { OpenLeaves } from './open-leaves.js';
-import { blocksBetween, iterationOf, pathOf, runKey } from './paths.js';
+import { iterationOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
@@ -50,7 +51,7 @@ import type {
   TakenSignal,
   Withdrawal,
 } from './progress.js';
-import { caughtBy, ERROR_KEY, Scopes } from './scopes.js';
+import { Scopes } from './scopes.js';
 import { isoTime } from './time.js';
 
 /** What one turn is given: time passes while it runs, and only its caller can tell. */
@@ -337,7 +338,7 @@ export class Evaluation {
         if (c !== undefined) done.push({ b, a, c, ...(k && { k }) } as StepRecord);
       } else if (code === FAILED || code === CANCELLED) {
         if (kind.isKept || node.when !== undefined) done.push(record);
-      } else if ((record as CatchingRecord).m !== undefined) this.#forgetError(node);
+      } else if ((record as CatchingRecord).m !== undefined) forgetError(this.snapshot, node);
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
@@ -388,69 +389,6 @@ export class Evaluation {
       const index = this.plan.indexOf.get(key.slice(colon + 1));
       if (index === undefined || index <= from || index >= end) continue;
       if (`${key.slice(0, colon)}.`.startsWith(iterations)) this.#drop(key);
-    }
-  }
-
-  /** A list of the block that has run is to run once more, as if it had not been reached. */
-  repeatList(node: NodePlace, branch: number): void {
-    const list = node.lists[branch]!;
-    if (list.length === 0) return;
-    this.resetLists(node, branch, branch + 1);
-    this.countRuns(list);
-    const { loops } = node;
-    // In loops each row has a number of its own.
-    if (loops.length === 0) {
-      const blocks = blocksBetween(this.plan, list[0]!, this.plan.nodes[list.at(-1)!]!.end);
-      for (const id of blocks) {
-        this.snapshot.outputs.delete(id);
-        delete this.execution.c?.[this.plan.indexOf.get(id)!];
-      }
-      this.droppedOutputs.push(...blocks);
-    }
-  }
-
-  /** The blocks of the list run once more in the same iteration, with other idempotency keys. */
-  countRuns(list: readonly number[]): void {
-    this.execution.r ??= {};
-    for (const index of list) {
-      const { first } = this.plan.nodes[index]!;
-      this.execution.r[first] = (this.execution.r[first] ?? 0) + 1;
-    }
-  }
-
-  /** How often the node has been begun anew in its iteration. */
-  runsOf(node: NodePlace): number {
-    const { r } = this.execution;
-    if (r === undefined) return 0;
-    let runs = 0;
-    for (let at: NodePlace | undefined = node; at !== undefined; at = this.plan.nodes[at.parent]) {
-      runs += r[at.first] ?? 0;
-    }
-    return runs;
-  }
-
-  /** What failed or was cut off in a list is pending again; what completed or was skipped stays. */
-  reopenList(node: NodePlace, branch: number): void {
-    const list = node.lists[branch]!;
-    if (list.length > 0) this.reopen(list[0]!, this.plan.nodes[list.at(-1)!]!.end);
-  }
-
-  /** The same for nodes by their indexes. */
-  reopen(from: number, to: number): void {
-    const { execution, plan } = this;
-    for (let i = from; i < to; ) {
-      const [code, , , kept] = execution.d[i] ?? [];
-      if (code === COMPLETED || code === SKIPPED) {
-        i = plan.nodes[i]!.end;
-        continue;
-      }
-      if (code !== undefined) delete execution.d[i];
-      // Of leaves a child is kept that can be retried.
-      if (kept !== undefined && (!plan.nodes[i]!.kind.isLeaf || 'k' in kept)) {
-        execution.k ??= {};
-        execution.k[i] = kept;
-      }
-      i += 1;
     }
   }
 
@@ -519,34 +457,18 @@ export class Evaluation {
     outputRef: '__error__' | null,
     attempt: number | 'next' = tryNumber,
   ): void {
-    this.outputs.push({
-      blockId: node.id,
-      iteration: this.iterationOf(node),
-      tryNumber,
-      attempt: attempt !== 'next' && node.loops.length === 0 ? attempt : this.#nextRow(node),
-      output,
-      outputRef,
-    });
-    const kept = { iteration: this.iterationOf(node), output };
+    const number = attempt !== 'next' && node.loops.length === 0 ? attempt : this.#nextRow(node);
+    const iteration = this.#storeRow(node, tryNumber, output, outputRef, number);
+    const kept = { iteration, output };
     if (node.isRead) this.snapshot.outputs.set(node.id, kept);
     // What a loop notes of its passes is no output.
     if (outputRef === null && node.kind.repeats === 'never') this.lanes.collect(node, output);
     if (this.lanes.keep(node, kept)) this.#scopes.forgetItem();
-    this.charge(output);
   }
 
   /** How far a for_each has come: a row that expressions do not read. */
   storeProgress(node: NodePlace, output: JsonObject, attempt: number): void {
-    const isLooped = node.loops.length > 0;
-    this.outputs.push({
-      blockId: node.id,
-      iteration: this.iterationOf(node),
-      tryNumber: 0,
-      attempt: isLooped ? this.#nextRow(node) : attempt,
-      output,
-      outputRef: null,
-    });
-    this.charge(output);
+    this.#storeRow(node, 0, output, null, node.loops.length === 0 ? attempt : this.#nextRow(node));
   }
 
   /** A row beside those of the tries, which expressions do not read: it has the number of the row to come. */
@@ -557,15 +479,21 @@ export class Evaluation {
     outputRef: typeof GATE_REF,
   ): void {
     const isLooped = node.loops.length > 0;
-    this.outputs.push({
-      blockId: node.id,
-      iteration: this.iterationOf(node),
-      tryNumber,
-      attempt: isLooped ? (this.execution.c?.[node.first] ?? 0) : tryNumber,
-      output,
-      outputRef,
-    });
+    const attempt = isLooped ? (this.execution.c?.[node.first] ?? 0) : tryNumber;
+    this.#storeRow(node, tryNumber, output, outputRef, attempt);
+  }
+
+  #storeRow(
+    node: NodePlace,
+    tryNumber: number,
+    output: JsonValue,
+    outputRef: OutputRow['outputRef'],
+    attempt: number,
+  ): string {
+    const iteration = this.iterationOf(node);
+    this.outputs.push({ blockId: node.id, iteration, tryNumber, attempt, output, outputRef });
     this.charge(output);
+    return iteration;
   }
 
   /**
@@ -586,19 +514,9 @@ export class Evaluation {
     this.#scopes.forgetItem();
   }
 
-  /** What the block has caught: its lists see it, and the data shows it to people. */
-  catchError(record: CatchingRecord, error: JsonObject): void {
-    record.m = error;
-    this.snapshot.data = this.#dataWith({ [ERROR_KEY]: error });
+  /** What expressions see has changed otherwise than by outputs. */
+  forgetScopes(): void {
     this.#scopes.forgetItem();
-  }
-
-  /** The block has dealt with its error. */
-  #forgetError(node: NodePlace): void {
-    const { data } = this.snapshot;
-    if (caughtBy(data) !== node.id) return;
-    const { [ERROR_KEY]: _over, ...rest } = data;
-    this.snapshot.data = rest;
   }
 
   /** Rows of a block inside loops count on over all iterations (docs/reference/instances.md). */
@@ -626,13 +544,6 @@ export class Evaluation {
       attempt: attempt ?? null,
       ...reasonOf(code, message, this.env.now),
     };
-  }
-
-  noteRetry(node: StepNode, attempt: number, message: string): void {
-    const iteration = this.iterationOf(node);
-    const place = iteration === '' ? {} : { iteration };
-    const details = { attempt, ...place, message: clip(message, FAILURE_MESSAGE_MAX) };
-    this.audit.push({ eventType: 'step_retried', blockId: node.id, details });
   }
 
   askAboutChild(order: ChildOrder): void {
@@ -682,17 +593,3 @@ export class Evaluation {
 function beneath(iteration: string): string {
   return iteration === '' ? '' : `${iteration}.`;
 }
-
-/** What lies over context.data for an open node as things are now; null where nothing does. */
-export function overlayAt(plan: Plan, snapshot: Snapshot, node: number): JsonObject | null {
-  return new Evaluation(plan, snapshot, NO_TURN).overlayOf(plan.nodes[node]!);
-}
-
-/** For looking only. */
-const NO_TURN: Env = {
-  now: 0,
-  random: () => 0,
-  unpoliciedRetry: 'fail',
-  stepBudget: 0,
-  outputBytesBudget: 0,
-};

@@ -41,6 +41,7 @@ import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
 import { rewind } from './rewind.js';
+import { reopen } from './runs-again.js';
 import { isEnded, isTerminal } from './states.js';
 import { isoTime, type UnixMs } from './time.js';
 import { limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './time-limits.js';
@@ -289,7 +290,7 @@ function schedule(run: Evaluation, at: UnixMs): Taken {
       end(run, CANCELLED);
       return 'set';
     }
-    reopen(run);
+    prepareRetry(run);
   }
   if (snapshot.state === 'scheduled') hasten(run, at);
   clearHolds(run);
@@ -313,10 +314,10 @@ function hasten(run: Evaluation, at: UnixMs): void {
  * counted from the start (docs/reference/instances.md); what completed or was skipped stays and is
  * stepped over; routers, loops, sagas and try_catch blocks go on from where they were.
  */
-function reopen(run: Evaluation): void {
+function prepareRetry(run: Evaluation): void {
   const { execution, plan, snapshot } = run;
   const { a: cleanup } = execution;
-  if (cleanup === undefined) run.reopen(execution.s ?? 0, plan.nodes.length);
+  if (cleanup === undefined) reopen(run, execution.s ?? 0, plan.nodes.length);
   for (const [id, { output }] of snapshot.outputs) {
     if (isErrorRow(output)) snapshot.outputs.delete(id);
   }

@@ -243,6 +243,9 @@ export interface OpenDeadlineHandler {
   readonly h: string;
   /** Rendered. */
   readonly p: JsonValue;
+  /** Of the block: its iteration, and how often it was begun anew in that; absent: never. */
+  readonly n?: string;
+  readonly r?: number;
   /** As that of a step. */
   u?: OpenEffect;
 }

@@ -126,6 +126,22 @@ export function childInstanceId(
   return hashedId('child:', parentId, `${iteration}/${number}/${blockId}`);
 }
 
+/**
+ * What a step says to others so that they do a thing once: the same for all tries of one execution of it,
+ * another one for each iteration and each time that it is begun anew in one.
+ *
+ * @param iteration the path of loop counters, or what stands in its place
+ * @param runs how often it was begun anew in that
+ */
+export function stepIdempotencyKey(
+  instanceId: string,
+  blockId: string,
+  iteration: string,
+  runs: number,
+): string {
+  return hashedId('step:', instanceId, `${iteration}/${runs}/${blockId}`);
+}
+
 function hashedId(space: string, tenantId: string, key: string): string {
   return hashedUuid(`${space}${Buffer.byteLength(tenantId)}:${tenantId}${key}`);
 }

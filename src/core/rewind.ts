@@ -10,6 +10,7 @@ import { SKIPPED } from './execution.js';
 import { clearHolds } from './instance-state.js';
 import { blocksBetween } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
+import { countRuns } from './runs-again.js';
 import { startTimeLimit } from './time-limits.js';
 
 /** The ids of the blocks that a rewind to this root forgets: indexes are in pre-order. */
@@ -40,7 +41,7 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   for (const before of plan.roots.slice(0, root.position)) {
     execution.d[before] ??= [SKIPPED, run.offset, 0];
   }
-  run.countRuns(plan.roots.slice(root.position));
+  countRuns(run, plan.roots.slice(root.position));
   execution.s = root.index;
   // One that has not begun begins there.
   if (execution.t !== null) {

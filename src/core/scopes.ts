@@ -3,19 +3,17 @@
  * caught there, and the outputs. Of items that run side by side a node sees its own alone (docs/blocks.md).
  */
 
+import { caughtBy, ERROR_KEY } from './caught.js';
 import type { Scope } from './condition.js';
 import type { Evaluation } from './evaluation.js';
 import type { CatchingRecord, ForEachRecord, OpenRecord } from './execution.js';
 import { mergedOf, type OwnOutput } from './item-outputs.js';
-import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
+import type { JsonObject, JsonValue } from './json.js';
 import { layered } from './layered.js';
 import { latestOutputs, outputsIn } from './outputs-view.js';
 import { passOf } from './paths.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Env, Snapshot } from './progress.js';
-
-/** Under which a block that catches an error shows it in context.data. */
-export const ERROR_KEY = '_error';
 
 /** A scope with what it was made for. */
 interface Known {
@@ -133,13 +131,4 @@ export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | '
 function errorOutside({ error, data }: Snapshot): JsonObject | null | undefined {
   if (error !== undefined) return error;
   return caughtBy(data) === undefined ? undefined : null;
-}
-
-/** The block whose error the data shows; undefined: it shows none that a block has caught. */
-export function caughtBy(data: JsonObject): string | undefined {
-  const error = ownValue(data, ERROR_KEY);
-  if (error === undefined || !isJsonObject(error)) return undefined;
-  const { source, block_id: block } = error;
-  const isCaught = source === 'try_catch' || source === 'saga';
-  return isCaught && typeof block === 'string' ? block : undefined;
 }

@@ -1,7 +1,6 @@
 /**
- * The tables of the engine as data: every column is spelled here and in the migration that makes it,
- * and nowhere else. The statements of the writer, the types of rows and the tables of the simulation
- * follow from it; a test holds it against a migrated database. Pure.
+ * The tables of the engine as data: every column is spelled here and in the migration that makes it, nowhere else.
+ * Statements, types of rows and the tables of the simulation follow from it; a test holds it against a database. Pure.
  */
 
 import { BULK_TABLES } from './bulk-tables.js';
@@ -155,6 +154,7 @@ export const TABLES = {
     overlay: 'json?',
     secrets: 'json?',
     attempt: 'integer',
+    idempotency_key: 'uuid?',
     timeout_ms: 'bigint?',
     priority: 'smallint',
     state: 'text',

@@ -105,7 +105,7 @@ class Place {
 
 /** Headers that a workflow sets itself win over the engine's. */
 function firstHop(params: HttpParams, url: URL, context: HandlerContext): Hop {
-  const headers = new Map([['idempotency-key', context.idempotencyToken]]);
+  const headers = new Map([['idempotency-key', context.idempotencyKey]]);
   if (context.traceparent !== undefined) headers.set('traceparent', context.traceparent);
   for (const [name, value] of params.headers) headers.set(name, value);
   return { url, method: params.method, headers, body: params.body };

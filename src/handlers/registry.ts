@@ -1,7 +1,7 @@
 /**
  * The built-in handlers that act on the outside world, by name. A shard starts one only after the
  * step is committed as dispatched, so an attempt may happen again after a crash, with the same
- * idempotency token. A name that is neither here nor in `core/builtin.ts` means an external worker.
+ * idempotency key. A name that is neither here nor in `core/builtin.ts` means an external worker.
  */
 
 import type { StepOutcome } from '../core/builtin.js';
@@ -18,8 +18,8 @@ export interface HandlerLog {
 export interface HandlerContext {
   /** Aborted when the step times out, is cancelled, or the shard stops. */
   readonly signal: AbortSignal;
-  /** The same for every repetition of one attempt; goes out as the header `Idempotency-Key`. */
-  readonly idempotencyToken: string;
+  /** The same for all tries of one execution of a step; goes out as the header `Idempotency-Key`. */
+  readonly idempotencyKey: string;
   /** Whose step it is. */
   readonly tenant: string;
   /** It may take longer than a minute. */

@@ -73,6 +73,7 @@ describe('creation', () => {
     assert.deepEqual(stored.body, {
       ...definition({ id, blocks }),
       deprecated: false,
+      hold: false,
       status: 'production',
       created_at,
     });

@@ -528,3 +528,31 @@ describe('Failure: A catch list sees it in context.data._error', () => {
     assert.equal((await tenant.instance(id)).failure, null);
   });
 });
+
+test('tries of a task and a retry of its instance have one idempotency key; an item and a second run have others', async () => {
+  const handler = newHandler();
+  const id = await tenant.run([forEach('each', 'items', [step('a', handler, { retry: QUICK })])], {
+    context: { data: { items: [1, 2] } },
+  });
+  const keys: string[] = [];
+  const next = async (end: (task: WorkerTask) => Promise<unknown>) => {
+    const task = await tenant.task(handler);
+    keys.push(task.idempotency_key);
+    await end(task);
+  };
+  await next((task) => tenant.fail(task, 'later', true));
+  await next((task) => tenant.fail(task, 'no'));
+  await tenant.until(id, 'failed');
+  expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+  await next((task) => tenant.complete(task));
+  await next((task) => tenant.complete(task));
+  await tenant.until(id, 'completed');
+  expectStatus(await tenant.post(`/instances/${id}/resume-from/each`), 200);
+  await next((task) => tenant.complete(task));
+  await next((task) => tenant.complete(task));
+  const [key, , , ...others] = keys;
+  assert.deepEqual(keys, [key, key, key, ...others]);
+  assert.equal(new Set(keys).size, 4);
+  const listed = (await tenant.tasks(handler)).map((task) => task.idempotency_key);
+  assert.deepEqual(new Set(listed), new Set(keys));
+});

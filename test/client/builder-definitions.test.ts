@@ -250,3 +250,29 @@ test('any definition in code is stored without a warning, whatever kinds and opt
   const seen = [...kinds].toSorted();
   assert.deepEqual(seen, [...new Set(BLOCK_TYPES.map((type) => kindName({ type })))].toSorted());
 });
+
+test('an action that can be taken back ends before a cancel, where it is one step of somebody outside', () => {
+  type Make = (list: Untyped) => Untyped;
+  const step = (handler: string, more: object = {}) => ({ handler, params: { url: 'u' }, ...more });
+  const undo: Make = (c) => c.step('undo', { handler: 'noop' });
+  const charge: Make = (a) => a.step('a', step('charge'));
+  const cases: readonly (readonly [
+    expected: (boolean | undefined)[],
+    action: Make,
+    undo?: Make,
+  ])[] = [
+    [[false], charge, undo],
+    [[false], (a) => a.step('a', step('http_request')), undo],
+    [[true], (a) => a.step('a', step('charge', { cancellable: true })), undo],
+    [[undefined], charge],
+    [[undefined], (a) => a.step('a', step('noop')), undo],
+    [[undefined, undefined], (a) => charge(a).step('b', step('ship')), undo],
+  ];
+  for (const [expected, action, compensation] of cases) {
+    const { blocks }: Untyped = sequence<Untyped, Input>('s').saga('saga', (s: Untyped) =>
+      s.step('one', action, compensation),
+    );
+    const made = blocks[0].steps[0].action.map((block: Untyped) => block.cancellable);
+    assert.deepEqual(made, expected);
+  }
+});

@@ -187,6 +187,16 @@ const mistakes: readonly (() => void)[] = [
       // @ts-expect-error when nobody answered there is another output
       .step('b', { handler: 'mail', params: ({ outputs }) => ({ to: outputs.a.mailed }) }),
 
+  () =>
+    void start.saga('s', (s) =>
+      s.step(
+        'one',
+        (a) => a.step('m', MAIL),
+        // @ts-expect-error of a saga that was cut off no step has failed
+        (c, error) => c.step('u', { handler: 'mail', params: { to: error.failed_step } }),
+      ),
+    ),
+
   // ---------------------------------------------------------------- workers
   () =>
     void ({

@@ -67,7 +67,7 @@ export function handlerOver(deps: HttpRequestDeps): Handler {
   };
   const context = (): HandlerContext => ({
     signal: new AbortController().signal,
-    idempotencyToken: 'token-1',
+    idempotencyKey: 'key-1',
     tenant: 'a',
     isLong: false,
     waitFor: (what) => what,

@@ -150,9 +150,13 @@ export abstract class World {
     this.#debts.push(debt);
   }
 
-  /** Whether nothing is owed in the scope. */
+  /** Until nothing is owed in the scope, or what is around it was cut off, too, and goes on without. */
   *untilPaid(scope: Scope): Run<void> {
-    yield* this.until(() => !this.#debts.some((debt) => isIn(debt.scope, scope)) || undefined);
+    yield* this.until(() => {
+      const owed = this.#debts.filter((debt) => isIn(debt.scope, scope));
+      const isLeft = isCut(scope.around!) && owed.every(({ isAtWork }) => isAtWork !== true);
+      return owed.length === 0 || isLeft || undefined;
+    });
   }
 
   /** What is owed is done again. */

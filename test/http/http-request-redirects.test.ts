@@ -103,7 +103,7 @@ test('headers that may hold a secret do not follow a redirect to another origin'
     assert.equal(arrived[name], undefined, name);
   }
   assert.equal(arrived.accept, 'text/plain');
-  assert.equal(arrived['idempotency-key'], 'token-1');
+  assert.equal(arrived['idempotency-key'], 'key-1');
 });
 
 test('headers follow a redirect within one origin', async (t) => {

@@ -49,11 +49,11 @@ async function echoed(t: TestContext, params: { [name: string]: JsonValue }, tra
   return JSON.parse(output.body) as Seen;
 }
 
-test('a plain request is a GET without body that carries the idempotency token and the trace', async (t) => {
+test('a plain request is a GET without body that carries the idempotency key and the trace', async (t) => {
   const request = await echoed(t, {});
   assert.equal(request.method, 'GET');
   assert.equal(request.url, '/path?q=1');
-  assert.equal(request.headers['idempotency-key'], 'token-1');
+  assert.equal(request.headers['idempotency-key'], 'key-1');
   assert.equal(request.headers['content-type'], undefined);
   assert.deepEqual([request.headers.traceparent, request.body], [undefined, '']);
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -19,26 +19,22 @@ export function simulatedHandlers(
   tables: MemoryTables,
   complain: (text: string, instance: string) => void,
 ): (thread: Thread) => ReadonlyMap<string, EffectHandler> {
-  const checkDispatched = (token: string) => {
-    const [instance, block, iteration, attempt] = token.split(':');
-    const row = tables.row('instances', instance!);
-    const { o = {}, b = {}, j } = (row?.execution ?? {}) as unknown as Partial<Execution>;
-    const isHandler = iteration!.startsWith('hook');
-    const open = Object.values({ ...o, ...j?.r[0]?.e.o });
-    const isOpen = isHandler
-      ? b[Number(iteration!.slice(4))] !== undefined
-      : open.some(
-          (record) =>
-            'p' in record && record.p === 'run' && (record as StepRecord).a === Number(attempt),
-        );
+  /** @param instance none in hooks of one that had not begun */
+  const checkDispatched = (instance: string, key: string) => {
+    if (instance === '') return;
+    const row = tables.row('instances', instance);
+    const { o, b, j } = (row?.execution ?? {}) as unknown as Partial<Execution>;
+    const open = [o, j?.r[0]?.e.o, b].flatMap((records) => Object.values(records ?? {}));
+    const isOpen = open.some((record) => (record as StepRecord).u?.idempotency_key === key);
     // A call that was withdrawn by a unit on its way is aborted with it.
-    if (row === undefined) complain(`${block} was called before its instance was there`, instance!);
+    if (row === undefined) complain(`${key} was called before its instance was there`, instance);
     else if (!isOpen) faults.counts.add('call of a step that was over');
   };
   return (thread) => {
-    const call: EffectHandler = (_params, { idempotencyToken, signal }) => {
-      checkDispatched(idempotencyToken);
-      world.note(`${thread.name} calls ${idempotencyToken}`);
+    const call: EffectHandler = (params, { idempotencyKey, signal }) => {
+      const { url } = params as { readonly url: string };
+      checkDispatched(new URL(url).pathname.slice(1), idempotencyKey);
+      world.note(`${thread.name} calls ${url} with the key ${idempotencyKey}`);
       const outcome = faults.isOver ? 'success' : faults.random.weighted(OUTCOMES);
       return new Promise((resolve) => {
         signal.addEventListener('abort', () => resolve(failed(false)), { once: true });

@@ -75,7 +75,9 @@ export function randomHooks(random: Random): object {
 
 function paramsOf(handler: string): object {
   if (handler === 'log') return { params: { message: 'simulated', level: 'debug' } };
-  return handler === 'http_request' ? { params: { url: 'https://simulated.example/' } } : {};
+  return handler === 'http_request'
+    ? { params: { url: 'https://simulated.example/{{ runtime.instance_id }}' } }
+    : {};
 }
 
 /** Of one version of a sequence: it ends soon, and not as the others do. */

@@ -13,11 +13,11 @@ export const steps = subject();
 const { survives } = steps;
 
 /** Requests by path. */
-const held = new Map<string, { response: ServerResponse; token: string }[]>();
+const held = new Map<string, { response: ServerResponse; key: string }[]>();
 const outside = createServer((request, response) => {
   const path = request.url ?? '';
-  const token = String(request.headers['idempotency-key']);
-  held.set(path, [...(held.get(path) ?? []), { response, token }]);
+  const key = String(request.headers['idempotency-key']);
+  held.set(path, [...(held.get(path) ?? []), { response, key }]);
 }).listen(0, '127.0.0.1');
 after(() => {
   outside.closeAllConnections();
@@ -32,7 +32,7 @@ const requests = (path: string) => held.get(path) ?? [];
 const untilRequested = (path: string, times: number) =>
   eventually(() => assert.equal(requests(path).length, times));
 
-survives('a hook that was at work: it is called again, with the same token', async (tenant) => {
+survives('a hook that was at work: it is called again, with the same key', async (tenant) => {
   const [handler, path] = [newHandler(), '/hook'];
   const call = step('call', 'http_request', { params: requestTo(path) });
   const hooks = { on_failure: [call, step('last', 'noop')] };
@@ -44,7 +44,7 @@ survives('a hook that was at work: it is called again, with the same token', asy
   const check = async () => {
     await untilRequested(path, 2);
     const [first, again] = requests(path);
-    assert.equal(again?.token, first?.token);
+    assert.equal(again?.key, first?.key);
     again?.response.end('told');
     await eventually(async () => assert.deepEqual(await tenant.rowsOf(id), ['call', 'last']));
     assert.equal((await tenant.instance(id)).state, 'failed');
@@ -66,7 +66,7 @@ survives('what a missed deadline calls, though its instance has ended', async (t
   };
 });
 
-survives('a step in flight, with the same attempt, token and receipt', async (tenant) => {
+survives('a step in flight, with the same attempt, key and receipt', async (tenant) => {
   const path = '/in-flight';
   const params = requestTo(path, { method: 'POST' });
   const blocks = [step('a', 'noop'), step('b', 'http_request', { params }), step('c', 'noop')];
@@ -87,8 +87,8 @@ survives('a step in flight, with the same attempt, token and receipt', async (te
     check: async () => {
       await untilRequested(path, 2);
       const [first, second] = requests(path);
-      assert.equal(second?.token, first?.token);
-      assert.notEqual(first?.token, 'undefined');
+      assert.equal(second?.key, first?.key);
+      assert.notEqual(first?.key, 'undefined');
       second?.response.end('done');
       await tenant.until(id, 'completed');
       assert.deepEqual(columns(await tenant.outputs(id), 'block_id', 'attempt'), [

@@ -288,6 +288,14 @@ test('an idempotency key is a text of at most 256 bytes', () => {
   assert.equal(effectRequest('ship', null).idempotency_key, null);
 });
 
+test('a request notes the key that was sent: its own, in whatever case, or that of the step', () => {
+  const key = (params: object) =>
+    effectRequest('http_request', params as { url: string }, 'k').idempotency_key;
+  assert.equal(key({ url: 'https://x' }), 'k');
+  assert.equal(key({ headers: { 'IDEMPOTENCY-Key': 'mine' } }), 'mine');
+  assert.equal(key({ headers: { 'idempotency-key': 5 } }), 'k');
+});
+
 test('the receipt id of the provider comes from the output of a completed task', () => {
   const given = (output: TaskFacts['output']) =>
     taskReceipt(task({ state: 'completed', output })).provider_receipt_id;

@@ -126,6 +126,22 @@ describe('a saga', () => {
     });
   });
 
+  test('lets an action that is not cancellable end before a cancel, and takes it back', () => {
+    const seen = ({ cancellable }: { cancellable: boolean }) => {
+      const told = transform('undo', {
+        step: '{{ data._error.failed_step }}',
+        why: '{{ data._error.code }}',
+      });
+      const player = play([
+        saga('s', ['first', work('a', { cancellable }), told], ['next', work('b')]),
+      ]);
+      player.after('cancel', ...(cancellable ? [] : (['ok a'] as const)));
+      return player.shows({ state: 'cancelled', atWork: [] }).outputOf('undo');
+    };
+    assert.deepEqual(seen({ cancellable: false }), { step: null, why: 'cancelled' });
+    assert.equal(seen({ cancellable: true }), undefined);
+  });
+
   test('fails for the reason of its action, and names the compensations that failed', () => {
     const player = play([
       saga(
@@ -385,12 +401,15 @@ describe('what the items have given', () => {
     for (const concurrency of [1, 3]) {
       const xs = Array.from({ length: 5 }, () => 'x'.repeat(250_000));
       const player = play([forEach('f', 'xs', body, { concurrency })], { data: { xs } });
-      assert.deepEqual(player.outputOf('f'), { count: 5 });
+      assert.deepEqual(player.outputOf('f'), { count: 5, truncated: true });
+      const told = player.last?.audit.map(({ eventType }) => eventType) ?? [];
+      assert.ok(told.includes('output_truncated'));
     }
     // In bytes, not in characters.
     const xs = Array.from({ length: 5 }, () => 'é'.repeat(150_000));
     assert.deepEqual(play([forEach('f', 'xs', body)], { data: { xs } }).outputOf('f'), {
       count: 5,
+      truncated: true,
     });
   });
 });

@@ -357,7 +357,7 @@ describe('a hook that takes a while', () => {
     long.shows({ wakeAt: long.now + 30_000 });
   });
 
-  test('runs again when its process died, with the same token', () => {
+  test('runs again when its process died, with the same idempotency key', () => {
     const player = playHooked(hooks)
       .after('fail a', 'recover')
       .shows({ atWork: ['call'] });

@@ -16,7 +16,7 @@ import { LIMITS } from '../../src/limits.js';
 import { HandClock } from '../helpers/hand-clock.js';
 
 interface Call {
-  readonly token: string;
+  readonly key: string;
   readonly context: HandlerContext;
   readonly end: (outcome?: StepOutcome) => void;
 }
@@ -33,7 +33,7 @@ function makePool() {
   const handler: EffectHandler = (_params, context) =>
     new Promise((resolve) => {
       const end = (outcome = DONE) => resolve(outcome);
-      calls.push({ token: context.idempotencyToken, context, end });
+      calls.push({ key: context.idempotencyKey, context, end });
     });
   const pool = new HandlerPool({
     secrets: { fill: () => Promise.reject(new Error('no secret is named')) },
@@ -57,9 +57,9 @@ function makePool() {
     }
     await settled();
   };
-  const call = (token: string) => {
-    const found = calls.find((made) => made.token === token);
-    assert.ok(found, `no call of ${token}`);
+  const call = (key: string) => {
+    const found = calls.find((made) => made.key === key);
+    assert.ok(found, `no call of ${key}`);
     return found;
   };
   return {
@@ -71,13 +71,13 @@ function makePool() {
     busy,
     wakes: () => wakes,
     start,
-    atWork: (prefix: string) => calls.filter(({ token }) => token.startsWith(prefix)).length,
+    atWork: (prefix: string) => calls.filter(({ key }) => key.startsWith(prefix)).length,
     abort: (instance: string, node: number) => pool.abort(instance, { node, iteration: '' }),
     handOver: (hasTime = () => true) => pool.handOver(hasTime),
     call,
     /** These calls end, and what came of them is handed over. */
-    async end(...tokens: string[]) {
-      for (const token of tokens) call(token).end();
+    async end(...keys: string[]) {
+      for (const key of keys) call(key).end();
       await settled();
       const isMore = pool.handOver(() => true);
       await settled();
@@ -96,7 +96,7 @@ const stepOf = (instance: string, node: number, attempt = 0): InProcessStep => (
   tenant: instance.split(':')[0]!,
   handler: 'h',
   params: {},
-  token: `${instance}/${node}`,
+  idempotencyKey: `${instance}/${node}`,
 });
 
 /** Everything that promises lead to has happened. */

@@ -1,7 +1,7 @@
 /** Worker tasks, their histories and texts, and why instances failed and how that is explained. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
 import { TaskCache } from '../../actors/instance/memory.js';
 import { failureOf, newRecord } from '../../actors/instance/record.js';
@@ -17,14 +17,27 @@ import {
   wireTask,
 } from '../../actors/instance/worker-task.js';
 import type { Turn } from '../../actors/runtime/turn.js';
+import type { Block } from '../../schema/blocks.js';
 import { WorkerTask } from '../../schema/worker.js';
 import { explain, type Surroundings } from '../../src/core/explanation.js';
+import { stepIdempotencyKey } from '../../src/core/ids.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
 import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
 import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
-import { failing, planOf, work } from '../helpers/player.js';
+import {
+  failing,
+  forEach,
+  http,
+  loop,
+  noop,
+  type Player,
+  planOf,
+  play,
+  tryCatch,
+  work,
+} from '../helpers/player.js';
 import { created, told } from '../helpers/turns.js';
 import { readRow } from '../helpers/unit-rows.js';
 
@@ -196,6 +209,13 @@ test('the record of a task has the fields of its shape, in their order', () => {
   });
 });
 
+test('a task from before there were keys has that of a step that was never begun anew', () => {
+  const keyOf = (task: WorkerTaskRecord) =>
+    JSON.parse(wireTask(task, CONTEXT, null)).idempotency_key;
+  assert.equal(keyOf(FULL), FULL.idempotency_key);
+  assert.equal(keyOf({ ...FULL, idempotency_key: null }), FULL.idempotency_key);
+});
+
 test('what a task does not have is left out of its record, or null', () => {
   const task = { ...FULL, queue_name: null, resume_checkpoint: null, output: null, overlay: null };
   const record = JSON.parse(
@@ -333,4 +353,59 @@ test('of workers count those that can take the task, by its queue, and that poll
   const [old] = explained([task], { pollers: pollers.slice(3) }).waiting_for;
   const seen = old!.summary;
   assert.match(seen, /no worker polls for the handler h and the queue q; the last time was/);
+});
+
+describe('the idempotency key of a step', () => {
+  const items = { data: { items: [1, 2] } };
+  const undone: Block = {
+    type: 'saga',
+    id: 's',
+    steps: [
+      { id: 'one', action: work('a'), compensation: noop('undo') },
+      { id: 'two', action: failing('b') },
+    ],
+  };
+  const late = http('a', { deadline: 10, on_deadline_breach: { handler: 'http_request' } });
+
+  const play1 = (...blocks: Parameters<typeof play>[0]) => play(blocks, items);
+  const CASES: Readonly<
+    Record<'the same' | 'another one', Readonly<Record<string, () => Player>>>
+  > = {
+    'the same': {
+      'the next try': () => play1(work('a')).after('again a'),
+      'a call that a crash repeats': () => play1(http('a')).after('recover'),
+      'a retry of the instance': () => play1(work('a')).after('fail a', 'retry'),
+    },
+    'another one': {
+      'the next item': () => play1(forEach('l', '{{ data.items }}', [work('a')])).after('ok a'),
+      'the next pass of a loop': () => play1(loop('l', 'true', 2, [work('a')])).after('ok a'),
+      'another block': () => play1(work('a'), work('b')).after('ok a'),
+      'a run behind compensations': () => play1(undone).after('ok a', 'retry'),
+      'an asked-for second run': () =>
+        play1(work('a'), work('b')).after('ok a', { kind: 'rewind', node: 0 }),
+      'what its missed deadline calls': () => play1(late).after('tick'),
+    },
+  };
+  for (const [which, cases] of Object.entries(CASES)) {
+    for (const [what, played] of Object.entries(cases)) {
+      test(`is ${which} for ${what}`, () => {
+        const { dispatched, snapshot } = played();
+        const keys = dispatched.map(({ blockId, iteration, runs }) =>
+          stepIdempotencyKey(snapshot.id, blockId, iteration, runs),
+        );
+        assert.ok(keys.length > 1);
+        assert.equal(new Set(keys).size, which === 'the same' ? 1 : keys.length);
+      });
+    }
+  }
+
+  test('is another one for what each missed deadline of a loop calls', () => {
+    const guarded = tryCatch('t', [late], []);
+    const player = play1(forEach('l', '{{ data.items }}', [guarded])).after('tick');
+    const calls = () => player.dispatched.filter(({ node }) => node < 0);
+    const [first] = calls();
+    player.send({ ...first!, kind: 'step.outcome', outcome: { kind: 'success', output: {} } });
+    player.after('tick');
+    assert.deepEqual(column(calls(), 'iteration'), ['deadline.0', 'deadline.1']);
+  });
 });

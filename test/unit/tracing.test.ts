@@ -111,7 +111,7 @@ const step = (more: Partial<InProcessStep> = {}): InProcessStep => ({
   handler: 'h',
   tenant: 'a',
   params: {},
-  token: 't',
+  idempotencyKey: 'k',
   ...more,
 });
 

@@ -26,7 +26,7 @@ import type {
   Rendered,
   Templated,
 } from './handlers.js';
-import { compact, conditionOf, ERROR, given, headOf, stepBlock } from './members.js';
+import { compact, conditionOf, ERROR, given, headOf, stepBlock, takenBack } from './members.js';
 import type {
   BlockOptions,
   Caught,
@@ -35,6 +35,7 @@ import type {
   Schema,
   Scope,
   StepOptions,
+  Undone,
 } from './options.js';
 import type {
   Added,
@@ -444,13 +445,18 @@ export class SagaSteps<in out H, in out I, in out O, in out A> implements Listed
     this.steps = steps;
   }
 
-  /** @param compensation runs when a later action fails: it sees what its own action gave */
+  /**
+   * An action that is one step of a worker, or one `http_request`, and has a compensation is `cancellable: false`
+   * unless it says otherwise.
+   *
+   * @param compensation runs when a later action fails, or the saga is cut off: it sees what its own action gave
+   */
   step<const Id extends string, B extends AnyListed, C extends AnyListed = never>(
     id: Id,
     action: Branch<H, I, O, A, B>,
     compensation?: (
       b: Blocks<H, I, O & NewOutputs<B, O>, A & NewAnswers<B, A>>,
-      error: Ref<Caught>,
+      error: Ref<Undone>,
     ) => C,
   ): SagaSteps<
     H,
@@ -459,7 +465,8 @@ export class SagaSteps<in out H, in out I, in out O, in out A> implements Listed
     A & NewAnswers<B, A> & Maybe<NewAnswers<C, A>>
   > {
     const undo = compensation && listOf((b: Untyped) => compensation(b, ERROR));
-    const step = compact<SagaStep>({ id, action: listOf(action), compensation: undo });
+    const actions = undo?.length ? takenBack(listOf(action)) : listOf(action);
+    const step = compact<SagaStep>({ id, action: actions, compensation: undo });
     return new SagaSteps([...this.steps, step]);
   }
 }

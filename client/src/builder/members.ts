@@ -1,8 +1,8 @@
 /** The members of blocks as the server takes them: conditions and templates as texts, and nothing that is undefined. */
 
-import type { StepBlock } from '../generated/types.js';
-import { conditionText, refTo, rendered } from './expressions.js';
-import type { BlockOptions, Caught, StepOptions } from './options.js';
+import type { Block, StepBlock } from '../generated/types.js';
+import { conditionText, refTo, rendered, type Untyped } from './expressions.js';
+import type { BlockOptions, StepOptions } from './options.js';
 
 const rootOf = (...path: readonly string[]) =>
   new Proxy(
@@ -10,7 +10,7 @@ const rootOf = (...path: readonly string[]) =>
     { get: (_, name) => (typeof name === 'string' ? refTo([...path, name]) : undefined) },
   );
 
-export const ERROR = refTo<Caught>(['data', '_error']);
+export const ERROR = refTo<Untyped>(['data', '_error']);
 
 /** One for all places: what may be named where is a matter of types. */
 const SCOPE = {
@@ -53,6 +53,17 @@ export const BUILTIN_NAMES = [
   'assert',
 ] as const;
 const BUILTIN: ReadonlySet<string> = new Set(BUILTIN_NAMES);
+
+/**
+ * What a saga may have to take back, as far as a worker or another server does it in one step, ends before the signal
+ * `cancel` takes effect, unless it says otherwise: one that was cut off halfway is never taken back.
+ */
+export function takenBack(action: readonly Block[]): readonly Block[] {
+  const [only, ...others] = action;
+  if (only?.type !== 'step' || others.length > 0) return action;
+  const isOutside = !BUILTIN.has(only.handler) || only.handler === 'http_request';
+  return isOutside ? [{ cancellable: false, ...only }] : action;
+}
 
 /** What is in a step before it is made. */
 interface StepParts extends StepOptions<never, unknown, string, string, string> {

@@ -1,6 +1,6 @@
 /** What blocks and steps may say beside what they hold: the members of the engine's own shapes, typed by what stands before them. */
 
-import type { Failure, Retry, StepBlock, WaitForInput } from '../generated/types.js';
+import type { Failure, FailureCode, Retry, StepBlock, WaitForInput } from '../generated/types.js';
 import type { Ref, Term, Untyped, Value } from './expressions.js';
 import type { AnyTemplated, BuiltinHandlers } from './handlers.js';
 
@@ -40,7 +40,18 @@ export interface Caught extends Failure {
   readonly source: string;
   /** The block that caught it. */
   readonly failed_blocks?: readonly string[];
-  readonly failed_step?: string;
+}
+
+/** Why a compensation runs: an action of its saga has failed, or the saga was cut off. */
+export interface Undone extends Partial<Omit<Failure, 'code' | 'message'>> {
+  readonly source: string;
+  /** The saga. */
+  readonly block_id: string;
+  /** The step whose action failed, and the block in it; null and none: the saga was cut off. */
+  readonly failed_step: string | null;
+  readonly failed_block_id?: string | null;
+  readonly code: FailureCode | 'cancelled';
+  readonly message: string;
 }
 
 /** The failure of one try. */

@@ -3857,6 +3857,11 @@ export interface WorkerTask {
     readonly config: JsonObject;
   };
   readonly attempt: number;
+  /**
+   * The same for all tries of one execution of the step; another one for each item and iteration,
+   * and when it runs anew.
+   */
+  readonly idempotency_key: string;
   readonly timeout_ms: number | null;
   readonly state: WorkerTaskState;
   readonly worker_id: string | null;

@@ -162,9 +162,11 @@ def test_a_step_fails_for_good_by_what_no_other_try_would_mend(
 
 def test_a_retryable_error_is_tried_again_from_the_checkpoint(client: Client) -> None:
     seen = []
+    keys = set()
 
     async def count(_: Any, ctx: Context) -> dict[str, Any]:
         seen.append((ctx.attempt, ctx.resume))
+        keys.add(ctx.task.idempotency_key)
         await ctx.checkpoint({"at": 1})
         await ctx.checkpoint({"at": 2})
         if ctx.attempt == 0:
@@ -181,6 +183,7 @@ def test_a_retryable_error_is_tried_again_from_the_checkpoint(client: Client) ->
     with serving(client, {"count": count, "thread": in_thread}):
         outputs = run(client, step("count", retry=retry), step("thread", retry=retry))
     assert seen == [(0, None), (1, {"at": 2})]
+    assert len(keys) == 1
     assert outputs == {"count": {"tries": 2}, "thread": {"resumed": {"at": 3}}}
 
 

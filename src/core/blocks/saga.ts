@@ -7,12 +7,14 @@
 
 import type { SagaBlock } from '../../../schema/blocks.js';
 import type { Failure } from '../../../schema/failure.js';
+import { catchError } from '../caught.js';
 import { type CutBy, cutInside, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { CANCELLED, COMPLETED, FAILED, type SagaRecord, SKIPPED } from '../execution.js';
 import { failureMessage } from '../failures.js';
 import type { JsonObject } from '../json.js';
 import type { NodePlace } from '../plan-nodes.js';
+import { reopenList } from '../runs-again.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 
@@ -78,7 +80,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     undo(run, node, record, CANCELLED, stepOf(record.l));
   },
   cleanUpAgain(run, node, record) {
-    for (const i of node.steps.keys()) run.reopenList(node, compensationOf(i));
+    for (const i of node.steps.keys()) reopenList(run, node, compensationOf(i));
     compensate(run, node, record, record.n!);
   },
   /** An action may have completed with that. */
@@ -125,7 +127,7 @@ function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed:
   const { block_id, ...why } = record.y;
   const failed_step = node.steps[stepOf(record.l)]!;
   const error = { failed_step, source: 'saga', block_id: node.id, failed_block_id: block_id };
-  run.catchError(record, { ...error, ...why });
+  catchError(run, record, { ...error, ...why });
 }
 
 /** What compensations see when no action has failed. */

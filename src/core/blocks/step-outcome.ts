@@ -3,11 +3,12 @@
  * the step has failed for good (docs/reference/steps.md).
  */
 
-import type { FailureCode } from '../../../schema/failure.js';
+import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';
 import type { StepFailure, StepOutcome } from '../builtin.js';
 import { evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
+import { clip } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { backoffMs, redispatchMs } from '../timing.js';
 import type { RetryPolicy, StepNode } from './step-plan.js';
@@ -67,7 +68,14 @@ function retry(
   const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
   run.counts.stepsFailed += 1;
   run.counts.stepsRetried += 1;
-  run.noteRetry(node, number, failure.message);
+  const iteration = run.iterationOf(node);
+  const place = iteration === '' ? {} : { iteration };
+  const details = {
+    attempt: number,
+    ...place,
+    message: clip(failure.message, FAILURE_MESSAGE_MAX),
+  };
+  run.audit.push({ eventType: 'step_retried', blockId: node.id, details });
   const record = run.execution.o[node.index] as StepRecord | undefined;
   if (waitMs > 0) {
     moveTo(run, node, record, 'backoff', number + 1, run.env.now + waitMs);

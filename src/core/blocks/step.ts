@@ -29,6 +29,7 @@ import { BREACHED } from '../failures.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import { earlier } from '../open-leaves.js';
 import type { TryEvent } from '../progress.js';
+import { runsOf } from '../runs-again.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
 import type { UnixMs } from '../time.js';
 import { limitClock } from '../time-limits.js';
@@ -366,7 +367,7 @@ function dispatch(
     params,
     timeoutMs: node.timeoutMs,
     overlay: run.overlayOf(node),
-    runs: run.runsOf(node),
+    runs: runsOf(run, node),
     secrets: node.params?.hasSecrets ? secretTextsOf(node.params, run.scopeOf(node)) : undefined,
   });
 }

@@ -6,6 +6,7 @@
  */
 
 import type { TryCatchBlock } from '../../../schema/blocks.js';
+import { catchError } from '../caught.js';
 import { cutInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import {
@@ -19,6 +20,7 @@ import {
   type TryCatchRecord,
 } from '../execution.js';
 import type { NodePlace } from '../plan-nodes.js';
+import { reopenList, repeatList } from '../runs-again.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 
@@ -64,7 +66,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     startFinally(run, node, record, CANCELLED);
   },
   cleanUpAgain(run, node) {
-    run.reopenList(node, FINALLY_LIST);
+    reopenList(run, node, FINALLY_LIST);
     startAt(run, node.lists[FINALLY_LIST]!, 0);
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
@@ -84,7 +86,7 @@ function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): Try
   if (p !== FINALLY_LIST) return { ...newRecord(run), p, ...caught };
   const isCleanUp = f === COMPLETED || (f === FAILED && z === 1);
   if (isCleanUp) return { ...newRecord(run), p, f, ...caught, ...(y && { y }) };
-  run.repeatList(node, FINALLY_LIST);
+  repeatList(run, node, FINALLY_LIST);
   return { ...newRecord(run), p: m === undefined ? TRY_LIST : CATCH_LIST, ...caught };
 }
 
@@ -103,7 +105,7 @@ function startCatch(
 ): void {
   const { block_id, ...why } = run.cause ?? run.unrecorded(failed);
   const error = { failed_blocks: [failed.id], source: 'try_catch', block_id: node.id };
-  run.catchError(record, { ...error, failed_block_id: block_id, ...why });
+  catchError(run, record, { ...error, failed_block_id: block_id, ...why });
   record.p = CATCH_LIST;
   goOn(run, node, record);
 }

@@ -76,16 +76,32 @@ export type EffectOutcome = 'success' | 'failure' | 'lost';
 /** What somebody said about an effect (`POST /continuity/effects/{id}/resolve`). */
 export type EffectResolution = Pick<EffectReceipt, 'state' | 'provider_receipt_id' | 'updated_at'>;
 
-/** What a receipt tells about the request of a step. */
-export function effectRequest(handlerName: string, params: JsonValue): EffectRequest {
+/**
+ * What a receipt tells about the request of a step.
+ *
+ * @param sent the key that goes along unless the parameters name another one
+ */
+export function effectRequest(
+  handlerName: string,
+  params: JsonValue,
+  sent?: string,
+): EffectRequest {
   const fields = isJsonObject(params) ? params : {};
   const present = DESTINATION_PARAMS.filter((name) => Object.hasOwn(fields, name));
   const destination = Object.fromEntries(present.map((name) => [name, fields[name]]));
   return {
     request_sha256: canonicalSha256({ handler: handlerName, params }),
     destination_fingerprint: canonicalSha256({ handler: handlerName, destination }),
-    idempotency_key: shortText(ownValue(fields, 'idempotency_key')),
+    idempotency_key: shortText(ownValue(fields, 'idempotency_key') ?? keyHeader(fields) ?? sent),
   };
+}
+
+/** The key of a request that names the header itself. */
+function keyHeader({ headers }: JsonObject): JsonValue | undefined {
+  if (!isJsonObject(headers)) return undefined;
+  return Object.entries(headers).findLast(
+    ([name, value]) => name.toLowerCase() === 'idempotency-key' && typeof value === 'string',
+  )?.[1];
 }
 
 /** The receipt of an external task has the task's id, and so survives every change of epoch. */

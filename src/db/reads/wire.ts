@@ -6,6 +6,7 @@
  */
 
 import { priorityLabel } from '../../../actors/instance/record.js';
+import { taskIdempotencyKey } from '../../../actors/instance/worker-task.js';
 import type { ListedOutput } from '../../../actors/runtime/rows.js';
 import { NOTE_MARK } from '../../core/progress.js';
 import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
@@ -32,7 +33,6 @@ export const TASK_COLUMNS = columnsBut(
   'worker_tasks',
   'tenant_id',
   'node',
-  'iteration',
   'priority',
   'withdrawn',
   'history',
@@ -81,7 +81,8 @@ export function taskText(row: TaskWireRow): string {
     `,"handler_name":${quote(row.handler_name)}${unlessNull('queue_name', row.queue_name)}` +
     `,"params":${row.params}` +
     `,"context":{"data":${overlaid(row.data, row.overlay)},"config":${row.config}}` +
-    `,"attempt":${row.attempt},"timeout_ms":${row.timeout_ms},"state":"${row.state}"` +
+    `,"attempt":${row.attempt},"idempotency_key":"${taskIdempotencyKey(row)}"` +
+    `,"timeout_ms":${row.timeout_ms},"state":"${row.state}"` +
     `,"worker_id":${quote(row.worker_id)},"claim_epoch":${row.claim_epoch}` +
     `,"claimed_at":${quote(row.claimed_at)},"heartbeat_at":${quote(row.heartbeat_at)}` +
     `,"completed_at":${quote(row.completed_at)},"output":${row.output}` +

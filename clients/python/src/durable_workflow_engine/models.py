@@ -3812,6 +3812,10 @@ class WorkerTask(Model):
     params: Any
     context: CronScheduleContext
     attempt: int
+    idempotency_key: str
+    """The same for all tries of one execution of the step; another one for each item and
+    iteration, and when it runs anew.
+    """
     timeout_ms: int | None
     state: TaskState
     worker_id: str | None

@@ -51,6 +51,8 @@ export const FAILURE_WORDS: Readonly<Record<FailureCode, string>> = {
   child_failed: 'The child instance failed or was cancelled.',
   child_not_started: 'The child instance could not be started.',
   child_too_deep: 'Too many child instances would be nested.',
+  cleanup_failed:
+    'A finally list, a compensation or a hook failed while it was cancelled or timed out. A retry does what failed, and then ends it.',
   failed_by_request: 'Somebody asked for it.',
   unrecorded: 'An older version of the engine did not note why.',
 };

@@ -32,8 +32,8 @@ class _Context:
     """What both kinds of handlers are given."""
 
     def __init__(self, task: WorkerTask, save: Save) -> None:
-        #: The whole task. An effect that should happen once carries a key that is the same in each
-        #: try, such as its `instance_id` and `block_id` outside of loops.
+        #: The whole task. An effect that should happen once carries its `idempotency_key`, which is
+        #: the same in each try.
         self.task = task
         #: Why it is cancelled; None: it is not.
         self.cancel_reason: CancelReason | None = None

@@ -1,0 +1,32 @@
+/** What a try_catch or a saga has caught (docs/reference/blocks.md): its lists see it, and the data shows it to people. */
+
+import type { Evaluation } from './evaluation.js';
+import type { CatchingRecord } from './execution.js';
+import { isJsonObject, type JsonObject, ownValue } from './json.js';
+import type { NodePlace } from './plan-nodes.js';
+import type { Snapshot } from './progress.js';
+
+/** Under which context.data shows it. */
+export const ERROR_KEY = '_error';
+
+export function catchError(run: Evaluation, record: CatchingRecord, error: JsonObject): void {
+  record.m = error;
+  run.snapshot.data = { ...run.snapshot.data, [ERROR_KEY]: error };
+  run.forgetScopes();
+}
+
+/** The block has dealt with it. */
+export function forgetError(snapshot: Snapshot, { id }: NodePlace): void {
+  if (caughtBy(snapshot.data) !== id) return;
+  const { [ERROR_KEY]: _over, ...rest } = snapshot.data;
+  snapshot.data = rest;
+}
+
+/** The block whose error the data shows; undefined: it shows none that a block has caught. */
+export function caughtBy(data: JsonObject): string | undefined {
+  const error = ownValue(data, ERROR_KEY);
+  if (error === undefined || !isJsonObject(error)) return undefined;
+  const { source, block_id: block } = error;
+  const isCaught = source === 'try_catch' || source === 'saga';
+  return isCaught && typeof block === 'string' ? block : undefined;
+}
