@@ -243,9 +243,9 @@ where c.instance_id = r.instance_id and c.id in (
   order by o.id desc offset r.keep);
 
 -- writer_task_insert
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.idempotency_key, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, idempotency_key uuid, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.idempotency_key, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.lost_claims, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, idempotency_key uuid, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
 
 -- writer_task_checkpoint
 update worker_tasks t set resume_checkpoint = r.resume_checkpoint
@@ -258,8 +258,8 @@ select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.ra
 from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz);
 
 -- writer_opentask_claim
-update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
-from json_to_recordset($1::json) as r(task_id uuid, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
+update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
+from json_to_recordset($1::json) as r(task_id uuid, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
 where t.task_id = r.task_id;
 
 -- writer_opentask_history
@@ -274,12 +274,12 @@ where t.task_id = r.task_id;
 
 -- writer_task_end
 with ended as (
-  select * from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
+  select * from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
 ), closed as (
   delete from open_tasks o using ended r where o.task_id = r.id
 )
 update worker_tasks t set
-  state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
+  state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
 from ended r
 where t.id = r.id;
 
@@ -652,7 +652,7 @@ copy block_outputs (id, instance_id, block_id, iteration, attempt, try, output, 
 copy audit_log (instance_id, seq, tenant_id, entries, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
 
 -- writer_task_insert_lines
-copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
+copy worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
 
 -- writer_opentask_insert_lines
 copy open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at) from stdin with (format csv, delimiter E'\x1f', null E'\x01', quote E'\x02');
@@ -670,8 +670,8 @@ insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
 values ($1::uuid, $2::integer, $3::text, $4::json, $5::timestamptz);
 
 -- writer_task_insert_cells
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::text, $7::text, $8::text, $9::json, $10::json, $11::json, $12::integer, $13::uuid, $14::bigint, $15::smallint, $16::text, $17::boolean, $18::text, $19::integer, $20::timestamptz, $21::timestamptz, $22::timestamptz, $23::json, $24::text, $25::boolean, $26::integer, $27::json, $28::json, $29::timestamptz, $30::bigint);
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, idempotency_key, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, lost_claims, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+values ($1::uuid, $2::uuid, $3::text, $4::text, $5::integer, $6::text, $7::text, $8::text, $9::json, $10::json, $11::json, $12::integer, $13::uuid, $14::bigint, $15::smallint, $16::text, $17::boolean, $18::text, $19::integer, $20::integer, $21::timestamptz, $22::timestamptz, $23::timestamptz, $24::json, $25::text, $26::boolean, $27::integer, $28::json, $29::json, $30::timestamptz, $31::bigint);
 
 -- writer_opentask_insert_cells
 insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)

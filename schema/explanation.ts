@@ -69,6 +69,11 @@ export const Wait = named(
     task_id: Type.Optional(Uuid),
     worker_id: Type.Optional(Type.String()),
     heartbeat_at: Type.Optional(Timestamp),
+    lost_claims: Type.Optional(
+      Type.Integer({
+        description: 'Of a task: claims of this try whose workers fell silent; absent: none.',
+      }),
+    ),
     workers: Type.Optional(
       Type.Object({
         polled_lately: Type.Integer({

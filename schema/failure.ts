@@ -15,6 +15,8 @@ export const FAILURE_CODES = {
     'a retryable failure of a step without `retry`, or one that `retry_if` or `non_retryable_codes` excludes',
   timeout:
     'a block, or the last try of a step, took longer than its `timeout`, or a handler longer than it may at all; or nobody answered at its gate in time',
+  claims_lost:
+    'workers took the task of one try and fell silent over it, `ENGINE_WORKER_LOST_CLAIMS_MAX` times: it may be what ends them',
   queue_timeout: 'no worker claimed the task of the last try within `queue_timeout`',
   deadline: 'the step took longer than its `deadline`, with all of its waits and tries',
   instance_timeout: 'the instance took longer than its `timeout`',

@@ -118,6 +118,12 @@ export const HeartbeatTask = Type.Object(
     claim_epoch: ClaimEpoch,
     checkpoint_seq: optional(Epoch),
     checkpoint: optional(JsonObjectSchema),
+    release: optional(
+      Type.Boolean({
+        default: false,
+        description: 'Gives the claim back: the task waits for a worker again, at once.',
+      }),
+    ),
   },
   {
     $id: 'HeartbeatTask',
@@ -249,6 +255,9 @@ export const WorkerTask = named('WorkerTask', 'A step that an external worker ru
   state: TaskStateWord,
   worker_id: orNull(Type.String()),
   claim_epoch: Type.Integer(),
+  lost_claims: Type.Integer({
+    description: 'Claims of this try whose workers fell silent; too many fail it for good.',
+  }),
   claimed_at: orNull(Timestamp),
   heartbeat_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),

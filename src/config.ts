@@ -183,6 +183,11 @@ const KNOBS = {
     seconds(5, 1, 3_600),
     'How late that may be noticed.',
   ],
+  lostClaimsMax: [
+    'ENGINE_WORKER_LOST_CLAIMS_MAX',
+    integer(10, 0, 1_000_000),
+    'A try whose workers fell silent so often fails for good (claims_lost). 0: never.',
+  ],
   stepTimeoutMaxMs: [
     'ENGINE_STEP_TIMEOUT_MAX_SECS',
     seconds(300, 1, 86_400),

@@ -139,6 +139,8 @@ export const LIMITS = {
   unitsPerActorMax: 16,
   /** Their JSON text, though one may be larger: neighbours share the way to the database. */
   unitBytesPerActorMax: 4 * 1024 * 1024,
+  /** Behind an outage: workers say again within some seconds what they could not say in it. */
+  reportGraceMs: 30_000,
   /** Units of one shard that are not acknowledged: beyond it new outside requests get a 503. */
   unitsPerShardMax: 20_000,
   unitBytesPerShardMax: 128 * 1024 * 1024,

@@ -9,14 +9,16 @@ import { charactersKept } from '../../src/core/item-outputs.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
 import { isEnded, rankOf } from '../../src/core/states.js';
+import type { UnixMs } from '../../src/core/time.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Turn } from '../runtime/turn.js';
 import { askAboutChildren } from './children.js';
 import { recordEventWaits } from './event-waits.js';
 import type { LiveInstance } from './live-instance.js';
-import { bytesBeyond, checkSize } from './memory.js';
+import { bytesBeyond, checkSize, type TaskStep } from './memory.js';
 import { recordProgress } from './progress.js';
 import { isKeyed, permitStatus } from './record.js';
+import { sparedUntil } from './spared-limits.js';
 
 /** Whether there is a limit for a key its actor knows. */
 const ALWAYS = (): boolean => true;
@@ -47,6 +49,10 @@ class Surroundings implements TurnEnv {
 
   isOver(): boolean {
     return this.#actor.env.monotonic() - this.began >= LIMITS.turnMs;
+  }
+
+  sparedUntil(step: TaskStep, queueTimeoutMs: number | null): UnixMs | undefined {
+    return sparedUntil(this.#actor, step, queueTimeoutMs);
   }
 
   fitsContext(data: JsonObject): boolean {

@@ -41,6 +41,8 @@ export interface InstancesDeps extends HostDeps {
   readonly log: Logger;
   /** A unit of the instance was committed, or its actor was lost with units under way. */
   readonly changed: (instance: string) => void;
+  /** What somebody said of an instance was not heard, since its rows cannot be read. */
+  readonly turnedAway: () => void;
   /** A task is about to be committed that waits for a worker, and whose queue is on this shard. */
   readonly taskDecided: (task: ReadyHint) => void;
   /** A creation whose instance is not there any more: where it goes is decided anew. */
@@ -304,6 +306,7 @@ export class Instances {
   /** Hints are dropped where a row finds them again, and kept where none does. */
   #refuse(cell: InstanceCell, message: Message, error: EngineError): void {
     const isUndelivered = error === DATABASE_AWAY;
+    if (isUndelivered) this.#deps.turnedAway();
     if (message.kind === 'reap' && isUndelivered) {
       const at = this.#deps.env.now() + RELOAD_MS;
       this.#deps.release([{ kind: 'reap', instance: cell.id, task: message.task, at }]);

@@ -16,6 +16,7 @@ import { type InstanceRecord, isKeyed, type PermitStatus, permitStatus } from '.
 
 /** Writes down what changed, and tells the key's actor; called before the instance's own row is put. */
 export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStatus): void {
+  if (isKeyed(actor.record)) keepSlot(actor, before);
   const after = permitStatus(actor.record);
   if (before === after || (before === 'wanted' && after === 'held')) return;
   if (before !== 'none') leave(actor, turn, actor.record.snapshot.execution.n ?? 0);
@@ -25,6 +26,22 @@ export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStat
   }
   if (after === 'held') throw new Error(`instance ${actor.record.id} took a slot unasked`);
   want(actor, turn);
+}
+
+/**
+ * What its instance is when it is neither running nor waiting: between tries and in delays it keeps its slot, since
+ * it has begun; when it is paused or put off, as long as somebody is still at work for it.
+ */
+function keepSlot({ record, tasks, running }: LiveInstance, before: PermitStatus): void {
+  const { state, execution } = record.snapshot;
+  const isHeldBack = state === 'paused' || execution.h !== undefined;
+  const keeps =
+    (before === 'held' || execution.r === 1) &&
+    (state === 'scheduled' || state === 'paused') &&
+    record.fence === null &&
+    (isHeldBack ? running.size > 0 || tasks.hasClaimed : execution.t !== null);
+  if (keeps) execution.r = 1;
+  else if (execution.r !== undefined) delete execution.r;
 }
 
 function want(actor: LiveInstance, turn: Turn): void {
@@ -71,7 +88,11 @@ export function permitGranted(
   if (!isKeyed(record)) return undefined;
   const status = permitStatus(record);
   const isPresent = record.snapshot.execution.n === number;
-  if (status === 'wanted' && isPresent) return advance(actor, turn, { kind: 'admitted' });
+  if (status === 'wanted' && isPresent) {
+    // It may go into a delay at once.
+    record.snapshot.execution.r = 1;
+    return advance(actor, turn, { kind: 'admitted' });
+  }
   if (status !== 'held' || !isPresent) leave(actor, turn, number);
   return undefined;
 }

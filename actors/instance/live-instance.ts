@@ -31,12 +31,16 @@ export interface InstanceEnv {
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly requireClaimEpoch: boolean;
   readonly workerStaleMs: number;
+  /** After so many lost claims a try has failed for good; 0: never. */
+  readonly lostClaimsMax: number;
   readonly maxContextBytes: number;
   readonly maxOutputBytes: number;
   /** Whom to tell of an event of the tenant. */
   readonly webhookTargets: (tenant: string, event: WebhookEvent) => readonly WebhookTarget[];
   /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
   readonly readySince: (tenant: string) => UnixMs;
+  /** When the last outage ended, in which no worker could be heard; now while it lasts, 0 when there was none. */
+  readonly outageEnd: () => UnixMs;
   /**
    * Where a child goes, as decided for the unit that makes it.
    *

@@ -120,7 +120,10 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
 
   /** Whether workers have tasks in their hands; of very many it is taken for granted. */
   get isClaimed(): boolean {
-    if (this.size > LOOKED_AT_MAX) return true;
+    return this.size > LOOKED_AT_MAX || this.hasClaimed;
+  }
+
+  get hasClaimed(): boolean {
     for (const { state } of this.values()) if (state === 'claimed') return true;
     return false;
   }

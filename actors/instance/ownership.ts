@@ -189,10 +189,14 @@ async function prepare(
   }
 }
 
-/** One that has gone for good is paused, since that gives the slot of its concurrency key back. */
+/**
+ * One that has gone for good is paused, since that gives the slot of its concurrency key back, and so does one that
+ * is paused and had kept it for a worker: nobody is heard behind the fence.
+ */
 function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Came {
   const { record } = actor;
-  const leaves = fence.reason === 'moved' && record.snapshot.state !== 'paused';
+  const { state, execution } = record.snapshot;
+  const leaves = fence.reason === 'moved' && (state !== 'paused' || execution.r === 1);
   // A task that nobody has had goes along as a step that is to be begun.
   if (fence.reason === 'transferring') takeBack(actor, turn);
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;

@@ -35,6 +35,7 @@ import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
+import { offersTasks } from './record.js';
 import {
   type AttemptEvent,
   endRow,
@@ -127,7 +128,7 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
 
 /** A task is offered while it waits for a worker and its instance may go on. */
 export function isOffered({ record }: LiveInstance, { state }: WorkerTaskRecord): boolean {
-  return state === 'pending' && record.snapshot.state !== 'paused';
+  return state === 'pending' && offersTasks(record);
 }
 
 /** The task's queue is told that it is offered, or that it is not any more. */

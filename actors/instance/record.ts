@@ -339,7 +339,10 @@ export function wireInstance(record: InstanceRecord): object {
   };
 }
 
-/** What the instance has to do with its key: a slot is held while it is running or waiting. */
+/**
+ * What the instance has to do with its key: a slot is held while it is running or waiting, and where it is
+ * neither, for as long as `limits.ts` lets it keep it.
+ */
 export type PermitStatus = 'none' | 'wanted' | 'held';
 
 /** Both fields are needed: a key without a limit limits nothing. */
@@ -351,5 +354,15 @@ export function permitStatus(record: InstanceRecord): PermitStatus {
   if (!isKeyed(record)) return 'none';
   const { state, execution } = record.snapshot;
   if (execution.w === 1) return 'wanted';
-  return state === 'running' || state === 'waiting' ? 'held' : 'none';
+  return state === 'running' || state === 'waiting' || execution.r === 1 ? 'held' : 'none';
+}
+
+/**
+ * Whether workers may begin what waits for them: not of an instance that is paused, that is put off to a time, or
+ * that has no slot of its concurrency key.
+ */
+export function offersTasks(record: InstanceRecord): boolean {
+  const { state, execution } = record.snapshot;
+  if (state === 'paused' || execution.h !== undefined) return false;
+  return !isKeyed(record) || permitStatus(record) === 'held';
 }

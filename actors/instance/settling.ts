@@ -22,6 +22,7 @@ import {
   changedRow,
   changingRow,
   failureOf,
+  offersTasks,
   type PermitStatus,
   permitStatus,
   type Sections,
@@ -34,6 +35,7 @@ import { offerTasks } from './tasks.js';
 export interface StateBefore {
   readonly state: InstanceState;
   readonly permit: PermitStatus;
+  readonly offers: boolean;
   readonly failure: Failure | null;
   readonly context: Sections;
 }
@@ -66,6 +68,7 @@ export function stateBefore(actor: LiveInstance): StateBefore {
   return {
     state: record.snapshot.state,
     permit: permitStatus(record),
+    offers: offersTasks(record),
     failure: failureOf(record),
     context: sectionsOf(record),
   };
@@ -105,8 +108,7 @@ function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): 
 /** Everything beside the instance's own row that follows from its new state. */
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: StateBefore): void {
   recordPermit(actor, turn, before.permit);
-  const isPaused = actor.record.snapshot.state === 'paused';
-  if (isPaused !== (before.state === 'paused')) offerTasks(actor, turn);
+  if (offersTasks(actor.record) !== before.offers) offerTasks(actor, turn);
   writeTimer(actor, turn, progress);
   writeFailure(actor, turn, before.failure);
   writeDeadLetter(actor, turn, progress, before.state);

@@ -14,12 +14,15 @@ const TASKS_REMEMBERED = 100_000;
 
 export class TaskIndex {
   readonly #schedule: (work: () => void) => void;
+  readonly #turnedAway: () => void;
   readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);
   readonly #reads: BatchedReads<string, string | undefined>;
   readonly #nobody = new Nobody();
 
-  constructor(loader: Rows, schedule: (work: () => void) => void) {
+  /** @param turnedAway told when whoever asks for a task is told that it cannot be read */
+  constructor(loader: Rows, schedule: (work: () => void) => void, turnedAway: () => void) {
     this.#schedule = schedule;
+    this.#turnedAway = turnedAway;
     this.#reads = new BatchedReads(async (tasks) => {
       const owners = await loader.taskOwners(tasks);
       return tasks.map((task) => owners.get(task));
@@ -50,7 +53,11 @@ export class TaskIndex {
             then(found);
           }
         }),
-      () => this.#schedule(() => otherwise?.(DATABASE_AWAY)),
+      () =>
+        this.#schedule(() => {
+          this.#turnedAway();
+          otherwise?.(DATABASE_AWAY);
+        }),
     );
   }
 

@@ -20,7 +20,13 @@ import { checkBytes, checkSize } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
 import { closeTask, isOffered, isRetried, note, putHistory, queueHint } from './progress.js';
-import { claimRow, openTaskRank, type WorkerTaskRecord, wireTask } from './worker-task.js';
+import {
+  type Attempt,
+  claimRow,
+  openTaskRank,
+  type WorkerTaskRecord,
+  wireTask,
+} from './worker-task.js';
 
 type Claim = MessageOf<'claim'>;
 type Complete = MessageOf<'task.complete'>;
@@ -61,7 +67,7 @@ function tellStep(
   return advanceTry(actor, turn, { kind, node, iteration, attempt });
 }
 
-/** Behind a pause or its end: what waits for a worker is taken out of the queues, or put back. */
+/** The instance is held back from now on, or not any more: what waits for a worker leaves the queues, or is put back. */
 export function offerTasks(actor: LiveInstance, turn: Turn): void {
   for (const task of actor.tasks.values()) {
     if (task.state !== 'pending') continue;
@@ -121,7 +127,10 @@ export function secretMissing(
   return settle(actor, turn, task, { kind: 'failure', retryable: false, message, code });
 }
 
-/** Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. */
+/**
+ * Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. What silences one worker
+ * after the other is offered to no more of them.
+ */
 export function reap(
   actor: LiveInstance,
   turn: Turn,
@@ -133,7 +142,25 @@ export function reap(
     turn.effects.push(heartbeatWatch(actor, task));
     return undefined;
   }
+  task.lost_claims += 1;
+  const max = actor.env.lostClaimsMax;
+  if (max > 0 && task.lost_claims >= max) return claimsLost(actor, turn, task);
   return giveBack(actor, turn, task, SILENCE_REASON);
+}
+
+/** A person has to see what ends the workers: the step fails for good. */
+function claimsLost(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): Progress {
+  note(actor, task, 'reclaimed', { reason: SILENCE_REASON });
+  const message = `workers fell silent over ${task.lost_claims} claims of this try`;
+  task.error_message = message;
+  task.error_retryable = false;
+  // No worker has said that it failed: what became of its effect nobody knows.
+  return conclude(actor, turn, task, {
+    kind: 'failure',
+    retryable: false,
+    message,
+    code: 'claims_lost',
+  });
 }
 
 function giveBack(
@@ -150,7 +177,10 @@ function giveBack(
   putClaim(turn, task);
   if (!isOffered(actor, task)) placeTask(actor, turn, task);
   turn.effects.push(queueHint(actor, task));
-  return tellStep(actor, turn, task, 'step.returned');
+  const came = tellStep(actor, turn, task, 'step.returned');
+  // The slot of an instance that is held back was kept for this worker.
+  const isKept = actor.record.snapshot.execution.r === 1;
+  return came ?? (isKept ? advance(actor, turn, { kind: 'wake' }) : undefined);
 }
 
 /** After downtime silence counts from readiness, or every live worker would be reclaimed. */
@@ -211,8 +241,20 @@ function end(
   return progress;
 }
 
-/** What is at an end with the task: the try of its step. */
+/** The task has ended, which its history tells. */
 function settle(
+  actor: LiveInstance,
+  turn: Turn,
+  task: WorkerTaskRecord,
+  outcome: StepOutcome,
+): Progress {
+  if (outcome.kind === 'success') note(actor, task, 'completed');
+  else note(actor, task, 'failed', { reason: outcome.message });
+  return conclude(actor, turn, task, outcome);
+}
+
+/** What is at an end with the task: the try of its step. */
+function conclude(
   actor: LiveInstance,
   turn: Turn,
   task: WorkerTaskRecord,
@@ -220,7 +262,6 @@ function settle(
 ): Progress {
   task.state = outcome.kind === 'success' ? 'completed' : 'failed';
   task.completed_at = isoTime(actor.env.now());
-  note(actor, task, task.state, outcome.kind === 'success' ? {} : { reason: outcome.message });
   measure(actor, task);
   const { node, iteration, attempt } = task;
   const step = { node, iteration, attempt };
@@ -238,8 +279,12 @@ function measure(actor: LiveInstance, task: WorkerTaskRecord): void {
   actor.env.measures?.attemptEnded(handler_name, seconds, state === 'completed');
 }
 
-/** Refreshes the claim; a checkpoint must be sent with the number of the last one. */
-export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): undefined {
+/** Refreshes the claim, or gives it back; a checkpoint must be sent with the number of the last one. */
+export function heartbeat(
+  actor: LiveInstance,
+  turn: Turn,
+  message: Heartbeat,
+): Progress | undefined {
   const { checkpoint_seq: checkpointSeq } = message.body;
   const checkpoint = (message.body.checkpoint ?? null) as JsonValue;
   if (checkpoint !== null && checkpointSeq == null) {
@@ -249,12 +294,12 @@ export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): 
   const bytes = checkpoint === null ? 0 : Buffer.byteLength(text);
   checkBytes('checkpoint is', bytes, LIMITS.checkpointBytesMax);
   const task = heldTask(actor, turn, message);
-  if (task === undefined) return;
+  if (task === undefined) return undefined;
   if (checkpoint !== null) {
     if (checkpointSeq !== task.checkpoint_seq) {
       const present = `checkpoint_seq is ${task.checkpoint_seq}, not ${checkpointSeq}`;
       reject(actor, turn, message, task, present);
-      return;
+      return undefined;
     }
     task.checkpoint_seq += 1;
     const isChanged = JSON.stringify(task.resume_checkpoint) !== text;
@@ -262,9 +307,11 @@ export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): 
     if (isChanged)
       turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: checkpoint });
   }
+  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
+  if (message.body.release === true) return giveBack(actor, turn, task, 'the worker gave it back');
   task.heartbeat_at = isoTime(actor.env.now());
   turn.put('openTask.claim', task.id, claimRow(task));
-  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
+  return undefined;
 }
 
 /**
@@ -289,8 +336,21 @@ function heldTask(
     (epoch === undefined || task.claim_epoch === epoch);
   if (held) return task;
   if (epoch === undefined) throw notFound(`worker task ${message.task}`);
-  reject(actor, turn, message, task, `the claim on worker task ${message.task} is not held`);
+  if (message.kind !== 'task.heartbeat' && isEndedBy(task, worker, epoch)) {
+    const present = `this claim has ended worker task ${message.task} before`;
+    reject(actor, turn, message, task, present, 'ENG_RESULT_REPEATED');
+  } else {
+    reject(actor, turn, message, task, `the claim on worker task ${message.task} is not held`);
+  }
   return undefined;
+}
+
+/** The result of this claim was taken: whoever repeats it need not wonder. */
+function isEndedBy(task: WorkerTaskRecord, worker: string, epoch: number): boolean {
+  const { state, worker_id, claim_epoch, history } = task;
+  if (worker_id !== worker || claim_epoch !== epoch) return false;
+  const isFailure = ({ event, claim_epoch: of }: Attempt) => event === 'failed' && of === epoch;
+  return state === 'completed' || (state === 'failed' && history.some(isFailure));
 }
 
 function reject(
@@ -299,8 +359,9 @@ function reject(
   message: WorkerRequest,
   task: WorkerTaskRecord,
   reason: string,
+  code: 'ENG_STALE_EPOCH' | 'ENG_RESULT_REPEATED' = 'ENG_STALE_EPOCH',
 ): void {
-  const error = new EngineError('ENG_STALE_EPOCH', `conflict: ${reason}`);
+  const error = new EngineError(code, `conflict: ${reason}`);
   note(actor, task, 'stale_mutation_rejected', {
     epoch: message.body.claim_epoch ?? task.claim_epoch,
     worker: message.body.worker_id,

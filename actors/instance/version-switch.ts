@@ -153,9 +153,12 @@ export async function restored(
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
     const pausedAt = snapshot.execution.z;
-    // The ids of children that were made since are taken.
-    const { g } = snapshot.execution;
+    // The ids of children that were made since are taken, and so are the numbers of wishes for a slot.
+    const { g, n, r } = snapshot.execution;
     if (g !== undefined) execution.g = Math.max(g, execution.g ?? 0);
+    if (n !== undefined) execution.n = Math.max(n, execution.n ?? 0);
+    if (execution.r !== undefined) delete execution.r;
+    if (r !== undefined) execution.r = r;
     offerAgain(actor, turn, source, execution);
     goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
     // In the pause that ends here its limits of time have stood still.
@@ -173,8 +176,8 @@ export async function restored(
     snapshot.state = state;
     // The start that was asked for holds what has not begun.
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
-    // It gave its slot back when it was paused, and waits for one where it stands.
-    if (state === 'waiting' && isKeyed(record)) execution.w = 1;
+    // Unless a worker is still at it, it gave its slot back when it was paused, and waits for one where it stands.
+    if (state === 'waiting' && isKeyed(record) && r === undefined) execution.w = 1;
     renewEventWaits(actor, turn);
     const came = goOn(actor, turn);
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);

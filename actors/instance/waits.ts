@@ -48,11 +48,12 @@ function taskFacts(actor: LiveInstance, node: StepNode, iteration: string): Part
   const task = actor.tasks.lastOf({ blockId: node.id, iteration });
   if (task === undefined) return {};
   const { id: task_id, queue_name: queue, created_at, worker_id, claimed_at, heartbeat_at } = task;
-  if (task.state !== 'claimed') return { task_id, queue, since: created_at };
+  const { lost_claims } = task;
+  const known = { task_id, queue, ...(lost_claims === 0 ? {} : { lost_claims }) };
+  if (task.state !== 'claimed') return { ...known, since: created_at };
   return {
     kind: 'worker',
-    task_id,
-    queue,
+    ...known,
     since: claimed_at,
     ...(worker_id === null ? {} : { worker_id }),
     ...(heartbeat_at === null ? {} : { heartbeat_at }),

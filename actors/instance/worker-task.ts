@@ -82,6 +82,7 @@ export function newTask(
     withdrawn: false,
     worker_id: null,
     claim_epoch: 0,
+    lost_claims: 0,
     claimed_at: null,
     heartbeat_at: null,
     completed_at: null,
@@ -161,7 +162,8 @@ export function isTold({ history, claim_epoch }: Told, event: AttemptEvent): boo
 export function claimRow(task: WorkerTaskRecord): string {
   return (
     `{"task_id":"${task.id}","worker_id":${textOrNull(task.worker_id)},` +
-    `"claim_epoch":${task.claim_epoch},"claimed_at":${timeOrNull(task.claimed_at)},` +
+    `"claim_epoch":${task.claim_epoch},"lost_claims":${task.lost_claims},` +
+    `"claimed_at":${timeOrNull(task.claimed_at)},` +
     `"heartbeat_at":${timeOrNull(task.heartbeat_at)},"checkpoint_seq":${task.checkpoint_seq}}`
   );
 }
@@ -171,6 +173,7 @@ export function endRow(task: WorkerTaskRecord): string {
   return (
     `{"id":"${task.id}","state":"${task.state}","withdrawn":${task.withdrawn},` +
     `"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch},` +
+    `"lost_claims":${task.lost_claims},` +
     `"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)},` +
     `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +
     `"error_message":${textOrNull(task.error_message)},` +
@@ -210,6 +213,7 @@ export function taskRow(task: WorkerTaskRecord, ownership_epoch: number | null):
     withdrawn: task.withdrawn,
     worker_id: task.worker_id,
     claim_epoch: task.claim_epoch,
+    lost_claims: task.lost_claims,
     claimed_at: task.claimed_at,
     heartbeat_at: task.heartbeat_at,
     completed_at: task.completed_at,
@@ -267,6 +271,7 @@ export function wireTask(
     `"attempt":${task.attempt},"idempotency_key":"${taskIdempotencyKey(task)}",` +
     `"timeout_ms":${task.timeout_ms},"state":"${task.state}",` +
     `"worker_id":${textOrNull(task.worker_id)},"claim_epoch":${task.claim_epoch},` +
+    `"lost_claims":${task.lost_claims},` +
     `"claimed_at":${timeOrNull(task.claimed_at)},"heartbeat_at":${timeOrNull(task.heartbeat_at)},` +
     `"completed_at":${timeOrNull(task.completed_at)},"output":${task.output},` +
     `"error_message":${textOrNull(task.error_message)},` +

@@ -1,7 +1,7 @@
 /**
  * One concurrency key of one tenant: who holds its slots, and who is next, oldest instance first. A
  * slot is taken by a row in `permits` before the instance is told; that it is free again the instance
- * says when it is neither running nor waiting any more. Each instance numbers its wishes, so that
+ * says, when it has ended, or is held back and nobody is at work for it. Each instance numbers its wishes, so that
  * whatever is late or comes twice is recognised.
  */
 
@@ -60,7 +60,7 @@ export class ConcurrencyKey {
 
   /** Repeats what was not heard, of those who have a slot by the rows. */
   settle(turn: Turn, { holders }: KeyRows): void {
-    for (const { instance_id: instance, number, wanted, state } of holders) {
+    for (const { instance_id: instance, number, wanted, is_awaited } of holders) {
       this.#holders.set(instance, number);
       // It left, and that was not heard.
       if (wanted !== number) {
@@ -68,9 +68,7 @@ export class ConcurrencyKey {
         this.#isOneMissing ||= wanted !== null;
       }
       // It has its slot, and may not have heard of it.
-      else if (state !== 'running' && state !== 'waiting') {
-        this.#tellGranted(turn, instance, number);
-      }
+      else if (is_awaited) this.#tellGranted(turn, instance, number);
     }
   }
 

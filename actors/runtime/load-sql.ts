@@ -252,7 +252,8 @@ export const LOAD_SQL = {
   permitHolders:
     'select p.instance_id, p.number, ' +
     '(select r.number from permit_requests r where r.instance_id = p.instance_id) as wanted, ' +
-    '(select i.state from instances i where i.id = p.instance_id) as state, ' +
+    "(select i.state = 'scheduled' and coalesce(i.execution ->> 'w' = '1', false) " +
+    'from instances i where i.id = p.instance_id) is true as is_awaited, ' +
     '(select i.tenant_id from instances i where i.id = p.instance_id) as tenant_id ' +
     'from permits p where p.key_id = $1::uuid order by p.instance_id',
   permitWaiters:

@@ -146,8 +146,9 @@ export type ListedOutput = StoredRow<'block_outputs', (typeof OUTPUT_COLUMNS)[nu
 export interface PermitHolderRow extends StoredRow<'permits', 'instance_id' | 'number'> {
   /** The number of the instance's present wish; null when it has none any more. */
   readonly wanted: number | null;
+  /** The instance waits for it: it may not have heard that it has it. */
+  readonly is_awaited: boolean;
   /** Of the instance; null when its row is gone. */
-  readonly state: string | null;
   readonly tenant_id: string | null;
 }
 

@@ -6,7 +6,6 @@
 import type { Clock } from '../../src/core/clock.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import { createIdGenerator, routeForShard, routeOf } from '../../src/core/ids.js';
-import type { UnixMs } from '../../src/core/time.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { LIMITS } from '../../src/limits.js';
@@ -59,6 +58,7 @@ import { Subscribers } from '../webhook/subscribers.js';
 import { Subscriptions } from '../webhook/subscriptions.js';
 import { Webhooks } from '../webhook/webhooks.js';
 import { HandlerPool } from './handler-pool.js';
+import type { Hearing } from './hearing.js';
 import { Outbox, type ShardPorts } from './outbox.js';
 import { Requests } from './requests.js';
 import { ShardTimers } from './timers.js';
@@ -71,6 +71,8 @@ export interface ShardSettings {
   readonly cronTickMs: number;
   readonly workerStaleMs: number;
   readonly workerReaperTickMs: number;
+  /** After so many lost claims a try has failed for good; 0: never. */
+  readonly lostClaimsMax: number;
   /** The longest time that a call inside the process may take. */
   readonly stepTimeoutMaxMs: number;
   readonly requireClaimEpoch: boolean;
@@ -120,8 +122,8 @@ export interface TurnHooks {
   readonly runSoon: (timer: DueTimer) => void;
   /** More instances wait for that than a scan for overdue timers reads. */
   readonly isRunBehind: () => boolean;
-  /** Engine time at which the shard took up the rows of the tenant. */
-  readonly readySince: (tenant: string) => UnixMs;
+  /** From when on workers can be heard. */
+  readonly hearing: Hearing;
   /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
   /** More waits for the database than the shard may hold. */
@@ -146,7 +148,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const meter = deps.meter ?? new Meter();
   const measures = new Measures(meter, clock);
   const plans = new Plans(loader);
-  const tasks = new TaskIndex(loader, schedule);
+  const turnedAway = () => hooks.hearing.turnedAway();
+  const tasks = new TaskIndex(loader, schedule, turnedAway);
   const changes = new ChangeGroups(release);
   const shared = { commits, loader, log, now, shards, release, schedule };
   const timed = { ...shared, clock, random };
@@ -163,6 +166,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     wakeShard,
     onOverdue: (timer) => schedule(() => hooks.runSoon(timer)),
     isBehind: hooks.isRunBehind,
+    onStoodStill: (ms) => hooks.hearing.stoodStill(ms),
   });
   const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });
   const watchers = new Watchers({
@@ -189,7 +193,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     random,
     ids,
     webhookTargets: (tenant, event) => subscribers.targetsOf(tenant, event),
-    readySince: hooks.readySince,
+    readySince: (tenant) => hooks.hearing.since(tenant),
+    outageEnd: () => hooks.hearing.outageEnd,
     placeChild: (asked, found) => places.place(asked, found),
     monotonic: () => clock.monotonic(),
     measures,
@@ -200,6 +205,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     shard,
     env,
     plans,
+    turnedAway,
     taskDecided: (task) => queues.decided(task),
     createAgain: ({ request, instance }) => creations.again(request, instance),
     changed: (instance) => {

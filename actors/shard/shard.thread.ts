@@ -75,6 +75,7 @@ export interface ShardControl {
   peerRestarted(shard: number): void;
   writerLost(): void;
   writerReady(): void;
+  databaseAway(isAway: boolean): void;
   drain(): void;
   isIdle(): boolean;
   stop(): Promise<void>;
@@ -167,6 +168,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
       peerRestarted: (peer) => shard.peerRestarted(peer),
       writerLost: () => shard.writerLost(),
       writerReady: () => shard.writerReady(),
+      databaseAway: (isAway) => shard.databaseAway(isAway),
       drain: () => shard.drain(),
       isIdle: () => shard.isIdle,
       async stop() {

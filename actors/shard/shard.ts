@@ -17,6 +17,7 @@ import type { DueTimer } from '../runtime/rows.js';
 import type { Timer } from './due-timers.js';
 import { Effects } from './effects.js';
 import { Fifo } from './fifo.js';
+import { Hearing } from './hearing.js';
 import { FairInbox } from './inbox.js';
 import { createParts, type ShardDeps, type ShardParts } from './parts.js';
 import { handlePeer, type PeerParts } from './peer-dispatch.js';
@@ -42,15 +43,15 @@ export class Shard {
   /** The part of it that many may want at once, and that takes long together. */
   readonly #spare = new Fifo<() => void>();
   #scheduled = false;
-  #readySince: UnixMs = 0;
-  /** When tenants came from another cell: before that nobody could be heard of whom they gave a task. */
-  readonly #admittedAt = new Map<string, UnixMs>();
+  readonly #hearing: Hearing;
   readonly #onWriterKnown: (() => void)[] = [];
   #draining = false;
   #stopped = false;
 
   constructor(deps: ShardDeps) {
     this.#deps = deps;
+    const { clock, settings } = deps;
+    this.#hearing = new Hearing(() => clock.now(), settings.workerStaleMs);
     this.#parts = createParts(deps, {
       release: (effects) => this.#effects.release(effects),
       schedule: (work) => this.#enqueue(work),
@@ -61,7 +62,7 @@ export class Shard {
       wakeShard: () => this.#scheduleTurn(),
       runSoon: (timer) => this.#runSoon(timer),
       isRunBehind: () => this.#run.size > OVERDUE_ROWS_MAX,
-      readySince: (tenant) => this.#readySinceOf(tenant),
+      hearing: this.#hearing,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       isBehind: () => this.#isBehind(),
       takeHints: () => this.#takeHints(),
@@ -83,7 +84,7 @@ export class Shard {
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       runSoon: (timer) => this.#runSoon(timer),
       watchClaims: (tenant) => {
-        this.#noteAdmission(tenant);
+        this.#hearing.admitted(tenant);
         this.#watchClaims(tenant);
       },
     });
@@ -103,8 +104,8 @@ export class Shard {
    * Resolves when everything that was running before is under way again.
    */
   async start(): Promise<void> {
-    const { loader, clock } = this.#deps;
-    this.#readySince = clock.now();
+    const { loader } = this.#deps;
+    this.#hearing.begin();
     // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
     await this.#parts.routing.start();
     await this.#parts.subscribers.start();
@@ -129,18 +130,6 @@ export class Shard {
     this.#watchClaims();
   }
 
-  #readySinceOf(tenant: string): UnixMs {
-    return Math.max(this.#readySince, this.#admittedAt.get(tenant) ?? 0);
-  }
-
-  #noteAdmission(tenant: string): void {
-    const now = this.#deps.clock.now();
-    for (const [other, at] of this.#admittedAt) {
-      if (at + this.#deps.settings.workerStaleMs <= now) this.#admittedAt.delete(other);
-    }
-    this.#admittedAt.set(tenant, now);
-  }
-
   /**
    * Heartbeats of claims from before the start are watched from readiness on.
    *
@@ -151,7 +140,7 @@ export class Shard {
     loader
       .claimedTasks((task, instance, heartbeatAt, tenant) => {
         if (only !== undefined && only !== tenant) return;
-        const since = Math.max(heartbeatAt, this.#readySinceOf(tenant));
+        const since = Math.max(heartbeatAt, this.#hearing.since(tenant));
         const at = since + settings.workerStaleMs;
         this.#enqueue(() => this.#parts.timers.push(at, { kind: 'reap', instance, task }));
       })
@@ -246,8 +235,7 @@ export class Shard {
       this.#parts.schedules.clockSet();
       if (jumpMs === 0) return;
       // Nobody was silent, and nobody has waited, for as long as the clock now says.
-      this.#readySince = this.#deps.clock.now();
-      this.#admittedAt.clear();
+      this.#hearing.begin();
       this.#parts.queues.answerParked();
     });
   }
@@ -277,6 +265,7 @@ export class Shard {
 
   /** The writer died. Until `writerReady`, rows are unsettled and nothing is loaded. */
   writerLost(): void {
+    this.#hearing.lost('writer');
     this.#enqueue(() => {
       this.#parts.out.isWriterAway = true;
       this.#parts.commits.lose();
@@ -286,6 +275,7 @@ export class Shard {
   writerReady(): void {
     this.#enqueue(() => {
       this.#parts.out.isWriterAway = false;
+      this.#hearing.back('writer');
       for (const then of this.#onWriterKnown.splice(0)) then();
       this.#parts.routing.reread();
       this.#parts.subscribers.reread();
@@ -294,6 +284,13 @@ export class Shard {
       this.#parts.kin.rescan();
       this.#parts.feed.watchers.changedAll();
     });
+  }
+
+  /** The database takes no writes, or does again. */
+  databaseAway(isAway: boolean): void {
+    // At once: timers that are due come before the work of a turn.
+    if (isAway) this.#hearing.lost('database');
+    else this.#hearing.back('database');
   }
 
   #whenWriterKnown(then: () => void): void {
@@ -471,10 +468,12 @@ export class Shard {
   }
 
   #isBehind(): boolean {
-    return (
-      this.#parts.commits.unackedUnits > LIMITS.unitsPerShardMax ||
-      this.#parts.commits.unackedBytes > LIMITS.unitBytesPerShardMax
-    );
+    const { unackedUnits, unackedBytes } = this.#parts.commits;
+    const isBehind =
+      unackedUnits > LIMITS.unitsPerShardMax || unackedBytes > LIMITS.unitBytesPerShardMax;
+    // Whoever asks is turned away, and that may be a heartbeat.
+    if (isBehind) this.#hearing.turnedAway();
+    return isBehind;
   }
 
   /** Read-your-writes for workers: ports have no order among one another. */

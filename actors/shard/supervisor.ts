@@ -99,6 +99,7 @@ export class Supervisor {
   /** Tenants of whom this cell has no say; told to each shard at its start. */
   readonly #held = new Set<string>();
   #ownership: Ownership | undefined;
+  #isDatabaseAway = false;
   #deaths: number[] = [];
   #stopping = false;
   /** All threads have served once. */
@@ -259,7 +260,7 @@ export class Supervisor {
     };
     events.port1.on('message', (event: WriterEvent) => {
       if (event.kind === 'fenced') this.#deps.onFenced();
-      else this.#deps.onDatabase(event.trouble);
+      else this.#databaseIs(event.trouble);
     });
     const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS, WAIT_FOR_DATABASE);
     this.#writer = { link, incarnation };
@@ -288,6 +289,7 @@ export class Supervisor {
         cronTickMs: config.cronTickMs,
         workerStaleMs: config.workerStaleMs,
         workerReaperTickMs: config.workerReaperTickMs,
+        lostClaimsMax: config.lostClaimsMax,
         stepTimeoutMaxMs: config.stepTimeoutMaxMs,
         requireClaimEpoch: config.requireClaimEpoch,
         unpoliciedRetry: config.unpoliciedRetry,
@@ -329,6 +331,18 @@ export class Supervisor {
       log.error({ shard, err: error }, 'a shard died; starting another one');
       this.#restart(`shard ${shard}`, () => this.#replaceShard(shard, incarnation));
     });
+  }
+
+  /** Shards are told, too: nobody is silent whom they could not hear. One that is too busy hears it later. */
+  #databaseIs(trouble: DatabaseTrouble | undefined): void {
+    this.#isDatabaseAway = trouble !== undefined;
+    if (this.#isServing) for (const running of this.#shards) this.#tellOfDatabase(running);
+    this.#deps.onDatabase(trouble);
+  }
+
+  #tellOfDatabase(running: Running<ShardControl> | undefined): void {
+    const isAway = this.#isDatabaseAway;
+    tell(running, (shard) => shard.databaseAway(isAway)).catch(() => undefined);
   }
 
   // ---------------------------------------------------------------- joining ports
@@ -392,6 +406,7 @@ export class Supervisor {
     await this.#joinShardToWriter(shard);
     await this.#joinPeers(shard, this.#shards.length);
     await tell(this.#shards[shard], (own) => own.start(this.#clockOffsetMs, this.#heldNow));
+    this.#tellOfDatabase(this.#shards[shard]);
     await this.#tellShards((peer) => peer.peerRestarted(shard), shard);
     this.#deps.log.info({ shard }, 'the shard serves again');
   }

@@ -25,6 +25,8 @@ export interface ShardTimersDeps {
   readonly onOverdue: (timer: DueTimer) => void;
   /** So many wait for their turn that what a scan finds is mostly among them. */
   readonly isBehind: () => boolean;
+  /** A timer ran so much later than it was due, since the thread stood still, or did something else. */
+  readonly onStoodStill: (ms: number) => void;
 }
 
 /** A timer that its event has not served by then was missed. */
@@ -145,8 +147,10 @@ export class ShardTimers {
 
   #scanLater(): void {
     if (this.#stopped) return;
-    const { clock, tickIntervalMs, log } = this.#deps;
+    const { clock, tickIntervalMs, log, onStoodStill } = this.#deps;
+    const dueAt = clock.monotonic() + tickIntervalMs;
     this.#scanHandle = clock.setTimeout(() => {
+      onStoodStill(clock.monotonic() - dueAt);
       this.#scan()
         // What was not read is below the horizon: a later scan finds it when it is overdue.
         .catch((error: unknown) => log.debug({ err: error }, 'timers could not be read'))

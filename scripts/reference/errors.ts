@@ -60,6 +60,11 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy:
       'Stop working on the task. After a wrong `checkpoint_seq`, send the number that the message names.',
   },
+  ENG_RESULT_REPEATED: {
+    means:
+      'The worker has ended this task under this `claim_epoch` before: its first result was taken, and this one changes nothing.',
+    remedy: 'Nothing: it is the answer to a result that is sent again.',
+  },
   ENG_GONE: {
     means: 'The link to an approval has expired.',
     remedy: 'Ask whoever sent it for another one.',

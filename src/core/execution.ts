@@ -271,12 +271,14 @@ export interface Execution {
   w?: 1;
   /** Wishes for a slot so far: the number of the present or the last one. */
   n?: number;
+  /** Keeps its slot though it is neither running nor waiting; the caller says so. */
+  r?: 1;
   /** Cancelled by a signal; only protected work goes on. */
   x?: 1;
   /** Blocks that are being cut off are open for a retry, which cleans up and then ends them. */
   a?: CleanupFailure;
   /** Blocks that were begun anew in the same iteration, by their first nodes: how often. */
-  r?: Record<number, number>;
+  v?: Record<number, number>;
   /** Paused while failed, so that to resume is to retry. */
   f?: 1;
   /** Unix ms: paused since; time limits stand still from there on. */

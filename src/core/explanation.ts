@@ -141,10 +141,10 @@ const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
     `It waits for a slot of the concurrency key ${key}, of which there are ${max_concurrency}: ` +
     `${held(holders)}, and ${counted(ahead, 'instance waits', 'instances wait')} before it.`,
   signal: () => 'It was set to waiting by request, and goes on with the next signal.',
-  task: (wait) => `${step(wait)} waits for a worker: ${polled(wait)}.`,
+  task: (wait) => `${step(wait)} waits for a worker: ${polled(wait)}.${lost(wait)}`,
   worker: ({ worker_id, since, heartbeat_at, ...wait }) =>
     `The worker ${worker_id} has been at ${step(wait, 'step')} since ${since}; its last sign of life came at ` +
-    `${heartbeat_at}.`,
+    `${heartbeat_at}.${lost(wait)}`,
   handler: (wait) => `${step(wait)} is at work in the built-in handler ${wait.handler}.`,
   approval: ({ prompt = '', choices = [], since, until, ...wait }) =>
     `${step(wait)} has waited for the answer of a person since ${since}` +
@@ -190,6 +190,12 @@ function polled({ handler, queue, workers }: WaitFacts): string {
   }
   const ever = last === null ? 'none ever did' : `the last time was ${last}`;
   return `no worker polls for ${what}; ${ever}`;
+}
+
+/** How many workers had it before, and were not heard of again. */
+function lost({ lost_claims: claims = 0 }: Pick<WaitFacts, 'lost_claims'>): string {
+  if (claims === 0) return '';
+  return ` ${counted(claims, 'worker has', 'workers have')} fallen silent over this try before.`;
 }
 
 function held(holders: NonNullable<Wait['holders']>): string {

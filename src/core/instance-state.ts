@@ -171,7 +171,7 @@ export function clearHolds(run: Evaluation): void {
 /**
  * Whether the instance has to wait for a slot of its concurrency key (docs/reference/instances.md):
  * it may go on, that would make it running or waiting, and it has none. One that is only deferred
- * needs none.
+ * keeps the one it has; without one, such as behind a pause, it asks when its time has come.
  */
 export function awaitsPermit(run: Evaluation): boolean {
   const { execution } = run;

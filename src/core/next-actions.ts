@@ -86,8 +86,8 @@ const ACTIONS: Readonly<
       why: 'Says what the instance that holds a slot waits for.',
     })),
   task: ({ handler, queue }, _at, state) => {
-    // It is not offered then.
-    if (state === 'paused') return [];
+    // It is not offered then: the instance is paused, put off, or without its slot.
+    if (state === 'paused' || state === 'scheduled') return [];
     const poll: NextAction = {
       action: 'poll',
       method: 'POST',

@@ -155,6 +155,14 @@ export interface Env {
   readonly holdsPermit?: boolean;
   /** Whether tries under this key need a grant. Absent: none does. */
   readonly isRateLimited?: (key: string) => boolean;
+  /**
+   * Until when a limit of time is put off that a task has run into, of its claim or, where there is a
+   * `queueTimeoutMs`, of its wait for one; undefined: it is over. Absent: none is put off.
+   */
+  readonly sparedUntil?: (
+    step: { readonly blockId: string; readonly iteration: string },
+    queueTimeoutMs: number | null,
+  ) => UnixMs | undefined;
 }
 
 /** What marks the row of an answer at a gate: an output, but not that of the step's handler. */

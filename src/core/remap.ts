@@ -94,7 +94,7 @@ function isSamePlace(a: PlanNode, b: PlanNode, from: Plan, to: Plan): boolean {
  * finished blocks those that `to` has not are forgotten.
  */
 export function remapExecution(execution: Execution, from: Plan, to: Plan): Execution {
-  const { o, d, q, c, r, k, s, j, ...rest } = execution;
+  const { o, d, q, c, v, k, s, j, ...rest } = execution;
   const indexOf = indexesIn(execution, from, to);
   const next: Execution = { ...rest, o: remapped(o, indexOf, from, to), d: {} };
   for (const index of indexesOf(d)) {
@@ -106,7 +106,7 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   // Rows and repetitions are counted by block.
   const firstOf = (index: number) => to.indexOf.get(from.nodes[index]!.id);
   if (c !== undefined) next.c = remapped(c, firstOf, from, to);
-  if (r !== undefined) next.r = remapped(r, firstOf, from, to);
+  if (v !== undefined) next.v = remapped(v, firstOf, from, to);
   if (k !== undefined) next.k = remapped(k, indexOf, from, to);
   if (j !== undefined) next.j = { n: j.n, r: j.r.map((run) => remapHooks(run, from, to)) };
   const resumedFrom = s === undefined ? undefined : firstOf(s);

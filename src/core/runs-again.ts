@@ -50,20 +50,20 @@ export function repeatList(run: Evaluation, node: NodePlace, branch: number): vo
 
 /** The blocks of the list run once more in the same iteration. */
 export function countRuns({ execution, plan }: Evaluation, list: readonly number[]): void {
-  execution.r ??= {};
+  execution.v ??= {};
   for (const index of list) {
     const { first } = plan.nodes[index]!;
-    execution.r[first] = (execution.r[first] ?? 0) + 1;
+    execution.v[first] = (execution.v[first] ?? 0) + 1;
   }
 }
 
 /** How often the node has been begun anew in its iteration. */
 export function runsOf({ execution, plan }: Evaluation, node: NodePlace): number {
-  const { r } = execution;
-  if (r === undefined) return 0;
+  const { v } = execution;
+  if (v === undefined) return 0;
   let runs = 0;
   for (let at: NodePlace | undefined = node; at !== undefined; at = plan.nodes[at.parent]) {
-    runs += r[at.first] ?? 0;
+    runs += v[at.first] ?? 0;
   }
   return runs;
 }

@@ -4,6 +4,7 @@
  */
 
 import { BULK_TABLES } from './bulk-tables.js';
+import { LIMIT_TABLES } from './limit-tables.js';
 import { SEEN_TABLES } from './seen-tables.js';
 import { type BaseType, belonging, type ColumnType, type Table, table } from './table.js';
 
@@ -161,6 +162,7 @@ export const TABLES = {
     withdrawn: 'boolean',
     worker_id: 'text?',
     claim_epoch: 'integer',
+    lost_claims: 'integer',
     claimed_at: 'timestamptz?',
     heartbeat_at: 'timestamptz?',
     completed_at: 'timestamptz?',
@@ -183,6 +185,7 @@ export const TABLES = {
     created_at: 'timestamptz',
     worker_id: 'text?',
     claim_epoch: 'integer?',
+    lost_claims: 'integer?',
     claimed_at: 'timestamptz?',
     heartbeat_at: 'timestamptz?',
     checkpoint_seq: 'integer?',
@@ -193,28 +196,7 @@ export const TABLES = {
     { to_id: 'uuid', from_id: 'uuid', id: 'uuid', word: 'text' },
     { instance: 'to_id' },
   ),
-  permit_requests: belonging(['instance_id'], {
-    instance_id: 'uuid',
-    key_id: 'uuid',
-    max_concurrency: 'integer',
-    number: 'integer',
-    created_at: 'timestamptz',
-  }),
-  permits: table(['instance_id'], { instance_id: 'uuid', key_id: 'uuid', number: 'integer' }),
-  rate_limits: table(['id'], {
-    id: 'uuid',
-    tenant_id: 'text',
-    limit_key: 'text',
-    max_count: 'integer',
-    window_seconds: 'integer',
-    updated_at: 'timestamptz',
-  }),
-  rate_grants: table(['limit_id', 'granted_at', 'id'], {
-    limit_id: 'uuid',
-    granted_at: 'timestamptz',
-    id: 'uuid',
-    count: 'integer',
-  }),
+  ...LIMIT_TABLES,
   events: table(['id'], {
     id: 'uuid',
     key_id: 'uuid',

@@ -10,6 +10,7 @@ import { type ColumnOf, columnsBut } from './tables.js';
 const CLAIM_COLUMNS: ReadonlySet<string> = new Set([
   'worker_id',
   'claim_epoch',
+  'lost_claims',
   'claimed_at',
   'heartbeat_at',
   'checkpoint_seq',

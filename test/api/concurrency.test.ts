@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
   newHandler,
@@ -37,8 +38,10 @@ const FAR = '2100-01-01T00:00:00.000Z';
 
 // No safety scan comes within a test: whoever goes on was woken by an event.
 const quick = useSharedApi('quick');
+/** No claim expires within a test. */
+const api = useSharedApi();
 
-describe('`concurrency_key`: Per tenant. A slot is held while `running` or `waiting`, not while `scheduled` (delay, back-off), `paused` or terminal; the rest stay scheduled and are admitted oldest first, woken by event', () => {
+describe('`concurrency_key`: Per tenant. A slot is held from the begin of an instance to its end, in delays and between tries too; a pause, or a time that it is put off to, gives it back when nobody is at work for it; the rest stay scheduled and are admitted oldest first, woken by event', () => {
   test('per tenant: the same key of two tenants is two keys', async () => {
     const key = underKey(1, 'the same');
     for (const tenant of [quick.tenant(), quick.tenant()]) {
@@ -105,29 +108,7 @@ describe('`concurrency_key`: Per tenant. A slot is held while `running` or `wait
 describe('a slot is not held, and is asked for again when the time comes,', {
   concurrency: true,
 }, () => {
-  interface Way {
-    readonly blocks?: Blocks;
-    /** Brings the instance that has the slot to where it waits for a time. */
-    readonly leave?: (line: Line, id: string) => Promise<unknown>;
-  }
   const soon = () => ({ next_fire_at: new Date(Date.now() + 2_000).toISOString() });
-  const ways: Record<string, Way> = {
-    'by one that is delayed': {
-      blocks: (handler) => [step('d', 'noop', { delay: { duration: 2_000 } }), step('a', handler)],
-    },
-    'by one in back-off': {
-      blocks: (handler) => [
-        step('a', handler, { retry: { max_attempts: 2, initial_backoff: 2_000 } }),
-      ],
-      leave: async ({ tenant, handler }) => tenant.fail(await tenant.task(handler), 'no', true),
-    },
-    'by one that is rescheduled': {
-      leave: async ({ tenant }, id) => {
-        await tenant.until(id, 'waiting');
-        await tenant.move(id, 'scheduled', soon());
-      },
-    },
-  };
 
   /** Another one of the line's key, whose task is no one's. */
   const another = ({ tenant, key }: Line) => tenant.run(oneTask(newHandler()), key);
@@ -148,43 +129,19 @@ describe('a slot is not held, and is asked for again when the time comes,', {
     await assertNeverMore(1, tenant, [id, other]);
   }
 
-  for (const [what, { blocks, leave }] of Object.entries(ways)) {
-    test(what, async () => {
-      const line = await lineOf(quick, 1, blocks);
-      const first = await another(line);
-      const id = await line.add();
-      const other = await another(line);
-      await line.tenant.signal(first, 'cancel');
-      await leave?.(line, id);
-      await meet(line, id, other);
-    });
-  }
+  test('by one that is rescheduled', async () => {
+    const line = await lineOf(quick, 1);
+    const id = await line.add();
+    await line.tenant.until(id, 'waiting');
+    const other = await another(line);
+    await line.tenant.move(id, 'scheduled', soon());
+    await meet(line, id, other);
+  });
 
   test('by one that starts later', async () => {
     const line = await lineOf(quick, 1);
     const other = await another(line);
     await meet(line, await line.add(soon()), other);
-  });
-
-  test('by one whose rate limit is reached', async () => {
-    const line = await lineOf(quick, 1, (handler) => [
-      step('r', 'noop', { rate_limit_key: 'r' }),
-      step('a', handler),
-    ]);
-    const { tenant } = line;
-    const limit = { max_count: 1, window_seconds: 3_600 };
-    expectStatus(await tenant.put('/rate-limits/r', limit), 200);
-    await tenant.runUntil('completed', [step('first', 'noop', { rate_limit_key: 'r' })]);
-    const id = await line.add();
-    const other = await another(line);
-    await tenant.until(other, 'waiting');
-    expectStatus(await tenant.delete('/rate-limits/r'), 204);
-    await aWhile(quick);
-    assert.equal((await tenant.instance(id)).state, 'scheduled');
-    await tenant.signal(other, 'cancel');
-    assert.equal(await line.serve(), id);
-    await tenant.until(id, 'completed');
-    await assertNeverMore(1, tenant, [id, other]);
   });
 });
 
@@ -250,9 +207,93 @@ describe('a slot is kept', () => {
   }
 });
 
-// ---------------------------------------------------------------- however instances come and go
+describe('a slot is kept, though nothing of its instance runs,', { concurrency: true }, () => {
+  const delay = { duration: LONG_MS };
+  const retry = { max_attempts: 2, initial_backoff: LONG_MS, max_backoff: LONG_MS };
+  const waits: Record<string, Blocks> = {
+    'in a delay': (handler) => [step('d', 'noop', { delay }), step('a', handler)],
+    'in a back-off': () => [step('b', 'fail', { params: { retryable: true }, retry })],
+    'at a rate limit': (handler) => [
+      step('r', 'noop', { rate_limit_key: 'r' }),
+      step('a', handler),
+    ],
+  };
+  for (const [how, blocks] of Object.entries(waits)) {
+    test(how, async () => {
+      const line = await lineOf(quick, 1, blocks);
+      const { tenant, key } = line;
+      await tenant.put('/rate-limits/r', { max_count: 1, window_seconds: 3_600 });
+      await tenant.runUntil('completed', [step('first', 'noop', { rate_limit_key: 'r' })]);
+      const holder = await line.add();
+      await eventually(async () => {
+        const { state, context } = await tenant.instance(holder);
+        assert.deepEqual([state, 'started_at' in context.runtime], ['scheduled', true]);
+      });
+      const next = await tenant.run(oneTask(newHandler()), key);
+      await aWhile(quick);
+      assert.deepEqual(await spansOf(tenant, [next]), []);
+      await tenant.signal(holder, 'cancel');
+      await tenant.until(next, 'waiting');
+    });
+  }
 
-const api = useSharedApi();
+  const heldBack: Record<string, (pair: Pair) => Promise<unknown>> = {
+    'paused by a signal': ({ tenant, holder }) => tenant.signal(holder, 'pause'),
+    'paused in bulk': (pair) => moveInBulk(pair, pair.holder, 'paused'),
+    'put off': ({ tenant, holder }) => tenant.move(holder, 'scheduled', { next_fire_at: FAR }),
+  };
+  const ends: Record<string, (tenant: Tenant, task: WorkerTask) => Promise<unknown>> = {
+    'until it completes its task': (tenant, task) => tenant.complete(task),
+    'until it fails it': (tenant, task) => tenant.fail(task, 'no', true),
+  };
+  for (const [how, leave] of Object.entries(heldBack)) {
+    for (const [when, end] of Object.entries(ends)) {
+      test(`while a worker is at a task of an instance that is ${how}, ${when}`, async () => {
+        const pair = await pairOf(api, 'waiting');
+        const { tenant, holder, next, handler } = pair;
+        const task = await tenant.task(handler);
+        await leave(pair);
+        await aWhile(api);
+        assert.deepEqual(await spansOf(tenant, [next]), []);
+        await end(tenant, task);
+        await tenant.until(next, 'waiting');
+        await assertNeverMore(1, tenant, [holder, next]);
+      });
+    }
+
+    test(`while a worker is at a task of an instance that is ${how}, until it is silent`, async () => {
+      const pair = await pairOf(quick, 'waiting');
+      const { tenant, next, handler } = pair;
+      const { id } = await tenant.task(handler);
+      await leave(pair);
+      await tenant.until(next, 'waiting');
+      const { body } = await tenant.get<WorkerAttempt[]>(`/workers/tasks/${id}/attempts`);
+      const lost = body.find(({ event }) => event === 'reclaimed');
+      const [span] = await spansOf(tenant, [next]);
+      assert.ok(span && lost && span.from >= Date.parse(lost.created_at));
+    });
+  }
+});
+
+test('A task of an instance that is paused, put off, or without its slot is offered to nobody', async () => {
+  const pair = await pairOf(quick, 'waiting');
+  const { tenant, holder, next, handler } = pair;
+  const polled = async () => column(await tenant.poll(handler, { limit: 9 }), 'instance_id');
+  await tenant.signal(holder, 'pause');
+  await tenant.until(next, 'waiting');
+  await tenant.signal(holder, 'resume');
+  await aWhile(quick);
+  assert.deepEqual(await polled(), [next], 'the other one has the slot');
+  await tenant.signal(next, 'cancel');
+  await tenant.until(holder, 'waiting');
+  await tenant.move(holder, 'scheduled', { next_fire_at: FAR });
+  assert.deepEqual(await polled(), [], 'it is put off');
+  await tenant.move(holder, 'running');
+  const [task] = await tenant.poll(handler, { wait_ms: 5_000 });
+  assert.equal(task?.instance_id, holder);
+});
+
+// ---------------------------------------------------------------- however instances come and go
 
 const stateOf = async (tenant: Tenant, id: string) => (await tenant.instance(id)).state;
 

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { EffectReceipt } from '../../schema/continuity.js';
+import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { TaskOutcome, TasksExchanged, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
@@ -114,7 +116,7 @@ describe('results', () => {
       [409, 'ENG_STALE_EPOCH'],
       [413, 'ENG_TOO_LARGE'],
       [413, 'ENG_TOO_LARGE'],
-      [409, 'ENG_STALE_EPOCH'],
+      [409, 'ENG_RESULT_REPEATED'],
       [200, undefined],
     ]);
     const messages = column(outcomes, 'error');
@@ -376,6 +378,25 @@ describe('silence', { concurrency: true }, () => {
       ['claimed', 1],
       ['completed', 1],
     ]);
+  });
+
+  test('A task that silences its workers ends in front of a person: after ENGINE_WORKER_LOST_CLAIMS_MAX lost claims of one try its step fails for good with claims_lost', async () => {
+    const { tenant, handler, id, task } = await claimedAlone();
+    for (const lost of [1, 2]) {
+      const again = await tenant.task(handler);
+      assert.deepEqual([again.id, again.lost_claims], [task.id, lost]);
+    }
+    const explained = await tenant.get<InstanceExplanation>(`/instances/${id}/explain`);
+    assert.equal(explained.body.waiting_for[0]?.lost_claims, 2);
+    assert.match(explained.body.summary, /2 workers have fallen silent over this try before/);
+    const { failure } = await tenant.until(id, 'failed');
+    assert.deepEqual([failure?.code, failure?.block_id], ['claims_lost', 'a']);
+    assert.ok((await tenant.deadLetters()).includes(id));
+    assert.deepEqual(await tenant.poll(handler), []);
+    const [listed] = await tenant.tasks(handler);
+    assert.deepEqual([listed?.state, listed?.lost_claims], ['failed', 3]);
+    const receipts = await tenant.get<EffectReceipt[]>(`/instances/${id}/effects`);
+    assert.deepEqual(column(receipts.body, 'state'), ['unknown']);
   });
 
   test('a heartbeat keeps the claim', async () => {

@@ -34,7 +34,8 @@ test("Unknown handler puts the instance in waiting; poll returns one task with s
   assert.equal((await tenant.instance(id)).state, 'waiting');
   const [task, ...others] = await tenant.poll(handler, { worker_id: 'me' });
   assert.ok(task && others.length === 0);
-  const { id: _, created_at, claimed_at, heartbeat_at, ...rest } = task;
+  const { id: _, created_at, claimed_at, heartbeat_at, idempotency_key, ...rest } = task;
+  assert.match(idempotency_key, /^[0-9a-f-]{36}$/);
   assert.deepEqual(rest, {
     instance_id: id,
     block_id: 'a',
@@ -46,6 +47,7 @@ test("Unknown handler puts the instance in waiting; poll returns one task with s
     state: 'claimed',
     worker_id: 'me',
     claim_epoch: 1,
+    lost_claims: 0,
     completed_at: null,
     output: null,
     error_message: null,

@@ -143,7 +143,8 @@ const BREACHES = `
   union all
   select 'slot wanted by ' || i.state || ' instance ' || i.id
     from permit_requests r join instances i on i.id = r.instance_id
-   where i.tenant_id = $1::text and i.state in ('completed', 'failed', 'cancelled', 'paused')`;
+   where i.tenant_id = $1::text and (i.state in ('completed', 'failed', 'cancelled')
+     or (i.state = 'paused' and i.execution ->> 'r' is null))`;
 
 /**
  * Neither ended nor waiting for somebody who will come: running, due, or with an open task that the
@@ -163,6 +164,7 @@ const UNSETTLED = `
   select 'slot of instance ' || p.instance_id || ' is taken'
     from permits p join instances i on i.id = p.instance_id
    where i.tenant_id = $1::text and i.state not in ('running', 'waiting')
+     and i.execution ->> 'r' is null
    limit 20`;
 
 /** All tables as of one moment: the engine goes on working meanwhile. */

@@ -176,12 +176,12 @@ describe('a worker that stops', { concurrency: true }, () => {
 
   test('aborts what takes too long: what returns is reported, and the rest is offered again after its lease', async (t) => {
     const { tenant, place } = world();
-    const [polite, deaf] = [newHandler(), newHandler()];
+    const [polite, quits, deaf] = [newHandler(), newHandler(), newHandler()];
     const began = signalled();
     let running = 0;
     const begin = () => {
       running += 1;
-      if (running === 2) began.resolve();
+      if (running === 3) began.resolve();
     };
     const endings: string[] = [];
     const { worker } = await runWorker(t, place, {
@@ -190,6 +190,10 @@ describe('a worker that stops', { concurrency: true }, () => {
         [polite]: async (_, { signal }) => {
           begin();
           return { was: await abortOf(signal) };
+        },
+        [quits]: async (_, { signal }) => {
+          begin();
+          throw new Error(await abortOf(signal));
         },
         [deaf]: () => {
           begin();
@@ -200,10 +204,13 @@ describe('a worker that stops', { concurrency: true }, () => {
     });
     const first = await tenant.run([step('a', polite)]);
     const second = await tenant.run([step('a', deaf)]);
+    await tenant.run([step('a', quits)]);
     await began.promise;
     await worker.stop();
-    assert.deepEqual(endings, ['completed', 'given_up']);
+    assert.deepEqual(endings, ['completed', 'given_up', 'given_up']);
     assert.deepEqual(await tenant.outputsOf(first), { a: { was: 'stopping' } });
+    const again = await tenant.task(quits);
+    assert.deepEqual([again.claim_epoch, again.lost_claims], [2, 0], 'its claim was given back');
     await tenant.complete(await tenant.task(deaf));
     await tenant.until(second, 'completed');
   });

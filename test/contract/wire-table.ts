@@ -71,7 +71,7 @@ const CRON_SCHEDULE = fields(`
 const WORKER_TASK = fields(`
   id: uuid, instance_id: uuid, block_id: string, handler_name: string, params: object,
   context: object, context.data: object, context.config: object, attempt: integer,
-  timeout_ms: integer, state: string, worker_id: string, claim_epoch: integer,
+  timeout_ms: integer, state: string, worker_id: string, claim_epoch: integer, lost_claims: integer,
   claimed_at: datetime, heartbeat_at: datetime, completed_at: datetime, output: object,
   error_message: string, error_retryable: boolean, created_at: datetime
 `);
@@ -212,7 +212,8 @@ export const WIRE_ROUTES: readonly WireRoute[] = [
   route('POST', '/workers/tasks/{id}/heartbeat', 200, {
     // The worker is not said to be required; a claim is nobody's without it.
     body: fields(`
-      worker_id: string !, claim_epoch: integer, checkpoint_seq: integer, checkpoint: object
+      worker_id: string !, claim_epoch: integer, checkpoint_seq: integer, checkpoint: object,
+      release: boolean = false
     `),
   }),
   route('GET', '/workers/tasks/{id}/attempts', 200, { isList: true }),

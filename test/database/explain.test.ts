@@ -871,7 +871,8 @@ describe('updates stay heap-only', () => {
     audit_count: number,
     updated_at: A_TIME,
   });
-  const claim = { worker_id: 'worker-1', claimed_at: A_TIME, heartbeat_at: A_TIME };
+  const times = { claimed_at: A_TIME, heartbeat_at: A_TIME };
+  const claim = { worker_id: 'worker-1', lost_claims: 0, ...times };
 
   test('of instances', () =>
     assertHot('instances', 1, STATEMENTS['instance.update'].text, (number, form) => ({

@@ -77,7 +77,8 @@ test('every kind of mutation writes what its row says', async () => {
     ...Object.fromEntries(unset.map((name) => [name, null])),
     ...{ id: uuid(50), instance_id: key, tenant_id: 't', block_id: 'a', node: 3, iteration: '' },
     ...{ handler_name: 'h', params: { a: 1.1 }, attempt: 1, timeout_ms: 60_000, priority: 5 },
-    ...{ state: 'pending', withdrawn: false, claim_epoch: 0, checkpoint_seq: 0, history: [] },
+    ...{ state: 'pending', withdrawn: false, claim_epoch: 0, lost_claims: 0 },
+    ...{ checkpoint_seq: 0, history: [] },
     created_at: NOW,
   };
   const open = {
@@ -85,7 +86,8 @@ test('every kind of mutation writes what its row says', async () => {
     ...{ rank: 2, created_at: NOW },
   };
   const claim = {
-    ...{ task_id: task.id, worker_id: 'w', claim_epoch: 1, checkpoint_seq: 0 },
+    ...{ task_id: task.id, worker_id: 'w', claim_epoch: 1, lost_claims: 0 },
+    ...{ checkpoint_seq: 0 },
     ...{ claimed_at: NOW, heartbeat_at: NOW },
   };
   const letter = { instance_id: key, tenant_id: 't', created_at: NOW, failed_at: NOW, reason: 'r' };

@@ -18,11 +18,13 @@ export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
     unpoliciedRetry: 'redispatch',
     requireClaimEpoch: false,
     workerStaleMs: 60_000,
+    lostClaimsMax: 10,
     maxContextBytes: 0,
     maxOutputBytes: 1_048_576,
     webhookTargets: () => [],
     placeChild: (asked) => asked,
     readySince: () => 0,
+    outageEnd: () => 0,
     monotonic: () => 0,
     ...more,
   };

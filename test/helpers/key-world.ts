@@ -112,8 +112,8 @@ export class KeyWorld extends ActorWorld {
 
   #holder(instance_id: string, number: number): PermitHolderRow {
     const wanted = this.wishes.get(instance_id)?.number ?? null;
-    const state = this.running.has(instance_id) ? 'running' : 'scheduled';
-    return { instance_id, number, wanted, state, tenant_id: 'acme' };
+    const is_awaited = !this.running.has(instance_id);
+    return { instance_id, number, wanted, is_awaited, tenant_id: 'acme' };
   }
 
   #waiters(): PermitWaiterRow[] {

@@ -90,7 +90,7 @@ export function nameOf(step: { blockId: string; iteration: string; attempt: numb
 
 /** Of what lies over the data: the items and what was caught. What else lies there shows in the parameters. */
 function named(overlay: JsonObject | null, items: JsonObject | null): JsonObject | null {
-  if (overlay === null || items === null) return overlay;
+  if (overlay === null || items === null) return overlay?._error === null ? null : overlay;
   const known = Object.entries(overlay).filter(([key]) => Object.hasOwn(items, key));
   return Object.fromEntries(
     known.map(([key, value]) => [key, key === '_error' ? (specified(value) ?? null) : value]),

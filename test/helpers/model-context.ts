@@ -139,7 +139,7 @@ export class Context {
 
   /** What lies over the data: the items, and what was caught. */
   itemsOf(place: Iteration): JsonObject | null {
-    const error = this.#errorAt(place);
+    const error = place.caught?.error;
     if (place.layers.length === 0 && error === undefined) return null;
     const names = Object.assign({}, ...place.layers.map((layer) => layer.names)) as JsonObject;
     return error === undefined ? names : { ...names, _error: error };

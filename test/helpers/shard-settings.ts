@@ -12,6 +12,7 @@ export const SHARD_SETTINGS: ShardSettings = {
   cronTickMs: 10_000,
   workerStaleMs: 60_000,
   workerReaperTickMs: 5_000,
+  lostClaimsMax: 10,
   requireClaimEpoch: false,
   // Long enough that `letHoursPass` of a local shard is what ends a call.
   stepTimeoutMaxMs: 3_600_000,

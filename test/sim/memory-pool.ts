@@ -136,6 +136,11 @@ function selected(db: MemoryTables, columns: readonly string[], row: Row): Row {
   return result;
 }
 
+/** It waits for its slot. */
+function isAwaited(row: Row | undefined): boolean {
+  return row?.state === 'scheduled' && (row.execution as { readonly w?: 1 }).w === 1;
+}
+
 function tenantOf(db: MemoryTables, { instance_id }: Row): JsonValue {
   return db.row('instances', String(instance_id))?.tenant_id ?? null;
 }
@@ -440,7 +445,7 @@ const READS: Readonly<Record<Name, Read>> = {
     select(db, 'permits', { is: { key_id }, by: ['instance_id'] }).map((row) => ({
       ...row,
       wanted: db.row('permit_requests', String(row.instance_id))?.number ?? null,
-      state: db.row('instances', String(row.instance_id))?.state ?? null,
+      is_awaited: isAwaited(db.row('instances', String(row.instance_id))),
       tenant_id: tenantOf(db, row),
     })),
   permitWaiters: (db, [key_id, limit]) =>

@@ -185,7 +185,7 @@ export function standing(tables: MemoryTables, task: Row): Row {
 }
 
 const CLAIM = [
-  ...['worker_id', 'claim_epoch', 'claimed_at', 'heartbeat_at'],
+  ...['worker_id', 'claim_epoch', 'lost_claims', 'claimed_at', 'heartbeat_at'],
   ...['checkpoint_seq', 'history'],
 ];
 

@@ -219,7 +219,11 @@ export class Observer extends Watcher {
       return;
     }
     this.transitions.add(`${before.state} → ${after.state}`);
-    if (before.state !== after.state && isTerminal(before.state as InstanceState)) {
+    // Hooks may fail to clean up behind a cancel.
+    const { code } = (after.failure ?? {}) as { code?: string };
+    const isLate = before.state === 'cancelled' && code === 'cleanup_failed';
+    const hasEnded = isTerminal(before.state as InstanceState) && !isLate;
+    if (before.state !== after.state && hasEnded) {
       throw new Violation(`instance went from ${before.state} to ${after.state}`, key);
     }
     if (Number(after.signal_count) < Number(before.signal_count)) {

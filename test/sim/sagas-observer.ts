@@ -1,6 +1,7 @@
 /**
  * Watches the sagas of `shapes.ts` by their outputs: in each pass of one, compensations run once, from
- * the last step backwards, only of actions that completed, and behind them no action.
+ * the last step backwards, only of actions that completed, and behind them no action. One that failed is tried
+ * again by a retry.
  */
 
 import { entryOf } from '../helpers/entry.js';
@@ -14,6 +15,8 @@ interface Pass {
   readonly done: Set<number>;
   /** Steps that were compensated, or whose compensations have failed, in their order. */
   readonly undone: number[];
+  /** Compensations that have failed, before a retry. */
+  readonly owed: Set<number>;
 }
 
 export class SagasObserver extends Watcher {
@@ -29,16 +32,25 @@ export class SagasObserver extends Watcher {
     const [, kind, saga, number] = /^(do|undo)(\d+)_(\d+)$/.exec(String(row.block_id)) ?? [];
     if (kind === undefined) return;
     const name = `${row.instance_id} ${saga} ${row.iteration}`;
-    if (after === undefined) {
-      this.#passes.delete(name);
-      return;
-    }
     const instance = String(row.instance_id);
     const pass = entryOf(this.#passes, name, (): Pass => {
-      return { instance, done: new Set(), undone: [] };
+      return { instance, done: new Set(), undone: [], owed: new Set() };
     });
+    if (after === undefined) {
+      this.#dropped(pass, kind, Number(number));
+      return;
+    }
     if (kind === 'undo') this.#undone(pass, Number(number));
     else if (row.output_ref === null) this.#done(pass, Number(number));
+  }
+
+  /** For a retry, or with the instance. */
+  #dropped({ done, undone, owed }: Pass, kind: string, step: number): void {
+    if (kind === 'do') done.delete(step);
+    else {
+      undone.splice(undone.indexOf(step), 1);
+      owed.add(step);
+    }
   }
 
   #done({ instance, done, undone }: Pass, step: number): void {
@@ -46,10 +58,11 @@ export class SagasObserver extends Watcher {
     done.add(step);
   }
 
-  #undone({ instance, done, undone }: Pass, step: number): void {
+  #undone({ instance, done, undone, owed }: Pass, step: number): void {
     const last = undone.at(-1) ?? Number.POSITIVE_INFINITY;
     // One that is tried again has a row for each try.
-    if (step > last) throw new Violation(`step ${step} was compensated after ${last}`, instance);
+    if (step > last && !owed.has(step))
+      throw new Violation(`step ${step} was compensated after ${last}`, instance);
     if (!done.has(step)) throw new Violation(`step ${step} was compensated, not done`, instance);
     undone.push(step);
     this.counts.add(`compensation of step ${step}`);

@@ -192,6 +192,7 @@ class Simulation {
         cronTickMs: 10_000,
         workerStaleMs: random.pick([2_000, 8_000]),
         workerReaperTickMs: 1_000,
+        lostClaimsMax: 0,
         requireClaimEpoch: false,
         stepTimeoutMaxMs: 300_000,
         unpoliciedRetry: random.pick(['redispatch', 'fail']),

@@ -115,7 +115,7 @@ survives('readers in pages and by streams see everything once, in order', async 
 });
 
 /** Takes the database away from the server, and gives it back when the work is done. */
-async function withoutDatabase(api: Api, work: () => Promise<unknown>): Promise<void> {
+export async function withoutDatabase(api: Api, work: () => Promise<unknown>): Promise<void> {
   const url = new URL(api.database.connectionString);
   const name = url.pathname.slice(1);
   url.pathname = '/postgres';

@@ -19,7 +19,7 @@ import { records } from './records.js';
 import { releases } from './releases.js';
 import { slots } from './slots.js';
 import { steps } from './steps.js';
-import { silentSinceReady, tasks } from './tasks.js';
+import { outageIsNoSilence, silentSinceReady, tasks } from './tasks.js';
 import { timers } from './timers.js';
 
 /** A claim is lost only where a row is about that, however busy the machine is. */
@@ -60,3 +60,6 @@ test('a claim: silence counts from readiness, then the task is offered again', (
   const short = { ...env, ENGINE_WORKER_REAPER_STALE_SECS: String(STALE_SECS) };
   return silentSinceReady(api, STALE_SECS * 1_000, short);
 });
+
+test('Outages are not silence: behind one silence counts from its end, and what was done in it is taken, also past the `timeout` of its step', () =>
+  outageIsNoSilence(api, STALE_SECS * 1_000));

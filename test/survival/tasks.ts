@@ -8,6 +8,7 @@ import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { untilAll } from '../helpers/slots.js';
 import { subject, untilKilled } from '../helpers/survival.js';
+import { withoutDatabase } from './changes.js';
 
 export const tasks = subject();
 const { survives } = tasks;
@@ -143,8 +144,44 @@ export async function silentSinceReady(api: Api, staleMs: number, env: Record<st
     ['reclaimed', 1],
     ['claimed', 2],
   ]);
+  assert.equal(again.lost_claims, 1);
   // It listens before it is ready.
   const listening = api.engine.logs().find(({ msg }) => msg === 'listening');
   const silence = Date.parse(body[1]?.created_at ?? '') - Date.parse(String(listening?.time));
   assert.ok(silence >= staleMs, `returned ${silence} ms after the start`);
+  // What was counted is counted still.
+  await api.restart('SIGKILL', { env });
+  assert.equal((await tenant.task(handler, { worker_id: 'w3' })).lost_claims, 2);
+}
+
+/** Takes the database away for longer than a worker may be silent, and than one of the steps may take. */
+export async function outageIsNoSilence(api: Api, staleMs: number) {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const timeout = staleMs / 2;
+  const ids = [
+    await tenant.run([step('a', handler)]),
+    await tenant.run([step('a', handler, { timeout })]),
+  ];
+  const tasks = await tenant.poll(handler, { limit: 2 });
+  assert.equal(tasks.length, 2);
+  const beat = (task: WorkerTask) => tenant.call('heartbeat', task);
+  await withoutDatabase(api, async () => {
+    await eventually(async () => assert.equal(await beat(tasks[0]!), 503));
+    for (
+      const until = performance.now() + 2 * staleMs;
+      performance.now() < until;
+      await pause(100)
+    ) {
+      for (const task of tasks) assert.equal(await beat(task), 503);
+    }
+  });
+  for (const task of tasks) {
+    await eventually(async () => assert.equal(await tenant.call('complete', task), 200));
+    assert.deepEqual(await tenant.attempts(task.id), [
+      ['claimed', 1],
+      ['completed', 1],
+    ]);
+  }
+  for (const id of ids) await tenant.until(id, 'completed');
 }

@@ -117,6 +117,7 @@ class Resident {
     } as unknown as Rows,
     plans: {} as Plans,
     log: createLogger('silent', 'test'),
+    turnedAway: () => undefined,
     changed: () => undefined,
     release: (effects) => {
       for (const effect of effects) {

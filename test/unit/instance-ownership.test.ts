@@ -177,16 +177,24 @@ test('no fence is put around a step that is inside of a handler', async () => {
   assert.equal(actor.record.fence, null);
 });
 
-test('an instance that has gone for good gives its slot back', async () => {
-  const actor = begin([work('a')], KEYED);
-  told(actor, { kind: 'permit.granted', number: 1 });
-  assert.equal(stateOf(actor), 'waiting');
-  const turn = await command(actor, [fence(null, 'moved')]);
-  // It is paused for good, and its task is no longer offered.
-  assert.deepEqual(column(peersOf(turn), 'kind'), ['permit.left', 'task.gone']);
-  assert.equal(stateOf(actor), 'paused');
-  assert.equal(timerOf(actor), null);
-});
+for (const isKept of [false, true]) {
+  test(`an instance that has gone for good gives its slot back${isKept ? ', also where it was kept for a worker' : ''}`, async () => {
+    const actor = begin([work('a')], KEYED);
+    told(actor, { kind: 'permit.granted', number: 1 });
+    assert.equal(stateOf(actor), 'waiting');
+    if (isKept) {
+      const [task = ''] = actor.tasks.keys();
+      told(actor, { ...CLAIM, task });
+      told(actor, { kind: 'signal', ...CALL, body: { signal_type: 'pause' } });
+    }
+    const turn = await command(actor, [fence(null, 'moved')]);
+    // It is paused for good, and its task is no longer offered.
+    const gone = isKept ? [] : ['task.gone'];
+    assert.deepEqual(column(peersOf(turn), 'kind'), ['permit.left', ...gone]);
+    assert.equal(stateOf(actor), 'paused');
+    assert.equal(timerOf(actor), null);
+  });
+}
 
 test('what the fence kept back is due again once the instance is owned', async () => {
   now = START;

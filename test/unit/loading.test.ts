@@ -165,6 +165,7 @@ describe('keyed creations', () => {
         compile: async () => whileRestored(),
       } as unknown as Plans,
       log: createLogger('silent', 'test'),
+      turnedAway: () => undefined,
       changed: () => undefined,
       release: (effects) => {
         for (const effect of effects) {

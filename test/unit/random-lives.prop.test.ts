@@ -212,7 +212,7 @@ test('from any point an instance goes back to any root, runs on and ends', (t) =
     // As an actor does.
     player.rows = [...kept];
     player.open.clear();
-    const { t: _t, s: _s, r: _r, c = {}, d, ...rest } = snapshot.execution;
+    const { t: _t, s: _s, v: _v, c = {}, d, ...rest } = snapshot.execution;
     assert.deepEqual(rest, { q: [root], o: {} });
     assert.ok(Object.keys({ ...c, ...d }).every((index) => Number(index) < root));
     player.send({ kind: 'wake' });

@@ -2,9 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
+import {
+  type InstanceEnv,
+  type LiveInstance,
+  liveInstance,
+} from '../../actors/instance/live-instance.js';
 import { TaskCache } from '../../actors/instance/memory.js';
-import { failureOf, newRecord } from '../../actors/instance/record.js';
+import type { InstanceMessage } from '../../actors/instance/messages.js';
+import { failureOf, newRecord, permitStatus } from '../../actors/instance/record.js';
 import {
   type Attempt,
   endRow,
@@ -24,6 +29,7 @@ import { stepIdempotencyKey } from '../../src/core/ids.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
 import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
+import { LIMITS } from '../../src/limits.js';
 import { column } from '../helpers/columns.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import {
@@ -407,5 +413,236 @@ describe('the idempotency key of a step', () => {
     player.send({ ...first!, kind: 'step.outcome', outcome: { kind: 'success', output: {} } });
     player.after('tick');
     assert.deepEqual(column(calls(), 'iteration'), ['deadline.0', 'deadline.1']);
+  });
+});
+
+test('of claims that were lost people are told', () => {
+  const task: WaitFacts = { ...whole('task'), block_id: 'a', path: 'a', handler: 'h', queue: null };
+  const { summary, next } = explained([{ ...task, lost_claims: 1 }]);
+  assert.match(summary, /none ever did\. 1 worker has fallen silent over this try before\.$/);
+  // One that is scheduled is put off, or waits for its slot.
+  assert.deepEqual(column(next, 'action'), ['pause', 'cancel'], 'nobody is given the task');
+});
+
+// ---------------------------------------------------------------- claims, lost and given back
+
+/** An instance with tasks for workers, whose clock the test moves. */
+class Claimed {
+  now = ENV.now();
+  turn: Turn;
+  readonly actor: LiveInstance;
+
+  constructor(blocks: Parameters<typeof planOf>[0], more: Partial<InstanceEnv> = {}, body = {}) {
+    const env = instanceEnv({ now: () => this.now, ...more });
+    const record = newRecord(newInstance(env.ids.next(1), body), this.now);
+    this.actor = liveInstance(record, planOf(blocks), env);
+    this.turn = created(this.actor);
+  }
+
+  get task(): WorkerTaskRecord {
+    const task = [...this.actor.tasks.values()].at(-1);
+    assert.ok(task);
+    return task;
+  }
+
+  get state(): string {
+    return this.actor.record.snapshot.state;
+  }
+
+  tell(message: InstanceMessage): Turn {
+    this.turn = told(this.actor, message);
+    return this.turn;
+  }
+
+  /** @returns the epoch; 0: it is not offered */
+  claim(): number {
+    const { id } = this.task;
+    const place = { handler: 'work', poll: 1, task: id, instance: this.actor.record.id } as const;
+    this.tell({ kind: 'claim', ...place, worker: 'w', queueShard: 0 });
+    const [answer] = this.turn.effects.flatMap((effect) =>
+      effect.kind === 'peer' && effect.message.kind === 'claimed' ? [effect.message] : [],
+    );
+    assert.ok(answer);
+    return answer.epoch;
+  }
+
+  reap(): Turn {
+    return this.tell({ kind: 'reap', task: this.task.id });
+  }
+
+  request(kind: 'signal' | 'patchState' | 'task.complete' | 'task.heartbeat', body: object): Turn {
+    const call = { request: 1, tenant: '', target: '', traceparent: undefined };
+    return this.tell({ kind, ...call, task: this.task.id, body } as never);
+  }
+
+  /** What its queue was told in this turn: that it is ready, or gone. */
+  get hint(): string | undefined {
+    const kinds = this.turn.effects.map((effect) => effect.kind === 'peer' && effect.message.kind);
+    return (
+      kinds.filter((kind) => kind === 'task.ready' || kind === 'task.gone').at(-1) || undefined
+    );
+  }
+
+  get rank(): number | undefined {
+    const at = this.turn.mutations.lastIndexOf(MUTATION_KINDS.indexOf('openTask.rank'));
+    return at < 0 ? undefined : JSON.parse(String(this.turn.mutations[at + 2])).rank;
+  }
+}
+
+const STALE_MS = ENV.workerStaleMs;
+
+test('a task that silences one worker after the other fails its step for good, and a claim that is given back does not count', () => {
+  const one = new Claimed([work('a')]);
+  one.claim();
+  one.tell({ kind: 'unclaim', task: one.task.id, epoch: 1 });
+  assert.deepEqual([one.task.state, one.task.lost_claims], ['pending', 0]);
+  one.claim();
+  one.request('task.heartbeat', { worker_id: 'w', release: true });
+  assert.deepEqual([one.hint, one.task.state, one.task.lost_claims], ['task.ready', 'pending', 0]);
+  for (let lost = 1; lost <= ENV.lostClaimsMax; lost += 1) {
+    assert.deepEqual([one.state, one.claim()], ['waiting', lost + 2]);
+    one.now += STALE_MS - 1;
+    one.reap();
+    assert.equal(one.task.lost_claims, lost - 1, 'it is not silent for long enough');
+    one.now += 1;
+    one.reap();
+    assert.equal(one.task.lost_claims, lost);
+  }
+  assert.deepEqual([one.state, one.task.state, one.hint], ['failed', 'failed', 'task.gone']);
+  const { code, block_id, message } = failureOf(one.actor.record)!;
+  assert.deepEqual([code, block_id], ['claims_lost', 'a']);
+  assert.match(message, /10 claims/);
+  assert.equal(one.task.history.at(-1)?.event, 'reclaimed', 'no worker said that it failed');
+});
+
+for (const [max, code] of [
+  [0, undefined],
+  [1, 'claims_lost'],
+] as const) {
+  test(`a try_catch takes care of it, and with ${max} as the limit ${code ?? 'nothing'} comes of it`, () => {
+    const caught = [
+      { type: 'try_catch', id: 't', try_block: [work('a')], catch_block: [work('b')] },
+    ];
+    const one = new Claimed(caught as never, { lostClaimsMax: max });
+    one.claim();
+    one.now += STALE_MS;
+    one.reap();
+    const error = one.actor.record.snapshot.data._error as { code?: string } | undefined;
+    assert.deepEqual([error?.code, one.state], [code, 'waiting']);
+  });
+}
+
+describe('tasks of an instance that is held back', () => {
+  const far = new Date(ENV.now() + 3_600_000).toISOString();
+  const ways: Record<string, readonly [hold: [never, object], free: [never, object]]> = {
+    paused: [
+      ['signal' as never, { signal_type: 'pause' }],
+      ['signal' as never, { signal_type: 'resume' }],
+    ],
+    'put off': [
+      ['patchState' as never, { state: 'scheduled', next_fire_at: far }],
+      ['patchState' as never, { state: 'running' }],
+    ],
+  };
+  for (const [how, [hold, free]] of Object.entries(ways)) {
+    test(`it is ${how}: they are withdrawn, and offered again behind that`, () => {
+      const one = new Claimed([work('a')]);
+      one.request(...hold);
+      assert.deepEqual([one.hint, (one.rank ?? 0) < 0, one.claim()], ['task.gone', true, 0]);
+      one.request(...free);
+      assert.deepEqual([one.hint, (one.rank ?? -1) >= 0, one.claim()], ['task.ready', true, 1]);
+    });
+
+    test(`it is ${how}: the slot of its key is kept until the worker is done`, () => {
+      const key = { concurrency_key: 'k', max_concurrency: 1 };
+      const one = new Claimed([work('a'), work('b')], {}, key);
+      const grant = (number: number) => one.tell({ kind: 'permit.granted', number });
+      grant(1);
+      one.claim();
+      one.request(...hold);
+      assert.equal(permitStatus(one.actor.record), 'held');
+      one.request('task.complete', { worker_id: 'w', output: {} });
+      assert.equal(permitStatus(one.actor.record), 'none');
+      assert.ok(
+        one.turn.effects.some((e) => e.kind === 'peer' && e.message.kind === 'permit.left'),
+      );
+      one.request(...free);
+      one.tell({ kind: 'wake', recovered: false });
+      assert.deepEqual([permitStatus(one.actor.record), one.state], ['wanted', 'scheduled']);
+      grant(2);
+      assert.deepEqual([one.state, one.task.block_id, one.claim()], ['waiting', 'b', 1]);
+    });
+  }
+
+  test('its slot is kept in a delay, also in one that it begins with', () => {
+    const key = { concurrency_key: 'k', max_concurrency: 1 };
+    const one = new Claimed([work('a', { delay: { duration: 1_000 } })], {}, key);
+    one.tell({ kind: 'permit.granted', number: 1 });
+    assert.deepEqual([one.state, permitStatus(one.actor.record)], ['scheduled', 'held']);
+    one.now += 1_000;
+    one.tell({ kind: 'wake', recovered: false });
+    assert.deepEqual([one.state, one.claim()], ['waiting', 1]);
+    one.request('signal', { signal_type: 'cancel' });
+    assert.equal(permitStatus(one.actor.record), 'none');
+  });
+
+  test('without a slot of its key nobody is given them', () => {
+    const one = new Claimed([work('a')], {}, { concurrency_key: 'k', max_concurrency: 1 });
+    one.tell({ kind: 'permit.granted', number: 1 });
+    one.request('signal', { signal_type: 'pause' });
+    one.request('signal', { signal_type: 'resume' });
+    assert.equal(one.claim(), 0);
+    one.tell({ kind: 'wake', recovered: false });
+    assert.equal(one.claim(), 0);
+    one.tell({ kind: 'permit.granted', number: 2 });
+    assert.deepEqual([one.hint, one.claim()], ['task.ready', 1]);
+  });
+
+  test('a queue_timeout that runs out while it is put off has its time again from then on', () => {
+    const one = new Claimed([work('a', { queue_timeout: 1_000 })]);
+    one.request('patchState', { state: 'scheduled', next_fire_at: far });
+    one.now += 5_000;
+    one.tell({ kind: 'wake', recovered: false });
+    assert.equal(one.state, 'scheduled');
+    one.now = Date.parse(far);
+    one.tell({ kind: 'wake', recovered: false });
+    assert.equal(one.state, 'waiting');
+    one.now += 1_000;
+    one.tell({ kind: 'wake', recovered: false });
+    assert.equal(failureOf(one.actor.record)?.code, 'queue_timeout');
+  });
+});
+
+describe('time limits of tasks in an outage', () => {
+  /** What counts, and whether a worker has the task. */
+  const limits = { timeout: true, queue_timeout: false };
+  for (const [limit, isClaimed] of Object.entries(limits)) {
+    test(`a ${limit} that runs out in it is over some time behind its end`, () => {
+      let end = 0;
+      const one = new Claimed([work('a', { [limit]: 1_000 })], { outageEnd: () => end });
+      if (isClaimed) one.claim();
+      one.now += 500;
+      const look = (atMs: number) => {
+        one.now = ENV.now() + atMs;
+        one.tell({ kind: 'wake', recovered: false });
+        return one.state;
+      };
+      // It lasts: its end is now.
+      end = ENV.now() + 20_000;
+      assert.equal(look(20_000), 'waiting');
+      end = ENV.now() + 40_000;
+      assert.equal(look(40_000 + LIMITS.reportGraceMs - 1), 'waiting');
+      assert.equal(look(40_000 + LIMITS.reportGraceMs), 'failed');
+      assert.equal(failureOf(one.actor.record)?.code, limit);
+    });
+  }
+
+  test('one that begins behind it has no more than its time', () => {
+    const end = ENV.now() - 1;
+    const one = new Claimed([work('a', { timeout: 1_000 })], { outageEnd: () => end });
+    one.claim();
+    one.now += 1_000;
+    one.tell({ kind: 'wake', recovered: false });
+    assert.equal(failureOf(one.actor.record)?.code, 'timeout');
   });
 });

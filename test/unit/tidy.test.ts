@@ -168,7 +168,7 @@ const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
 
 const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
-  /^src\/db\/(?:batch|lines|mutations|(?:special-)?statements|(?:(?:bulk|seen)-)?tables?)\.ts$/.test(
+  /^src\/db\/(?:batch|lines|mutations|(?:special-)?statements|(?:(?:bulk|limit|seen)-)?tables?)\.ts$/.test(
     name,
   ) ||
   name === 'actors/runtime/protocol.ts' ||

@@ -1,7 +1,7 @@
 /** Timers of a shard, which are due and what is loaded before; cron expressions and instances of schedules. */
 
 import assert from 'node:assert/strict';
-import { afterEach, describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'node:test';
 import { Cron } from 'croner';
 import fc from 'fast-check';
 import { IANAZone } from 'luxon';
@@ -9,6 +9,7 @@ import type { Rows } from '../../actors/runtime/loader.js';
 import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { LoadedInstance, ScheduleRow } from '../../actors/runtime/rows.js';
 import { DueTimers } from '../../actors/shard/due-timers.js';
+import { Hearing } from '../../actors/shard/hearing.js';
 import { ShardTimers } from '../../actors/shard/timers.js';
 import type { Clock } from '../../src/core/clock.js';
 import { nextFire, nextFires } from '../../src/core/cron.js';
@@ -16,7 +17,9 @@ import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import type { Json } from '../helpers/api.js';
+import { column } from '../helpers/columns.js';
 import { byDepth } from '../helpers/depth.js';
+import { HandClock } from '../helpers/hand-clock.js';
 import { HandShard, rowsOf, SEQUENCE, sequenceOf, TENANT } from '../helpers/hand-shard.js';
 import { check, isWholeRun } from '../helpers/properties.js';
 import { casesIn } from '../helpers/table.js';
@@ -233,6 +236,7 @@ async function setUp() {
     tickIntervalMs: SECOND,
     wakeShard: () => undefined,
     isBehind: () => isBehind,
+    onStoodStill: () => undefined,
     onOverdue({ instance }) {
       table.delete(instance);
       found.push(instance);
@@ -327,6 +331,7 @@ test('a shard sleeps until its first timer, whatever comes before it and however
     log: {} as Logger,
     tickIntervalMs: SECOND,
     isBehind: () => false,
+    onStoodStill: () => undefined,
     wakeShard: () => {
       woken += 1;
     },
@@ -817,4 +822,79 @@ test('whatever is written is read or refused, and the search always ends', (t) =
     const at = nextFire(parsed.fields, timezone, from);
     assert.ok(at === null || at > from);
   });
+});
+
+describe('from when on workers can be heard', () => {
+  const clock = new HandClock();
+  let hearing: Hearing;
+  beforeEach(() => {
+    hearing = new Hearing(clock.now, 60_000);
+    hearing.begin();
+  });
+  const since = (tenant = 't') => clock.ms - hearing.since(tenant);
+
+  for (const what of ['database', 'writer'] as const) {
+    test(`not while the ${what} is away, and from its return on`, () => {
+      clock.pass(1_000);
+      assert.deepEqual([since(), clock.ms - hearing.outageEnd], [1_000, clock.ms]);
+      hearing.lost(what);
+      clock.pass(1_000);
+      assert.deepEqual([since(), clock.ms - hearing.outageEnd], [0, 0]);
+      hearing.back(what);
+      clock.pass(1_000);
+      assert.deepEqual([since(), clock.ms - hearing.outageEnd], [1_000, 1_000]);
+      hearing.back(what);
+      assert.equal(since(), 1_000, 'it was there');
+    });
+  }
+
+  test('not before both are back', () => {
+    hearing.lost('database');
+    hearing.lost('writer');
+    hearing.back('database');
+    clock.pass(1_000);
+    assert.equal(since(), 0);
+  });
+
+  test('not before a report was turned away, or the thread stood still for long', () => {
+    clock.pass(1_000);
+    hearing.stoodStill(29_999);
+    assert.equal(since(), 1_000);
+    hearing.stoodStill(30_000);
+    assert.equal(since(), 0);
+    clock.pass(1_000);
+    hearing.turnedAway();
+    assert.equal(since(), 0);
+  });
+
+  test('of a tenant not before it came', () => {
+    clock.pass(1_000);
+    hearing.admitted('new');
+    clock.pass(1_000);
+    assert.deepEqual([since('new'), since()], [1_000, 2_000]);
+  });
+});
+
+test('a claim is not lost while the database is away, nor sooner behind that than behind a heartbeat', async () => {
+  const shard = new HandShard(sequenceOf([{ type: 'step', id: 'a', handler: 'ship' }]));
+  await shard.start();
+  shard.ask('workers.poll', '', { handler_name: 'ship', worker_id: 'w', wait_ms: 60_000 });
+  await shard.run();
+  shard.create();
+  await shard.run();
+  assert.equal(rowsOf(shard.units, 'openTask.claim').length, 1);
+  await shard.ack();
+  const states = async (ms: number) => {
+    // Not at once: a thread that stands still hears nobody either.
+    for (let left = ms; left > 0; left -= 10_000) await shard.pass(Math.min(left, 10_000));
+    const rows = rowsOf(shard.units, 'openTask.claim');
+    await shard.ack();
+    return column(rows, 'worker_id');
+  };
+  assert.deepEqual(await states(50_000), []);
+  shard.shard.databaseAway(true);
+  assert.deepEqual(await states(100_000), []);
+  shard.shard.databaseAway(false);
+  assert.deepEqual(await states(50_000), []);
+  assert.deepEqual(await states(20_000), [null]);
 });

@@ -1459,6 +1459,7 @@ export type FailureCode =
   | 'retries_exhausted'
   | 'not_retried'
   | 'timeout'
+  | 'claims_lost'
   | 'queue_timeout'
   | 'deadline'
   | 'instance_timeout'
@@ -1741,6 +1742,8 @@ export interface HeartbeatTask {
   readonly claim_epoch?: number | null | undefined;
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
+  /** Gives the claim back: the task waits for a worker again, at once. Default: false. */
+  readonly release?: boolean | null | undefined;
 }
 
 /** A checkpoint needs checkpoint_seq. */
@@ -1751,6 +1754,8 @@ export interface HeartbeatTaskResult {
   readonly claim_epoch?: number | null | undefined;
   readonly checkpoint_seq?: number | null | undefined;
   readonly checkpoint?: object | null | undefined;
+  /** Gives the claim back: the task waits for a worker again, at once. Default: false. */
+  readonly release?: boolean | null | undefined;
 }
 
 export interface ImportCapsule {
@@ -3694,6 +3699,8 @@ export interface Wait {
   readonly worker_id?: string;
   /** ISO 8601. */
   readonly heartbeat_at?: string;
+  /** Of a task: claims of this try whose workers fell silent; absent: none. */
+  readonly lost_claims?: number;
   readonly workers?: {
     /** Workers that may take the task and polled within 60 s. */
     readonly polled_lately: number;
@@ -3866,6 +3873,8 @@ export interface WorkerTask {
   readonly state: WorkerTaskState;
   readonly worker_id: string | null;
   readonly claim_epoch: number;
+  /** Claims of this try whose workers fell silent; too many fail it for good. */
+  readonly lost_claims: number;
   /** ISO 8601. */
   readonly claimed_at: string | null;
   /** ISO 8601. */

@@ -22,6 +22,8 @@ export type Said =
       readonly kind: 'heartbeat';
       readonly checkpoint_seq?: number;
       readonly checkpoint?: object;
+      /** Gives the claim back. */
+      readonly release?: true;
     };
 
 /** What timers wait at most, in milliseconds: some 24 days. */
@@ -112,6 +114,11 @@ export class Claim {
     const { report, outcome } = reportOf(result, isFleeting);
     this.#send(report);
     return outcome;
+  }
+
+  /** The claim cannot have been lost by then: nobody is given a task, and behind that silence counts anew. */
+  vouch(at: number): void {
+    this.#heardAt = Math.max(this.#heardAt, at);
   }
 
   /** A heartbeat if it is time for one; and nobody works on a lease that nobody vouches for. */

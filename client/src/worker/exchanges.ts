@@ -36,6 +36,8 @@ export interface ExchangesOwner {
   onPoll(limit: number, tasks: number, durationMs: number): void;
   onReport(results: number, refused: number, durationMs: number): void;
   onAnswer(): void;
+  /** The database of the server is away, so that it gives nobody a task: it said so to what was sent then. */
+  onAway(sentAt: number): void;
   /** @param failures in a row, this one included */
   onFailure(error: unknown, failures: number): void;
 }
@@ -59,6 +61,8 @@ const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
 /** Nothing of the request was done. */
 const UNDONE: ReadonlySet<number> = new Set([401, 403, 404, 405, 429]);
 const DENIED: ReadonlySet<number> = new Set([400, 401, 403, 404]);
+/** Of an engine whose database is away. */
+const AWAY = 'ENG_DATABASE_DOWN';
 
 export class Exchanges {
   readonly #send: SendExchange;
@@ -168,7 +172,7 @@ export class Exchanges {
     if (ending === this.#waiting) this.#waiting = undefined;
     if ('value' in answer) this.#take(answer.value, reports, poll, sentAt);
     else if (ending.signal.aborted) this.#giveUp(reports);
-    else this.#failed(answer.error, reports, poll);
+    else this.#failed(answer.error, reports, poll, sentAt);
     this.schedule();
   }
 
@@ -193,13 +197,15 @@ export class Exchanges {
     const unknown: Report[] = [];
     let refused = 0;
     reports.forEach((report, at) => {
-      const { status, checkpoint_seq, error } = outcomes[at] ?? { status: 503 };
+      const { status, checkpoint_seq, error, code } = outcomes[at] ?? { status: 503 };
       if (status >= 500 || status === 429) {
+        if (code === AWAY) this.#owner.onAway(sentAt);
         unknown.push(report);
         return;
       }
       if (status !== 200) refused += 1;
-      report.settle({ status, checkpoint_seq, error, isRepeated: report.isRepeated });
+      const { isRepeated } = report;
+      report.settle({ status, checkpoint_seq, error, code, isRepeated });
     });
     if (reports.length > 0) this.#owner.onReport(reports.length, refused, durationMs);
     if (unknown.length > 0) this.#again(unknown, true, backoffMs(0));
@@ -209,8 +215,14 @@ export class Exchanges {
     this.#owner.onTasks(tasks);
   }
 
-  #failed(error: unknown, reports: readonly Report[], poll: Poll | undefined): void {
-    const { status = 0, retryAfterMs = 0, message } = error as Partial<EngineError>;
+  #failed(
+    error: unknown,
+    reports: readonly Report[],
+    poll: Poll | undefined,
+    sentAt: number,
+  ): void {
+    const { status = 0, code, retryAfterMs = 0, message } = error as Partial<EngineError>;
+    if (code === AWAY) this.#owner.onAway(sentAt);
     if (REFUSED.has(status) && reports.length > 0) {
       void this.#refused(reports, poll !== undefined, status, message);
       return;

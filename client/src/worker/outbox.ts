@@ -9,6 +9,8 @@ export interface Outcome {
   /** Of a heartbeat. */
   readonly checkpoint_seq?: number | undefined;
   readonly error?: string | undefined;
+  /** Of a refusal. */
+  readonly code?: string | undefined;
   /** It was sent before, and may have arrived: a 409 then says nothing about the claim. */
   readonly isRepeated: boolean;
 }

@@ -28,6 +28,12 @@ interface Ended {
   readonly retryAfterMs?: number;
 }
 
+/** Its handler has ended since the worker stops: somebody else may have the task at once. */
+const GIVEN_BACK = { kind: 'heartbeat', release: true } as const;
+
+/** Of a result that is sent again: the claim was ended by it before. */
+const TAKEN = 'ENG_RESULT_REPEATED';
+
 /** What the server keeps of a message, in characters. */
 const MESSAGE_LENGTH_MAX = 500;
 
@@ -82,6 +88,11 @@ export class Tasks {
     for (const claim of this.#claims) void claim.beat(now, heartbeatMs, leaseMs);
   }
 
+  /** See `Claim.vouch`: of the clock of `beat`. */
+  vouch(at: number): void {
+    for (const claim of this.#claims) claim.vouch(at);
+  }
+
   /** Resolves when all of them are done and reported. From now on nothing is held back. */
   async done(): Promise<void> {
     this.#isStopping = true;
@@ -119,7 +130,7 @@ export class Tasks {
       return { ending: 'completed', said: { kind: 'complete', output, ...claim.lines.said } };
     } catch (error) {
       const { aborted, isLost } = claim;
-      if (aborted === 'stopping') return { ending: 'given_up', said: undefined, error };
+      if (aborted === 'stopping') return { ending: 'given_up', said: GIVEN_BACK, error };
       if (isLost || aborted === 'silent') {
         return { ending: 'dropped', said: undefined, error };
       }
@@ -158,14 +169,19 @@ export class Tasks {
     });
   }
 
-  /** What is refused for its claim is somebody else's by now; what is refused for what it says is a failure. */
+  /**
+   * What is refused for its claim is dropped, unless it was sent twice and taken the first time; what is refused for
+   * what it says is a failure.
+   */
   async #report(claim: Claim, said: Said): Promise<void> {
     if (claim.isLost) return;
-    const { status, error = '', isRepeated } = await outcomeOf(claim, said);
-    if (status === 200 || status === 0) return;
+    const { status, error = '', code } = await outcomeOf(claim, said);
+    if (status === 200 || status === 0 || said.kind === 'heartbeat') return;
     const name = nameOf(claim.task);
     if (isLoss(status)) {
-      if (!isRepeated) this.#telling.warn(`the result of ${name} is dropped: its claim is lost`);
+      if (code !== TAKEN) {
+        this.#telling.warn(`the result of ${name} is dropped: its claim is lost (${status})`);
+      }
       return;
     }
     this.#telling.warn(`the result of ${name} was refused: ${error}`);

@@ -92,6 +92,7 @@ export class Worker<P extends Named = Named, O = object> {
         onReport: (results, refused, durationMs) =>
           telling.tell('onReport', { results, refused, durationMs }),
         onAnswer: () => this.#answered(),
+        onAway: (sentAt) => this.#tasks.vouch(sentAt),
         onFailure: (error, failures) => this.#failed(error, failures),
       },
     );

@@ -40,6 +40,8 @@ from durable_workflow_engine.worker import (
     TaskStarted,
     WorkerEvent,
 )
+from durable_workflow_engine.worker.exchanges import Exchanges
+from durable_workflow_engine.worker.link import Answer
 
 #: Only a hang takes so many seconds.
 LONG = 120
@@ -295,11 +297,11 @@ def test_a_handler_hears_that_the_time_of_its_step_is_over(client: Client, is_as
     assert reasons == ["timeout"]
 
 
-def test_a_task_that_outlives_the_stop_is_left_to_its_lease(client: Client) -> None:
+def test_a_claim_is_given_back_whose_handler_the_stop_has_ended(client: Client) -> None:
     began = threading.Event()
     reasons: list[str | None] = []
 
-    async def stubborn(_: Any, ctx: Context) -> None:
+    async def slow(_: Any, ctx: Context) -> None:
         began.set()
         try:
             await asyncio.sleep(LONG)
@@ -309,12 +311,36 @@ def test_a_task_that_outlives_the_stop_is_left_to_its_lease(client: Client) -> N
     client.sequences.create(name="test", version=1, blocks=[step("slow")])
     id = client.instances.create(sequence="test").id
     events: list[WorkerEvent] = []
-    with serving(client, {"slow": stubborn}, grace=0.1, on_event=events.append):
+    with serving(client, {"slow": slow}, grace=0.1, on_event=events.append):
         assert began.wait(LONG)
     assert reasons == ["stopping"]
     assert [it.ending for it in events if isinstance(it, TaskEnded)] == ["given_up"]
     [task] = client.workers.tasks().items
-    assert (client.instances.get(id).state, task.state) == ("waiting", "claimed")
+    assert (client.instances.get(id).state, task.state) == ("waiting", "pending")
+    assert task.lost_claims == 0
+
+
+def test_a_server_whose_database_is_away_vouches_for_the_claims_it_cannot_hear_of() -> None:
+    class Away:
+        async def exchange(self, *_: Any) -> Answer:
+            raise EngineError("the database is away", status=503, code="ENG_DATABASE_DOWN")
+
+    async def talk() -> list[float]:
+        sent: list[float] = []
+        link: Any = Away()
+        exchanges = Exchanges(
+            link,
+            poll_wait=0,
+            room=lambda: 0,
+            take=lambda _: None,
+            vouch=sent.append,
+            tell=lambda _: None,
+        )
+        await exchanges.say({"kind": "heartbeat", "task_id": "t"}, is_fleeting=True)
+        await exchanges.close()
+        return sent
+
+    assert len(asyncio.run(talk())) == 1
 
 
 @pytest.mark.parametrize("is_async", [True, False])

@@ -462,8 +462,17 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
     settleTry(run, node, record.a, { kind: 'success', output: { slept_ms: record.m! } });
   } else if (h !== undefined && h <= run.env.now) passDeadline(run, node, record, h);
   else if (p === 'gate') gateExpired(run, node, record);
-  else if (d !== undefined && d <= run.env.now) timeOut(run, node, record);
+  else if (d !== undefined && d <= run.env.now) endTime(run, node, record);
   else makeReady(run, node, record);
+}
+
+/** The time of a task may be put off, for reasons that only the caller knows. */
+function endTime(run: Evaluation, node: StepNode, record: StepRecord): void {
+  const step = { blockId: node.id, iteration: run.iterationOf(node) };
+  const waitMs = record.q === 1 ? node.queueTimeoutMs : null;
+  const until = record.p === 'task' ? run.env.sparedUntil?.(step, waitMs) : undefined;
+  if (until === undefined) timeOut(run, node, record);
+  else run.putLeaf(node, { ...record, d: until });
 }
 
 /** A time-out ends the try as a retryable failure, whoever was at it. */

@@ -78,10 +78,10 @@ function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> 
   );
 }
 
-function entryOf(node: PlanNode, { o, d, k, c, r }: Execution): TreeEntry | undefined {
+function entryOf(node: PlanNode, { o, d, k, c, v }: Execution): TreeEntry | undefined {
   const { index, id: block_id } = node;
   const [open, done, kept, rows] = [o[index], d[index], k?.[index], c?.[index]];
-  const repeats = r?.[index];
+  const repeats = v?.[index];
   if ([open, done, kept, rows, repeats].every((part) => part === undefined)) return undefined;
   return {
     block_id,
@@ -176,7 +176,7 @@ function readEntry(
     execution.k[index] = readOpen(kept, node, `${name}.kept`);
   }
   if (rows != null) execution.c = { ...execution.c, [index]: rows };
-  if (repeats != null) execution.r = { ...execution.r, [index]: repeats };
+  if (repeats != null) execution.v = { ...execution.v, [index]: repeats };
 }
 
 const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([

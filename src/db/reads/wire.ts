@@ -84,6 +84,7 @@ export function taskText(row: TaskWireRow): string {
     `,"attempt":${row.attempt},"idempotency_key":"${taskIdempotencyKey(row)}"` +
     `,"timeout_ms":${row.timeout_ms},"state":"${row.state}"` +
     `,"worker_id":${quote(row.worker_id)},"claim_epoch":${row.claim_epoch}` +
+    `,"lost_claims":${row.lost_claims}` +
     `,"claimed_at":${quote(row.claimed_at)},"heartbeat_at":${quote(row.heartbeat_at)}` +
     `,"completed_at":${quote(row.completed_at)},"output":${row.output}` +
     `,"error_message":${quote(row.error_message)},"error_retryable":${row.error_retryable}` +

@@ -77,6 +77,29 @@ test('a checkpoint is not said again and again of a claim that was given up befo
   assert.equal(said, 2, 'nor is it kept alive');
 });
 
+test('a server whose database is away vouches for the claims that it cannot hear of', async (t) => {
+  const away: number[] = [];
+  const down = { status: 503, code: 'ENG_DATABASE_DOWN', message: 'the database is away' };
+  const exchanges = conversation(
+    () => {
+      throw new EngineError(down);
+    },
+    (sentAt) => away.push(sentAt),
+  );
+  t.after(() => exchanges.close());
+  void said(exchanges, 't');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(away.length, 1);
+  const task = { id: 't', claim_epoch: 1, checkpoint_seq: 0 } as WorkerTask;
+  const nothing = () => undefined;
+  const claim = new Claim(task, 0, nothing, nothing);
+  claim.vouch(5);
+  void claim.beat(14, 1_000, 10);
+  assert.equal(claim.aborted, undefined);
+  void claim.beat(15, 1_000, 10);
+  assert.equal(claim.aborted, 'silent');
+});
+
 test('an error is retryable unless it says that it is not', () => {
   const failure = { retryable: true, retryAfterMs: 0, details: undefined };
   assert.deepEqual(failureOf(new Error('no')), { ...failure, message: 'no' });
@@ -126,7 +149,10 @@ test('a schema says what does not conform, not more than five of it', async () =
 });
 
 /** Answers each request as the function says; what a poll is given makes the worker busy. */
-function conversation(answer: (asked: ExchangeTasks) => void) {
+function conversation(
+  answer: (asked: ExchangeTasks) => void,
+  onAway: (sentAt: number) => void = () => undefined,
+) {
   const send: SendExchange = async (text) => {
     const asked = JSON.parse(text) as ExchangeTasks;
     answer(asked);
@@ -144,6 +170,7 @@ function conversation(answer: (asked: ExchangeTasks) => void) {
       onPoll: nothing,
       onReport: nothing,
       onAnswer: nothing,
+      onAway,
       onFailure: nothing,
     },
   );

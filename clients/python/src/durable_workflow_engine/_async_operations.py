@@ -2185,6 +2185,7 @@ class AsyncWorkersOperations(Resource):
         claim_epoch: int | None = None,
         checkpoint_seq: int | None = None,
         checkpoint: JsonObject | None = None,
+        release: bool | None = None,
     ) -> models.HeartbeatAccepted:
         """Keep a claim alive and save a checkpoint.
 
@@ -2194,6 +2195,8 @@ class AsyncWorkersOperations(Resource):
         Args:
             worker_id: That of the claim.
             claim_epoch: That of the claim; asked for by some deployments.
+            release: Gives the claim back: the task waits for a worker again, at once.
+                Default: False.
         """
         return await self._call(
             "POST",
@@ -2204,6 +2207,7 @@ class AsyncWorkersOperations(Resource):
                 "claim_epoch": claim_epoch,
                 "checkpoint_seq": checkpoint_seq,
                 "checkpoint": checkpoint,
+                "release": release,
             },
             repeatable=True,
         )

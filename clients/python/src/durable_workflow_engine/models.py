@@ -246,6 +246,7 @@ FailureCode = Annotated[
         "retries_exhausted",
         "not_retried",
         "timeout",
+        "claims_lost",
         "queue_timeout",
         "deadline",
         "instance_timeout",
@@ -1981,6 +1982,8 @@ class HeartbeatTask(Model):
     """That of the claim; asked for by some deployments."""
     checkpoint_seq: int | None = None
     checkpoint: dict[str, Any] | None = None
+    release: bool | None = None
+    """Gives the claim back: the task waits for a worker again, at once. Default: False."""
 
 
 class HeartbeatTaskResult(Model):
@@ -1992,6 +1995,8 @@ class HeartbeatTaskResult(Model):
     """That of the claim; asked for by some deployments."""
     checkpoint_seq: int | None = None
     checkpoint: dict[str, Any] | None = None
+    release: bool | None = None
+    """Gives the claim back: the task waits for a worker again, at once. Default: False."""
 
 
 class ImportCapsule(Model):
@@ -3677,6 +3682,8 @@ class Wait(Model):
     task_id: str | None = None
     worker_id: str | None = None
     heartbeat_at: datetime | None = None
+    lost_claims: int | None = None
+    """Of a task: claims of this try whose workers fell silent; absent: none."""
     workers: WaitWorkers | None = None
     reason: WaitReason | None = None
     """Of a handoff: on its way, gone, or here and not owned yet."""
@@ -3820,6 +3827,8 @@ class WorkerTask(Model):
     state: TaskState
     worker_id: str | None
     claim_epoch: int
+    lost_claims: int
+    """Claims of this try whose workers fell silent; too many fail it for good."""
     claimed_at: datetime | None
     heartbeat_at: datetime | None
     completed_at: datetime | None

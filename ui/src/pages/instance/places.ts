@@ -35,6 +35,7 @@ export const FAILURE_WORDS: Readonly<Record<FailureCode, string>> = {
   retries_exhausted: 'The last try that the step is allowed failed, too.',
   not_retried: 'The step does not retry this failure.',
   timeout: 'It took longer than its timeout.',
+  claims_lost: 'Too many workers took the task and fell silent over it: it may be what ends them.',
   queue_timeout: 'No worker took the task in time.',
   deadline: 'The step took longer than its deadline, with all of its waits and tries.',
   instance_timeout: 'The instance took longer than its timeout.',

@@ -76,6 +76,10 @@ class Claim:
         named = {"task_id": self.task.id, "claim_epoch": self.task.claim_epoch, **result}
         return self._exchanges.say(named, is_fleeting=is_fleeting)
 
+    def vouch(self, at: float) -> None:
+        """The claim cannot have been lost by then: behind an outage silence counts anew."""
+        self._heard_at = max(self._heard_at, at)
+
     def beat(self, heartbeat: float, lease: float) -> None:
         """A heartbeat if it is time for one; nobody works on a lease that nobody vouches for."""
         now = time.monotonic()

@@ -37,6 +37,8 @@ SENDING_MAX = 2
 WAIT_MAX, DENIED_WAIT_MAX = 5.0, 30.0
 #: Nothing of the request was done.
 UNDONE = frozenset({401, 403, 404, 405, 429})
+#: Of an engine whose database is away.
+AWAY = "ENG_DATABASE_DOWN"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Outcome:
     #: It was said before, and may have arrived: a 409 then says nothing about the claim.
     is_repeated: bool
     error: str = ""
+    #: Of a refusal.
+    code: str = ""
     #: Of a heartbeat.
     checkpoint_seq: int | None = None
 
@@ -62,10 +66,13 @@ class _Report:
     outcome: asyncio.Future[Outcome]
     is_repeated: bool = False
 
-    def settle(self, status: int, error: str = "", checkpoint_seq: int | None = None) -> None:
+    def settle(
+        self, status: int, error: str = "", code: str = "", checkpoint_seq: int | None = None
+    ) -> None:
         # Whoever waited may have gone.
         if not self.outcome.done():
-            self.outcome.set_result(Outcome(status, self.is_repeated, error, checkpoint_seq))
+            told = Outcome(status, self.is_repeated, error, code, checkpoint_seq)
+            self.outcome.set_result(told)
 
 
 class Exchanges:
@@ -74,6 +81,8 @@ class Exchanges:
         poll_wait: Seconds that a poll waits for work.
         room: Places for tasks that are free.
         take: Is given each task that was claimed.
+        vouch: Is told that the database of the server was away for what was sent at that time, so
+            that no claim was lost before it.
         tell: Is told of each request.
     """
 
@@ -84,12 +93,14 @@ class Exchanges:
         poll_wait: float,
         room: Callable[[], int],
         take: Callable[[WorkerTask], None],
+        vouch: Callable[[float], None],
         tell: Callable[[WorkerEvent], None],
     ) -> None:
         self._link = link
         self._poll_wait_ms = round(poll_wait * 1000)
         self._room_of_worker = room
         self._take = take
+        self._vouch = vouch
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         #: Why the worker cannot go on: it was refused before it ever had an answer.
@@ -203,20 +214,21 @@ class Exchanges:
         try:
             answer = await self._link.exchange([it.result for it in reports], limit, wait_ms)
         except EngineError as error:
-            self._failed(error, reports)
+            self._failed(error, reports, began)
         except asyncio.CancelledError:
             for report in reports:
                 report.settle(0)
             raise
         else:
-            self._answered(answer, reports, limit, time.monotonic() - began)
+            self._answered(answer, reports, limit, began)
         finally:
             self._sending -= bool(reports)
             self._asked -= limit
 
     def _answered(
-        self, answer: Answer, reports: Sequence[_Report], limit: int, seconds: float
+        self, answer: Answer, reports: Sequence[_Report], limit: int, began: float
     ) -> None:
+        seconds = time.monotonic() - began
         if self._failures > 0:
             log.info("the server answers again")
         self._failures = 0
@@ -226,9 +238,12 @@ class Exchanges:
         for report, outcome in zip(reports, answer.outcomes, strict=True):
             if outcome.status in JUDGED:
                 refused += outcome.status != 200
-                report.settle(outcome.status, outcome.error or "", outcome.checkpoint_seq)
+                told = (outcome.error or "", outcome.code or "", outcome.checkpoint_seq)
+                report.settle(outcome.status, *told)
             else:
                 unknown.append(report)
+                if outcome.code == AWAY:
+                    self._vouch(began)
         if reports:
             self._tell(Reported(len(reports), refused, seconds))
         if unknown:
@@ -239,8 +254,10 @@ class Exchanges:
         for task in answer.tasks:
             self._take(task)
 
-    def _failed(self, error: EngineError, reports: Sequence[_Report]) -> None:
+    def _failed(self, error: EngineError, reports: Sequence[_Report], began: float) -> None:
         self._failures += 1
+        if error.code == AWAY:
+            self._vouch(began)
         self._tell(Failed(error))
         if is_refusal(error) and not self._has_met:
             self._break(advised(error))

@@ -26,6 +26,11 @@ from .link import Result
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
+#: The handler has ended since the worker stops: somebody else may have the task at once.
+GIVEN_BACK: Result = {"kind": "heartbeat", "release": True}
+#: Of a result that is said again: the claim was ended by it before.
+TAKEN = "ENG_RESULT_REPEATED"
+
 #: What the server keeps of a message, in characters.
 MESSAGE_LENGTH_MAX = 500
 
@@ -100,6 +105,11 @@ class Tasks:
         for claim in list(self._claims):
             claim.beat(self._settings.heartbeat, self._settings.lease)
 
+    def vouch(self, at: float) -> None:
+        """No claim was lost by then: see `Claim.vouch`."""
+        for claim in self._claims:
+            claim.vouch(at)
+
     async def done(self) -> None:
         """Returns when all of them are done and reported. From now on nothing is held back."""
         self._stopping.set()
@@ -160,15 +170,16 @@ class Tasks:
             self._held -= 1
 
     async def _report(self, claim: Claim, result: Result) -> None:
-        """What is refused for its claim is somebody else's by now; else it becomes a failure."""
+        """What is refused for its claim is dropped, unless it was taken before; else it failed."""
         if claim.is_lost:
             return
         outcome = await claim.say(result)
-        if outcome.status in (0, 200):
+        if outcome.status in (0, 200) or result["kind"] == "heartbeat":
             return
         if outcome.status in LOSS:
-            if not outcome.is_repeated:
-                log.warning("the result of %s is dropped: its claim is lost", claim.name)
+            if outcome.code != TAKEN:
+                why = "its claim is lost"
+                log.warning("the result of %s is dropped: %s (%d)", claim.name, why, outcome.status)
             return
         log.warning("the result of %s was refused: %s", claim.name, outcome.error)
         self._settings.tell(
@@ -213,7 +224,7 @@ class _Run:
             return _Ended("completed", {**output, **claim.context._logged()})
         reason = claim.context.cancel_reason
         if reason == "stopping":
-            return _Ended("given_up", error=error)
+            return _Ended("given_up", GIVEN_BACK, error)
         if claim.is_lost or reason == "silent":
             return _Ended("dropped", error=error)
         return self._failed(error)

@@ -176,6 +176,7 @@ class Worker:
             poll_wait=self._poll_wait,
             room=lambda: tasks.free_places,
             take=take,
+            vouch=tasks.vouch,
             tell=self._tell,
         )
         exchanges.schedule()
