@@ -148,7 +148,7 @@ export function deliverSignal(
       return advance(actor, turn, { kind: 'cancel' });
     case 'update_context': {
       if (data === undefined) return 'touched';
-      putData(actor.plan, snapshot, data);
+      putData(actor.plan, snapshot, data, payload as JsonObject);
       return unpark(actor, turn);
     }
     default: {

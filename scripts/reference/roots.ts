@@ -34,7 +34,7 @@ const ROOTS: Readonly<Record<string, Told>> = {
   },
   outputs: {
     forms: ['outputs'],
-    does: 'The latest output of each block, by the id of the block. In a loop: of the latest iteration.',
+    does: 'The latest output of each block, by the id of the block. Inside of a for_each or a saga: of the same item or run, else null. Inside of a loop: of the latest iteration, until the block begins in this one; null if it failed, was skipped or was passed by there.',
     examples: [{ text: '{{ outputs.pay.receipt }}', ...PAID }],
   },
   steps: {

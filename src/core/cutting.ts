@@ -16,15 +16,25 @@ export type CutBy = 'signal' | 'race';
  * but when that work has ended.
  */
 export function cut(run: Evaluation, node: NodePlace, by: CutBy): boolean {
-  return node.kind.cut(run, node, run.execution.o[node.index]!, by);
+  const record = run.execution.o[node.index]!;
+  // What could not be cleaned up has been cut off before, and stays open for a retry.
+  if (record.z === 1 || record.j !== undefined) return false;
+  return node.kind.cut(run, node, record, by);
+}
+
+/** Nothing goes on in the node. It ends, unless something inside of it is still to be cleaned up. */
+export function endCut(run: Evaluation, node: NodePlace, record: OpenRecord): false {
+  if (run.owesInside(node)) {
+    delete record.d;
+    record.j = CANCELLED;
+  } else run.close(node, CANCELLED);
+  return false;
 }
 
 /** What most kinds do to be cut off: they end, unless something inside is protected. */
 export function cutOff(run: Evaluation, node: NodePlace, record: OpenRecord, by: CutBy): boolean {
   node.kind.withdraw(run, node, record);
-  if (cutInside(run, node, record, by)) return true;
-  run.close(node, CANCELLED);
-  return false;
+  return cutInside(run, node, record, by) || endCut(run, node, record);
 }
 
 /**

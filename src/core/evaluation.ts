@@ -257,14 +257,14 @@ export class Evaluation {
   /** The node is done: tells its parent, which may be done with it. */
   finish(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
-    if (record !== undefined && this.#owesInside(node)) {
+    if (record !== undefined && this.owesInside(node)) {
       record.j = code;
       this.#goOnAround(node);
     } else this.tellParent(node, this.close(node, code));
   }
 
   /** Something inside could not be cleaned up, and is open for a retry. */
-  #owesInside({ lists }: NodePlace): boolean {
+  owesInside({ lists }: NodePlace): boolean {
     return lists.some((list) => list.some((index) => this.execution.o[index] !== undefined));
   }
 
@@ -284,8 +284,9 @@ export class Evaluation {
     }
     const parent = this.plan.nodes[node.parent]!;
     const record = this.execution.o[node.parent]!;
-    if (record.j !== undefined) {
-      if (!this.#owesInside(parent)) parent.kind.endLate(this, parent, record, record.j);
+    if (record.j !== undefined || record.z === 1) {
+      const asked = record.j ?? CANCELLED;
+      if (!this.owesInside(parent)) parent.kind.endLate(this, parent, record, asked);
     } else if (record.x === 1) parent.kind.childCut(this, parent, record);
     else if (parent.kind.runsList(record, node.branch)) {
       parent.kind.childDone(this, parent, record, node, code);

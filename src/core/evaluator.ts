@@ -221,7 +221,10 @@ function cutRoots(run: Evaluation): boolean {
   let isProtected = false;
   for (const root of plan.roots) {
     if (execution.o[root] === undefined) continue;
-    if (cut(run, plan.nodes[root]!, 'signal')) isProtected = true;
+    // What is still to be cleaned up keeps it open, too.
+    if (cut(run, plan.nodes[root]!, 'signal') || execution.o[root] !== undefined) {
+      isProtected = true;
+    }
   }
   if (isProtected) execution.x = 1;
   return isProtected;

@@ -140,15 +140,28 @@ export class Lanes {
   }
 }
 
-/** Somebody outside of the instance gives it other data: items that are at work see what has changed. */
-export function putData(plan: Plan, snapshot: Snapshot, data: JsonObject): void {
+/**
+ * Somebody outside of the instance gives it other data: items that are at work see what has changed.
+ *
+ * @param given the values that were merged, changed or not; absent: what differs
+ */
+export function putData(
+  plan: Plan,
+  snapshot: Snapshot,
+  data: JsonObject,
+  given?: JsonObject,
+): void {
   const { data: before, execution } = snapshot;
   snapshot.data = data;
   if (plan.lanes.length === 0) return;
+  changeBefore({ plan, execution }, given ?? differenceOf(before, data));
+}
+
+/** The values of keys that differ; null where there is none any more. */
+function differenceOf(before: JsonObject, data: JsonObject): JsonObject {
   const keys = Object.keys({ ...before, ...data });
   const changed = keys.filter((key) => ownValue(before, key) !== ownValue(data, key));
-  const values = changed.map((key) => [key, ownValue(data, key) ?? null] as const);
-  changeBefore({ plan, execution }, Object.fromEntries(values));
+  return Object.fromEntries(changed.map((key) => [key, ownValue(data, key) ?? null]));
 }
 
 /**

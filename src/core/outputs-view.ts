@@ -15,13 +15,20 @@ import type { KeptOutput } from './progress.js';
 
 /** What expressions outside of all loops see. */
 export function latestOutputs(outputs: ReadonlyMap<string, KeptOutput>): OutputsView {
-  return viewOf(outputs, (blockId) => outputs.get(blockId)?.output);
+  return viewOf(
+    () => outputs.keys(),
+    (blockId) => outputs.get(blockId)?.output,
+  );
 }
 
 /** What expressions at a node in loops see; it follows what the run comes to. */
 export function outputsIn(run: Evaluation, reader: NodePlace): OutputsView {
   const { plan, snapshot } = run;
-  return viewOf(snapshot.outputs, (blockId) => {
+  const ids = () => {
+    const own = reader.lanes.flatMap((lane) => run.lanes.ownIn(reader, lane));
+    return new Set([...snapshot.outputs.keys(), ...own.map(({ block }) => block)]);
+  };
+  return viewOf(ids, (blockId) => {
     const block = plan.nodes[plan.indexOf.get(blockId) ?? -1];
     if (block === undefined) return snapshot.outputs.get(blockId)?.output;
     const kept = keptFor(run, reader, block);
@@ -33,11 +40,11 @@ export function outputsIn(run: Evaluation, reader: NodePlace): OutputsView {
 }
 
 function viewOf(
-  outputs: ReadonlyMap<string, KeptOutput>,
+  ids: () => Iterable<string>,
   get: (blockId: string) => JsonValue | undefined,
 ): OutputsView {
   const all = () => {
-    const found = Array.from(outputs.keys(), (id) => [id, get(id)] as const);
+    const found = Array.from(ids(), (id) => [id, get(id)] as const);
     return Object.fromEntries(found.filter(([, output]) => output !== undefined)) as JsonObject;
   };
   return { get, all };

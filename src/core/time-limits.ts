@@ -23,7 +23,8 @@ export function timeOutBlock(run: Evaluation, node: NodePlace, record: OpenRecor
   delete record.d;
   record.o = 1;
   record.y = run.cause!;
-  if (!cut(run, node, 'race')) run.tellParent(node, FAILED);
+  const goesOn = cut(run, node, 'race');
+  if (!goesOn && run.execution.o[node.index] === undefined) run.tellParent(node, FAILED);
 }
 
 /** Counts the time of the instance from now on. */

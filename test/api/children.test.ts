@@ -215,6 +215,48 @@ test('a child that is retried by itself is taken as it is by a retry of its pare
   assert.equal((await childrenOf(id)).length, 1);
 });
 
+test('retries of all three levels of a family are one, and nothing that completed in it is done again', async () => {
+  const pay = [step('charge', 'family-charge'), step('ship', 'family-ship')];
+  await tenant.sequence(pay, { name: 'family-pay' });
+  await tenant.sequence([childOf('family-pay')], { name: 'family-order' });
+  const id = await tenant.run([childOf('family-order')]);
+  await tenant.complete(await tenant.task('family-charge'), { paid: true });
+  await tenant.fail(await tenant.task('family-ship'), 'no stock');
+  await tenant.until(id, 'failed');
+  const [order] = await childrenOf(id);
+  const [payment] = await childrenOf(order!.id);
+  const ids = [id, order!.id, payment!.id];
+  // One may be under way again by then.
+  await Promise.all(ids.map((one) => tenant.post(`/instances/${one}/retry`)));
+  await tenant.complete(await tenant.task('family-ship'));
+  await tenant.until(id, 'completed');
+  assert.deepEqual(await tenant.poll('family-charge'), []);
+  const family = [await childrenOf(id), await childrenOf(order!.id)].flat();
+  assert.deepEqual(columns(family, 'id', 'state'), [
+    [order!.id, 'completed'],
+    [payment!.id, 'completed'],
+  ]);
+});
+
+test('a refund that fails when its order is cancelled stands in the dead letter queue until a retry has made it', async () => {
+  const steps = [
+    { id: 'pay', action: step('charge', 'r-charge'), compensation: step('refund', 'r-refund') },
+    { id: 'send', action: step('ship', 'r-ship') },
+  ];
+  const id = await tenant.run([{ type: 'saga', id: 's', steps }]);
+  await tenant.complete(await tenant.task('r-charge'));
+  await tenant.task('r-ship');
+  expectStatus(await tenant.post(`/instances/${id}/signals`, { signal_type: 'cancel' }), 201);
+  await tenant.fail(await tenant.task('r-refund'), 'the bank is closed');
+  await tenant.until(id, 'failed');
+  const dead = expectStatus(await tenant.get<TaskInstance[]>('/instances/dlq'), 200);
+  const failure = dead.find((one) => one.id === id)?.failure;
+  assert.deepEqual([failure?.code, failure?.block_id], ['cleanup_failed', 'refund']);
+  expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+  await tenant.complete(await tenant.task('r-refund'));
+  await tenant.until(id, 'cancelled');
+});
+
 describe('a child of a parent that', () => {
   const protectedChild = async (name: string) => {
     const tidy = [step('tidy', `tidy-${name}`)];

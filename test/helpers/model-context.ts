@@ -55,6 +55,15 @@ function lanesOf({ layers }: Pick<Iteration, 'layers'>): Lane[] {
   return layers.flatMap(({ lane }) => lane ?? []);
 }
 
+/** Of the items; those around items side by side are a part of what these see, and may be changed there. */
+function namesIn({ layers }: Pick<Iteration, 'layers'>): JsonObject {
+  const from = Math.max(
+    layers.findLastIndex(({ lane }) => lane !== undefined),
+    0,
+  );
+  return Object.assign({}, ...layers.slice(from).map(({ names }) => names)) as JsonObject;
+}
+
 export interface ModelRow {
   readonly block: string;
   readonly iteration: string;
@@ -92,7 +101,7 @@ export class Context {
   view(place: Iteration): View {
     const seen = lanesOf(place).at(-1);
     const data = seen === undefined ? this.data : { ...seen.items.data, ...seen.own };
-    const names = Object.assign({}, ...place.layers.map((layer) => layer.names)) as JsonObject;
+    const names = namesIn(place);
     const error = this.#errorAt(place);
     return {
       data: { ...data, ...names, ...(error === undefined ? {} : { _error: error }) },
@@ -108,7 +117,8 @@ export class Context {
 
   #outputsAt(place: Iteration): JsonObject {
     const seen: [string, JsonValue][] = [];
-    for (const id of this.#outputs.keys()) {
+    const known = [this.#outputs, ...lanesOf(place).map(({ outputs }) => outputs)];
+    for (const id of new Set(known.flatMap((outputs) => [...outputs.keys()]))) {
       const lane = lanesOf(place).findLast(({ body }) => idsIn(body).includes(id));
       const row = lane === undefined ? this.#outputs.get(id) : lane.outputs.get(id);
       if (row !== undefined && this.#isSeen(row, place)) seen.push([id, row.output]);
@@ -141,7 +151,7 @@ export class Context {
   itemsOf(place: Iteration): JsonObject | null {
     const error = place.caught?.error;
     if (place.layers.length === 0 && error === undefined) return null;
-    const names = Object.assign({}, ...place.layers.map((layer) => layer.names)) as JsonObject;
+    const names = namesIn(place);
     return error === undefined ? names : { ...names, _error: error };
   }
 

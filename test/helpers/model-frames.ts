@@ -24,6 +24,8 @@ export interface Frame {
   hasNotCleanedUp?: boolean;
   /** It was cut off, and has yet to clean up. */
   owes?: boolean;
+  /** It does so now. */
+  isPaying?: boolean;
   /** Of a saga that takes back what completed: why, and from which step on. */
   undoes?: { readonly end: End; readonly from: number };
   /** Of a loop, for_each or saga: finished passes, whether one has begun, and the items. */

@@ -52,6 +52,7 @@ export class Laws {
     this.#openBefore = new Set(this.#player.open.keys());
     this.#decidedBefore = new Set(this.#openNodes('race').map(({ index }) => index));
     if (state === 'failed' || execution.f === 1) this.#takenBack = new Set();
+    if (event.kind === 'stop') this.#openAtCancel = undefined;
     if (isEnded(state) && event.kind !== 'retry') return;
     switch (event.kind) {
       case 'cancel':
@@ -65,7 +66,6 @@ export class Laws {
         break;
       case 'stop':
         this.#wasStopped = true;
-        this.#openAtCancel = undefined;
         this.#tally.count('stop with work open', this.#openBefore.size);
         break;
       case 'retry':

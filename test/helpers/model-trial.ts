@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { Dispatch, EngineEvent, Env, StepTry } from '../../src/core/evaluator.js';
 import type { StepRecord } from '../../src/core/execution.js';
+import { putData } from '../../src/core/lanes.js';
 import type { ChildEnd } from '../../src/core/progress.js';
 import { isEnded } from '../../src/core/states.js';
 import { type Answer, EVENT } from './block-trees.js';
@@ -176,7 +177,8 @@ export class Trial {
       case 'update_context': {
         // As the actor does it: the data is merged, and a parked instance goes on.
         if (isEnded(snapshot.state)) return;
-        snapshot.data = { ...snapshot.data, ...request.values };
+        const { values } = request;
+        putData(this.#player.plan, snapshot, { ...snapshot.data, ...values }, values);
         const isParked = snapshot.execution.p === 1 && snapshot.state !== 'paused';
         if (snapshot.state === 'paused') delete snapshot.execution.p;
         this.#tell(isParked ? { kind: 'reschedule', at: null } : undefined, request);

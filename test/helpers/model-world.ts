@@ -150,10 +150,18 @@ export abstract class World {
     this.#debts.push(debt);
   }
 
+  #owedIn(scope: Scope): Debt[] {
+    return this.#debts.filter((debt) => isIn(debt.scope, scope));
+  }
+
+  owesIn(scopes: readonly Scope[]): boolean {
+    return scopes.some((scope) => this.#owedIn(scope).length > 0);
+  }
+
   /** Until nothing is owed in the scope, or what is around it was cut off, too, and goes on without. */
   *untilPaid(scope: Scope): Run<void> {
     yield* this.until(() => {
-      const owed = this.#debts.filter((debt) => isIn(debt.scope, scope));
+      const owed = this.#owedIn(scope);
       const isLeft = isCut(scope.around!) && owed.every(({ isAtWork }) => isAtWork !== true);
       return owed.length === 0 || isLeft || undefined;
     });
@@ -254,7 +262,7 @@ export abstract class World {
     this.context.instant += 1;
     const isTaken = this.#takeIn(event);
     this.processes.isHeld = this.#isHeld;
-    this.processes.isPaused = this.#isPaused;
+    this.processes.isPaused = this.#isPaused || this.#ended !== undefined;
     this.processes.settle();
     if (this.processes.isTie || this.context.isTie) this.isDraw = true;
     this.#noteEnd();

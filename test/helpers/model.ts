@@ -151,8 +151,15 @@ export class Model extends World {
     if (race.timeout != null) this.processes.limited.delete(place.scope);
     // Losers may have finally lists to run.
     yield* this.allOf(runners);
-    if (result === 'completed') tell(winners[0]!);
     for (const scope of scopes) yield* this.untilPaid(scope);
+    const tellLate = function* (this: Model): Run<End> {
+      yield* this.until(() => !this.owesIn(scopes) || undefined);
+      tell(winners[0]!);
+      return 'completed';
+    };
+    if (result !== 'completed') return result;
+    if (!this.owesIn(scopes)) tell(winners[0]!);
+    else this.owe({ scope: place.scope, again: tellLate.bind(this) });
     return result;
   }
 
@@ -213,13 +220,16 @@ export class Model extends World {
     frame: Frame,
     blocks: readonly Block[],
     run: (shielded: Scope) => Run<End>,
+    later = run,
   ): Run<End> {
     const end = yield* run(scopeIn(scope, 'all'));
     if (end !== 'failed' || !isCut(scope)) return end;
     frame.owes = true;
     const again = function* (): Run<End> {
       reopenList(frame, blocks);
-      const paid = yield* run(scopeIn(scope, 'all'));
+      frame.isPaying = true;
+      const paid = yield* later(scopeIn(scope, 'all'));
+      frame.isPaying = false;
       if (paid !== 'failed') frame.owes = false;
       return paid;
     };
@@ -256,12 +266,15 @@ export class Model extends World {
       if (end !== 'completed') frame.undoes = { end, from: i };
     }
     if (frame.undoes === undefined) return 'completed';
-    const { end, from } = frame.undoes;
+    const { from } = frame.undoes;
+    // One that a retry goes on with is not being cut off any more.
+    const end = undoes === frame.undoes ? 'failed' : frame.undoes.end;
     const undone = block.steps.slice(0, from + 1).toReversed();
-    const takeBack = function* (this: Model, scope: Scope): Run<End> {
+    const takeBack = function* (this: Model, scope: Scope, isLate = false): Run<End> {
       let result: End = 'completed';
       for (const { action, compensation } of undone) {
-        if (!isDone(listOf(action))) continue;
+        const hasRun = listOf(compensation).some(({ id }) => frame.inside.get(id)?.end);
+        if (!isDone(listOf(action)) || (isLate && hasRun)) continue;
         const undo = { ...pass, caught: frame, scope };
         const ended = yield* this.list(listOf(compensation), undo);
         if (ended !== 'completed') result = 'failed';
@@ -276,9 +289,10 @@ export class Model extends World {
     if (isOwing()) {
       frame.owes = true;
       const again = function* (this: Model): Run<End> {
-        yield* this.until(() => !isOwing() || undefined);
+        yield* this.until(() => (!isOwing() && frame.isPaying !== true) || undefined);
         frame.owes = false;
-        return yield* this.cleanUp(place, frame, compensations, take);
+        const takeLate = (scope: Scope) => take(scope, true);
+        return yield* this.cleanUp(place, frame, compensations, takeLate, take);
       };
       this.owe({ scope: place.scope, again: again.bind(this) });
     }

@@ -19,7 +19,7 @@ export function simulatedHandlers(
   tables: MemoryTables,
   complain: (text: string, instance: string) => void,
 ): (thread: Thread) => ReadonlyMap<string, EffectHandler> {
-  /** @param instance none in hooks of one that had not begun */
+  /** @param instance none where its parameters name none */
   const checkDispatched = (instance: string, key: string) => {
     if (instance === '') return;
     const row = tables.row('instances', instance);

@@ -76,7 +76,7 @@ export function randomHooks(random: Random): object {
 function paramsOf(handler: string): object {
   if (handler === 'log') return { params: { message: 'simulated', level: 'debug' } };
   return handler === 'http_request'
-    ? { params: { url: 'https://simulated.example/{{ runtime.instance_id }}' } }
+    ? { params: { url: 'https://simulated.example/{{ instance_id }}' } }
     : {};
 }
 

@@ -49,7 +49,7 @@ export interface SimulationOptions {
 const TENANTS = ['north', 'south'] as const;
 
 /** Everything must be at rest so long after the last fault, in virtual time. */
-const REST_MS_MAX = 15 * 60_000;
+const REST_MS_MAX = 30 * 60_000;
 
 /** In the brief form the faults end by then, and with them what clients do. */
 const BRIEF_MS = 12_000;

@@ -89,6 +89,6 @@ survives('that there is too much to collect', async (tenant) => {
   return async () => {
     await tenant.complete(await tenant.task(handler), { n: 2 });
     await tenant.until(id, 'completed');
-    assert.deepEqual((await tenant.outputsOf(id)).f, { count: 3 });
+    assert.deepEqual((await tenant.outputsOf(id)).f, { count: 3, truncated: true });
   };
 });

@@ -90,6 +90,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
   childCut(run, node, record) {
     if (!hasOpenInside(run, node)) end(run, node, record, record.r ?? CANCELLED);
   },
+  endLate: end,
   unreached: 'cancelled',
 });
 
@@ -131,7 +132,8 @@ function noteFirst(run: Evaluation, record: BranchesRecord): void {
 function end(run: Evaluation, node: NodePlace, record: BranchesRecord, code: DoneCode): void {
   if (code === FAILED) run.fail(node, record.y);
   else {
-    if (code === COMPLETED && record.w !== undefined) storeResult(run, node, record.w);
+    const isOver = code === COMPLETED && !run.owesInside(node);
+    if (isOver && record.w !== undefined) storeResult(run, node, record.w);
     run.finish(node, code);
   }
 }

@@ -8,7 +8,7 @@
 import type { SagaBlock } from '../../../schema/blocks.js';
 import type { Failure } from '../../../schema/failure.js';
 import { catchError } from '../caught.js';
-import { type CutBy, cutInside, hasOpenInside, isBeingCut } from '../cutting.js';
+import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { CANCELLED, COMPLETED, FAILED, type SagaRecord, SKIPPED } from '../execution.js';
 import { failureMessage } from '../failures.js';
@@ -70,9 +70,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     if (cutInside(run, node, record, by)) return true;
     record.f = CANCELLED;
     record.n = stepOf(record.l);
-    if (startCompensation(run, node, record, record.n)) return true;
-    run.close(node, CANCELLED);
-    return false;
+    return startCompensation(run, node, record, record.n) || endCut(run, node, record);
   },
   childCut(run, node, record) {
     if (hasOpenInside(run, node)) return;
@@ -86,7 +84,8 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
   /** An action may have completed with that. */
   endLate(run, node, record) {
     delete record.j;
-    compensate(run, node, record, record.n!);
+    delete record.z;
+    compensate(run, node, record, -1);
   },
   awaits(record, branch) {
     if (isCompensation(record.l)) return isCompensation(branch) && branch <= record.l;
@@ -100,14 +99,16 @@ function newRun(run: Evaluation, pass: number): SagaRecord {
 
 /** After a retry of the instance: the run that was under way, or another one. */
 function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord {
-  const { i, l, f, n, m, y } = kept;
+  const { i, l, f, n, m } = kept;
   if (f === undefined || n === undefined) return { ...newRun(run, i), l };
   const isOwed = (_: string, step: number) =>
     step <= n &&
     hasCompleted(run, node.lists[actionOf(step)]!) &&
     !hasCompleted(run, node.lists[compensationOf(step)]!);
   if (node.steps.some(isOwed)) {
-    return { ...newRun(run, i), l, f, n, ...(m && { m }), ...(y && { y }) };
+    // It is not being cut off any more.
+    const y = kept.y ?? run.failureAt(node, 'failed_by_request', 'the saga was cut off');
+    return { ...newRun(run, i), l, f: FAILED, n, y, ...(m && { m }) };
   }
   run.reset(node);
   return newRun(run, i + 1);
@@ -153,7 +154,7 @@ function undo(
 
 /** Goes on with the compensations from that of `step` on, backwards; then the block is done. */
 function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: number): void {
-  if (startCompensation(run, node, record, step)) return;
+  if (startCompensation(run, node, record, step) || startLate(run, node, record)) return;
   const failed = node.steps.filter((_, i) => hasFailed(run, node.lists[compensationOf(i)]!));
   const why = withCompensations(record.y, failed);
   noteEnd(run, node, failed);
@@ -178,6 +179,18 @@ function startCompensation(
     return true;
   }
   return false;
+}
+
+/** The compensation of an action that has completed late, with what was cleaned up in it. */
+function startLate(run: Evaluation, node: SagaNode, record: SagaRecord): boolean {
+  const step = node.steps.findLastIndex(
+    (_, i) =>
+      i <= record.n! &&
+      hasCompleted(run, node.lists[actionOf(i)]!) &&
+      node.lists[compensationOf(i)]!.length > 0 &&
+      !hasRun(run, node.lists[compensationOf(i)]!),
+  );
+  return step >= 0 && startCompensation(run, node, record, step);
 }
 
 /** Also when the block was cut off behind its last block, which was protected. */

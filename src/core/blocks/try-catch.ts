@@ -7,7 +7,7 @@
 
 import type { TryCatchBlock } from '../../../schema/blocks.js';
 import { catchError } from '../caught.js';
-import { cutInside, isBeingCut } from '../cutting.js';
+import { cutInside, endCut, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import {
   CANCELLED,
@@ -52,10 +52,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     // Its time is of no interest any more.
     delete record.d;
     if (record.p === FINALLY_LIST || cutInside(run, node, record, by)) return true;
-    if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) {
-      run.close(node, CANCELLED);
-      return false;
-    }
+    if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) return endCut(run, node, record);
     record.p = FINALLY_LIST;
     record.f = CANCELLED;
     delete record.x;
@@ -68,6 +65,10 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   cleanUpAgain(run, node) {
     reopenList(run, node, FINALLY_LIST);
     startAt(run, node.lists[FINALLY_LIST]!, 0);
+  },
+  endLate(run, node, record, code) {
+    // Its own finally list is owed, too.
+    if (record.z !== 1) end(run, node, record, code);
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
 });

@@ -254,7 +254,7 @@ export class Rerun {
       if (next === undefined || Date.parse(next.created_at) > this.#now) return;
       this.#signals.shift();
       if (isJsonObject(next.payload)) {
-        putData(this.#plan, snapshot, { ...snapshot.data, ...next.payload });
+        putData(this.#plan, snapshot, { ...snapshot.data, ...next.payload }, next.payload);
       }
     }
   }

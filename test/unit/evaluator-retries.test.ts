@@ -1,0 +1,282 @@
+/**
+ * What flows decide at their edges, where money is at stake: retries behind catch lists and compensations, items
+ * and passes that see what is their own, errors of other blocks, and clean-ups that fail.
+ */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Block } from '../../schema/blocks.js';
+import type { JsonObject } from '../../src/core/json.js';
+import {
+  failing,
+  forEach,
+  loop,
+  noop,
+  parallel,
+  play,
+  START,
+  transform,
+  tryCatch,
+  work,
+} from '../helpers/player.js';
+
+const saga = (id: string, ...steps: [string, Block, Block?][]): Block => ({
+  type: 'saga',
+  id,
+  steps: steps.map(([name, action, compensation]) =>
+    compensation === undefined ? { id: name, action } : { id: name, action, compensation },
+  ),
+});
+const order = tryCatch('t', [work('charge')], [work('cancel')], [work('notify')]);
+const STOP = { kind: 'stop', state: 'failed' } as const;
+
+describe('a retry of a try_catch', () => {
+  test('behind its catch list runs what failed of the finally list, and no try list', () => {
+    const player = play([order, work('next')]).after('fail charge', 'ok cancel', 'fail notify');
+    player
+      .shows({ state: 'failed' })
+      .after('retry')
+      .shows({ atWork: ['notify'] });
+    player.after('ok notify').shows({ atWork: ['next'] });
+  });
+
+  test('goes on with the catch list where that failed, and the finally list runs once more', () => {
+    const undo = tryCatch('t', [work('charge')], [work('a'), work('b')], [work('notify')]);
+    const player = play([undo]).after('fail charge', 'ok a', 'fail b', 'ok notify');
+    player
+      .shows({ state: 'failed' })
+      .after('retry')
+      .shows({ atWork: ['b'] });
+    player
+      .after('ok b')
+      .shows({ atWork: ['notify'] })
+      .after('ok notify');
+    player.shows({ state: 'completed', done: ['a', 'b', 'notify'] });
+  });
+
+  for (const [how, cut] of [
+    ['a hard stop', (blocks: Block[]) => play(blocks).after('fail charge', STOP)],
+    [
+      'the time of a block around it',
+      (blocks: Block[]) => {
+        const around = { ...parallel('p', blocks), timeout: 100 };
+        return play([around]).after('fail charge', 'tick');
+      },
+    ],
+  ] as const) {
+    test(`goes on with the catch list that ${how} has cut off`, () => {
+      const player = cut([tryCatch('t', [work('charge'), work('ship')], [work('cancel')])]);
+      player
+        .shows({ state: 'failed' })
+        .after('retry')
+        .shows({ atWork: ['cancel'] });
+    });
+  }
+
+  test('runs no item that had not begun behind the catch list', () => {
+    const items = forEach('f', 'xs', [work('pay')]);
+    const player = play([tryCatch('t', [items], [work('refund')], [work('notify')])], {
+      data: { xs: [1, 2, 3] },
+    });
+    player.after('ok pay', 'fail pay', 'ok refund', 'fail notify', 'retry');
+    player
+      .shows({ atWork: ['notify'] })
+      .after('ok notify')
+      .shows({ state: 'completed' });
+  });
+});
+
+describe('a retry of a saga', () => {
+  const trip = saga('s', ['pay', work('charge'), work('refund')], ['send', work('ship')]);
+
+  test('goes on with the compensation that failed, ends for its own reason, and only the next one runs it again', () => {
+    const player = play([trip]).after('ok charge', 'fail ship', 'fail refund');
+    player
+      .shows({ state: 'failed' })
+      .after('retry')
+      .shows({ atWork: ['refund'] });
+    player.after('ok refund').shows({ state: 'failed' });
+    assert.equal(player.snapshot.execution.y?.block_id, 'ship');
+    player.after('retry').shows({ atWork: ['charge'] });
+    assert.equal(player.dispatched.at(-1)?.iteration, '1');
+  });
+
+  test('that was stopped before it failed goes on with its action', () => {
+    play([trip])
+      .after('ok charge', STOP, 'retry')
+      .shows({ atWork: ['ship'] });
+  });
+
+  test('of which an action had yet to clean up takes that action back, too', () => {
+    const action = tryCatch('a', [work('charge')], [], [work('note')]);
+    const player = play([saga('s', ['pay', action, work('refund')])]);
+    player.after('ok charge', 'cancel', 'fail note').shows({ state: 'failed' });
+    player.after('retry', 'ok note').shows({ atWork: ['refund'] });
+    player.after('ok refund').shows({ state: 'cancelled' });
+  });
+});
+
+describe('what is cut off and cannot clean up', () => {
+  test('fails its instance, is cleaned up by a retry, and then the instance is cancelled', () => {
+    const player = play([tryCatch('o', [order], [], [work('last')])]);
+    player.after('cancel', 'fail notify').shows({ atWork: ['last'] });
+    player.after('ok last').shows({ state: 'failed', failure: 'broken' });
+    assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
+    player.after('retry').shows({ atWork: ['notify'] });
+    player.after('fail notify').shows({ state: 'failed' });
+    player.after('retry', 'ok notify').shows({ state: 'cancelled' });
+  });
+
+  test('is given up by another cancel', () => {
+    play([order]).after('cancel', 'fail notify', 'cancel').shows({ state: 'cancelled' });
+  });
+
+  test('may be a hook of the cancel, which a retry runs again', () => {
+    const hooks = { on_cancel: [{ id: 'h', type: 'step', handler: 'http_request' }] } as never;
+    const player = play([work('a')], { hooks });
+    player.after('cancel', 'fail h').shows({ state: 'failed' });
+    assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
+    player.after('retry', 'ok h').shows({ state: 'cancelled' });
+  });
+
+  test('tells its compensation that it was cancelled, and never an older error', () => {
+    const undo = transform('undo', { why: '{{ data._error.code }}, {{ data._error.message }}' });
+    const player = play([
+      tryCatch('t', [failing('x')], []),
+      saga('s', ['pay', work('charge'), undo], ['send', work('ship')]),
+    ]);
+    player.after('ok charge', 'cancel').shows({ state: 'cancelled' });
+    assert.deepEqual(player.outputOf('undo'), { why: 'cancelled, the instance was cancelled' });
+  });
+});
+
+describe('data._error', () => {
+  const seen = (id: string) => transform(id, { by: '{{ data._error.block_id }}' });
+
+  test('is that of the own block in catch and finally lists, and gone behind it', () => {
+    const guarded = (id: string) =>
+      tryCatch(id, [work(`${id}x`)], [work(`${id}c`), seen(`${id}1`)], [seen(`${id}2`)]);
+    const player = play([parallel('p', [guarded('a')], [guarded('b'), seen('behind')]), seen('z')]);
+    player.after('fail ax', 'fail bx', 'ok ac', 'ok bc').shows({ state: 'completed', data: {} });
+    const by = ['a1', 'a2', 'b1', 'b2', 'behind', 'z'].map(
+      (id) => (player.outputOf(id) as JsonObject).by,
+    );
+    assert.deepEqual(by, ['a', 'a', 'b', 'b', null, null]);
+  });
+
+  test('is null in a finally list behind a try list that went well', () => {
+    const fine = tryCatch('u', [noop('n')], [], [seen('last')]);
+    const player = play([tryCatch('t', [failing('x')], [fine])]);
+    assert.deepEqual(player.outputOf('last'), { by: null });
+  });
+});
+
+describe('items side by side', () => {
+  const XS = { data: { xs: [1, 2, 3] } };
+  const at = (player: ReturnType<typeof play>, block: string, item: number, output: JsonObject) => {
+    const step = [...player.open.values()].find(
+      ({ blockId, iteration }) => blockId === block && iteration === `${item}`,
+    )!;
+    player.open.delete(`${step.node}/${step.iteration}/${step.attempt}`);
+    player.send({
+      kind: 'step.outcome',
+      ...step,
+      outcome: { kind: 'success', output },
+    });
+  };
+
+  test('see nothing that another one has merged, and all of it stands in their order', () => {
+    const ship = work('ship', { params: { to: '{{ data.address | "at the counter" }}' } });
+    const player = play([forEach('f', 'xs', [work('lookup'), ship], { concurrency: 2 })], XS);
+    at(player, 'lookup', 1, { address: 'Oslo' });
+    at(player, 'lookup', 0, { address: 'Rome' });
+    at(player, 'ship', 0, {});
+    at(player, 'lookup', 2, {});
+    const to = player.dispatched.flatMap(({ blockId, params }) =>
+      blockId === 'ship' ? [(params as JsonObject).to] : [],
+    );
+    assert.deepEqual(to, ['Oslo', 'Rome', 'at the counter']);
+    assert.equal(player.snapshot.data.address, 'Oslo');
+  });
+});
+
+describe('outputs of another pass', () => {
+  const paid = [tryCatch('t', [work('pay')], []), transform('ship', {})].map(
+    (block, i): Block => (i === 1 ? { ...block, when: 'outputs.pay.ok == true' } : block),
+  );
+
+  for (const [title, around] of [
+    ['a loop', loop('l', 'true', 2, paid)],
+    ['a for_each', forEach('l', 'xs', paid)],
+    ['a for_each with items side by side', forEach('l', 'xs', paid, { concurrency: 2 })],
+  ] as const) {
+    test(`do not ship what was declined in ${title}`, () => {
+      const player = play([around], { data: { xs: [1, 2] } });
+      player.complete('pay', { ok: true });
+      player.after('fail pay').shows({ state: 'completed' });
+      const shipped = player.done.filter((id) => id.startsWith('ship'));
+      assert.deepEqual(shipped, ['ship@0']);
+    });
+  }
+
+  test('of a loop are those of the latest pass until the block begins, and null behind one that was passed by', () => {
+    const body = [
+      transform('before', { n: '{{ outputs.pay.n }}' }),
+      tryCatch('t', [work('pay')], []),
+      transform('after', { n: '{{ outputs.pay.n }}' }),
+    ];
+    const player = play([loop('l', 'true', 2, body)]);
+    player.complete('pay', { n: 1 });
+    player.after('fail pay').shows({ state: 'completed' });
+    const seen = player.rows.flatMap(({ blockId, output }) =>
+      blockId === 'before' || blockId === 'after' ? [(output as JsonObject).n] : [],
+    );
+    assert.deepEqual(seen, [null, 1, 1, null]);
+  });
+
+  test('of a for_each over nothing, and of one that failed, there are none', () => {
+    const inner = forEach('in', 'data.item', [transform('x', {})]);
+    const body = [inner, transform('see', { in: '{{ outputs.in }}', x: '{{ outputs.x }}' })];
+    const player = play([forEach('f', 'xs', body)], { data: { xs: [[1], []] } });
+    assert.deepEqual(player.outputOf('see'), { in: null, x: null });
+    const broken = forEach('g', 'xs', [failing('y')]);
+    const caught = play([tryCatch('t', [broken], []), transform('see', { g: '{{ outputs.g }}' })], {
+      data: { xs: [1] },
+    });
+    assert.deepEqual(caught.outputOf('see'), { g: null });
+  });
+});
+
+test('a retry of a parent asks for the child that failed, and takes its stale end for none', () => {
+  const player = play([{ type: 'sub_sequence', id: 'c', sequence_name: 'other' }]);
+  const [{ node, iteration, attempt, child }] = player.children as never as [
+    { node: number; iteration: string; attempt: number; child: string },
+  ];
+  const step = { node, iteration, attempt };
+  player.send({ kind: 'child.made', ...step, child });
+  const ended = (note: string) =>
+    player.send({
+      kind: 'child.ended',
+      ...step,
+      end: { kind: 'failed', code: 'child_failed', message: 'broken', note },
+    });
+  ended('first');
+  player.shows({ state: 'failed' }).after('retry');
+  assert.deepEqual(player.children.at(-1), { kind: 'retry', child, ...step });
+  assert.equal(ended('first').stale, true);
+  player.send({ kind: 'child.ended', ...step, end: { kind: 'completed', output: [] } });
+  player.shows({ state: 'completed' });
+});
+
+test('a wait for an event whose key comes to null fails, and takes none that is meant for nobody', () => {
+  const wait = (key: string | null): Block => ({
+    type: 'step',
+    id: 'w',
+    handler: 'wait_for_event',
+    params: { name: 'paid', key },
+  });
+  const player = play([wait('{{ data.none }}')]);
+  assert.deepEqual([player.state, player.snapshot.execution.y?.code], ['failed', 'invalid_params']);
+  assert.equal(play([wait(null)]).state, 'waiting');
+  assert.equal(player.now, START);
+});
