@@ -50,7 +50,7 @@ ORDER: list[Block] = [
         "charge-card",
         {"order": "{{data.order}}", "amount": "{{data.amount}}"},
         retry={"max_attempts": 3, "initial_backoff": 500},
-        # A cancel waits for the bank: cut off halfway, nobody would know whether the card is charged.
+        # A cancel waits for the bank: else nobody would know whether the card is charged.
         cancellable=False,
     ),
     TryCatchBlock(

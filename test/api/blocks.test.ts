@@ -4,9 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { TreeNode } from '../../schema/instance.js';
-import type { WorkerTask } from '../../schema/worker.js';
 import {
-  eventually,
   forEach,
   type Json,
   loop,
@@ -21,8 +19,6 @@ import {
   useSharedApi,
 } from '../helpers/api.js';
 import { column } from '../helpers/columns.js';
-import { MIGRATE, migrate } from '../helpers/edits.js';
-import { versions } from '../helpers/routed.js';
 
 /** Never over within a test. */
 const LONG_MS = 600_000;
@@ -84,17 +80,15 @@ test('Steps within a parallel branch keep their order', async () => {
   }
 });
 
-describe("Race: fast branch wins and the instance completes although the other branch's worker never answers; all branches failing fails; first_to_succeed ignores a fast failure", () => {
-  test('the fast branch wins, whatever the worker of the other does', async () => {
-    const tenant = api.tenant();
-    const [slow, fast] = [newHandler(), newHandler()];
-    const id = await tenant.run([race('r', [[step('slow', slow)], [step('fast', fast)]])]);
-    await tenant.task(slow);
-    await tenant.complete(await tenant.task(fast));
-    await tenant.until(id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(id), ['fast', 'r']);
-    assert.equal((await tenant.nodeStates(id)).slow, 'cancelled');
-  });
+test("Race: fast branch wins and the instance completes although the other branch's worker never answers; all branches failing fails; first_to_succeed ignores a fast failure", async () => {
+  const tenant = api.tenant();
+  const [slow, fast] = [newHandler(), newHandler()];
+  const id = await tenant.run([race('r', [[step('slow', slow)], [step('fast', fast)]])]);
+  await tenant.task(slow);
+  await tenant.complete(await tenant.task(fast));
+  await tenant.until(id, 'completed');
+  assert.deepEqual(await tenant.rowsOf(id), ['fast', 'r']);
+  assert.equal((await tenant.nodeStates(id)).slow, 'cancelled');
 });
 
 test('try_catch inside a race competes normally', async () => {
@@ -302,15 +296,13 @@ test('`for_each`: Missing or empty completes at once; anything else that is not 
   }
 });
 
-describe('Race, fine print: Finishing order is by event. An empty branch finishes at once, successfully. A branch fails when its list fails, not when a failure inside it was caught', () => {
-  test('an empty branch succeeds at once, and a caught failure does not fail its branch', async () => {
-    const slow = [sleep('a', LONG_MS)];
-    const empty = await nodes('completed', [race('r', [slow, []])]);
-    assert.deepEqual([empty.r, empty.a], ['completed', 'cancelled']);
-    const caught = tryCatch('t', [fail('bad')], [noop('caught')]);
-    const { r, t, last } = await nodes('completed', [race('r', [[caught, noop('last')], slow])]);
-    assert.deepEqual([r, t, last], ['completed', 'completed', 'completed']);
-  });
+test('Race, fine print: Finishing order is by event. An empty branch finishes at once, successfully. A branch fails when its list fails, not when a failure inside it was caught', async () => {
+  const slow = [sleep('a', LONG_MS)];
+  const empty = await nodes('completed', [race('r', [slow, []])]);
+  assert.deepEqual([empty.r, empty.a], ['completed', 'cancelled']);
+  const caught = tryCatch('t', [fail('bad')], [noop('caught')]);
+  const { r, t, last } = await nodes('completed', [race('r', [[caught, noop('last')], slow])]);
+  assert.deepEqual([r, t, last], ['completed', 'completed', 'completed']);
 });
 
 // ---------------------------------------------------------------- loops
@@ -486,50 +478,4 @@ test('the tree counts items, and what waits is named with its item', async () =>
   const { body } = await tenant.get<InstanceExplanation>(`/instances/${id}/explain`);
   const paths = ['orders[3]/charge', 'orders[1]/charge', 'orders[2]/charge'];
   assert.deepEqual(column(body.waiting_for, 'path'), paths);
-});
-
-test('an instance moves to a version with more items at once, or fewer when they fit', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
-  const body = [step('a', handler, { params: { n: '{{ data.item }}' } })];
-  const blocks = [1, 3, 2].map((concurrency) => [forEach('f', 'xs', body, { concurrency })]);
-  const [one = '', three = '', two = ''] = await versions(
-    tenant,
-    ...blocks.map((each) => ({ blocks: each })),
-  );
-  const id = await tenant.create(one, { context: { data: { xs: numbers(8) } } });
-  const work = async (atOnce: number) => {
-    const tasks: WorkerTask[] = [];
-    await eventually(async () => {
-      tasks.push(...(await tenant.poll(handler, { limit: 9 })));
-      assert.ok(tasks.length >= atOnce);
-    });
-    assert.deepEqual([tasks.length, await tenant.poll(handler)], [atOnce, []]);
-    for (const task of tasks) await tenant.complete(task, task.params as Json);
-    await tenant.until(id, 'waiting');
-  };
-  await work(1);
-  await migrate(tenant, id, three);
-  // The others begin when this one has ended.
-  await work(1);
-  await work(3);
-  const target = { instance_id: id, target_sequence_id: two };
-  const refused = await tenant.post<{ error: string }>(MIGRATE, target);
-  assert.equal(refused.status, 409, refused.text);
-  assert.match(refused.body.error, /block f is at 3 items, of which the target runs 2 at once/);
-  // Two of the last three are left.
-  const completeOne = async () => {
-    const task = await tenant.task(handler);
-    await tenant.complete(task, task.params as Json);
-  };
-  await completeOne();
-  await tenant.until(id, 'waiting');
-  await migrate(tenant, id, two);
-  await completeOne();
-  await completeOne();
-  await tenant.until(id, 'completed');
-  assert.deepEqual(
-    (await tenant.outputsOf(id)).f,
-    numbers(8).map((n) => ({ n })),
-  );
 });

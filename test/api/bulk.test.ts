@@ -59,18 +59,6 @@ test('Bulk cancel honours tenant, namespace, sequence and state filters; no matc
   assert.equal((await other.instance(theirs)).state, 'waiting');
 });
 
-test('cancelling withdraws the tasks of all of them', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
-  const sequence = await tenant.sequence([step('a', handler)]);
-  for (let index = 0; index < 5; index++) await tenant.create(sequence);
-  const claimed = await tenant.task(handler);
-  assert.equal((await bulk(tenant, {}, 'cancelled')).body.count, 5);
-  assert.deepEqual(await tenant.poll(handler, { limit: 10 }), []);
-  assert.deepEqual(await tenant.tasks(handler), []);
-  assert.equal(await tenant.call('complete', claimed, { claim_epoch: claimed.claim_epoch }), 409);
-});
-
 test('a dry run answers how many it would change, and changes nothing', async () => {
   const tenant = api.tenant();
   const ids = [
@@ -92,24 +80,6 @@ test('a dry run answers how many it would change, and changes nothing', async ()
   const real = { filter: {}, state: 'cancelled', dry_run: false };
   const reply = await tenant.patch('/instances/bulk/state', real);
   assert.deepEqual(reply.body, { count: 2, updated: 2 });
-});
-
-test('what is wrong is 400, and nothing changes', async () => {
-  const tenant = api.tenant();
-  const id = await tenant.run([step('a', newHandler())]);
-  for (const [filter, state, says] of [
-    [undefined, 'cancelled', /filter is required/],
-    [{}, undefined, /state is required/],
-    [{}, 'gone', /state must be one of/],
-    [{ states: ['gone'] }, 'cancelled', /filter\.states\[0\] must be one of/],
-    [{ sequence_id: 'x' }, 'cancelled', /filter\.sequence_id must be a UUID/],
-    [{ metadata: { a: 5 } }, 'cancelled', /filter\.metadata/],
-  ] as const) {
-    const reply = await bulk(tenant, filter, state);
-    assert.equal(reply.status, 400, reply.text);
-    assert.match(reply.body.error, says);
-  }
-  assert.equal((await tenant.instance(id)).state, 'waiting');
 });
 
 // ---------------------------------------------------------------- PATCH bulk/reschedule
@@ -211,25 +181,6 @@ test('a back-off and a delay that are deferred are shifted both ways', async () 
   assert.equal(await shifted(tenant, {}, -DAY_SECS), 2);
   await tenant.until(failing, 'failed');
   await tenant.until(delayed, 'completed');
-});
-
-test('an instance that waits for a slot of its key is held until the new time', async () => {
-  const tenant = api.tenant();
-  const key = { concurrency_key: 'k', max_concurrency: 1 };
-  const handler = newHandler();
-  const sequence = await tenant.sequence([step('a', handler)]);
-  const first = await tenant.create(sequence, key);
-  const task = await tenant.task(handler);
-  const second = await tenant.create(sequence, key);
-  const before = String((await tenant.until(second, 'scheduled')).next_fire_at);
-  assert.equal(await shifted(tenant, {}, 3_600), 1);
-  assert.equal(await fireTime(tenant, second), later(3_600, before));
-  await tenant.complete(task);
-  await tenant.until(first, 'completed');
-  assert.deepEqual(await tenant.poll(handler), []);
-  assert.equal((await tenant.instance(second)).state, 'scheduled');
-  assert.equal(await shifted(tenant, {}, -7_200), 1);
-  await tenant.until(second, 'waiting');
 });
 
 // ---------------------------------------------------------------- actions

@@ -99,14 +99,6 @@ describe('an execution', () => {
     expectStatus(await tenant.get(`/instances/${failed}`), 404);
     assert.deepEqual(await continuity.execution(failed), last);
   });
-
-  test('of one instance is created once, however many ask at the same time', async () => {
-    const id = await waiting();
-    const replies = await Promise.all(Array.from({ length: 5 }, () => enrol(id)));
-    assert.deepEqual(replies.map(({ status }) => status).sort(), [201, 409, 409, 409, 409]);
-    assert.equal((await continuity.locations(id)).length, 1);
-    assert.equal((await continuity.provenance(id)).length, 1);
-  });
 });
 
 describe('provenance', () => {

@@ -284,30 +284,20 @@ describe('applying', () => {
   });
 });
 
-describe('at the same time', () => {
-  test('of two applications one happens', async () => {
-    const subject = await moving(tenant);
-    const plans = [await plan(tenant, subject), await plan(tenant, subject)];
-    const replies = await Promise.all(plans.map(({ id }) => askApply(tenant, id)));
-    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 409]);
-    assert.deepEqual(await epochs(subject.execution.continuity_id), [0, 1]);
-  });
-
-  test('of a move and what makes the instance go on, one sees the other', async () => {
-    for (let round = 0; round < 3; round += 1) {
-      const subject = await moving(tenant, GATED, GATED, { state: 'paused' });
-      const { id, execution, from, to } = subject;
-      const made = await plan(tenant, subject);
-      const [applied] = await Promise.all([
-        askApply(tenant, made.id),
-        tenant.patch(`/instances/${id}/state`, { state: 'scheduled' }),
-      ]);
-      const isApplied = applied.status === 200;
-      assert.ok(isApplied || applied.status === 409, applied.text);
-      assert.equal((await tenant.instance(id)).sequence_id, isApplied ? to : from);
-      assert.deepEqual(await epochs(execution.continuity_id), isApplied ? [0, 1] : [0]);
-    }
-  });
+test('of a move and what makes the instance go on at the same time, one sees the other', async () => {
+  for (let round = 0; round < 3; round += 1) {
+    const subject = await moving(tenant, GATED, GATED, { state: 'paused' });
+    const { id, execution, from, to } = subject;
+    const made = await plan(tenant, subject);
+    const [applied] = await Promise.all([
+      askApply(tenant, made.id),
+      tenant.patch(`/instances/${id}/state`, { state: 'scheduled' }),
+    ]);
+    const isApplied = applied.status === 200;
+    assert.ok(isApplied || applied.status === 409, applied.text);
+    assert.equal((await tenant.instance(id)).sequence_id, isApplied ? to : from);
+    assert.deepEqual(await epochs(execution.continuity_id), isApplied ? [0, 1] : [0]);
+  }
 });
 
 describe('the way back', () => {
@@ -548,32 +538,30 @@ describe('the checkpoints of an execution', () => {
   });
 });
 
-describe('provenance that was tampered with', () => {
-  const change = (it: World, seq: number, set: string) =>
-    api.sql.query(
-      `update provenance_entries set ${set} where continuity_id = '${it.id}' and seq = ${seq}`,
-    );
-  const tell = (it: World) =>
-    it.tenant.post<Json>(`${EXECUTIONS}/${it.id}/provenance`, {
-      kind: 'model_selected',
-      payload_sha256: '9c'.repeat(32),
-    });
-  // `unit/continuity-provenance` has every fault.
-  test('is found in the middle of a long chain, which callers cannot make longer without end', async () => {
-    const it = await world();
-    await Promise.all(Array.from({ length: 120 }, async () => expectStatus(await tell(it), 201)));
-    const { valid, entries_checked } = await verdict(it);
-    assert.deepEqual([valid, entries_checked], [true, 121]);
-    for (const [seq, set, fault] of [
-      [60, `payload_sha256 = '${'9d'.repeat(32)}'`, 'PROVENANCE_HASH_MISMATCH'],
-      [20, "signing_key_id = 'nobody'", 'PROVENANCE_SIGNING_KEY_UNTRUSTED'],
-      [0, 'signature = null', 'PROVENANCE_SIGNATURE_INCOMPLETE'],
-    ] as const) {
-      await change(it, seq, set);
-      const { first_invalid_index, code } = await verdict(it);
-      assert.deepEqual([first_invalid_index, code], [seq, fault]);
-    }
-    await change(it, 120, 'seq = 9999');
-    assert.match(expectStatus(await tell(it), 409).error as string, /has 10000 entries/);
+const change = (it: World, seq: number, set: string) =>
+  api.sql.query(
+    `update provenance_entries set ${set} where continuity_id = '${it.id}' and seq = ${seq}`,
+  );
+const tell = (it: World) =>
+  it.tenant.post<Json>(`${EXECUTIONS}/${it.id}/provenance`, {
+    kind: 'model_selected',
+    payload_sha256: '9c'.repeat(32),
   });
+// `unit/continuity-provenance` has every fault.
+test('provenance that was tampered with is found in the middle of a long chain, which callers cannot make longer without end', async () => {
+  const it = await world();
+  await Promise.all(Array.from({ length: 120 }, async () => expectStatus(await tell(it), 201)));
+  const { valid, entries_checked } = await verdict(it);
+  assert.deepEqual([valid, entries_checked], [true, 121]);
+  for (const [seq, set, fault] of [
+    [60, `payload_sha256 = '${'9d'.repeat(32)}'`, 'PROVENANCE_HASH_MISMATCH'],
+    [20, "signing_key_id = 'nobody'", 'PROVENANCE_SIGNING_KEY_UNTRUSTED'],
+    [0, 'signature = null', 'PROVENANCE_SIGNATURE_INCOMPLETE'],
+  ] as const) {
+    await change(it, seq, set);
+    const { first_invalid_index, code } = await verdict(it);
+    assert.deepEqual([first_invalid_index, code], [seq, fault]);
+  }
+  await change(it, 120, 'seq = 9999');
+  assert.match(expectStatus(await tell(it), 409).error as string, /has 10000 entries/);
 });

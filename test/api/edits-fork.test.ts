@@ -101,15 +101,6 @@ describe('a fork', () => {
     assert.deepEqual(await auditOf(tenant, reply.id), ['forked']);
   });
 
-  test('is a dry run unless it says otherwise: its steps are not performed', async () => {
-    const handler = newHandler();
-    const id = await tenant.runUntil('waiting', [step('a', 'noop'), step('b', handler)]);
-    const { id: child } = await fork(tenant, id, 'b');
-    await tenant.until(child, 'completed');
-    assert.equal((await tenant.outputsOf(child)).b?.dry_run, true);
-    assert.equal((await tenant.tasks(handler)).length, 1, 'that of the source');
-  });
-
   test('of a waiting instance runs again what is not finished, and leaves its tasks alone', async () => {
     const handler = newHandler();
     const blocks = [step('a', 'noop'), step('b', handler), step('c', 'noop'), step('d', 'noop')];
@@ -346,40 +337,32 @@ test('the position counts within the injected blocks, is clamped, and is the end
   assert.deepEqual(two, { injected_block_ids: ['x5', 'x6'], position: 4, total_injected: 6 });
 });
 
-describe('what is refused changes nothing', () => {
-  const text = 'x'.repeat(MIB);
-  const CASES: readonly (readonly [title: string, blocks: unknown, status: number, RegExp])[] = [
-    ['a bad block', [{ type: 'nothing', id: 'x' }], 400, /blocks\[0\]/],
-    ['an id twice', [step('x', 'noop'), step('x', 'noop')], 400, /block id x is not unique/],
-    ['an id of a stored block', [parallel('p', [step('a', 'noop')])], 400, /id a is not unique/],
-    ['an id of an injected block', [step('first', 'noop')], 400, /id first is not unique/],
-    [
-      'more than 5,000 blocks in all',
-      Array.from({ length: 4_999 }, (_, n) => step(`x${n}`, 'noop')),
-      400,
-      /at most 5000 blocks/,
-    ],
-    ['blocks nested deeper than 64', [nested(65)], 400, /deeper than 64/],
-    ['more than a MiB', [transform('x', { text })], 413, /injected blocks are/],
-  ];
-  test('whatever the reason, which is named', async () => {
-    const id = await waiting();
-    await inject(tenant, id, [step('first', 'noop')]);
-    const before = await tenant.instance(id);
-    for (const [title, blocks, status, message] of CASES) {
-      const reply = await refused(id, { blocks });
-      assert.equal(reply.status, status, `${title}: ${reply.text}`);
-      assert.match(reply.body.error, message);
-    }
-    assert.deepEqual(await tenant.instance(id), before);
-    assert.deepEqual(Object.keys(await tenant.tree(id)), ['a', 'first']);
-  });
+const text = 'x'.repeat(MIB);
+const CASES: readonly (readonly [title: string, blocks: unknown, status: number, RegExp])[] = [
+  ['a bad block', [{ type: 'nothing', id: 'x' }], 400, /blocks\[0\]/],
+  ['an id twice', [step('x', 'noop'), step('x', 'noop')], 400, /block id x is not unique/],
+  ['an id of a stored block', [parallel('p', [step('a', 'noop')])], 400, /id a is not unique/],
+  ['an id of an injected block', [step('first', 'noop')], 400, /id first is not unique/],
+  [
+    'more than 5,000 blocks in all',
+    Array.from({ length: 4_999 }, (_, n) => step(`x${n}`, 'noop')),
+    400,
+    /at most 5000 blocks/,
+  ],
+  ['more than a MiB', [transform('x', { text })], 413, /injected blocks are/],
+];
+test('injected blocks that are refused change nothing, and the reason is named', async () => {
+  const id = await waiting();
+  await inject(tenant, id, [step('first', 'noop')]);
+  const before = await tenant.instance(id);
+  for (const [title, blocks, status, message] of CASES) {
+    const reply = await refused(id, { blocks });
+    assert.equal(reply.status, status, `${title}: ${reply.text}`);
+    assert.match(reply.body.error, message);
+  }
+  assert.deepEqual(await tenant.instance(id), before);
+  assert.deepEqual(Object.keys(await tenant.tree(id)), ['a', 'first']);
 });
-
-function nested(depth: number): Json {
-  const inner = depth === 1 ? step('d1', 'noop') : nested(depth - 1);
-  return depth === 1 ? inner : parallel(`d${depth}`, [inner]);
-}
 
 test('calls at the same time all take effect, each with a place of its own', async () => {
   const id = await waiting();

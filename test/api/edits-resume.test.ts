@@ -377,12 +377,6 @@ describe('migrate-instance: running instance 409; terminal 4xx; unknown ids 404;
   });
 });
 
-// `unit/remap` has everything that may be open.
-test('what is open and not in the target is a 409 that names the block', async () => {
-  const moving = await instanceIn('waiting', [step('a', 'h')], [step('b', 'h')]);
-  await assertRefused(moving, 409, /block a is open and is not in/);
-});
-
 describe('after a migration', () => {
   test('the old sequence can be deleted, the new one not while the instance lives', async () => {
     const handler = newHandler();

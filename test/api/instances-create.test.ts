@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { TaskInstance, Timeline, TreeNode } from '../../schema/instance.js';
+import type { TaskInstance, Timeline } from '../../schema/instance.js';
 import {
   beforeWith,
   eventually,
@@ -79,43 +79,7 @@ describe('Default priority reads back as `Normal`; metadata and timezone round-t
   });
 });
 
-test('the same key twice is one instance: 201 and deduplicated true', async () => {
-  const idempotency_key = randomUUID();
-  const first = await create({ idempotency_key, metadata: { n: 1 } });
-  const second = await create({ idempotency_key, metadata: { n: 2 }, priority: 'low' });
-  assert.equal(second.status, 201);
-  assert.deepEqual(second.body, { id: first.body.id, deduplicated: true });
-  const instance = await tenant.instance(first.body.id);
-  assert.deepEqual(instance.metadata, { n: 1 });
-  assert.equal(instance.priority, 'Normal');
-});
-
 describe('refusals', () => {
-  test('a wrong field is 400 and named, alone and in a batch, and stores nothing', async () => {
-    const before = await count(tenant);
-    // `schema.test.ts` has the others.
-    for (const [more, says] of [
-      [{ sequence_id: undefined }, /must have exactly one of sequence_id and sequence/],
-      [{ namespace: '\t ' }, /namespace must not be blank/],
-      [{ priority: 'urgent' }, /priority must be one of low, normal, high, critical/],
-      [{ context: 'x' }, /context must be an object/],
-      [{ context: { config: 1 } }, /context\.config must be/],
-      [{ next_fire_at: '2030-02-30T00:00:00Z' }, /next_fire_at must be an RFC 3339/],
-      [{ max_concurrency: -1 }, /max_concurrency must be > 0/],
-      [{ budget: { max_steps: 3 } }, /budget is not supported/],
-    ] as const) {
-      const wrong = tenant.creation(sequence, more);
-      const instances = [tenant.creation(sequence), wrong];
-      const alone = await tenant.post<{ error: string }>('/instances', wrong);
-      const batch = await tenant.post<{ error: string }>('/instances/batch', { instances });
-      assert.deepEqual([alone.status, batch.status], [400, 400], alone.text);
-      assert.match(alone.body.error, says);
-      assert.match(batch.body.error, says);
-      assert.match(batch.body.error, /instances\[1\]/);
-    }
-    assert.equal(await count(tenant), before);
-  });
-
   test('an unknown sequence is 404', async () => {
     assert.equal((await tenant.post('/instances', tenant.creation(randomUUID()))).status, 404);
   });
@@ -171,6 +135,8 @@ test('one bad item refuses all of them and is named', async () => {
   const unknown = randomUUID();
   const bad: [Json, number, RegExp][] = [
     [{ ...good, namespace: '' }, 400, /instances\[2\]\.namespace/],
+    [{ ...good, context: 'x' }, 400, /instances\[2\]\.context must be an object/],
+    [{ ...good, context: { config: 1 } }, 400, /instances\[2\]\.context\.config must be/],
     [{ ...good, tenant_id: 'other' }, 403, /instances\[2\]/],
     [{ ...good, sequence_id: unknown }, 404, new RegExp(`instances\\[2\\].*${unknown}`)],
     [{ ...good, context: { data: { x: 'x'.repeat(262_144) } } }, 413, /instances\[2\]/],
@@ -315,24 +281,12 @@ describe('the table of moves', () => {
   }
 });
 
-describe('what a move does', () => {
-  test('a past or null next_fire_at is due now', async () => {
-    for (const next_fire_at of ['2001-01-01T00:00:00Z', null]) {
-      const id = await instanceIn('paused');
-      await patch(id, 'scheduled', { next_fire_at });
-      await tenant.until(id, 'waiting');
-    }
-  });
-
-  test('an unknown state word, no state and a bad next_fire_at are 400 and change nothing', async () => {
+test('an instance that is moved with a past or null next_fire_at is due now', async () => {
+  for (const next_fire_at of ['2001-01-01T00:00:00Z', null]) {
     const id = await instanceIn('paused');
-    const before = await tenant.instance(id);
-    for (const body of [{ state: 'done' }, {}, { state: 'scheduled', next_fire_at: 'x' }]) {
-      const reply = await tenant.patch(`/instances/${id}/state`, body);
-      assert.equal(reply.status, 400, JSON.stringify(body));
-    }
-    assert.deepEqual(await tenant.instance(id), before);
-  });
+    await patch(id, 'scheduled', { next_fire_at });
+    await tenant.until(id, 'waiting');
+  }
 });
 
 test('a retry with a later next_fire_at waits for it', async () => {
@@ -364,36 +318,6 @@ test('outputs are listed oldest first, with size, attempt and no markers', async
     },
     { ...rows[0], block_id: 'second', output: {}, output_size: 2 },
   ]);
-});
-
-test('the tree of a step-only sequence has a node for each step', async () => {
-  const handler = newHandler();
-  const id = await tenant.run([step('a', 'noop'), step('b', handler), step('c', 'noop')]);
-  const tree = async () =>
-    (await tenant.get<TreeNode[]>(`/instances/${id}/tree`)).body.map((node) => [
-      node.block_id,
-      node.block_type,
-      node.state,
-      node.parent_id,
-      node.branch_index,
-      node.started_at !== null,
-      node.completed_at !== null,
-    ]);
-  assert.deepEqual(await tree(), [
-    ['a', 'step', 'completed', null, null, true, true],
-    ['b', 'step', 'waiting', null, null, true, false],
-    ['c', 'step', 'pending', null, null, false, false],
-  ]);
-  await tenant.fail(await tenant.task(handler), 'no');
-  await tenant.until(id, 'failed');
-  assert.deepEqual(
-    (await tree()).map((node) => node.slice(0, 3)),
-    [
-      ['a', 'step', 'completed'],
-      ['b', 'step', 'failed'],
-      ['c', 'step', 'skipped'],
-    ],
-  );
 });
 
 test('the timeline tells transitions and outputs in order, in pages, without outputs on demand', async () => {

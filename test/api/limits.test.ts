@@ -130,45 +130,41 @@ describe('every route with a body', () => {
   });
 });
 
-describe('the largest and the deepest that is stored comes back', () => {
-  const deepest = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+const deepest = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
 
-  test('a context of depth 256 goes through create, outputs, signals and completions', async () => {
-    const own = newHandler();
-    // The body, context, data and x are four levels.
-    const value = deepest(252);
-    const id = await tenant.run([step('a', own)], { context: { data: { x: value } } });
-    assert.deepEqual((await tenant.instance(id)).context.data.x, value);
-    await tenant.complete(await tenant.task(own), { y: deepest(254) });
-    await tenant.until(id, 'completed');
-    assert.deepEqual((await tenant.instance(id)).context.data.y, deepest(254));
-    assert.deepEqual((await tenant.outputs(id))[0]?.output, { y: deepest(254) });
-  });
+test('a context of depth 256 goes through create, outputs, signals and completions', async () => {
+  const own = newHandler();
+  // The body, context, data and x are four levels.
+  const value = deepest(252);
+  const id = await tenant.run([step('a', own)], { context: { data: { x: value } } });
+  assert.deepEqual((await tenant.instance(id)).context.data.x, value);
+  await tenant.complete(await tenant.task(own), { y: deepest(254) });
+  await tenant.until(id, 'completed');
+  assert.deepEqual((await tenant.instance(id)).context.data.y, deepest(254));
+  assert.deepEqual((await tenant.outputs(id))[0]?.output, { y: deepest(254) });
 });
 
-describe('the context', () => {
-  /** A context whose sections together are so many bytes of compact JSON. */
-  const contextOf = (bytes: number, around: object) => {
-    const rest = Buffer.byteLength(JSON.stringify(around)) + '"x":""'.length;
-    return { data: { x: 'x'.repeat(bytes - rest) } };
-  };
-  const patched = { data: {}, config: {}, audit: [] };
+/** A context whose sections together are so many bytes of compact JSON. */
+const contextOf = (bytes: number, around: object) => {
+  const rest = Buffer.byteLength(JSON.stringify(around)) + '"x":""'.length;
+  return { data: { x: 'x'.repeat(bytes - rest) } };
+};
+const patched = { data: {}, config: {}, audit: [] };
 
-  test('of 256 KiB can be set by PATCH, one byte more is 413 and changes nothing', async () => {
-    const patch = (bytes: number) =>
-      tenant.patch(`/instances/${instance}/context`, { context: contextOf(bytes, patched) });
-    assert.equal((await patch(CONTEXT_BYTES_MAX)).status, 200);
-    const before = await stored();
-    assert.equal((await patch(CONTEXT_BYTES_MAX + 1)).status, 413);
-    const merge = await tenant.post(`/instances/${instance}/signals`, {
-      signal_type: 'update_context',
-      payload: { more: 1 },
-    });
-    assert.equal(merge.status, 413);
-    assert.deepEqual(await stored(), before);
-    const reset = await tenant.patch(`/instances/${instance}/context`, { context: { data: {} } });
-    assert.equal(reset.status, 200);
+test('the context of 256 KiB can be set by PATCH, one byte more is 413 and changes nothing', async () => {
+  const patch = (bytes: number) =>
+    tenant.patch(`/instances/${instance}/context`, { context: contextOf(bytes, patched) });
+  assert.equal((await patch(CONTEXT_BYTES_MAX)).status, 200);
+  const before = await stored();
+  assert.equal((await patch(CONTEXT_BYTES_MAX + 1)).status, 413);
+  const merge = await tenant.post(`/instances/${instance}/signals`, {
+    signal_type: 'update_context',
+    payload: { more: 1 },
   });
+  assert.equal(merge.status, 413);
+  assert.deepEqual(await stored(), before);
+  const reset = await tenant.patch(`/instances/${instance}/context`, { context: { data: {} } });
+  assert.equal(reset.status, 200);
 });
 
 test('a list stops at 8 MiB, and links to the rest', async () => {
@@ -221,13 +217,6 @@ const creating = (more: (size: number) => Json): Sized => {
 };
 const oneStep = () => [step('a', 'noop')];
 
-/** So many levels, the innermost one a step. */
-function nestedBlocks(levels: number): Json[] {
-  let blocks = [step('leaf', 'noop')];
-  for (let level = 1; level < levels; level++) blocks = [parallel(`p${level}`, blocks)];
-  return blocks;
-}
-
 const limiting = (key: string, more: Json = {}) =>
   tenant.put<{ error?: string }>(`/rate-limits/${key}`, {
     max_count: 1,
@@ -243,9 +232,8 @@ const minting = (more: Json) =>
     ...more,
   });
 
+// `unit/definitions` has how deep and how many blocks may be.
 const LIMITS: readonly Limit[] = [
-  ['nesting of blocks', 64, storing(nestedBlocks)],
-  ['blocks of a sequence', 5_000, storing((n) => many(n, (at) => step(`s${at}`, 'noop')))],
   ['branches of a parallel', 256, storing((n) => [parallel('p', ...many(n, () => []))])],
   ['iterations of a loop', 100_000, storing((n) => [loop('l', 'no', oneStep(), n)])],
   ['the condition of a loop', 16_384, storing((n) => [loop('l', text(n), oneStep())])],

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { InstancesMigrated, MigratedInstance } from '../../schema/continuity.js';
 import type { FailureGroups } from '../../schema/statistics.js';
-import { eventually, type Json, newHandler, sleep, step, useSharedApi } from '../helpers/api.js';
+import { type Json, newHandler, sleep, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import { continuityOf } from '../helpers/continuity.js';
@@ -134,27 +134,6 @@ describe('the simple door', () => {
       ['claimed', 1],
       ['completed', 1],
     ]);
-  });
-
-  test('keeps a claimed task where the call is another one, and says until when', async () => {
-    const handler = newHandler();
-    const { id, to } = await started(
-      'waiting',
-      [step('a', handler, { params: { n: 1 } })],
-      [step('a', handler, { params: { n: 2 } })],
-    );
-    const task = await tenant.task(handler);
-    const body = { version: 2, approved: true };
-    const { verdict } = await assertRefused(id, 'CLAIMED_CALL_CHANGED', body);
-    assert.equal(verdict, 'pin');
-    await tenant.fail(task, 'not this time', true);
-    await tenant.until(id, 'waiting');
-    await eventually(async () => {
-      assert.equal((await ask(id, { version: 2, approved: true })).body.migrated, true);
-    });
-    assert.equal((await tenant.instance(id)).sequence_id, to);
-    const next = await tenant.task(handler);
-    assert.deepEqual([next.params, next.attempt], [{ n: 2 }, 1]);
   });
 
   test('takes a failed instance along as failed, and its retry runs the target', async () => {

@@ -134,31 +134,12 @@ describe('a mistake that does not refuse a definition is a warning', () => {
   }
 });
 
-/** What is refused, its path, and what the message of the answer must say. */
-const REFUSED: readonly [string, Json, string, RegExp, string?][] = [
-  [
-    'an unknown type',
-    definition([{ type: 'paralel', id: 'p' }]),
-    'blocks[0].type',
-    /unknown block type: paralel; did you mean parallel/,
-    'parallel',
-  ],
-  ['no address', definition(params('http_request', {})), 'blocks[0].params.url', /is required/],
-  ['an id that is taken', definition([work(), work()]), 'blocks[1].id', /s is not unique/],
-];
-
-describe('a mistake that refuses a definition names its place', () => {
-  for (const [what, body, path, says, meant] of REFUSED) {
-    test(`${what}: ${path}`, async () => {
-      const reply = await validate(body);
-      assert.equal(reply.status, 400, reply.text);
-      const found = reply.body.errors?.find((error) => error.path === path);
-      assert.ok(found, reply.text);
-      assert.equal(found.suggestion, meant);
-      assert.ok(reply.body.error?.includes(path), reply.text);
-      assert.match(reply.body.error ?? '', says);
-    });
-  }
+test('a mistake that refuses a definition names its place, and what was meant', async () => {
+  const { status, body, text: answer } = await validate(definition([{ type: 'paralel', id: 'p' }]));
+  assert.equal(status, 400, answer);
+  const found = body.errors?.find(({ path }) => path === 'blocks[0].type');
+  assert.equal(found?.suggestion, 'parallel');
+  assert.match(body.error ?? '', /blocks\[0\]\.type .*: paralel; did you mean parallel/);
 });
 
 /** Odd, and right. */

@@ -82,71 +82,48 @@ describe('instances that are due at one time', () => {
   });
 });
 
-describe('Parallel in-process steps: Truly concurrent, bounded per shard; never one after the other', () => {
-  /** Answers nothing before it is opened. */
-  function gate(): { onRequest: RequestListener; held: () => number; open: () => void } {
-    const waiting: ServerResponse[] = [];
-    let isOpen = false;
-    return {
-      onRequest: (_request, response) => {
-        if (isOpen) response.end('through');
-        else waiting.push(response);
-      },
-      held: () => waiting.length,
-      open: () => {
-        isOpen = true;
-        for (const response of waiting) response.end('through');
-      },
-    };
-  }
-  const ask = (id: string, url: string) =>
-    step(id, 'http_request', { params: { url, timeout_ms: 60_000 } });
+/** Answers nothing before it is opened. */
+function gate(): { onRequest: RequestListener; held: () => number; open: () => void } {
+  const waiting: ServerResponse[] = [];
+  let isOpen = false;
+  return {
+    onRequest: (_request, response) => {
+      if (isOpen) response.end('through');
+      else waiting.push(response);
+    },
+    held: () => waiting.length,
+    open: () => {
+      isOpen = true;
+      for (const response of waiting) response.end('through');
+    },
+  };
+}
+const ask = (id: string, url: string) =>
+  step(id, 'http_request', { params: { url, timeout_ms: 60_000 } });
 
-  test('two requests of one instance are under way at the same time', async (t) => {
-    const { onRequest, held, open } = gate();
+test('Parallel in-process steps: Truly concurrent, bounded per shard; never one after the other', async (t) => {
+  const { onRequest, held, open } = gate();
+  const branches: Json[][] = [];
+  while (branches.length < SHARD_REQUESTS_MAX / 2 + 16) {
+    // Many servers, so that the limit of requests to one of them is not met first.
     const { origin } = await listen(t, onRequest);
+    for (let index = 0; index < 8; index++) branches.push([ask(`a${branches.length}`, origin)]);
+  }
+  // And two instances of each, so that the share of an instance is not, either.
+  const runs: { tenant: Tenant; id: string }[] = [];
+  for (const most of [TENANT_REQUESTS_MAX, SHARD_REQUESTS_MAX]) {
     const tenant = api.tenant();
-    const id = await tenant.run([parallel('p', [ask('a', origin)], [noop('x'), ask('b', origin)])]);
-    await eventually(() => assert.equal(held(), 2));
-    open();
+    const sequence = await tenant.sequence([parallel('p', ...branches)]);
+    for (let index = 0; index < 2; index++) {
+      runs.push({ tenant, id: await tenant.create(sequence) });
+    }
+    await eventually(() => assert.equal(held(), most));
+    await tenant.runUntil('completed', [sleep('while', 100)]);
+    assert.equal(held(), most);
+  }
+  open();
+  for (const { tenant, id } of runs) {
     await tenant.until(id, 'completed');
-  });
-
-  test('two sleeps take less than their sum', async () => {
-    const tenant = api.tenant();
-    const blocks = [parallel('p', [sleep('a', 300)], [noop('x'), sleep('b', 300)])];
-    const tree = await tenant.tree(await tenant.runUntil('completed', blocks));
-    const [whole, a, b] = ['p', 'a', 'b'].map((id) => {
-      const { started_at, completed_at } = tree[id] ?? {};
-      return Date.parse(completed_at ?? '') - Date.parse(started_at ?? '');
-    });
-    assert.ok((whole ?? Number.NaN) < 0.8 * ((a ?? 0) + (b ?? 0)), `${whole} of ${a} and ${b}`);
-  });
-
-  test('a tenant has so many under way at most and a shard a third more, and the others come after them', async (t) => {
-    const { onRequest, held, open } = gate();
-    const branches: Json[][] = [];
-    while (branches.length < SHARD_REQUESTS_MAX / 2 + 16) {
-      // Many servers, so that the limit of requests to one of them is not met first.
-      const { origin } = await listen(t, onRequest);
-      for (let index = 0; index < 8; index++) branches.push([ask(`a${branches.length}`, origin)]);
-    }
-    // And two instances of each, so that the share of an instance is not, either.
-    const runs: { tenant: Tenant; id: string }[] = [];
-    for (const most of [TENANT_REQUESTS_MAX, SHARD_REQUESTS_MAX]) {
-      const tenant = api.tenant();
-      const sequence = await tenant.sequence([parallel('p', ...branches)]);
-      for (let index = 0; index < 2; index++) {
-        runs.push({ tenant, id: await tenant.create(sequence) });
-      }
-      await eventually(() => assert.equal(held(), most));
-      await tenant.runUntil('completed', [sleep('while', 100)]);
-      assert.equal(held(), most);
-    }
-    open();
-    for (const { tenant, id } of runs) {
-      await tenant.until(id, 'completed');
-      assert.equal((await tenant.outputs(id)).length, branches.length);
-    }
-  });
+    assert.equal((await tenant.outputs(id)).length, branches.length);
+  }
 });

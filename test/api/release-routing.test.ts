@@ -243,18 +243,6 @@ describe('other states', () => {
     await assertRouted(await created(tenant, v1), v1, 'none');
     await assertRouted(await created(tenant, v2), v2, 'none');
   });
-
-  test('a stamp that the caller writes is dropped', async () => {
-    const tenant = api.tenant();
-    const [v1, v2] = await pair(tenant);
-    const release = await canary(tenant, v1, v2, 100);
-    const forged = { own: 1, release: { release_id: release, variant: 'candidate' } };
-    const pinned = await created(tenant, v2, { metadata: forged });
-    assert.deepEqual(pinned.metadata, { own: 1 });
-    await assertRouted(pinned, v2, 'none');
-    const routed = await created(tenant, v1, { metadata: { release: 'mine' } });
-    await assertRouted(routed, v2, `candidate of ${release}`);
-  });
 });
 
 // ---------------------------------------------------------------- validation
@@ -521,15 +509,6 @@ describe('a validation', () => {
       ['release_decisions', 'releases'].map((table) => `${table} of ${own.name}`),
     );
     assert.equal(connects(), sent);
-  });
-
-  test('of two validations of one release, one is a conflict', async () => {
-    const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
-    const replies = await Promise.all([
-      act(tenant, release, 'validate'),
-      act(tenant, release, 'validate'),
-    ]);
-    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 409]);
   });
 
   test('goes on when its caller has gone', async () => {

@@ -387,20 +387,18 @@ describe('Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `
   });
 });
 
-describe('the list', () => {
-  const list = async (tenant: Tenant) =>
-    expectStatus(await tenant.get<RateLimit[]>('/rate-limits'), 200);
+const list = async (tenant: Tenant) =>
+  expectStatus(await tenant.get<RateLimit[]>('/rate-limits'), 200);
 
-  test('has the own limits in the order of their keys, as they were put', async () => {
-    const [tenant, other] = [api.tenant(), api.tenant()];
-    assert.deepEqual(await list(tenant), []);
-    const minutely = { max_count: 1, window_seconds: 60 };
-    const b = await limit(tenant, { max_count: 5, window_seconds: 10 }, 'b');
-    const a = await limit(tenant, { ...minutely, max_count: 7 }, 'a%2Fb%20c');
-    const z = await limit(tenant, minutely, 'Z');
-    const umlaut = await limit(tenant, minutely, '%C3%A4');
-    const theirs = await limit(other, minutely, 'theirs');
-    assert.deepEqual(await list(tenant), [z, a, b, umlaut]);
-    assert.deepEqual(await list(other), [theirs]);
-  });
+test('the list of rate limits has the own ones in the order of their keys, as they were put', async () => {
+  const [tenant, other] = [api.tenant(), api.tenant()];
+  assert.deepEqual(await list(tenant), []);
+  const minutely = { max_count: 1, window_seconds: 60 };
+  const b = await limit(tenant, { max_count: 5, window_seconds: 10 }, 'b');
+  const a = await limit(tenant, { ...minutely, max_count: 7 }, 'a%2Fb%20c');
+  const z = await limit(tenant, minutely, 'Z');
+  const umlaut = await limit(tenant, minutely, '%C3%A4');
+  const theirs = await limit(other, minutely, 'theirs');
+  assert.deepEqual(await list(tenant), [z, a, b, umlaut]);
+  assert.deepEqual(await list(other), [theirs]);
 });

@@ -24,28 +24,21 @@ const DAY_MS = 86_400_000;
 const api = useSharedApi();
 const tenant = api.tenant();
 
-describe('noop output `{}`; log echoes the message, missing message gives `no message`; sleep output `{slept_ms}` and really waits at least that long', () => {
-  test('noop', async () => {
-    const id = await tenant.runUntil('completed', [step('a', 'noop', { params: { x: 1 } })]);
-    assert.deepEqual(await tenant.outputsOf(id), { a: {} });
+test('noop output `{}`; log echoes the message, missing message gives `no message`; sleep output `{slept_ms}` and really waits at least that long', async () => {
+  const id = await tenant.runUntil('completed', [
+    step('empty', 'noop', { params: { x: 1 } }),
+    step('said', 'log', { params: { message: 'good morning', level: 'debug' } }),
+    step('silent', 'log'),
+    sleep('nap', 200),
+  ]);
+  assert.deepEqual(await tenant.outputsOf(id), {
+    empty: {},
+    said: { message: 'good morning' },
+    silent: { message: 'no message' },
+    nap: { slept_ms: 200 },
   });
-
-  test('log', async () => {
-    const id = await tenant.runUntil('completed', [
-      step('said', 'log', { params: { message: 'good morning', level: 'debug' } }),
-      step('silent', 'log'),
-    ]);
-    const outputs = await tenant.outputsOf(id);
-    assert.deepEqual(outputs.said, { message: 'good morning' });
-    assert.deepEqual(outputs.silent, { message: 'no message' });
-  });
-
-  test('sleep', async () => {
-    const id = await tenant.runUntil('completed', [sleep('a', 200)]);
-    assert.deepEqual(await tenant.outputsOf(id), { a: { slept_ms: 200 } });
-    const { a } = await tenant.tree(id);
-    assert.ok(Date.parse(a?.completed_at ?? '') - Date.parse(a?.started_at ?? '') >= 200);
-  });
+  const { nap } = await tenant.tree(id);
+  assert.ok(Date.parse(nap?.completed_at ?? '') - Date.parse(nap?.started_at ?? '') >= 200);
 });
 
 describe('when: comparisons, boolean, ternary, functions, outputs of earlier steps; falsy or empty skips without output and without blocking; unparseable ends in a terminal state', () => {
@@ -89,27 +82,18 @@ describe('when: comparisons, boolean, ternary, functions, outputs of earlier ste
 
 describe('retry_if truthy retries then fails, falsy fails at once; permanent failures never consult it; blank retry_if or blank code rejected at creation', () => {
   const retry = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
-  /** Fails, and gives the number of the last try. */
-  async function lastTry(retry_if: string, params: Json): Promise<unknown> {
-    const tenant = api.tenant();
-    const block = step('a', 'fail', { params, retry: { ...retry, retry_if } });
-    const id = await tenant.runUntil('failed', [block]);
-    return (await tenant.outputs(id)).map((row) => row.attempt);
+  const isBusy = 'contains(_error.message, "busy")';
+  for (const [title, retry_if, params, last] of [
+    ['truthy retries, then fails', isBusy, { message: 'busy', retryable: true }, 2],
+    ['falsy fails at once', isBusy, { message: 'gone', retryable: true }, 0],
+    ['a permanent failure does not consult it', 'true', { retryable: false }, 0],
+  ] as const) {
+    test(title, async () => {
+      const block = step('a', 'fail', { params, retry: { ...retry, retry_if } });
+      const rows = await tenant.outputs(await tenant.runUntil('failed', [block]));
+      assert.deepEqual(column(rows, 'attempt'), [last]);
+    });
   }
-
-  test('truthy retries, then fails', async () => {
-    const condition = 'contains(_error.message, "busy")';
-    assert.deepEqual(await lastTry(condition, { message: 'busy', retryable: true }), [2]);
-  });
-
-  test('falsy fails at once', async () => {
-    const condition = 'contains(_error.message, "busy")';
-    assert.deepEqual(await lastTry(condition, { message: 'gone', retryable: true }), [0]);
-  });
-
-  test('a permanent failure does not consult it', async () => {
-    assert.deepEqual(await lastTry('true', { retryable: false }), [0]);
-  });
 
   test('a blank retry_if or a blank code is 400 at creation', async () => {
     const tenant = api.tenant();
@@ -269,25 +253,11 @@ describe('business_days_only moves next_fire_at past weekends and configured hol
     assert.equal(due - from, 600_000, 'zero jitter is exact');
   });
 
-  describe('DST wall clock honoured', () => {
-    const newYork = { timezone: 'America/New_York' };
-    const at = (fire_at_local: string, more: Json = {}) => ({ delay: { fire_at_local, ...more } });
-    for (const [what, block, more, due] of [
-      [
-        'in the hour that is skipped: an hour later',
-        at('2040-03-11T02:30:00'),
-        newYork,
-        '2040-03-11T07:30:00Z',
-      ],
-      [
-        'in the zone of the delay',
-        at('2040-07-02T09:00:00', { timezone: 'Europe/Berlin' }),
-        newYork,
-        '2040-07-02T07:00:00Z',
-      ],
-    ] as const) {
-      test(what, async () => assert.equal((await deferred(block, more)).due, Date.parse(due)));
-    }
+  // `unit/timing` has the other hours, and `unit/evaluator-waits` the zones.
+  test('DST wall clock honoured: in the hour that is skipped it is an hour later', async () => {
+    const delay = { fire_at_local: '2040-03-11T02:30:00' };
+    const { due } = await deferred({ delay }, { timezone: 'America/New_York' });
+    assert.equal(due, Date.parse('2040-03-11T07:30:00Z'));
   });
 });
 
@@ -315,20 +285,6 @@ async function outside(
   return { origin, seen };
 }
 
-test('templates fill url and body, and later steps read the answer', async (t) => {
-  const { origin, seen } = await outside(t, (response) => response.end('said'));
-  const params = { url: `${origin}/{{ data.path }}?y=1`, body: { n: '{{ data.n }}' } };
-  const blocks = [
-    step('a', 'http_request', { params: { ...params, method: 'POST' } }),
-    transform('b', { status: '{{ outputs.a.status }}' }),
-  ];
-  const id = await tenant.runUntil('completed', blocks, { path: 'p', n: 4 });
-  const { method, url, body } = seen[0] ?? {};
-  assert.deepEqual([method, url, body], ['POST', '/p?y=1', '{"n":4}']);
-  const { a, b } = await tenant.outputsOf(id);
-  assert.deepEqual([a?.status, a?.body, b], [200, 'said', { status: 200 }]);
-});
-
 test('5xx are tried again by the policy, with the same idempotency key in each try', async (t) => {
   const { origin, seen } = await outside(t, (response, { length }) =>
     response.writeHead([500, 503][length - 1] ?? 200).end('made it'),
@@ -341,25 +297,6 @@ test('5xx are tried again by the policy, with the same idempotency key in each t
   assert.equal(seen.length, 3);
   assert.equal(new Set(seen.map(({ key }) => key)).size, 1);
   assert.match(String(seen[0]?.key), /^[0-9a-f-]{36}$/);
-});
-
-test('a call that lasts longer than the timeout of its step is aborted, and fails retryably', async (t) => {
-  const { origin } = await outside(t, () => undefined);
-  const began = Date.now();
-  const id = await tenant.runUntil('failed', [
-    step('a', 'http_request', { params: { url: origin }, timeout: 100 }),
-  ]);
-  assert.ok(Date.now() - began >= 100);
-  const { a } = await tenant.outputsOf(id);
-  assert.equal(a?.retryable, true);
-  assert.match(String(a?.message), /timed? ?out/i);
-});
-
-test('a body that cannot be stored does not stop the instance for ever', async (t) => {
-  const { origin } = await outside(t, (response) => response.end('a\u0000b\ud800'));
-  const blocks = [step('a', 'http_request', { params: { url: origin } })];
-  const id = await tenant.runUntil('completed', blocks);
-  assert.equal((await tenant.outputsOf(id)).a?.status, 200);
 });
 
 // ---------------------------------------------------------------- logs
@@ -466,29 +403,27 @@ describe('lines of workers', () => {
   });
 });
 
-describe('lines of the handler log', () => {
-  test('stand in the order in which they were said, among those of workers, over many commits', async () => {
-    const handler = newHandler();
-    const id = await tenant.run(
-      [
-        // What is no text is written as compact JSON.
-        log('before', { a: [1, 'x'] }),
-        step('work', handler),
-        log('after', 'three'),
-        loop('l', 'go', [log('again', '{{ runtime.attempt }}')], 300),
-      ],
-      { context: { data: { go: true } } },
-    );
-    await end(tenant, await tenant.task(handler), 'complete', [{ message: 'two' }]);
-    await tenant.until(id, 'completed');
-    const lines = await said(tenant, id);
-    assert.deepEqual(lines[0], ['before', 'info', '{"a":[1,"x"]}']);
-    assert.deepEqual(
-      lines.slice(0, 4).map(([block]) => block),
-      ['before', 'work', 'after', 'again'],
-    );
-    assert.equal(lines.length, 303);
-  });
+test('lines of the handler log stand in the order in which they were said, among those of workers, over many commits', async () => {
+  const handler = newHandler();
+  const id = await tenant.run(
+    [
+      // What is no text is written as compact JSON.
+      log('before', { a: [1, 'x'] }),
+      step('work', handler),
+      log('after', 'three'),
+      loop('l', 'go', [log('again', '{{ runtime.attempt }}')], 300),
+    ],
+    { context: { data: { go: true } } },
+  );
+  await end(tenant, await tenant.task(handler), 'complete', [{ message: 'two' }]);
+  await tenant.until(id, 'completed');
+  const lines = await said(tenant, id);
+  assert.deepEqual(lines[0], ['before', 'info', '{"a":[1,"x"]}']);
+  assert.deepEqual(
+    lines.slice(0, 4).map(([block]) => block),
+    ['before', 'work', 'after', 'again'],
+  );
+  assert.equal(lines.length, 303);
 });
 
 test('a page has offset and limit, a block and a size in bytes, and says when there is more', async () => {

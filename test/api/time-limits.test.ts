@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { CronSchedule, ScheduleRun } from '../../schema/cron.js';
 import type { InstanceExplanation } from '../../schema/explanation.js';
-import type { AuditEntry, TaskInstance } from '../../schema/instance.js';
+import type { TaskInstance } from '../../schema/instance.js';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
@@ -23,7 +23,6 @@ import {
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-import { listen } from '../helpers/http-handler.js';
 
 /** Never over within a test. */
 const LONG_MS = 600_000;
@@ -237,8 +236,6 @@ const FAR = '2100-01-01T00:00:00.000Z';
 const SHORT_MS = 150;
 
 const codeOf = async (id: string) => (await tenant.instance(id)).failure?.code;
-const audit = async (id: string) =>
-  expectStatus(await tenant.get<AuditEntry[]>(`/instances/${id}/audit`), 200);
 const explain = async (id: string) =>
   expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
 
@@ -428,83 +425,5 @@ describe('An instance may carry `timeout` (ms from its start)', { concurrency: t
     const run = expectStatus(await tenant.post<ScheduleRun>(`/cron/${id}/run`, {}), 201);
     await tenant.until(run.id, 'failed');
     assert.equal('timeout' in (await tenant.instance(await tenant.create(sequence))), false);
-  });
-});
-
-describe('`deadline` of a step', { concurrency: true }, () => {
-  test('fails it for good, leaves its row and ends its task', async () => {
-    const handler = newHandler();
-    const retry = { max_attempts: 50, initial_backoff: LONG_MS, max_backoff: LONG_MS };
-    const id = await tenant.run([step('a', handler, { deadline: SHORT_MS, retry })]);
-    const [task] = await tenant.tasks(handler);
-    const { failure } = await tenant.until(id, 'failed');
-    assert.deepEqual([failure?.code, failure?.block_id], ['deadline', 'a']);
-    const { _error, _deadline_ms, _elapsed_ms, ...rest } = (await tenant.outputsOf(id)).a ?? {};
-    assert.deepEqual([_error, _deadline_ms, rest], ['sla_deadline_breached', SHORT_MS, {}]);
-    assert.ok((_elapsed_ms as number) >= SHORT_MS);
-    if (task !== undefined) {
-      assert.equal(await tenant.call('complete', task, { worker_id: 'w1' }), 404);
-    }
-    const types = (await audit(id)).map(({ event_type }) => event_type);
-    assert.ok(types.includes('deadline_breached') && types.includes('step_failed'));
-  });
-
-  test('on_deadline_breach is called once, with what happened, and its failure is only audited', async (t) => {
-    const calls: string[] = [];
-    const { origin } = await listen(t, (request, response) => {
-      calls.push(request.url ?? '');
-      response.writeHead(500).end();
-    });
-    const handler = newHandler();
-    const id = await tenant.run([
-      step('a', handler, {
-        deadline: SHORT_MS,
-        on_deadline_breach: {
-          handler: 'http_request',
-          params: { url: `${origin}/late/{{ instance_id }}` },
-        },
-      }),
-    ]);
-    await tenant.until(id, 'failed');
-    await eventually(async () => {
-      const failed = (await audit(id)).filter(
-        (one) => one.event_type === 'deadline_handler_failed',
-      );
-      const handlers = failed.map(({ details }) => (details as Json).handler);
-      assert.deepEqual(handlers, ['http_request']);
-    });
-    assert.deepEqual(calls, [`/late/${id}`]);
-    assert.equal((await tenant.instance(id)).state, 'failed');
-  });
-});
-
-describe('limits that mean nothing are 400 and name the member', { concurrency: true }, () => {
-  const refused: readonly [string, Json, RegExp][] = [
-    [
-      'a negative timeout of a block',
-      { ...parallel('p', []), timeout: -1 },
-      /timeout must be >= 0/,
-    ],
-    [
-      'a queue_timeout that is no number',
-      step('a', 'x', { queue_timeout: '1s' }),
-      /queue_timeout must be an integer/,
-    ],
-    [
-      'an external breach handler',
-      step('a', 'x', { deadline: 5, on_deadline_breach: { handler: 'page' } }),
-      /on_deadline_breach.handler must be a built-in handler/,
-    ],
-    [
-      'a breach handler that would always be refused',
-      step('a', 'x', { deadline: 5, on_deadline_breach: { handler: 'http_request' } }),
-      /on_deadline_breach.params.*url/,
-    ],
-  ];
-  test('in a definition', async () => {
-    for (const [what, block, message] of refused) {
-      const reply = await tenant.post<{ error: string }>('/sequences', tenant.definition([block]));
-      assert.match(expectStatus(reply, 400).error, message, what);
-    }
   });
 });

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  type Change,
   Client,
   EngineError,
   type InstanceEvent,
@@ -11,6 +10,7 @@ import {
 } from '../../client/src/index.js';
 import { useSharedApi } from '../helpers/api.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
+import { taken } from '../helpers/event-stream.js';
 
 const api = useSharedApi();
 let tenants = 0;
@@ -26,12 +26,6 @@ async function world(...blocks: Parameters<Client['sequences']['create']>[0]['bl
 const work = (id: string) => ({ type: 'step', id, handler: 'work' }) as const;
 const transform = (id: string, params: object) =>
   ({ type: 'step', id, handler: 'transform', params }) as const;
-
-async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
-  const seen: T[] = [];
-  for await (const event of events) seen.push(event);
-  return seen;
-}
 
 test('run gives the outputs of the blocks by their ids', async () => {
   const client = await world(transform('sum', { total: '{{ context.data.a }}' }));
@@ -104,7 +98,7 @@ test('run is ended by the signal of its caller', async () => {
 test('an instance is followed from its first state to its end', async () => {
   const client = await world(transform('one', { a: 1 }), transform('two', { b: 2 }));
   const { id } = await client.instances.create({ sequence: 'flow' });
-  const events = await all(client.instances.follow(id));
+  const events = await taken(client.instances.follow(id));
   const outputs = events.flatMap((event) =>
     event.type === 'output' ? [event.output.block_id] : [],
   );
@@ -114,7 +108,7 @@ test('an instance is followed from its first state to its end', async () => {
 
 test('who follows an instance that is not there is told so', async () => {
   const client = await world(work('slow'));
-  const follow = all(client.instances.follow('0192f0c2-1d3f-7a68-b0c4-5e7f90a1b2c3'));
+  const follow = taken(client.instances.follow('0192f0c2-1d3f-7a68-b0c4-5e7f90a1b2c3'));
   await assert.rejects(follow, { name: 'EngineError', code: 'ENG_NOT_FOUND', status: 404 });
 });
 
@@ -133,17 +127,17 @@ test('a signal ends the following of an instance without an error', async () => 
 test('changes are followed from a time, and from the place of an earlier one', async () => {
   const client = await world(transform('one', {}));
   const { id } = await client.instances.run('flow');
-  const [first] = await take(1, client.changes.follow({ since: new Date(0) }));
+  const [first] = await taken(client.changes.follow({ since: new Date(0) }), 1);
   assert.equal(first?.instance_id, id);
-  const listed = await all(client.changes.list());
-  const [second] = await take(1, client.changes.follow({ since: first?.cursor }));
+  const listed = await taken(client.changes.list());
+  const [second] = await taken(client.changes.follow({ since: first?.cursor }), 1);
   assert.deepEqual([first?.id, second?.id], [listed[0]?.id, listed[1]?.id]);
 });
 
 test('changes are followed from the present where nothing else is said', async () => {
   const client = await world(transform('one', {}));
   await client.instances.run('flow');
-  const following = take(1, client.changes.follow());
+  const following = taken(client.changes.follow(), 1);
   // Until the stream is open nobody can tell what is present.
   const others: string[] = [];
   let isOver = false;
@@ -154,12 +148,3 @@ test('changes are followed from the present where nothing else is said', async (
   const [change] = await following;
   assert.ok(others.includes(change?.instance_id ?? ''));
 });
-
-async function take(count: number, changes: AsyncIterable<Change>): Promise<Change[]> {
-  const seen: Change[] = [];
-  for await (const change of changes) {
-    seen.push(change);
-    if (seen.length === count) break;
-  }
-  return seen;
-}

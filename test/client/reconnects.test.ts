@@ -2,23 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Change, Client, EngineError } from '../../client/src/index.js';
+import { Client, EngineError } from '../../client/src/index.js';
+import { taken } from '../helpers/event-stream.js';
 import { type Answer, refusal, scripted } from '../helpers/scripted-server.js';
-
-async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
-  const seen: T[] = [];
-  for await (const event of events) seen.push(event);
-  return seen;
-}
-
-async function take(count: number, changes: AsyncIterable<Change>): Promise<Change[]> {
-  const seen: Change[] = [];
-  for await (const change of changes) {
-    seen.push(change);
-    if (seen.length === count) break;
-  }
-  return seen;
-}
 
 const frames =
   (...texts: readonly string[]): Answer =>
@@ -43,7 +29,7 @@ test('an instance whose stream breaks is followed on, and nothing is told twice'
     frames(running, one, two, event('state', { state: 'completed' }), done),
   );
   const client = new Client({ url: server.url, retries: 0 });
-  const events = await all(client.instances.follow('i-1'));
+  const events = await taken(client.instances.follow('i-1'));
   assert.deepEqual(
     events.map((told) => (told.type === 'output' ? told.output.id : `${told.type} ${told.state}`)),
     ['state running', 'o-1', 'o-2', 'state completed', 'done completed'],
@@ -58,7 +44,9 @@ test('changes go on behind the last id, also where it came without a change', as
     frames(event('change', { id: 'c' }, 'c-3')),
   );
   const client = new Client({ url: server.url });
-  const found = (await take(3, client.changes.follow())).map(({ id, cursor }) => `${id} ${cursor}`);
+  const found = (await taken(client.changes.follow(), 3)).map(
+    ({ id, cursor }) => `${id} ${cursor}`,
+  );
   assert.deepEqual(found, ['a c-1', 'b c-2', 'c c-3']);
   const cursors = server.asked.map(({ path }) =>
     new URL(path, server.url).searchParams.get('cursor'),
@@ -69,13 +57,13 @@ test('changes go on behind the last id, also where it came without a change', as
 test('who never got through is told, and so is who may not any more', async () => {
   const never = await scripted(refusal(503, 'ENG_STARTING', 'the engine is starting', '0'));
   const client = new Client({ url: never.url, retries: 1 });
-  await assert.rejects(all(client.instances.follow('i-1')), { code: 'ENG_STARTING' });
+  await assert.rejects(taken(client.instances.follow('i-1')), { code: 'ENG_STARTING' });
   assert.equal(never.asked.length, 2);
   const revoked = await scripted(
     frames(': from here\nid: c-0\n\n', event('change', { id: 'a' }, 'c-1')),
     refusal(401, 'ENG_UNAUTHENTICATED', 'unauthenticated'),
   );
-  const following = all(new Client({ url: revoked.url }).changes.follow());
+  const following = taken(new Client({ url: revoked.url }).changes.follow());
   await assert.rejects(following, (error) => error instanceof EngineError && error.status === 401);
 });
 
@@ -94,7 +82,7 @@ test('events are read however they are cut into pieces', async () => {
     };
     next();
   });
-  const seen = await all(new Client({ url: server.url }).instances.stream('i-1'));
+  const seen = await taken(new Client({ url: server.url }).instances.stream('i-1'));
   assert.deepEqual(
     seen.map(({ event: name, data }) => [name, JSON.parse(data)]),
     [

@@ -5,7 +5,14 @@ import { test } from 'node:test';
 import { eventually, step, type Tenant, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-import { type Exchange, reportsOf, runWorker, signalled, testWorker } from '../helpers/workers.js';
+import {
+  type Between,
+  type Exchange,
+  reportsOf,
+  runWorker,
+  signalled,
+  testWorker,
+} from '../helpers/workers.js';
 
 const api = useSharedApi();
 
@@ -40,20 +47,18 @@ test('never more is claimed than there are places, and all are taken when there 
   let most = 0;
   let asked = 0;
   let mostAsked = 0;
+  const between: Between = async (exchange, forward) => {
+    asked += ask(exchange);
+    mostAsked = Math.max(mostAsked, running + asked);
+    try {
+      return await forward();
+    } finally {
+      asked -= ask(exchange);
+    }
+  };
   const { worker } = testWorker(
     t,
-    {
-      ...place,
-      between: async (exchange, forward) => {
-        asked += ask(exchange);
-        mostAsked = Math.max(mostAsked, running + asked);
-        try {
-          return await forward();
-        } finally {
-          asked -= ask(exchange);
-        }
-      },
-    },
+    { ...place, between },
     {
       concurrency,
       handlers: {
@@ -105,17 +110,15 @@ test('a free place is filled while a report waits for its answer', async (t) => 
   const { tenant, place } = world();
   const [held, answered, filled] = [signalled(), signalled(), signalled()];
   let begun = 0;
+  const between: Between = async ({ sent }, forward) => {
+    if (sent.results === undefined) return forward();
+    held.resolve();
+    await answered.promise;
+    return forward();
+  };
   const { exchanges } = await runWorker(
     t,
-    {
-      ...place,
-      between: async ({ sent }, forward) => {
-        if (sent.results === undefined) return forward();
-        held.resolve();
-        await answered.promise;
-        return forward();
-      },
-    },
+    { ...place, between },
     {
       concurrency: 2,
       handlers: {
@@ -144,23 +147,21 @@ test('a report is sent again, word for word, until it is answered, and taken onc
     () => answerOf(429, 'too many requests'),
     () => answerOf(502, ''),
   ];
+  const between: Between = async ({ sent }, forward) => {
+    if (sent.results === undefined) return forward();
+    const refuse = refusals.shift();
+    if (refuse !== undefined) return refuse();
+    // Taken, and not told so.
+    if (!isLost) {
+      isLost = true;
+      await (await forward()).arrayBuffer();
+      throw new TypeError('the connection broke');
+    }
+    return forward();
+  };
   const { exchanges, warnings } = await runWorker(
     t,
-    {
-      ...place,
-      between: async ({ sent }, forward) => {
-        if (sent.results === undefined) return forward();
-        const refuse = refusals.shift();
-        if (refuse !== undefined) return refuse();
-        // Taken, and not told so.
-        if (!isLost) {
-          isLost = true;
-          await (await forward()).arrayBuffer();
-          throw new TypeError('the connection broke');
-        }
-        return forward();
-      },
-    },
+    { ...place, between },
     { handlers: { [handler]: () => ({ n: 1 }) } },
   );
   const id = await tenant.runUntil('completed', [step('a', handler)]);
@@ -204,13 +205,11 @@ test('a batch that is too large as a whole is sent in parts', async (t) => {
 test('a server without the exchange is served by single requests', async (t) => {
   const { tenant, place } = world();
   const [first, second] = ['first', 'second'];
+  const between: Between = ({ route }, forward) =>
+    route.endsWith('/exchange') ? answerOf(404, 'no such route') : forward();
   const { exchanges } = await runWorker(
     t,
-    {
-      ...place,
-      between: ({ route }, forward) =>
-        route.endsWith('/exchange') ? answerOf(404, 'no such route') : forward(),
-    },
+    { ...place, between },
     {
       heartbeatMs: 50,
       handlers: {

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { EngineError, Worker } from '../../client/src/index.js';
 import { eventually, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
-import { runWorker, testWorker } from '../helpers/workers.js';
+import { type Between, runWorker, testWorker } from '../helpers/workers.js';
 
 const api = useSharedApi();
 
@@ -66,16 +66,14 @@ test('an address that is no engine is refused at the start', async (t) => {
 test('a worker waits for a server that is not there yet, and says so once', async (t) => {
   const { tenant, place } = world();
   let refused = 0;
+  const between: Between = async (_, forward) => {
+    refused += 1;
+    if (refused <= 3) throw new TypeError('fetch failed');
+    return forward();
+  };
   const { worker, warnings } = testWorker(
     t,
-    {
-      ...place,
-      between: async (_, forward) => {
-        refused += 1;
-        if (refused <= 3) throw new TypeError('fetch failed');
-        return forward();
-      },
-    },
+    { ...place, between },
     { handlers: { [handler]: () => ({}) } },
   );
   await worker.start();
@@ -87,16 +85,14 @@ test('a worker waits for a server that is not there yet, and says so once', asyn
 test('a key that is revoked while the worker runs is a warning, and no storm of requests', async (t) => {
   const { place } = world();
   let isRevoked = false;
+  const between: Between = async (_, forward) => {
+    if (!isRevoked) return forward();
+    const headers = { 'x-request-id': 'r1', 'x-error-code': 'ENG_UNAUTHENTICATED' };
+    return new Response('{"error":"unauthenticated"}', { status: 401, headers });
+  };
   const { exchanges, warnings } = await runWorker(
     t,
-    {
-      ...place,
-      between: async (_, forward) => {
-        if (!isRevoked) return forward();
-        const headers = { 'x-request-id': 'r1', 'x-error-code': 'ENG_UNAUTHENTICATED' };
-        return new Response('{"error":"unauthenticated"}', { status: 401, headers });
-      },
-    },
+    { ...place, between },
     { handlers: { [handler]: () => ({}) }, pollWaitMs: 10 },
   );
   isRevoked = true;

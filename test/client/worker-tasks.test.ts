@@ -13,7 +13,7 @@ import type { WorkerAttempt } from '../../schema/worker.js';
 import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-import { reportsOf, runWorker, signalled } from '../helpers/workers.js';
+import { type Between, reportsOf, runWorker, signalled } from '../helpers/workers.js';
 
 const api = useSharedApi();
 
@@ -189,19 +189,17 @@ test('a checkpoint is there for the next try', async (t) => {
 test('a checkpoint whose answer was lost is stored once, and the next one follows it', async (t) => {
   const { tenant, place } = world();
   let lost = 0;
+  const between: Between = async ({ sent }, forward) => {
+    const response = await forward();
+    const hasCheckpoint = sent.results?.some((result) => 'checkpoint' in result);
+    if (!hasCheckpoint || lost > 0) return response;
+    lost += 1;
+    await response.arrayBuffer();
+    throw new TypeError('the connection broke');
+  };
   const { warnings } = await runWorker(
     t,
-    {
-      ...place,
-      between: async ({ sent }, forward) => {
-        const response = await forward();
-        const hasCheckpoint = sent.results?.some((result) => 'checkpoint' in result);
-        if (!hasCheckpoint || lost > 0) return response;
-        lost += 1;
-        await response.arrayBuffer();
-        throw new TypeError('the connection broke');
-      },
-    },
+    { ...place, between },
     {
       handlers: {
         [handler]: async (_, ctx) => {

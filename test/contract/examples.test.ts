@@ -56,14 +56,11 @@ async function send<T = Json>(id: BodyRouteId, changes: Json = {}): Promise<T> {
   const route = ROUTES[id];
   const example = route.body && exampleOf(route.body);
   assert.ok(example, `${id} has no example`);
-  const body: unknown = JSON.parse(
-    withRealIds(JSON.stringify({ ...(example as Json), ...changes })),
-  );
+  const changed = JSON.stringify({ ...(example as Json), ...changes });
+  const body: unknown = JSON.parse(withRealIds(changed));
   const reply: Reply<T> = await tenant.request(route.method, pathOf(id), { body });
-  assert.ok(
-    Object.hasOwn(route.replies, reply.status) && reply.status < 300,
-    `${id} ${reply.status} ${reply.text}`,
-  );
+  const isTaken = Object.hasOwn(route.replies, reply.status) && reply.status < 300;
+  assert.ok(isTaken, `${id} ${reply.status} ${reply.text}`);
   if (Object.keys(changes).length === 0) sent.add(id);
   return reply.body;
 }
@@ -107,10 +104,8 @@ async function sendHandoff(): Promise<void> {
   await begin();
   const { capsule, payload_base64 } = await send<HandoffExported>('handoffs.export');
   const filled = { capsule, payload_base64, expected_epoch: capsule.manifest.epoch };
-  const { instance_id, import_receipt } = await sendFilled<CapsuleImported>(
-    'capsules.import',
-    filled,
-  );
+  const arrival = await sendFilled<CapsuleImported>('capsules.import', filled);
+  const { instance_id, import_receipt } = arrival;
   realIds.set(arrived, instance_id);
   await sendFilled('handoffs.accept', { import_receipt });
   await send('handoffs.resume');
@@ -134,10 +129,7 @@ async function sendApprovals(): Promise<void> {
 
 /** They hold what somebody else has signed: `two-engines.test.ts` and `triggers.test.ts` send them. */
 const SIGNED_ELSEWHERE: readonly RouteId[] = [
-  'continuity.claim',
-  'handoffs.attach',
-  'triggers.fire',
-  'triggers.receive',
+  ...(['continuity.claim', 'handoffs.attach', 'triggers.fire', 'triggers.receive'] as const),
 ];
 
 /** Back to the baseline; this takes no body. */

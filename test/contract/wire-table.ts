@@ -32,12 +32,8 @@ function route(
 
 /** Of a text: `name: type, name: type`. */
 function fields(text: string): Fields {
-  return Object.fromEntries(
-    text
-      .trim()
-      .split(/,\s+/)
-      .map((one) => one.split(': ')),
-  );
+  const all = text.trim().split(/,\s+/);
+  return Object.fromEntries(all.map((one) => one.split(': ')));
 }
 
 // ---------------------------------------------------------------- 'Resources and their fields'

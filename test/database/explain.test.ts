@@ -497,6 +497,7 @@ describe('what the front thread reads', () => {
   const ofTenant = { tenant_id: tenant };
   const ofBusy = { instance_id: BUSY };
   const first = { offset: 0, limit: 100 };
+  const page = { ...ofTenant, ...first };
   const deep = { offset: 1_000, limit: 500 };
   const AT_NOON = { created_at: A_TIME, id: uuid(43_200), instance_id: uuid(43_200) };
   const NAME_7 = { tenant_id: tenant, namespace: 'default', name: 'name-7', version: 3 };
@@ -520,65 +521,54 @@ describe('what the front thread reads', () => {
     expected?: string | Expectation,
   ])[] = [
     ...continuityQueries(uuid(9), A_TIME),
-    ['instances of a tenant', instanceList({ ...ofTenant, ...first })],
+    ['instances of a tenant', instanceList(page)],
     ['instances of a tenant, deep', instanceList({ ...ofTenant, ...deep })],
-    [
-      'instances of a tenant in a state',
-      instanceList({ ...ofTenant, state: ['failed'], ...first }),
-    ],
+    ['instances of a tenant in a state', instanceList({ ...page, state: ['failed'] })],
     ['instances of a sequence', instanceList({ sequence_id: A_SEQUENCE, ...first })],
-    [
-      'instances of a sequence of a tenant',
-      instanceList({ ...ofTenant, sequence_id: A_SEQUENCE, ...first }),
-    ],
+    ['instances of a sequence of a tenant', instanceList({ ...page, sequence_id: A_SEQUENCE })],
     [
       'instances of a sequence name of a tenant',
-      instanceList({ ...ofTenant, sequence_name: 'name-1', ...first }),
+      instanceList({ ...page, sequence_name: 'name-1' }),
       'a name has several versions, each with an order of its own',
     ],
-    [
-      'instances of the versions of a name',
-      instanceList({ ...ofTenant, sequence_ids: VERSIONS, ...first }),
-    ],
+    ['instances of the versions of a name', instanceList({ ...page, sequence_ids: VERSIONS })],
     [
       'instances of the versions of a name in a state, behind a place',
       instanceList({
-        ...ofTenant,
+        ...page,
         sequence_ids: VERSIONS,
         state: ['failed'],
         ...behind(instanceList(first), AT_NOON),
-        ...first,
       }),
     ],
     [
       'dead letters of the versions of a name, of which the others are not fetched',
-      deadLetterList({ ...ofTenant, sequence_ids: VERSIONS, failure_code: 'x', ...first }),
+      deadLetterList({ ...page, sequence_ids: VERSIONS, failure_code: 'x' }),
     ],
     [
       'instances of a tenant that were created between two times',
-      instanceList({ ...ofTenant, created_after: A_TIME, created_before: A_LATER_TIME, ...first }),
+      instanceList({ ...page, created_after: A_TIME, created_before: A_LATER_TIME }),
     ],
     [
       'instances of a tenant that changed or failed somehow, which walks them in their order',
-      instanceList({ ...ofTenant, updated_after: A_TIME, failure: 'declined', ...first }),
+      instanceList({ ...page, updated_after: A_TIME, failure: 'declined' }),
     ],
     [
       'instances of a tenant behind a place',
-      instanceList({ ...ofTenant, ...behind(instanceList(first), AT_NOON), ...first }),
+      instanceList({ ...page, ...behind(instanceList(first), AT_NOON) }),
     ],
     [
       'dead letters of a tenant behind a place, up to a time',
       deadLetterList({
-        ...ofTenant,
+        ...page,
         created_after: A_TIME,
         ...behind(deadLetterList(first), AT_NOON),
-        ...first,
       }),
     ],
-    ['events of a tenant', eventList({ ...ofTenant, status: 'pending', ...first })],
+    ['events of a tenant', eventList({ ...page, status: 'pending' })],
     [
       'events of a tenant behind a place',
-      eventList({ ...ofTenant, ...behind(eventList(first), AT_NOON), ...first }),
+      eventList({ ...page, ...behind(eventList(first), AT_NOON) }),
     ],
     [
       'events that have yet to fire triggers',
@@ -586,7 +576,7 @@ describe('what the front thread reads', () => {
     ],
     ['signals of an instance', signalList({ ...ofBusy, status: 'kept', ...first })],
     ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],
-    ['dead letters of a tenant', deadLetterList({ ...ofTenant, ...first })],
+    ['dead letters of a tenant', deadLetterList(page)],
     ['dead letters of a tenant, deep', deadLetterList({ ...ofTenant, ...deep })],
     ['children of an instance', childList({ parent_instance_id: uuid(500), ...first })],
     ['the first window of a bulk change', candidateList({ ...open, limit: 500 })],
@@ -611,11 +601,7 @@ describe('what the front thread reads', () => {
       attemptList(BUSY, STEPS, { ...TRIES, block_id: 'a', cursor: placeOfTry() }),
       ofOneInstance,
     ],
-    [
-      'instances by their ids',
-      instanceList({ ...ofTenant, ids: SOME_IDS, ...first }),
-      'as many as are named',
-    ],
+    ['instances by their ids', instanceList({ ...page, ids: SOME_IDS }), 'as many as are named'],
     [
       'children of an instance by a filter',
       instanceList({ parent_instance_id: uuid(500), state: ['failed'], ...first }),
@@ -626,7 +612,7 @@ describe('what the front thread reads', () => {
       'a later window of an action',
       candidateList({ ...ofTenant, ...behind(candidateList(open), AT_NOON), limit: 500 }),
     ],
-    ['jobs of a tenant', bulkJobList({ ...ofTenant, ...first })],
+    ['jobs of a tenant', bulkJobList(page)],
     ['a job and what it has changed', { text: bulkJobStanding.text, values: [uuid(77)] }],
     ['the oldest open job of each tenant', { text: openBulkJobs.text, values: [1_000] }],
     ['all outputs of an instance, for a stream', outputsAfter(BUSY, undefined), ofOneInstance],
@@ -655,19 +641,18 @@ describe('what the front thread reads', () => {
       sameTime,
     ],
     ['instances that a page of changes walks past', windowQuery(tenant, 0, END_OF_ROWS)],
-    ['approvals of a tenant', approvalList({ ...ofTenant, ...first })],
+    ['approvals of a tenant', approvalList(page)],
     ['approvals of all tenants', approvalList(first)],
     [
       'approvals of a tenant behind a place',
       approvalList({
-        ...ofTenant,
+        ...page,
         ...behind(approvalList(first), { waiting_since: A_TIME, id: uuid(43_200) }),
-        ...first,
       }),
     ],
     [
       'approvals of a tenant in a namespace, which walks them in their order',
-      approvalList({ ...ofTenant, namespace: 'other', ...first }),
+      approvalList({ ...page, namespace: 'other' }),
     ],
     ['how many approvals a tenant has', approvalCountQuery(ofTenant)],
     [
@@ -693,7 +678,7 @@ describe('what the front thread reads', () => {
     ],
     [
       'open tasks of a tenant by handler, which walks them in their order',
-      taskList({ ...ofTenant, state: ['pending'], handler_name: 'h', ...first }),
+      taskList({ ...page, state: ['pending'], handler_name: 'h' }),
     ],
     [
       'tasks of a tenant behind a place',
@@ -701,28 +686,27 @@ describe('what the front thread reads', () => {
     ],
     [
       'definitions of a tenant behind a place',
-      sequenceList({ ...ofTenant, ...behind(sequenceList(first), NAME_7), ...first }),
+      sequenceList({ ...page, ...behind(sequenceList(first), NAME_7) }),
       'the versions of one name',
     ],
     [
       'tasks of a tenant that a worker has had, which walks them in their order',
-      taskList({ ...ofTenant, worker_id: 'w-3', ...first }),
+      taskList({ ...page, worker_id: 'w-3' }),
     ],
     [
       'tasks of a tenant by handler and state',
-      taskList({ ...ofTenant, handler_name: 'h', state: ['failed'], ...first }),
+      taskList({ ...page, handler_name: 'h', state: ['failed'] }),
     ],
     ['tasks of a tenant, deep', taskList({ ...ofTenant, ...deep })],
-    ['keys of a tenant', keyList({ ...ofTenant, ...first }, () => undefined)],
-    ['schedules of a tenant', scheduleList({ ...ofTenant, ...first })],
-    ['what fires next of a tenant', nextScheduleList({ ...ofTenant, ...first })],
+    ['keys of a tenant', keyList(page, () => undefined)],
+    ['schedules of a tenant', scheduleList(page)],
+    ['what fires next of a tenant', nextScheduleList(page)],
     ['what fires next of all tenants', nextScheduleList(first)],
     [
       'what fires next of a tenant behind a place',
       nextScheduleList({
-        ...ofTenant,
+        ...page,
         ...behind(nextScheduleList(first), { next_fire_at: A_TIME, id: uuid(7) }),
-        ...first,
       }),
     ],
     ['failures of a tenant', failuresQuery(ofTenant), asManyAsLookedAt],
@@ -763,20 +747,20 @@ describe('what the front thread reads', () => {
       { text: storedRun.text, values: [BUSY] },
       'the rows of one instance',
     ],
-    ['sequences of a tenant', sequenceList({ ...ofTenant, ...first })],
+    ['sequences of a tenant', sequenceList(page)],
     ['sequences of all tenants', sequenceList(first)],
     [
       'the newest versions of a tenant',
-      sequenceList({ ...ofTenant, newest_only: true, include_definition: false, ...first }),
+      sequenceList({ ...page, newest_only: true, include_definition: false }),
     ],
     [
       'sequences of a tenant by name',
-      sequenceList({ ...ofTenant, name: 'name-7', ...first }),
+      sequenceList({ ...page, name: 'name-7' }),
       'the versions of one name',
     ],
     [
       'sequences of a tenant by a part of their name',
-      sequenceList({ ...ofTenant, name_contains: 'NAME-7', ...first }),
+      sequenceList({ ...page, name_contains: 'NAME-7' }),
     ],
     [
       'the newest version of a name',

@@ -233,14 +233,6 @@ test('a row says the same whether it goes alone, with a few, or with many', asyn
   assert.equal(rows[0].said.timezone, '');
 });
 
-test('a unit larger than a batch is written alone', async () => {
-  const h = await start({ limits: { rowsMax: 5, bytesMax: 10_000 } });
-  const rows = Array.from({ length: 12 }, (_, n) => auditPut(1, n));
-  await Promise.all([h.put('a', [auditPut(2, 1)]), h.put('a', rows), h.put('a', [auditPut(3, 1)])]);
-  assert.equal(await count('audit_log'), 14);
-  assert.equal(h.writer.stats().batches, 3);
-});
-
 test('the second unit with an idempotency key finds the first and writes nothing', async () => {
   const h = await start();
   const outcomes = await Promise.all([

@@ -63,12 +63,7 @@ type Weights = Readonly<Partial<Record<Purpose, number>>>;
 
 /** How often each purpose is drawn; what is prepared comes in place of valid ones. */
 const QUIET: Weights = {
-  negative: 12,
-  malformed: 2,
-  method: 2,
-  unauthenticated: 2,
-  'no-tenant': 1,
-  foreign: 3,
+  ...{ negative: 12, malformed: 2, method: 2, unauthenticated: 2, 'no-tenant': 1, foreign: 3 },
 };
 const LIVELY: Weights = { valid: 11, hostile: 8, negative: 2, foreign: 1, gone: 8 };
 
@@ -114,12 +109,8 @@ class Run implements FuzzReport {
     };
     this.#requests = new Requests(options.seed, this.#random, this.#known, this.#parties);
     this.#operations = OPERATIONS.filter(({ id }) => !options.except?.includes(id));
-    this.#client = createClient({
-      url,
-      connections: IN_FLIGHT,
-      timeoutMs: DEADLINE_MS,
-      isChecked: false,
-    });
+    const patience = { connections: IN_FLIGHT, timeoutMs: DEADLINE_MS };
+    this.#client = createClient({ url, ...patience, isChecked: false });
   }
 
   get failures(): readonly Failure[] {

@@ -47,11 +47,9 @@ export async function prepared(tenant: Tenant): Promise<Prepared[]> {
 }
 
 /** The most usual form: the one that the id names, with a body. */
-const on = (operation: string, id: string, body: unknown = {}): Prepared => ({
-  operation,
-  params: { id },
-  body,
-});
+const on = (operation: string, id: string, body: unknown = {}): Prepared => {
+  return { operation, params: { id }, body };
+};
 
 async function approvals(tenant: Tenant): Promise<Prepared[]> {
   const token = async () => {
@@ -71,25 +69,18 @@ async function triggers(tenant: Tenant): Promise<Prepared[]> {
   const sequence_name = `s-${randomUUID()}`;
   const { namespace } = tenant.definition([]);
   await tenant.sequence([step('b0', 'noop')], { name: sequence_name });
-  const creation = (slug: string) => ({
-    ...{ slug, tenant_id: tenant.name, namespace, sequence_name },
-    secret: SECRET,
-  });
+  const creation = (slug: string) => {
+    return { slug, tenant_id: tenant.name, namespace, sequence_name, secret: SECRET };
+  };
   const slug = `t-${randomUUID()}`;
   expectStatus(await tenant.post('/triggers', creation(slug)), 201);
   const body = { a: 1 };
+  const named = { tenant_id: tenant.name, namespace: String(namespace), name: sequence_name };
   return [
     { operation: 'triggersCreate', body: creation(`t-${randomUUID()}`) },
     { operation: 'triggersFire', params: { slug: await makeTrigger(tenant, sequence_name) }, body },
     { operation: 'triggersReceive', params: { id: slug }, body, headers: signatureOf(body) },
-    {
-      operation: 'sequencesByName',
-      query: [
-        ['tenant_id', tenant.name],
-        ['namespace', String(namespace)],
-        ['name', sequence_name],
-      ],
-    },
+    { operation: 'sequencesByName', query: Object.entries(named) },
   ];
 }
 
@@ -98,28 +89,19 @@ function signatureOf(body: Json): Record<string, string> {
   const nonce = randomUUID();
   const signed = `${timestamp}.${nonce}.${JSON.stringify(body)}`;
   const mac = createHmac('sha256', SECRET).update(signed).digest('base64url');
-  return {
-    'x-trigger-timestamp': timestamp,
-    'x-trigger-nonce': nonce,
-    'x-engine-signature': `v1=${mac}`,
-  };
+  const once = { 'x-trigger-timestamp': timestamp, 'x-trigger-nonce': nonce };
+  return { ...once, 'x-engine-signature': `v1=${mac}` };
 }
 
 async function instances(tenant: Tenant): Promise<Prepared[]> {
   const failing = [step('b0', 'fail', { params: { message: 'no' } })];
   const later = await tenant.run([step('b0', 'noop')], { next_fire_at: FAR });
+  const completed = await tenant.runUntil('completed', [step('b0', 'noop')]);
+  const failed = await tenant.runUntil('failed', failing);
   return [
     { operation: 'instancesRetry', params: { id: await tenant.runUntil('failed', failing) } },
-    {
-      operation: 'instancesFork',
-      params: { id: await tenant.runUntil('completed', [step('b0', 'noop')]) },
-      body: { from_block_id: 'b0' },
-    },
-    {
-      operation: 'instancesResumeFrom',
-      params: { id: await tenant.runUntil('failed', failing), block_id: 'b0' },
-      body: {},
-    },
+    on('instancesFork', completed, { from_block_id: 'b0' }),
+    { operation: 'instancesResumeFrom', params: { id: failed, block_id: 'b0' }, body: {} },
     on('instancesPatchState', later, { state: 'paused' }),
   ];
 }
@@ -134,11 +116,8 @@ async function tasks(tenant: Tenant): Promise<Prepared[]> {
     const { id, worker_id, claim_epoch } = await claimed();
     return on(operation, id, { worker_id, claim_epoch, ...more });
   };
-  const ends: Json[] = [
-    { kind: 'complete', output: { a: 1 } },
-    { kind: 'fail', message: 'no' },
-    { kind: 'heartbeat' },
-  ];
+  const complete = { kind: 'complete', output: { a: 1 } };
+  const ends: Json[] = [complete, { kind: 'fail', message: 'no' }, { kind: 'heartbeat' }];
   const held = await Promise.all(ends.map(claimed));
   const results = held.map(({ id, claim_epoch }, at) => {
     return { ...ends[at], task_id: id, claim_epoch };
@@ -167,21 +146,15 @@ async function versions(tenant: Tenant): Promise<Prepared[]> {
   await continuityOf(tenant).enrol(planned.id);
   const checkpoints = `/instances/${planned.id}/checkpoints`;
   const saved = await tenant.post<{ id: string }>(checkpoints, { checkpoint_data: { a: 1 } });
+  const params = { id: planned.id, checkpoint_id: expectStatus(saved, 201).id };
+  const older = { instance_id: old.id, target_sequence_id: old.to };
+  const plan = { continuity_id: planned.id, to_sequence_id: planned.to, to_version: 2 };
   return [
-    {
-      operation: 'continuityCheckpoint',
-      params: { id: planned.id, checkpoint_id: expectStatus(saved, 201).id },
-    },
+    { operation: 'continuityCheckpoint', params },
     on('migrationsMigrate', direct.id, { to_sequence_id: direct.to }),
-    {
-      operation: 'sequencesMigrateInstance',
-      body: { instance_id: old.id, target_sequence_id: old.to },
-    },
+    { operation: 'sequencesMigrateInstance', body: older },
     on('sequencesMigrateInstances', many.from, { to_sequence_id: many.to }),
-    {
-      operation: 'migrationsPlan',
-      body: { continuity_id: planned.id, to_sequence_id: planned.to, to_version: 2 },
-    },
+    { operation: 'migrationsPlan', body: plan },
   ];
 }
 

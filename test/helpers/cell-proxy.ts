@@ -39,25 +39,14 @@ export async function startCellProxy(
   const socket = path.join(home, 'runtime.sock');
   const port = await freePort();
   const run = RUNS[kind](home, folder);
-  const given = [
-    '--for',
-    kind,
-    '--out',
-    folder,
-    '--listen',
-    `127.0.0.1:${port}`,
-    '--watch',
-    '--json',
-  ];
+  const listen = `127.0.0.1:${port}`;
+  const given = ['--for', kind, '--out', folder, '--listen', listen, '--watch', '--json'];
   if (kind === 'haproxy') given.push('--apply', socket);
-  const command = spawn(
-    process.execPath,
-    [CLI, 'cells', 'proxy-config', ...given, '--reload', run.reload],
-    {
-      env: { PATH: process.env.PATH ?? '', HOME: home, ENGINE_CLUSTER_URL: clusterUrl },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const args = [CLI, 'cells', 'proxy-config', ...given, '--reload', run.reload];
+  const command = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH ?? '', HOME: home, ENGINE_CLUSTER_URL: clusterUrl },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const killed = () => void command.kill('SIGKILL');
   process.once('exit', killed);
   let output = '';
@@ -140,18 +129,13 @@ const RUNS: Record<ProxyKind, (home: string, folder: string) => Run> = {
     const script = `sed 's|^http {$|http { ${nginxFolders(run)}|' ${folder}/nginx.conf >${run}/nginx.conf &&
       cp ${folder}/*.map ${run}/`;
     writeFileSync(path.join(home, 'take.sh'), script);
+    const settings = `daemon off; pid ${home}/nginx.pid; error_log stderr;`;
     return {
-      args: [
-        '-c',
-        `${run}/nginx.conf`,
-        '-g',
-        `daemon off; pid ${home}/nginx.pid; error_log stderr;`,
-      ],
+      args: ['-c', `${run}/nginx.conf`, '-g', settings],
       reload: `sh ${home}/take.sh && kill -HUP $(cat ${home}/nginx.pid)`,
       prepare: () => {
-        const { status, stderr } = spawnSync('sh', [path.join(home, 'take.sh')], {
-          encoding: 'utf8',
-        });
+        const script = path.join(home, 'take.sh');
+        const { status, stderr } = spawnSync('sh', [script], { encoding: 'utf8' });
         if (status !== 0) throw new Error(stderr);
       },
     };

@@ -161,11 +161,8 @@ function clientOf(pool: Pool, options: ClientOptions): Client {
     if (problem !== undefined) throw new UndescribedAnswerError(method, path, reply, problem);
     return reply;
   };
-  return {
-    ...requestsBy(request),
-    with: (changes) => clientOf(pool, { ...options, ...changes }),
-    close: () => pool.destroy(),
-  };
+  const others = (changes: Partial<ClientOptions>) => clientOf(pool, { ...options, ...changes });
+  return { ...requestsBy(request), with: others, close: () => pool.destroy() };
 }
 
 /** The members of a client that make requests, all of them in this way. */

@@ -13,12 +13,7 @@ export const runtime = (
   n: number,
   more: Partial<RuntimeCapabilities> = {},
 ): RuntimeCapabilities => ({
-  runtime_id: id(n),
-  kind: 'server',
-  trust: 'registered',
-  offline_capable: false,
-  draining: false,
-  observed_at: at(0),
-  expires_at: at(60_000),
+  ...{ runtime_id: id(n), kind: 'server', trust: 'registered', offline_capable: false },
+  ...{ draining: false, observed_at: at(0), expires_at: at(60_000) },
   ...more,
 });

@@ -40,22 +40,20 @@ export const SIGN_IN: DashboardPage = {
   shows: 'API key',
 };
 
+const ORDERS = /order-fulfilment/;
+const ORDER_2 = 'order-fulfilment 2';
+
 /** Every page with something on it, in the order of the navigation, and a text that it then shows. */
 export const PAGES: readonly DashboardPage[] = (
   [
     ['overview', '/', 'Overview', 'the card was declined'],
     ['instances', '/instances', 'Instances', /^cohort_key: visitor-/],
-    ['instance', instance('declined'), /order-fulfilment/, 'the card was declined'],
+    ['instance', instance('declined'), ORDERS, 'the card was declined'],
     ['instance-waiting', instance('everyKind'), /onboarding/, /confirmed by phone\?/],
     ['instance-timeline', instance('forEach', '/timeline'), /invoice-run/, 'item 24'],
-    ['instance-data', instance('completed', '/data'), /order-fulfilment/, 'C-order-1001'],
-    [
-      'instance-logs',
-      instance('completed', '/logs'),
-      /order-fulfilment/,
-      'order order-1001 is closed',
-    ],
-    ['instance-signals', instance('paused', '/signals'), /order-fulfilment/, 'applied'],
+    ['instance-data', instance('completed', '/data'), ORDERS, 'C-order-1001'],
+    ['instance-logs', instance('completed', '/logs'), ORDERS, 'order order-1001 is closed'],
+    ['instance-signals', instance('paused', '/signals'), ORDERS, 'applied'],
     ['instance-history', instance('saga', '/history'), /trip-booking/, 'Saga compensated'],
     ['instance-children', instance('parent', '/children'), /gift-order/, /^the card was declined$/],
     ['failures', '/failures', 'Failures', 'the bank does not answer'],
@@ -64,15 +62,10 @@ export const PAGES: readonly DashboardPage[] = (
     ['jobs', '/jobs', 'Bulk jobs', 'No bulk jobs'],
     ['sequences', '/sequences', 'Sequences', 'bank-transfer'],
     ['new-sequence', '/sequences/new', /New/, 'It can be stored.'],
-    ['sequence', sequence('order-fulfilment 2'), /order-fulfilment/, 'charge_card'],
-    [
-      'definition',
-      sequence('order-fulfilment 2', '/definition'),
-      /order-fulfilment/,
-      '"namespace"',
-    ],
-    ['versions', sequence('order-fulfilment 2', '/versions'), /order-fulfilment/, '8 blocks added'],
-    ['start', sequence('order-fulfilment 2', '/start'), /order-fulfilment/, 'Order number'],
+    ['sequence', sequence(ORDER_2), ORDERS, 'charge_card'],
+    ['definition', sequence(ORDER_2, '/definition'), ORDERS, '"namespace"'],
+    ['versions', sequence(ORDER_2, '/versions'), ORDERS, '8 blocks added'],
+    ['start', sequence(ORDER_2, '/start'), ORDERS, 'Order number'],
     ['releases', '/releases', 'Releases', /^rolled back$/],
     ['release', release(), /checkout/, /is within 15\.56 %/],
     ['release-changes', release('/changes'), /checkout/, '1 block added'],

@@ -74,14 +74,8 @@ export interface TestPostgres {
 
 /** Losing everything with the machine is fine, and commits cost nothing. */
 const FAST_SETTINGS: Readonly<Record<string, string>> = {
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
-  max_connections: '200',
-  jit: 'off',
-  max_parallel_workers_per_gather: '0',
-  timezone: 'UTC',
-  log_timezone: 'UTC',
+  ...{ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '200' },
+  ...{ jit: 'off', max_parallel_workers_per_gather: '0', timezone: 'UTC', log_timezone: 'UTC' },
 };
 
 const silent = () => undefined;

@@ -17,11 +17,8 @@ export async function inject(
   blocks: readonly Json[],
   more: Json = {},
 ): Promise<BlocksInjected> {
-  const reply = await tenant.post<BlocksInjected>(`/instances/${id}/inject-blocks`, {
-    blocks,
-    ...more,
-  });
-  return expectStatus(reply, 200);
+  const path = `/instances/${id}/inject-blocks`;
+  return expectStatus(await tenant.post<BlocksInjected>(path, { blocks, ...more }), 200);
 }
 
 export async function resumeFrom(

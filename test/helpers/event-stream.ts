@@ -161,3 +161,10 @@ class Reader implements EventReader {
     for (const resume of waiting) resume();
   }
 }
+
+/** The first of what comes, or all of it. */
+export async function taken<T>(events: AsyncIterable<T>, count = Number.POSITIVE_INFINITY) {
+  const seen: T[] = [];
+  for await (const event of events) if (seen.push(event) === count) break;
+  return seen;
+}

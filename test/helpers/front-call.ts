@@ -17,12 +17,7 @@ export function frontCall<Id extends FrontRouteId>(
   given: Partial<UncheckedCall> = {},
 ): Call<Id> {
   const call = checkCall(BODIES, id, {
-    tenant: '',
-    key: undefined,
-    by: 'root',
-    host: undefined,
-    wantsPage: false,
-    params: {},
+    ...{ tenant: '', key: undefined, by: 'root', host: undefined, wantsPage: false, params: {} },
     path: `/api/v1/${id}`,
     search: '',
     bodyText: '',

@@ -20,7 +20,7 @@ import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createLogger } from '../../src/log.js';
 import type { Json } from './api.js';
 import { HandClock } from './hand-clock.js';
-import { SHARD_SETTINGS } from './shard-settings.js';
+import { NO_WEBHOOKS, SHARD_SETTINGS } from './shard-settings.js';
 import { words } from './table.js';
 import { readRow } from './unit-rows.js';
 
@@ -51,11 +51,7 @@ export class HandShard {
       }) as Rows,
       continuityRows: {} as ContinuityRows,
       handlers: new Map(),
-      webhookSender: {
-        isSigned: false,
-        problemOf: () => undefined,
-        send: () => new Promise(() => undefined),
-      },
+      webhookSender: { ...NO_WEBHOOKS, send: () => new Promise(() => undefined) },
       setImmediate: (fn) => void this.#turns.push(fn),
       versions: this.versions,
       ports: {

@@ -90,12 +90,8 @@ export class KeyWorld extends ActorWorld {
       },
       permitWaiters: async (_key, limit) => this.#waiters().slice(0, limit),
     };
-    return new Keys({
-      ...this.host(),
-      loader: rows as Rows,
-      clock: { ...realClock, setTimeout: () => undefined },
-      shards: 1,
-    });
+    const clock = { ...realClock, setTimeout: () => undefined };
+    return new Keys({ ...this.host(), loader: rows as Rows, clock, shards: 1 });
   }
 
   protected override endTurn(): void {

@@ -63,12 +63,8 @@ export function askPlan(
   more: Json = {},
 ): Promise<Reply<MigrationPlan>> {
   const { continuity_id } = execution;
-  return tenant.post(`${MIGRATIONS}/plan`, {
-    continuity_id,
-    to_sequence_id: to,
-    to_version: 2,
-    ...more,
-  });
+  const asked = { continuity_id, to_sequence_id: to, to_version: 2, ...more };
+  return tenant.post(`${MIGRATIONS}/plan`, asked);
 }
 
 export async function plan(

@@ -38,11 +38,8 @@ export class MovingLoad {
   }
 
   async start(): Promise<void> {
-    const blocks = [
-      step('task', HANDLER),
-      step('nap', 'noop', { delay: { duration: 200 } }),
-      step('end', 'noop'),
-    ];
+    const nap = step('nap', 'noop', { delay: { duration: 200 } });
+    const blocks = [step('task', HANDLER), nap, step('end', 'noop')];
     this.#sequence = await this.#cells.tenant(this.#home, this.#tenant).sequence(blocks);
     this.#running = Promise.all([this.#create(), this.#work('w1'), this.#work('w2')]);
   }
@@ -93,23 +90,14 @@ export class MovingLoad {
 
   async #work(worker: string): Promise<void> {
     while (!this.#isStopped) {
-      const polled = await this.#ask((tenant) =>
-        tenant.post('/workers/tasks/poll', {
-          handler_name: HANDLER,
-          worker_id: worker,
-          limit: 5,
-          wait_ms: POLL_MS,
-        }),
-      );
+      const poll = { handler_name: HANDLER, worker_id: worker, limit: 5, wait_ms: POLL_MS };
+      const polled = await this.#ask((tenant) => tenant.post('/workers/tasks/poll', poll));
       for (const task of (polled.body as { tasks?: WorkerTask[] }).tasks ??
         (polled.body as WorkerTask[])) {
         const { id, claim_epoch } = task;
+        const result = { worker_id: worker, claim_epoch, output: { worker } };
         const done = await this.#ask((tenant) =>
-          tenant.post(`/workers/tasks/${id}/complete`, {
-            worker_id: worker,
-            claim_epoch,
-            output: { worker },
-          }),
+          tenant.post(`/workers/tasks/${id}/complete`, result),
         );
         if (done.status < 300) this.#completed.set(id, (this.#completed.get(id) ?? 0) + 1);
       }

@@ -24,13 +24,8 @@ export type CellName = 'east' | 'west';
 
 /** What the command does, in its order. */
 export const MOVE_STEPS: readonly Step[] = [
-  'hold-target',
-  'hold-source',
-  'copy',
-  'switch',
-  'admit-target',
-  'depart-source',
-  'clear-source',
+  ...(['hold-target', 'hold-source', 'copy', 'switch', 'admit-target', 'depart-source'] as const),
+  ...(['clear-source'] as const),
 ];
 
 /** Where a test may cut it off; it tells each (`MoverOptions.at`). */
@@ -86,18 +81,13 @@ export class TwoCells {
     await makeDirectory(directoryUrl);
     const directory = new Directory(directoryUrl, 'test');
     const start = async (cell: CellName, database: TestDatabase, shards: number) => {
-      await directory.createCell({
-        name: cell,
-        database_url: database.connectionString,
-        engines: [],
-        state: 'open',
+      const { connectionString: database_url } = database;
+      await directory.createCell({ name: cell, database_url, engines: [], state: 'open' });
+      const own = { ENGINE_DB_SCHEMA: cell, ENGINE_SHARDS: `${shards}` };
+      return startApi({
+        database,
+        env: { ...own, ENGINE_CLUSTER_URL: directoryUrl, ...SHARED, ...env[cell] },
       });
-      const own = {
-        ENGINE_DB_SCHEMA: cell,
-        ENGINE_SHARDS: `${shards}`,
-        ENGINE_CLUSTER_URL: directoryUrl,
-      };
-      return startApi({ database, env: { ...own, ...SHARED, ...env[cell] } });
     };
     const east = await start('east', databases.east, 2);
     const west = await start('west', databases.west, 3);

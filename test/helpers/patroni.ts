@@ -81,12 +81,8 @@ const PASSWORD = 'password-of-the-tests';
 const DATABASE = 'engine';
 /** Three servers and the tests share a small machine. */
 const SMALL = {
-  shared_buffers: '32MB',
-  max_connections: 60,
-  min_wal_size: '80MB',
-  max_wal_size: '256MB',
-  wal_keep_size: '64MB',
-  jit: 'off',
+  ...{ shared_buffers: '32MB', max_connections: 60, min_wal_size: '80MB', max_wal_size: '256MB' },
+  ...{ wal_keep_size: '64MB', jit: 'off' },
 };
 const PROBE_MS = 2_000;
 const POLL_MS = 100;

@@ -78,9 +78,7 @@ export class FaultProxy {
         left -= 1;
         if (left === 0) resolve();
       };
-      this.#server.on('connection', (client) => {
-        client.once('close', ended);
-      });
+      this.#server.on('connection', (client) => client.once('close', ended));
     });
   }
 

@@ -110,20 +110,7 @@ export async function makeLimits(api: Pick<SharedApi, 'root'>, tenant: string): 
   return tenant;
 }
 
-type OfContinuity =
-  | 'execution'
-  | 'checkpoint'
-  | 'runtime'
-  | 'placement'
-  | 'preview'
-  | 'handoff'
-  | 'migration';
-
-async function makeContinuity(
-  tenant: Tenant,
-  sequence: string,
-  candidate: string,
-): Promise<Pick<Things, OfContinuity>> {
+async function makeContinuity(tenant: Tenant, sequence: string, candidate: string) {
   const continuity = continuityOf(tenant);
   const execution = await tenant.create(sequence, { next_fire_at: '2099-01-01T00:00:00Z' });
   await tenant.move(execution, 'paused');
@@ -309,21 +296,18 @@ const trigger = (sequence_name: string, tenant_id: string): Json => {
   return { tenant_id, namespace: NAMESPACE, slug: `t-${randomUUID()}`, sequence_name };
 };
 
-const sweptEvent = (tenant_id: string): Json => ({
-  tenant_id,
-  event_name: 'swept',
-  producer_event_id: randomUUID(),
-});
+const sweptEvent = (tenant_id: string): Json => {
+  return { tenant_id, event_name: 'swept', producer_event_id: randomUUID() };
+};
 
 /** The tenant is the one that the body names, where it names one. */
 const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) => Json>>> = {
   'sequences.create': definition,
   'sequences.validate': definition,
   'sequences.update': () => ({ hold: false }),
-  'sequences.migrateInstance': ({ instance, sequence }) => ({
-    instance_id: instance,
-    target_sequence_id: sequence,
-  }),
+  'sequences.migrateInstance': ({ instance, sequence }) => {
+    return { instance_id: instance, target_sequence_id: sequence };
+  },
   'instances.create': creation,
   'instances.createBatch': (things, tenant) => ({ instances: [creation(things, tenant)] }),
   'instances.bulkState': (_, tenant) => ({ filter: nowhere(tenant), state: 'cancelled' }),
@@ -376,11 +360,9 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'sequences.compare': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'tenantLimits.put': () => ({ queue_depth_max: 1_000_000 }),
   'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant, capabilities: ['worker'] }),
-  'continuity.create': ({ instance, runtime }, tenant_id) => ({
-    tenant_id,
-    instance_id: instance,
-    runtime_id: runtime,
-  }),
+  'continuity.create': ({ instance, runtime }, tenant_id) => {
+    return { tenant_id, instance_id: instance, runtime_id: runtime };
+  },
   'continuity.claim': ({ execution }, tenant_id) => ({
     tenant_id,
     ownership_grant: {
@@ -389,26 +371,20 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
       signature: SIGNATURE_BASE64,
     },
   }),
-  'continuity.appendProvenance': (_, tenant_id) => ({
-    tenant_id,
-    kind: 'model_selected',
-    payload_sha256: DIGEST,
-  }),
+  'continuity.appendProvenance': (_, tenant_id) => {
+    return { tenant_id, kind: 'model_selected', payload_sha256: DIGEST };
+  },
   'continuity.place': ofTenant,
-  'continuity.preview': ({ runtime }, tenant_id) => ({
-    tenant_id,
-    destination_runtime_id: runtime,
-  }),
+  'continuity.preview': ({ runtime: destination_runtime_id }, tenant_id) => {
+    return { tenant_id, destination_runtime_id };
+  },
   // Nothing is said of an effect that is under way.
   'continuity.resolveEffect': (_, tenant_id) => ({ tenant_id, state: 'verified' }),
   'migrations.migrate': ({ candidate }) => ({ sequence_id: candidate, dry_run: true }),
   'sequences.migrateInstances': ({ candidate }) => ({ sequence_id: candidate, dry_run: true }),
-  'migrations.plan': ({ execution, candidate }, tenant_id) => ({
-    tenant_id,
-    continuity_id: execution,
-    to_sequence_id: candidate,
-    to_version: 2,
-  }),
+  'migrations.plan': ({ execution, candidate }, tenant_id) => {
+    return { tenant_id, continuity_id: execution, to_sequence_id: candidate, to_version: 2 };
+  },
   'migrations.apply': ofTenant,
   'migrations.rollback': ofTenant,
   'runtimes.register': (_, tenant_id) => ({ tenant_id, capabilities: capabilities() }),
@@ -425,19 +401,15 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
     ...SEALED_BY_NOBODY,
     payload_key_base64: KEY_BASE64,
   }),
-  'handoffs.accept': ({ instance }, tenant_id) => ({
-    tenant_id,
-    destination_instance_id: instance,
-  }),
+  'handoffs.accept': ({ instance: destination_instance_id }, tenant_id) => {
+    return { tenant_id, destination_instance_id };
+  },
   'handoffs.resume': ofTenant,
   'handoffs.reject': ofTenant,
   'handoffs.revoke': ofTenant,
-  'capsules.import': ({ runtime }, tenant_id) => ({
-    tenant_id,
-    destination_runtime_id: runtime,
-    expected_epoch: 0,
-    ...SEALED_BY_NOBODY,
-  }),
+  'capsules.import': ({ runtime }, tenant_id) => {
+    return { tenant_id, destination_runtime_id: runtime, expected_epoch: 0, ...SEALED_BY_NOBODY };
+  },
 };
 
 function ofTenant(_: Things, tenant_id: string): Json {

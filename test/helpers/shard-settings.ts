@@ -6,20 +6,11 @@ import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 
 /** Of a shard that is alone; nothing in them makes a test wait. */
 export const SHARD_SETTINGS: ShardSettings = {
-  shard: 0,
-  shards: 1,
-  tickIntervalMs: 100,
-  cronTickMs: 10_000,
-  workerStaleMs: 60_000,
-  workerReaperTickMs: 5_000,
-  lostClaimsMax: 10,
-  requireClaimEpoch: false,
+  ...{ shard: 0, shards: 1, tickIntervalMs: 100, cronTickMs: 10_000, workerStaleMs: 60_000 },
+  ...{ workerReaperTickMs: 5_000, lostClaimsMax: 10, requireClaimEpoch: false },
   // Long enough that `letHoursPass` of a local shard is what ends a call.
-  stepTimeoutMaxMs: 3_600_000,
-  unpoliciedRetry: 'redispatch',
-  maxContextBytes: 262_144,
-  maxOutputBytes: 1_048_576,
-  webhookUrls: [],
+  ...{ stepTimeoutMaxMs: 3_600_000, unpoliciedRetry: 'redispatch', maxContextBytes: 262_144 },
+  ...{ maxOutputBytes: 1_048_576, webhookUrls: [] },
 };
 
 export const NO_WEBHOOKS: WebhookSender = {

@@ -179,14 +179,24 @@ export async function startShards(
     let left = skip;
     atUnits.set(victim, (send) => {
       left -= 1;
-      if (left >= 0) {
-        send();
-        return;
-      }
+      if (left >= 0) return send();
       atUnits.delete(victim);
       spring(send);
     });
   }
+
+  const killed = (
+    victim: number | 'writer',
+    replaced: () => Promise<void>,
+    when: 'before' | 'after',
+    skip = 0,
+  ) =>
+    new Promise<void>((resolve, reject) => {
+      trap(victim, skip, (send) => {
+        if (when === 'after') send();
+        replaced().then(resolve, reject);
+      });
+    });
 
   await writer.start();
   for (let shard = 0; shard < SHARDS; shard++) start(shard, 0);
@@ -218,20 +228,8 @@ export async function startShards(
       usual.create(sequence, more, `00000000-0000-7000-8000-00000000000${shard}`),
     until: (id, state) => usual.until(id, state),
     advance,
-    killAtUnits: (shard, when, skip = 0) =>
-      new Promise((resolve, reject) => {
-        trap(shard, skip, (send) => {
-          if (when === 'after') send();
-          takePlace(shard, die(shard)).then(resolve, reject);
-        });
-      }),
-    killWriterAtUnits: (when, skip = 0) =>
-      new Promise((resolve, reject) => {
-        trap('writer', skip, (send) => {
-          if (when === 'after') send();
-          replaceWriter().then(resolve, reject);
-        });
-      }),
+    killAtUnits: (shard, ...when) => killed(shard, () => takePlace(shard, die(shard)), ...when),
+    killWriterAtUnits: (...when) => killed('writer', replaceWriter, ...when),
     spare: (victim) => atUnits.delete(victim),
     replace: (shard) => takePlace(shard, die(shard)),
     async stop() {

@@ -70,11 +70,10 @@ const list = (kind: string, urls: readonly string[]): UrlVector[] =>
 /** URLs that say by themselves where they lead. @param port of what must not be reached */
 export function urlVectors(port: number): UrlVector[] {
   const at = (host: string, path = '/') => `http://${host}:${port}${path}`;
-  const hosts = (kind: string, names: readonly string[]) =>
-    list(
-      kind,
-      names.map((host) => at(host)),
-    );
+  const hosts = (kind: string, names: readonly string[]) => {
+    const urls = names.map((host) => at(host));
+    return list(kind, urls);
+  };
   return [
     ...hosts('spelling', FORBIDDEN_IPV4.flatMap(spellings)),
     ...hosts('IPv6', FORBIDDEN_IPV6.map(bracketed)),
@@ -103,22 +102,11 @@ export function urlVectors(port: number): UrlVector[] {
       `http://127.0.0.1:${port}\r\n/`,
       `HtTp://127.0.0.1:${port}/`,
       `http://127.0.0.1:000${port}/`,
-      `http://[fe80::1%25lo]:${port}/`,
-      `http://[fe80::1%lo]:${port}/`,
-      `http://[::1%25lo]:${port}/`,
-      `http://127.0.0.1%00.example.com:${port}/`,
-      `http://127.0.0.1%2f.example.com:${port}/`,
-      `http://127.0.0.1%40example.com:${port}/`,
-      `http://4294967296:${port}/`,
-      `http://127.0.0.256:${port}/`,
-      `http://0x7f.0.0.1.:${port}/`,
-      `http://127.0.0.1.:${port}/`,
+      ...['[fe80::1%25lo]', '[fe80::1%lo]', '[::1%25lo]'].map((host) => at(host)),
+      ...['%00.', '%2f.', '%40'].map((odd) => at(`127.0.0.1${odd}example.com`)),
+      ...['4294967296', '127.0.0.256', '0x7f.0.0.1.', '127.0.0.1.'].map((host) => at(host)),
       `//127.0.0.1:${port}/`,
-      '/etc/passwd',
-      '127.0.0.1',
-      'http://',
-      'http://[::1',
-      'http://127.0.0.1:99999/',
+      ...['/etc/passwd', '127.0.0.1', 'http://', 'http://[::1', 'http://127.0.0.1:99999/'],
     ]),
     ...list(
       'port',
@@ -173,9 +161,7 @@ export function redirectVectors(port: number): UrlVector[] {
     ...list('redirect to an address', FORBIDDEN.map(bracketed).map(at)),
     ...list('redirect to a spelling', spellings('127.0.0.1').map(at)),
     ...list('redirect by another parser', [
-      `//127.0.0.1:${port}/`,
-      `\\\\127.0.0.1:${port}/`,
-      `http:\\\\[::1]:${port}/`,
+      ...[`//127.0.0.1:${port}/`, `\\\\127.0.0.1:${port}/`, `http:\\\\[::1]:${port}/`],
     ]),
     ...list(
       'redirect to a scheme',

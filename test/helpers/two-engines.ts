@@ -96,11 +96,9 @@ const JOURNEY_BLOCKS = ['before', 'there', 'here', 'after', 'end'];
 /** A tenant on both servers. */
 export async function startPlaces({ a, b }: Pick<Pair, 'a' | 'b'>): Promise<Places> {
   const name = `t-${randomUUID()}`;
-  const place = (tenant: Tenant): Place => ({
-    tenant,
-    continuity: continuityOf(tenant),
-    runtime: randomUUID(),
-  });
+  const place = (tenant: Tenant): Place => {
+    return { tenant, continuity: continuityOf(tenant), runtime: randomUUID() };
+  };
   const places = { a: place(a.api.tenant(name)), b: place(b.api.tenant(name)) };
   await announce(places, { a, b });
   return places;
@@ -134,12 +132,8 @@ export async function startJourney({ a, b, sink }: Pair): Promise<Journey> {
   await tenant.complete(task, { said: 'on the first' });
   await tenant.until(instance, 'paused');
   await places.a.continuity.enrol(instance, places.a.runtime);
-  return {
-    ...places,
-    id: instance,
-    handler,
-    posted: () => sink.seen.filter((path) => path.startsWith(`/${name}/`)),
-  };
+  const posted = () => sink.seen.filter((path) => path.startsWith(`/${name}/`));
+  return { ...places, id: instance, handler, posted };
 }
 
 /** @param definition with an id, since a capsule names its sequence by that */

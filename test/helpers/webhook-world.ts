@@ -28,12 +28,9 @@ export interface Sent {
 }
 
 export const TAKEN: AttemptOutcome = { delivered: true, status: 200 };
-export const busy = (status = 503): AttemptOutcome => ({
-  delivered: false,
-  errorClass: 'http_status',
-  status,
-  excerpt: `status ${status}`,
-});
+export const busy = (status = 503): AttemptOutcome => {
+  return { delivered: false, errorClass: 'http_status', status, excerpt: `status ${status}` };
+};
 
 type DeliveryRow = { readonly attempt_number: number; readonly success: boolean };
 
@@ -86,11 +83,7 @@ export class WebhookWorld extends ActorWorld {
     this.#ids += 1;
     const id = changes.id ?? `00000000-0000-7000-8000-${String(this.#ids).padStart(12, '0')}`;
     const row: WebhookRow = {
-      id,
-      url,
-      event_type: 'instance.completed',
-      instance_id: id,
-      tenant_id: 'tenant',
+      ...{ id, url, event_type: 'instance.completed', instance_id: id, tenant_id: 'tenant' },
       body: `"${id}"`,
       attempts: 0,
       last_error: null,

@@ -157,28 +157,12 @@ export function sequencePut(n: number, name = `sequence ${n}`): Put {
 export function instancePut(n: number, columns: object = {}): Put {
   const id = uuid(n);
   const row = {
-    id,
-    sequence_id: uuid(0),
-    tenant_id: 't',
-    namespace: 'default',
-    state: 'scheduled',
-    next_fire_at: NOW,
-    priority: 5,
-    timezone: 'UTC',
-    metadata: {},
+    ...{ id, sequence_id: uuid(0), tenant_id: 't', namespace: 'default', state: 'scheduled' },
+    ...{ next_fire_at: NOW, priority: 5, timezone: 'UTC', metadata: {} },
     data: { n },
-    config: {},
-    context_audit: [],
-    runtime: {},
-    execution: {},
-    concurrency_key: null,
-    max_concurrency: null,
-    idempotency_key: null,
-    parent_instance_id: null,
-    signal_count: 0,
-    audit_count: 0,
-    created_at: NOW,
-    updated_at: NOW,
+    ...{ config: {}, context_audit: [], runtime: {}, execution: {}, concurrency_key: null },
+    ...{ max_concurrency: null, idempotency_key: null, parent_instance_id: null, signal_count: 0 },
+    ...{ audit_count: 0, created_at: NOW, updated_at: NOW },
     ...columns,
   };
   return ['instance.insert', id, row];
@@ -197,15 +181,8 @@ export function instanceUpdate(n: number, state: string, signalCount = 0): Put {
 export function outputPut(n: number, attempt: number, output: unknown = { ok: true }): Put {
   const row = {
     id: uuid(1_000_000 + n),
-    instance_id: uuid(n),
-    block_id: 'a',
-    iteration: '',
-    attempt,
-    try: attempt,
-    output,
-    output_ref: null,
-    output_size: 11,
-    created_at: NOW,
+    ...{ instance_id: uuid(n), block_id: 'a', iteration: '', attempt, try: attempt, output },
+    ...{ output_ref: null, output_size: 11, created_at: NOW },
   };
   return ['output.insert', row.id, row];
 }

@@ -1,16 +1,15 @@
 /**
  * Where http_request may be led: redirects, names that change their address, and the ways to reach
- * the network behind the engine. Sinks count the connections that must not happen.
+ * the network behind the engine. Sinks count the connections that must not happen; `outbound.test.ts` and
+ * `unit/connections` have every spelling of an address.
  */
 
 import assert from 'node:assert/strict';
-import { channel } from 'node:diagnostics_channel';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { isPublicAddress, type Resolver } from '../../src/handlers/address-guard.js';
 import { column } from '../helpers/columns.js';
 import { answerOf, failureOf, listen, openHandler } from '../helpers/http-handler.js';
-import { FORBIDDEN_IPV4, FORBIDDEN_IPV6, spellings } from '../helpers/ssrf-vectors.js';
 
 /** Stands for the public internet; the sinks listen on other addresses of loopback. */
 const PUBLIC_HOST = '127.0.0.2';
@@ -210,59 +209,3 @@ test('a name that does not exist fails permanently, a name server that is away r
   assert.equal(away.retryable, true);
   assert.deepEqual(away.details, { code: 'EAI_AGAIN' });
 });
-
-test('no spelling of an internal address makes a connection', async (t) => {
-  const sink = await listenSink(t, '0.0.0.0');
-  const opened = countConnections(t);
-  const names = new Map<string, string[]>();
-  const hosts = ['localhost', 'LOCALHOST', 'localhost.', 'sub.localhost', 'loc%61lhost'];
-  for (const address of FORBIDDEN_IPV4) hosts.push(...spellings(address));
-  for (const address of FORBIDDEN_IPV6) hosts.push(`[${address}]`);
-  for (const [index, address] of [...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6].entries()) {
-    names.set(`alone-${index}.test`, [address]);
-    names.set(`first-${index}.test`, [address, '1.1.1.1']);
-    names.set(`last-${index}.test`, ['1.1.1.1', '2606:4700::1111', address]);
-    names.set(`dotted-${index}.test.`, [address]);
-    names.set(`xn--nternal-${index}-yob.test`, [address]);
-  }
-  hosts.push(...names.keys());
-  const resolve: Resolver = async (hostname) =>
-    (names.get(hostname) ?? []).map((address) => ({
-      address,
-      family: address.includes(':') ? 6 : 4,
-    }));
-  const handler = openHandler(t, { isAllowed: isPublicAddress, resolve });
-  for (const host of hosts) {
-    for (const scheme of ['http', 'https']) {
-      const failure = failureOf(await handler.run({ url: `${scheme}://${host}:${sink.port}/` }));
-      assert.equal(failure.retryable, false, host);
-      assert.match(String(failure.details?.code), /^BLOCKED_/, `${host} ${failure.message}`);
-    }
-  }
-  assert.ok(hosts.length >= 200, `${hosts.length} hosts`);
-  assert.equal(opened(), 0);
-  assert.equal(sink.connects(), 0);
-});
-
-test('the sink of these tests can be reached when internal urls are allowed', async (t) => {
-  const sink = await listenSink(t, '0.0.0.0');
-  const opened = countConnections(t);
-  const handler = openHandler(t);
-  for (const host of ['127.0.0.1', '2130706433', '0x7f.1', 'localhost']) {
-    assert.equal((await handler.run({ url: `http://${host}:${sink.port}/` })).kind, 'success');
-  }
-  assert.ok(opened() >= 2);
-  assert.equal(sink.connects(), opened());
-});
-
-/** Counts the sockets that the HTTP client really connected, to whatever address. */
-function countConnections(t: TestContext): () => number {
-  let connections = 0;
-  const connected = channel('undici:client:connected');
-  const onConnected = () => {
-    connections += 1;
-  };
-  connected.subscribe(onConnected);
-  t.after(() => connected.unsubscribe(onConnected));
-  return () => connections;
-}

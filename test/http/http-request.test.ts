@@ -146,23 +146,6 @@ test('parameters that make no request fail permanently', async (t) => {
   assert.equal(connects(), 0);
 });
 
-test('the status decides: 2xx and 3xx succeed, 4xx fail permanently, 5xx retryably', async (t) => {
-  const { origin } = await listen(t, (request, response) => {
-    response.statusCode = Number(request.url?.slice(1));
-    response.end(response.statusCode === 204 || response.statusCode === 304 ? undefined : 'text');
-  });
-  const handler = openHandler(t);
-  for (const status of [200, 201, 204, 299, 300, 301, 304]) {
-    const body = status === 204 || status === 304 ? '' : 'text';
-    assert.deepEqual(answerOf(await handler.run({ url: `${origin}/${status}` })), { status, body });
-  }
-  for (const status of [400, 404, 499, 500, 503, 599]) {
-    const failure = failureOf(await handler.run({ url: `${origin}/${status}` }));
-    assert.equal(failure.retryable, status >= 500, String(status));
-    assert.deepEqual([failure.details?.status, failure.details?.body], [status, 'text']);
-  }
-});
-
 test('a refused connection and an answer that is cut off fail retryably', async (t) => {
   const { origin, server } = await listen(t, (request, response) => {
     if (request.url === '/cut') return cut(request.socket);

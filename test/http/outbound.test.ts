@@ -135,18 +135,6 @@ for (const [title, row] of Object.entries(TABLE)) {
   });
 }
 
-test('a name that leads to another address at its second look-up is judged again', async (t) => {
-  const sink = await listen(t, (_request, response) => response.end(), '0.0.0.0');
-  const answers = ['127.1.0.1', '127.2.0.1'];
-  const flip: Resolver = async () => [{ address: answers.shift() ?? '127.2.0.1', family: 4 }];
-  const isAllowed = outboundPolicy({ allowInternalUrls: false, allow: ['127.1.0.0/16'], deny: [] });
-  const handler = openHandler(t, { isAllowed, resolve: flip });
-  const params = { url: `http://flip.test:${sink.port}/`, headers: { connection: 'close' } };
-  assert.equal((await handler.run(params)).kind, 'success');
-  assert.equal(failureOf(await handler.run(params)).retryable, false);
-  assert.equal(sink.connects(), 1);
-});
-
 describe('through a proxy', () => {
   test('names are looked up by the proxy, and rules about names hold', async (t) => {
     const sink = await listen(t, (_request, response) => response.end('sink'));

@@ -397,12 +397,8 @@ describe('a database in trouble', () => {
     assert.deepEqual(
       { level, msg, route, status, instanceId, code },
       {
-        level: 40,
-        msg: 'request failed',
-        route: 'instances.signal',
-        status: 503,
-        instanceId: instance,
-        code: 'ENG_DATABASE_DOWN',
+        ...{ level: 40, msg: 'request failed', route: 'instances.signal', status: 503 },
+        ...{ instanceId: instance, code: 'ENG_DATABASE_DOWN' },
       },
     );
     await engine.stop();

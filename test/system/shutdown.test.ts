@@ -33,11 +33,9 @@ import { killOnce, subject } from '../helpers/survival.js';
 /** The promise is 3 s from the signal to the exit on a machine that has nothing else to do. */
 const EXIT_MS_MAX = 30_000;
 
-const envOf = (backend: string) => ({
-  ENGINE_SHARDS: '2',
-  ENGINE_WRITER_LANES: '3',
-  ENGINE_HTTP_BACKEND: backend,
-});
+const envOf = (backend: string) => {
+  return { ENGINE_SHARDS: '2', ENGINE_WRITER_LANES: '3', ENGINE_HTTP_BACKEND: backend };
+};
 
 let postgres: TestPostgres;
 const api = useApi(async () => {

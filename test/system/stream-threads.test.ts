@@ -54,12 +54,9 @@ async function create(blocks: readonly Json[], data: Json = {}): Promise<string>
 }
 
 const external = (id: string) => ({ type: 'step', id, handler: `streams.${id}` });
-const transform = (id: string, params: Json) => ({
-  type: 'step',
-  id,
-  handler: 'transform',
-  params,
-});
+const transform = (id: string, params: Json) => {
+  return { type: 'step', id, handler: 'transform', params };
+};
 
 /** Completes the one task of the handler of `external(id)`. */
 async function complete(id: string): Promise<void> {

@@ -132,11 +132,9 @@ test('an instance that a worker still holds a task of cannot be taken away from 
   await b.tenant.until(instance, 'completed');
 });
 
-const done = (task: { worker_id: string | null; claim_epoch: number }) => ({
-  worker_id: task.worker_id,
-  claim_epoch: task.claim_epoch,
-  output: {},
-});
+const done = (task: { worker_id: string | null; claim_epoch: number }) => {
+  return { worker_id: task.worker_id, claim_epoch: task.claim_epoch, output: {} };
+};
 
 test('a handoff that is revoked gives the execution back, and its capsule is worth nothing any more', async () => {
   const journey = await startJourney(pair);

@@ -54,13 +54,8 @@ async function loaded(rows: readonly LiveKeyRow[], now = () => NOW, keysMax = 10
 }
 
 async function authOf(rows: readonly LiveKeyRow[], more: Partial<AuthSettings> = {}) {
-  const authorise = createAuth({
-    apiKey: ROOT,
-    requireTenantHeader: true,
-    protectDocs: false,
-    keys: await loaded(rows),
-    ...more,
-  });
+  const settings = { apiKey: ROOT, requireTenantHeader: true, protectDocs: false };
+  const authorise = createAuth({ ...settings, keys: await loaded(rows), ...more });
   /** The tenant, or the code of the refusal. */
   return (route: RouteId, headers: Headers): string => {
     try {
@@ -423,13 +418,8 @@ async function newExchange() {
   await registry.load(async () => []);
   registry.reserve('k');
   registry.add({
-    id: 'k',
-    name: 'k',
-    tenant_id: 'a',
-    capabilities: '["operator"]',
-    secret_hash: 'digest',
-    expires_at: '2030-01-01T00:00:01.000Z',
-    last_used_at: null,
+    ...{ id: 'k', name: 'k', tenant_id: 'a', capabilities: '["operator"]', secret_hash: 'digest' },
+    ...{ expires_at: '2030-01-01T00:00:01.000Z', last_used_at: null },
   });
   const key = registry.use('digest');
   assert.ok(key !== undefined);

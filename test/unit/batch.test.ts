@@ -81,10 +81,8 @@ const named = (commands: readonly RowsCommand[]) =>
 
 test('a note is deleted behind those that come in its place, by its own id', () => {
   const units = [unit([`kinNote.clear n1 {"id":1}`]), unit([`kinNote.set ${A}:${B} {"id":2}`])];
-  assert.deepEqual(named(bodyCommands(units)), [
-    'kinNote.set [{"id":2}]',
-    'kinNote.clear [{"id":1}]',
-  ]);
+  const sent = named(bodyCommands(units));
+  assert.deepEqual(sent, ['kinNote.set [{"id":2}]', 'kinNote.clear [{"id":1}]']);
 });
 
 test('statements run in the order of the kinds, whatever the order in the units', () => {
@@ -139,10 +137,7 @@ test('rows that are lines and rows that are objects are two statements of their 
     'audit.insert [{"id":2}]',
     'lines of audit.insert a1\na3',
   ]);
-  const gated = [
-    unit([`instance.insert ${A} a`], 'exists'),
-    unit([`instance.insert ${B} {}`], 'exists'),
-  ];
+  const gated = [`${A} a`, `${B} {}`].map((row) => unit([`instance.insert ${row}`], 'exists'));
   assert.deepEqual(named(gateCommands(gated)), [
     'gate of instance.insert [{}]',
     'lines of the gate of instance.insert a',
@@ -150,14 +145,10 @@ test('rows that are lines and rows that are objects are two statements of their 
 });
 
 test('an envelope that no actor may send is a defect', () => {
+  const audit = MUTATION_KINDS.indexOf('audit.insert');
   const bad: readonly UnitEnvelope[] = [
     { ...FROM, seq: 1, gate: 'none', mutations: [MUTATION_KINDS.length, A, '{}'] },
-    {
-      ...FROM,
-      seq: 1,
-      gate: 'exists',
-      mutations: [MUTATION_KINDS.indexOf('audit.insert'), A, '{}'],
-    },
+    { ...FROM, seq: 1, gate: 'exists', mutations: [audit, A, '{}'] },
   ];
   for (const envelope of bad) assert.throws(() => readUnit(envelope));
 });
@@ -296,10 +287,7 @@ const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
  * what it notes of an instance, is never there again once it is gone.
  */
 const APART: ReadonlySet<MutationKind> = new Set([
-  'kinNote.clear',
-  'instance.insertChild',
-  'bulkJob.clear',
-  'bulkChange.clear',
+  ...(['kinNote.clear', 'instance.insertChild', 'bulkJob.clear', 'bulkChange.clear'] as const),
 ]);
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
 const PLAIN = MUTATION_KINDS.filter(
@@ -334,11 +322,9 @@ function toUnits(made: readonly { gate: UnitGate; puts: Puts }[]): BatchUnit[] {
       actor: 'actor',
       incarnation: 0,
       gate,
-      mutations: puts.flatMap(([kind, key, value]) => [
-        MUTATION_KINDS.indexOf(kind),
-        key,
-        textOf(kind, key, value),
-      ]),
+      mutations: puts.flatMap(([kind, key, value]) => {
+        return [MUTATION_KINDS.indexOf(kind), key, textOf(kind, key, value)];
+      }),
     }),
   );
 }
@@ -358,14 +344,8 @@ function batchesOf(units: readonly BatchUnit[], rowsMax: number): BatchUnit[][] 
 
 /** The whole batch, or its halves when it is refused: a unit that is refused alone leaves nothing. */
 function flushHalving(tables: Tables, units: readonly BatchUnit[]): Ack[] {
-  const copy = new Map(tables);
-  try {
-    return flush(tables, units);
-  } catch (error) {
-    if (!(error instanceof Conflict)) throw error;
-    tables.clear();
-    for (const [at, value] of copy) tables.set(at, value);
-  }
+  const acks = whole(tables, () => flush(tables, units));
+  if (acks !== undefined) return acks;
   if (units.length === 1) return [duplicate(units[0]!)];
   const middle = units.length >> 1;
   return [
@@ -379,14 +359,19 @@ function duplicate({ seq }: BatchUnit): Ack {
 }
 
 function applyOrRefuse(tables: Tables, unit: BatchUnit): Ack {
+  return whole(tables, () => applyUnit(tables, unit)) ?? duplicate(unit);
+}
+
+/** Undefined when it comes upon a conflict, which leaves nothing of it. */
+function whole<T>(tables: Tables, work: () => T): T | undefined {
   const copy = new Map(tables);
   try {
-    return applyUnit(tables, unit);
+    return work();
   } catch (error) {
     if (!(error instanceof Conflict)) throw error;
     tables.clear();
     for (const [at, value] of copy) tables.set(at, value);
-    return duplicate(unit);
+    return undefined;
   }
 }
 

@@ -16,13 +16,8 @@ const ID = '01950000-0000-7000-8000-000000000001';
 const REQUEST = 7;
 
 const ROW: SequenceRow = {
-  id: ID,
-  tenant_id: 't',
-  namespace: 'n',
-  name: 's',
-  version: 1,
-  deprecated: false,
-  definition: '{"blocks":[]}',
+  ...{ id: ID, tenant_id: 't', namespace: 'n', name: 's', version: 1, deprecated: false },
+  ...{ definition: '{"blocks":[]}' },
 };
 
 let commits: CommitLog;
@@ -103,10 +98,9 @@ function bothAnswer(): void {
 
 const NONE: InstanceCounts = { live: 0, failed: 0, ended: 0 };
 
-async function answerCount(
-  index: number,
-  answer: Partial<InstanceCounts> | 'failed',
-): Promise<void> {
+type Answer = Partial<InstanceCounts> | 'failed';
+
+async function answerCount(index: number, answer: Answer): Promise<void> {
   const count = counts[index];
   assert.ok(count !== undefined, `there is no count number ${index}`);
   if (answer === 'failed') count.reject();
@@ -191,21 +185,17 @@ test('a release that names it refuses it, and lifts the block', async () => {
   assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
 });
 
-const FAILURES: Readonly<Record<string, readonly [status: string, happen: () => unknown]>> = {
-  'the rows cannot be read': ['503', () => answerCount(0, 'failed')],
-  'the database refuses the deletion': [
-    '400',
-    () => answerCount(0, {}).then(() => settleAs({ sqlState: '23503', reason: 'no' })),
-  ],
-  'it is not known what became of the deletion': [
-    '503',
-    () => answerCount(0, {}).then(() => commits.lose()),
-  ],
+const noneAnd = (then: () => void) => () => answerCount(0, {}).then(then);
+const refuse = () => {
+  const refusal = { outcome: 'refused', sqlState: '23503', reason: 'no' } as const;
+  commits.settle(commits.take().map(({ seq }) => ({ seq, ...refusal })));
 };
 
-function settleAs(refusal: { readonly sqlState: string; readonly reason: string }): void {
-  commits.settle(commits.take().map(({ seq }) => ({ seq, outcome: 'refused', ...refusal })));
-}
+const FAILURES: Readonly<Record<string, readonly [status: string, happen: () => unknown]>> = {
+  'the rows cannot be read': ['503', () => answerCount(0, 'failed')],
+  'the database refuses the deletion': ['400', noneAnd(refuse)],
+  'it is not known what became of the deletion': ['503', noneAnd(() => commits.lose())],
+};
 
 for (const [when, [status, happen]] of Object.entries(FAILURES)) {
   test(`the block is lifted when ${when}`, async () => {

@@ -34,19 +34,13 @@ import { check } from '../helpers/properties.js';
 const SETTINGS: ProxySettings = { listen: ':8090', folder: '/etc/engine' };
 const GENERATORS = { haproxy: haproxyFiles, nginx: nginxFiles, envoy: envoyFiles };
 
-const cell = (name: string, more: Partial<Topology['cells'][number]> = {}) => ({
-  name,
-  engines: [`10.0.0.1:8080`, `10.0.0.2:8080`],
-  state: 'open' as const,
-  ...more,
-});
+const cell = (name: string, more: Partial<Topology['cells'][number]> = {}) => {
+  return { name, engines: [`10.0.0.1:8080`, `10.0.0.2:8080`], state: 'open' as const, ...more };
+};
 
 const topology = (more: Partial<Topology> = {}): Topology => ({
   cells: [cell('west'), cell('east')],
-  placements: new Map([
-    ['globex', 'west'],
-    ['acme', 'east'],
-  ]),
+  placements: new Map(Object.entries({ globex: 'west', acme: 'east' })),
   ...more,
 });
 
@@ -62,13 +56,8 @@ const withTenants = (...tenants: readonly string[]) =>
 test('a name or an address of the directory that would be more than a word is left out, and the rest is served', () => {
   const rest = cell('rest');
   for (const name of ['East', 'a b', 'a\nserver x', 'a{', 'a;', '', 'pg_x', 'a'.repeat(64)]) {
-    const given = checked({
-      cells: [cell(name), rest],
-      placements: new Map([
-        ['acme', name],
-        ['globex', 'rest'],
-      ]),
-    });
+    const placements = new Map(Object.entries({ acme: name, globex: 'rest' }));
+    const given = checked({ cells: [cell(name), rest], placements });
     assert.deepEqual([given.cells, [...given.placements]], [[rest], [['globex', 'rest']]]);
     assert.deepEqual(given.leftOut, [
       `Left out, as no name of a cell: ${JSON.stringify(name)}.`,
@@ -104,14 +93,8 @@ test('a tenant whose name no engine takes stands in no map', () => {
 
 test('a setting that would be more than a word of a configuration is refused', () => {
   const refused = (given: Topology, words: RegExp, more: Partial<ProxySettings> = {}) => {
-    assert.throws(
-      () => checked(given, more),
-      (error) => {
-        assert.ok(error instanceof TopologyError);
-        assert.match(error.message, words);
-        return true;
-      },
-    );
+    const isTold = (error: unknown) => error instanceof TopologyError && words.test(error.message);
+    assert.throws(() => checked(given, more), isTold, String(words));
   };
   for (const listen of ['8090', 'any', ':0', '*:x', ':80 ssl crt /x']) {
     refused(topology(), /the address to listen at is no host:port/, { listen });
@@ -154,16 +137,11 @@ test('a map of HAProxy has one line for each tenant, whatever the tenant is call
 });
 
 test('a map of nginx holds tenants as texts in quotes, and those that differ in their case as expressions', () => {
-  const placements = new Map([
-    ['Acme', 'east'],
-    ['acme', 'west'],
-    ['a.b', 'east'],
-    ['A.B', 'east'],
-    ['default', 'east'],
-    ['~x', 'west'],
-    ['q"\\$;{', 'west'],
-    ['two\nlines', 'east'],
-  ]);
+  const places = {
+    ...{ Acme: 'east', acme: 'west', 'a.b': 'east', 'A.B': 'east', default: 'east' },
+    ...{ '~x': 'west', 'q"\\$;{': 'west', 'two\nlines': 'east' },
+  };
+  const placements = new Map(Object.entries(places));
   const text = textOf(nginxFiles(checked(topology({ placements })), SETTINGS), 'tenants.map');
   assert.deepEqual(text.trimEnd().split('\n'), [
     String.raw`"\\A.B" east;`,
@@ -177,11 +155,7 @@ test('a map of nginx holds tenants as texts in quotes, and those that differ in 
 });
 
 test('nginx finds tenants of a query as programs encode them, and reads nothing else that is encoded', () => {
-  const placements = new Map([
-    ['acme-1.x_~', 'east'],
-    ["a b'+", 'west'],
-    ['é', 'east'],
-  ]);
+  const placements = new Map(Object.entries({ 'acme-1.x_~': 'east', "a b'+": 'west', é: 'east' }));
   const files = nginxFiles(checked(topology({ placements })), SETTINGS);
   assert.deepEqual(textOf(files, 'queries.map').trimEnd().split('\n'), [
     String.raw`"\\a%20b'%2B" west;`,
@@ -207,11 +181,8 @@ test('tables of nginx are large enough for the longest tenant and for all of the
 });
 
 test('every bucket leads to a cell that takes new tenants, and nowhere when none does', () => {
-  const cells = [
-    cell('east'),
-    cell('west', { state: 'closed' }),
-    cell('south', { state: 'draining' }),
-  ];
+  const west = cell('west', { state: 'closed' });
+  const cells = [cell('east'), west, cell('south', { state: 'draining' })];
   const buckets = bucketCells(checked(topology({ cells })));
   assert.equal(buckets.length, BUCKETS);
   assert.ok(buckets.every(([, name]) => name === 'east'));
@@ -252,10 +223,8 @@ test('who names nothing is refused, unless there is a cell for that', () => {
 
 test('each entry of a map that is new, other or gone is a change', () => {
   const mapOf = (entries: object) => new Map<string, string>(Object.entries(entries));
-  const changes = changesBetween(
-    mapOf({ a: '1', b: '1', c: '1' }),
-    mapOf({ a: '1', b: '2', d: '1' }),
-  );
+  const before = mapOf({ a: '1', b: '1', c: '1' });
+  const changes = changesBetween(before, mapOf({ a: '1', b: '2', d: '1' }));
   assert.deepEqual(Object.fromEntries(changes), { b: '2', d: '1', c: undefined });
 });
 

@@ -251,10 +251,8 @@ const ofFields = (created_at: unknown, id: unknown) => encoded(JSON.stringify({ 
 test('a cursor is base64url without padding of the JSON of time and id, and is read back', () => {
   const cursor = cursorOf({ at: AT, id: ID });
   assert.match(cursor, /^[A-Za-z0-9_-]+$/);
-  assert.deepEqual(JSON.parse(Buffer.from(cursor, 'base64url').toString()), {
-    created_at: '2026-03-01T12:00:00.123Z',
-    id: ID,
-  });
+  const read = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+  assert.deepEqual(read, { created_at: '2026-03-01T12:00:00.123Z', id: ID });
   for (const place of [{ at: AT, id: ID }, FEED_START, placeBefore(AT)]) {
     assert.deepEqual(placeOf(cursorOf(place)), place);
   }

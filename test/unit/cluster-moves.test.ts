@@ -122,11 +122,9 @@ test('what an earlier move has left behind is written over, and rows that none c
 });
 
 test('cells agree when they have the same tables, and the target reads whatever the source has sealed', () => {
-  const cell = (name: string, migration: number, ...key_ids: string[]): CellTraits => ({
-    cell: name,
-    migration,
-    key_ids,
-  });
+  const cell = (name: string, migration: number, ...key_ids: string[]): CellTraits => {
+    return { cell: name, migration, key_ids };
+  };
   const target = cell('west', 7, 'new', 'old');
   for (const ids of [[], ['new'], ['old'], ['old', 'new']]) {
     expectAlike(cell('east', 7, ...ids), target, 7);

@@ -54,10 +54,8 @@ describe('connections', () => {
 
   test('of one address leave room for others, and all together have a bound', () => {
     const warned: object[] = [];
-    const connections = new Connections(
-      { max: 3, perAddressMax: 2 },
-      { warn: (fields) => warned.push(fields) },
-    );
+    const log = { warn: (fields: object) => warned.push(fields) };
+    const connections = new Connections({ max: 3, perAddressMax: 2 }, log);
     const first = connections.admit('a', 0);
     connections.admit('a', 0);
     const third = connections.admit('a', 0);
@@ -113,11 +111,8 @@ describe('a census of connections', () => {
       line(`${MAPPED}:1F90`, `${MAPPED}:C002`, '01'),
     ].join('\n');
     const counts = openByAddress([tcp, tcp6], 8080);
-    assert.deepEqual(Object.fromEntries(counts), {
-      '7f000001': 3,
-      '7f000002': 1,
-      '00000000000000000000000000000001': 1,
-    });
+    const v6 = '00000000000000000000000000000001';
+    assert.deepEqual(Object.fromEntries(counts), { '7f000001': 3, '7f000002': 1, [v6]: 1 });
   });
 
   test('gives back the places of addresses whose connections are gone, and as many as have left', () => {
@@ -276,10 +271,8 @@ test('a name that does not exist is told from a name server that does not answer
     };
   await assert.rejects(lookupAll('a.example', failing('ENOTFOUND')), UnresolvableHostError);
   await assert.rejects(lookupAll('a.example', failing('EAI_AGAIN')), { code: 'EAI_AGAIN' });
-  await assert.rejects(
-    lookupAll('a.example', async () => []),
-    UnresolvableHostError,
-  );
+  const none: Resolver = async () => [];
+  await assert.rejects(lookupAll('a.example', none), UnresolvableHostError);
 });
 
 test('names under invalid do not exist, and no name server is asked', async () => {

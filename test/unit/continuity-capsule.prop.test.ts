@@ -339,18 +339,10 @@ const PAYLOAD: CapsulePayload = {
 
 const FACTS: CapsuleFacts = {
   ...ANY_FACTS,
-  capsule_id: id(1),
-  continuity_id: id(2),
-  source_instance_id: id(3),
-  epoch: 2,
-  tenant_id: 'acme',
-  source_runtime_id: id(5),
-  allowed_destination_runtime_id: DESTINATION,
-  sequence_version: 3,
-  sequence_definition: DEFINITION,
-  current_step: 'a',
-  requirements: REQUIREMENTS,
-  issued_at: '2026-01-01T12:00:00.000Z',
+  ...{ capsule_id: id(1), continuity_id: id(2), source_instance_id: id(3), epoch: 2 },
+  ...{ tenant_id: 'acme', source_runtime_id: id(5), allowed_destination_runtime_id: DESTINATION },
+  ...{ sequence_version: 3, sequence_definition: DEFINITION, current_step: 'a' },
+  ...{ requirements: REQUIREMENTS, issued_at: '2026-01-01T12:00:00.000Z' },
   expires_at: '2026-01-01T12:05:00.000Z',
 };
 
@@ -411,13 +403,8 @@ const isRefusal = (status: number, text: RegExp) => (error: unknown) => {
 test('the manifest says what was sealed', () => {
   assert.deepEqual(capsule.manifest, {
     schema: { major: 1, minor: 0 },
-    capsule_id: id(1),
-    continuity_id: id(2),
-    source_instance_id: id(3),
-    epoch: 2,
-    tenant_id: 'acme',
-    source_runtime_id: id(5),
-    allowed_destination_runtime_id: DESTINATION,
+    ...{ capsule_id: id(1), continuity_id: id(2), source_instance_id: id(3), epoch: 2 },
+    ...{ tenant_id: 'acme', source_runtime_id: id(5), allowed_destination_runtime_id: DESTINATION },
     sequence: { id: id(6), version: 3, content_sha256: canonicalSha256(DEFINITION) },
     checkpoint: { block_id: 'a', sha256: canonicalSha256(PAYLOAD.checkpoint) },
     requirements_sha256: canonicalSha256(REQUIREMENTS),
@@ -612,20 +599,14 @@ test('the wrong key does not open a capsule', () => {
 test('what was sealed before a rotation is opened with the former key', () => {
   const rotated = createKeyring(Buffer.alloc(32, 2), Buffer.alloc(32, 1));
   assert.ok(attempt({ ...made(), keyring: rotated }));
-  const forgotten = createKeyring(
-    Buffer.alloc(32, 2),
-    undefined,
-    new Map([[KEYRING.signing.id, KEYRING.signing.publicKey]]),
-  );
+  const trusted = new Map([[KEYRING.signing.id, KEYRING.signing.publicKey]]);
+  const forgotten = createKeyring(Buffer.alloc(32, 2), undefined, trusted);
   refused({ ...made(), keyring: forgotten }, 409, /decryption failed/);
 });
 
 test('with malformed base64 400, with too many bytes 413', () => {
-  refused(
-    { capsule, sealed, transferKey: Buffer.alloc(31) },
-    400,
-    / payload_key_base64 must be base64/,
-  );
+  const transferKey = Buffer.alloc(31);
+  refused({ capsule, sealed, transferKey }, 400, / payload_key_base64 must be base64/);
   const longer = Buffer.concat([sealed, Buffer.alloc(3)]);
   refused({ capsule, sealed: longer }, 413, /larger/);
   const text = sealed.toString('base64');
@@ -660,10 +641,8 @@ test('a body that is no capsule is refused by name', () => {
   const json = JSON.parse(JSON.stringify(capsule)) as JsonObject;
   for (const path of leaves(capsule)) {
     const parsed = takenCapsule(withLeaf(json, path, { not: 'this' }) as JsonValue);
-    assert.ok(
-      !parsed.ok && parsed.message.startsWith(`capsule.${path.join('.')} `),
-      path.join('.'),
-    );
+    const name = path.join('.');
+    assert.ok(!parsed.ok && parsed.message.startsWith(`capsule.${name} `), name);
   }
   for (const value of [undefined, null, 'x', [], {}]) assert.ok(!takenCapsule(value).ok);
 });
@@ -687,17 +666,17 @@ const outputs = fc.array(
 
 const parsed = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonValue));
 
+function sealedAndOpened(task: Parameters<typeof sealCapsule>[0]) {
+  const made = sealCapsule(task);
+  assert.ok(made.ok);
+  const { capsule, payload_base64 } = made.value;
+  const sealed = Buffer.from(payload_base64, 'base64');
+  return openSealed({ capsule, sealed, keys: TASK_KEYS.opening, now: OPENED_AT });
+}
+
 test('outputs come back as rows; none is of later than now', (t) => {
   check(t, 200, outputs, (rows: OutputText[]) => {
-    const sealed = sealCapsule(sealTask(rows));
-    assert.ok(sealed.ok);
-    const { capsule, payload_base64 } = sealed.value;
-    const opened = openSealed({
-      capsule,
-      sealed: Buffer.from(payload_base64, 'base64'),
-      keys: TASK_KEYS.opening,
-      now: OPENED_AT,
-    });
+    const opened = sealedAndOpened(sealTask(rows));
     assert.ok(opened.ok);
     assert.deepEqual(
       opened.value.outputs.map((text) => JSON.parse(text)),
@@ -716,14 +695,7 @@ test('outputs that a stranger made up are refused, not stored', () => {
   assert.ok(good);
   for (const wrong of [{ block_id: 1 }, { attempt: -1 }, { try: 'x' }, { created_at: 'now' }]) {
     const task = sealTask([{ ...good, ...wrong } as never]);
-    const sealed = sealCapsule({ ...task, nonce: randomBytes(12) });
-    assert.ok(sealed.ok);
-    const opened = openSealed({
-      capsule: sealed.value.capsule,
-      sealed: Buffer.from(sealed.value.payload_base64, 'base64'),
-      keys: TASK_KEYS.opening,
-      now: OPENED_AT,
-    });
+    const opened = sealedAndOpened({ ...task, nonce: randomBytes(12) });
     assert.ok(!opened.ok && /^outputs\[0\]\./.test(opened.message));
   }
 });

@@ -34,21 +34,9 @@ const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}) =>
 
 const receipt = (more: Partial<TaskFacts> = {}) =>
   taskReceipt({
-    tenant_id: 't',
-    continuity_id: id(20),
-    epoch: 0,
-    instance_id: id(21),
-    block_id: 'b',
-    attempt: 0,
-    id: id(22),
-    handler_name: 'ship',
-    params: {},
-    state: 'completed',
-    is_reported: false,
-    is_touched: true,
-    output: {},
-    created_at: at(0),
-    updated_at: null,
+    ...{ tenant_id: 't', continuity_id: id(20), epoch: 0, instance_id: id(21), block_id: 'b' },
+    ...{ attempt: 0, id: id(22), handler_name: 'ship', params: {}, state: 'completed' },
+    ...{ is_reported: false, is_touched: true, output: {}, created_at: at(0), updated_at: null },
     ...more,
   });
 
@@ -86,11 +74,8 @@ test('a destination that is denied is not selected, and the findings say why', (
   assert.equal(made.compatible, false);
   assert.equal(made.placement_decision.selected_runtime_id, id(1));
   assert.deepEqual(lines(made.findings, 'code', 'status'), ['RUNTIME_DRAINING fail']);
-  const policy = {
-    version: 1,
-    rules: [{ classification: 'internal', allowed_runtime_ids: [id(1)] }],
-  };
-  const denied = preview({ terms: acceptedTerms({ policy }) });
+  const rules = [{ classification: 'internal', allowed_runtime_ids: [id(1)] }];
+  const denied = preview({ terms: acceptedTerms({ policy: { version: 1, rules } }) });
   assert.equal(denied.compatible, false);
   assert.deepEqual(column(denied.findings, 'code'), ['COMPATIBLE', 'RUNTIME_ID_DENIED']);
 });
@@ -221,11 +206,8 @@ test('an export needs the same requirements, a destination that is allowed, and 
   assert.equal(exported({ instanceState: 'waiting' }), '');
   const { requirements } = acceptedTerms({ requirements: { handlers: ['more'] } });
   assert.match(exported({ requirements }), /does not fit/);
-  for (const decision of [
-    { continuity_id: id(21) },
-    { epoch: 3 },
-    { selected_runtime_id: id(1) },
-  ]) {
+  const misfits = [{ continuity_id: id(21) }, { epoch: 3 }, { selected_runtime_id: id(1) }];
+  for (const decision of misfits) {
     assert.match(exported({ decision: { ...EXPORT.decision, ...decision } }), /does not fit/);
   }
   assert.match(exported({ destination: undefined }), /no longer live/);
@@ -355,15 +337,10 @@ test('bounds on cost, latency and battery are inclusive', () => {
 });
 
 test('all rules of a classification apply together, and a denial outweighs a doubt', () => {
-  assert.equal(
-    locality(
-      {},
-      { maximum_latency_ms: 1 },
-      { require_hardware: 'gpu', maximum_latency_ms: 2 },
-      { classification: 'public', minimum_trust: 'attested' },
-    ),
-    'deny RUNTIME_LATENCY_UNKNOWN HARDWARE_DENIED',
-  );
+  const gpu = { require_hardware: 'gpu', maximum_latency_ms: 2 };
+  const others = { classification: 'public', minimum_trust: 'attested' };
+  const seen = locality({}, { maximum_latency_ms: 1 }, gpu, others);
+  assert.equal(seen, 'deny RUNTIME_LATENCY_UNKNOWN HARDWARE_DENIED');
 });
 
 test('ranks are over those who know the metric, and ties share the first place', () => {
@@ -378,17 +355,11 @@ test('ranks are over those who know the metric, and ties share the first place',
 });
 
 test('the best that is allowed is selected, equal scores by id, none if none is allowed', () => {
-  const runtimes = [
-    runtimeOf(3),
-    runtimeOf(2),
-    runtimeOf(1, { offline_capable: true, draining: true }),
-  ];
+  const draining = runtimeOf(1, { offline_capable: true, draining: true });
+  const runtimes = [runtimeOf(3), runtimeOf(2), draining];
   const placed = placeExecution(runtimes, acceptedTerms(), id(9), NOW);
-  assert.deepEqual(lines(placed.candidates, 'runtime_id', 'outcome'), [
-    `${id(1)} deny`,
-    `${id(2)} allow`,
-    `${id(3)} allow`,
-  ]);
+  const outcomes = lines(placed.candidates, 'runtime_id', 'outcome');
+  assert.deepEqual(outcomes, [`${id(1)} deny`, `${id(2)} allow`, `${id(3)} allow`]);
   assert.equal(placed.selected_runtime_id, id(2));
   const terms = acceptedTerms({ classification: 'restricted' });
   assert.equal(placeExecution(runtimes, terms, id(9), NOW).selected_runtime_id, null);
@@ -427,10 +398,7 @@ const RUNTIME = '0198c0de-0000-7000-8000-000000000001';
 const OTHER = '0198c0de-0000-7000-8000-000000000002';
 
 const CAPABILITIES: JsonObject = {
-  runtime_id: RUNTIME,
-  kind: 'server',
-  trust: 'registered',
-  observed_at: at(0),
+  ...{ runtime_id: RUNTIME, kind: 'server', trust: 'registered', observed_at: at(0) },
   expires_at: at(60_000),
 };
 
@@ -446,17 +414,13 @@ const facts = (count: number) => Array.from({ length: count }, (_, i) => `f${i}`
 
 test('defaults are filled in, and lists without entries are left out', () => {
   const result = register({ handlers: [], plugins: null, regions: ['eu'], battery_percent: null });
-  assert.deepEqual(result, {
-    ok: true,
-    value: { ...CAPABILITIES, regions: ['eu'], offline_capable: false, draining: false },
-  });
+  const value = { ...CAPABILITIES, regions: ['eu'], offline_capable: false, draining: false };
+  assert.deepEqual(result, { ok: true, value });
 });
 
 test('ids are taken in lower case and times in UTC', () => {
-  const result = register({
-    runtime_id: RUNTIME.toUpperCase(),
-    expires_at: '2026-01-01T14:01:00+02:00',
-  });
+  const expires_at = '2026-01-01T14:01:00+02:00';
+  const result = register({ runtime_id: RUNTIME.toUpperCase(), expires_at });
   assert.ok(result.ok);
   assert.equal(result.value.runtime_id, RUNTIME);
   assert.equal(result.value.expires_at, at(60_000));
@@ -501,14 +465,8 @@ test('requirements have defaults and limits', () => {
   assert.deepEqual(acceptedTerms({}), acceptedTerms({ requirements: { handlers: [] } }));
   const named = { handlers: ['a'], minimum_trust: 'signed', unknown: 1 };
   assert.deepEqual(acceptedTerms({ requirements: named }).requirements, {
-    handlers: ['a'],
-    plugins: [],
-    credentials: [],
-    regions: [],
-    hardware: [],
-    requires_network: false,
-    requires_human_ui: false,
-    minimum_trust: 'signed',
+    ...{ handlers: ['a'], plugins: [], credentials: [], regions: [], hardware: [] },
+    ...{ requires_network: false, requires_human_ui: false, minimum_trust: 'signed' },
   });
   assert.ok(takenTerms({ requirements: { regions: facts(64) } }).ok);
   for (const [value, field] of [
@@ -535,10 +493,8 @@ const rule = (more: JsonObject): JsonObject => ({ classification: 'internal', ..
 test('a policy is absent, or has a version and rules', () => {
   assert.equal(acceptedTerms({}).policy, null);
   assert.equal(acceptedTerms({ policy: null }).policy, null);
-  assert.deepEqual(acceptedTerms({ policy: { version: 2, rules: [] } }).policy, {
-    version: 2,
-    rules: [],
-  });
+  const none = { version: 2, rules: [] };
+  assert.deepEqual(acceptedTerms({ policy: none }).policy, none);
   for (const policy of [{}, { version: 0, rules: [] }, { version: 1 }, { rules: [] }, []]) {
     assert.ok(!takenTerms({ policy }).ok, JSON.stringify(policy));
   }
@@ -575,10 +531,8 @@ test('rules of one classification must leave something that is allowed', () => {
     ['allowed_connectivity', 'wifi', 'offline'],
   ] as const) {
     const conflict = policyRefusal(rule({ [field]: [a] }), rule({}), rule({ [field]: [b] }));
-    assert.equal(
-      conflict,
-      `rules[2].${field} has no entry in common with locality_policy.rules[0].${field}`,
-    );
+    const common = `no entry in common with locality_policy.rules[0].${field}`;
+    assert.equal(conflict, `rules[2].${field} has ${common}`);
     assert.equal(policyRefusal(rule({ [field]: [a] }), rule({ [field]: [b, a] })), undefined);
     assert.equal(policyRefusal(rule({ [field]: [a] }), rule({ [field]: [] })), undefined);
     assert.equal(policyRefusal(rule({ [field]: [] }), rule({ [field]: [a] })), undefined);

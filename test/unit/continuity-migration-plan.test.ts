@@ -31,11 +31,9 @@ import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import { loop, noop, parallel, planOf, tryCatch, work } from '../helpers/player.js';
 import { record, recordLife } from '../helpers/recorder.js';
 
-const entry = (category: Entry['category'], severity: Entry['severity']): Entry => ({
-  category,
-  severity,
-  summary: '',
-});
+const entry = (category: Entry['category'], severity: Entry['severity']): Entry => {
+  return { category, severity, summary: '' };
+};
 
 describe('the verdict', () => {
   const cases: readonly [string, readonly string[], boolean, string][] = [
@@ -56,10 +54,9 @@ describe('the verdict', () => {
 
   test('what is pinned or incompatible is never applied, not even approved', () => {
     const table = ['automatic', 'approval_required', 'pin', 'incompatible'] as const;
-    const allowed = [false, true].map((isApproved) =>
-      table.filter((it) => mayApply(it, isApproved)),
-    );
-    assert.deepEqual(allowed, [['automatic'], ['automatic', 'approval_required']]);
+    const allowed = (isApproved: boolean) => table.filter((it) => mayApply(it, isApproved));
+    assert.deepEqual(allowed(false), ['automatic']);
+    assert.deepEqual(allowed(true), ['automatic', 'approval_required']);
   });
 
   test('findings are sorted and distinct, and say how grave they are', () => {
@@ -97,14 +94,8 @@ function judge(
       check?: Parameters<typeof planOf>[1];
     } = {},
 ): FrontierVerdict {
-  const {
-    stuck = ['gate'],
-    data = {},
-    check,
-    unpoliciedRetry = 'redispatch',
-    ticksMax,
-    ...rest
-  } = more;
+  const { stuck = ['gate'], data = {}, check, ticksMax, ...others } = more;
+  const { unpoliciedRetry = 'redispatch', ...rest } = others;
   const options = { unpoliciedRetry } as const;
   const life =
     rest.life ??
@@ -141,24 +132,20 @@ function reasonOf(verdict: FrontierVerdict): string {
 
 const receipt = (state: EffectState, block_id = 'gate'): EffectReceipt => ({
   id: `receipt of ${block_id}`,
-  tenant_id: 't',
-  continuity_id: 'c',
-  epoch: 0,
-  instance_id: 'i',
-  block_id,
-  attempt: 0,
-  kind: 'worker',
-  state,
-  request_sha256: '',
-  destination_fingerprint: 'd',
-  idempotency_key: null,
-  provider_receipt_id: null,
+  ...{ tenant_id: 't', continuity_id: 'c', epoch: 0, instance_id: 'i', block_id, attempt: 0 },
+  ...{ kind: 'worker', state, request_sha256: '', destination_fingerprint: 'd' },
+  ...{ idempotency_key: null, provider_receipt_id: null },
   created_at: '2026-01-01T00:00:00.000Z',
   updated_at: '2026-01-01T00:00:00.000Z',
 });
 
 describe('the frontier', () => {
   const source = [noop('a'), gate];
+  /** A call, and the gate behind it. */
+  const first = (handler: string, params: object): Block[] => [
+    { type: 'step', id: 'a', handler, params } as Block,
+    gate,
+  ];
 
   test('is another one when a step that nobody recorded stands before it', () => {
     for (const target of [
@@ -183,10 +170,6 @@ describe('the frontier', () => {
   });
 
   test('is reached by the same calls, or the member that differs is named', () => {
-    const first = (handler: string, params: object): Block[] => [
-      { type: 'step', id: 'a', handler, params } as Block,
-      gate,
-    ];
     const data = { n: 1, m: 1 };
     for (const handler of ['pay', 'http_request']) {
       const asked = (params: object) =>
@@ -199,18 +182,12 @@ describe('the frontier', () => {
   });
 
   test('is reached by steps that say the same, whatever was merged since', () => {
-    const first = (text: string): Block[] => [
-      { type: 'step', id: 'a', handler: 'pay', params: { n: text } } as Block,
-      gate,
-    ];
-    const changed = {
-      data: { n: 1, m: 2 },
-      sourceData: { n: 2, m: 2 },
-      targetData: { n: 2, m: 2 },
-    };
+    const pay = (n: string) => first('pay', { n });
+    const merged = { n: 2, m: 2 };
+    const changed = { data: { n: 1, m: 2 }, sourceData: merged, targetData: merged };
     const more = { ...changed, hasTransforms: true };
-    assert.deepEqual(judge(first('{{data.n}}'), first('{{data.n}}'), more), PASSED);
-    const other = judge(first('{{data.n}}'), first('{{data.m}}'), more);
+    assert.deepEqual(judge(pay('{{data.n}}'), pay('{{data.n}}'), more), PASSED);
+    const other = judge(pay('{{data.n}}'), pay('{{data.m}}'), more);
     assert.equal(reasonOf(other), 'step a makes another call: params.n');
   });
 
@@ -296,11 +273,7 @@ describe('the frontier', () => {
 
 describe('what has to hold of effects', () => {
   const judged = (state: EffectState, more: Partial<JudgedReceipt> = {}): JudgedReceipt => ({
-    block_id: 'a',
-    state,
-    destination_fingerprint: 'd',
-    idempotency_key: null,
-    iteration: '',
+    ...{ block_id: 'a', state, destination_fingerprint: 'd', idempotency_key: null, iteration: '' },
     ...more,
   });
   const told = (...receipts: JudgedReceipt[]) => brokenRule(receipts) ?? 'all hold';
@@ -378,10 +351,8 @@ const gated = (id: string, wait_for_input: object = {}): Block =>
 
 const CHOICES = { choices: [{ label: 'Go', value: 'go' }] };
 
-const [GATES, OFFERED] = [
-  [gated('a'), gated('b')],
-  [gated('a', CHOICES), gated('b')],
-];
+const GATES = [gated('a'), gated('b')];
+const OFFERED = [gated('a', CHOICES), gated('b')];
 
 const CASES: readonly (readonly [
   title: string,

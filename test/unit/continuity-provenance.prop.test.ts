@@ -141,9 +141,11 @@ test('another head than the expected one is told', () => {
   assert.equal(verify([], 'a'.repeat(64)).code, 'PROVENANCE_HEAD_MISMATCH');
 });
 
+const withChange = (chain: ProvenanceEntry[], change: Partial<ProvenanceEntry>, at: number) =>
+  chain.map((entry, i) => (i === at ? { ...entry, ...change } : entry));
+
 function codeOf(change: Partial<ProvenanceEntry>, at: number): string | null {
-  const chain = chainOf(3).map((entry, i) => (i === at ? { ...entry, ...change } : entry));
-  const result = verify(chain);
+  const result = verify(withChange(chainOf(3), change, at));
   assert.equal(result.valid, false);
   assert.equal(result.first_invalid_index, at);
   assert.equal(result.entries_checked, at + 1);
@@ -190,10 +192,7 @@ test('any change of any entry is found', (t) => {
     const isChanged = Object.entries(changed).some(
       ([field, value]) => chain[at]?.[field as keyof ProvenanceEntry] !== value,
     );
-    const result = verify(
-      chain.map((entry, i) => (i === at ? { ...entry, ...changed } : entry)),
-      chain.at(-1)?.entry_sha256,
-    );
+    const result = verify(withChange(chain, changed, at), chain.at(-1)?.entry_sha256);
     assert.equal(result.valid, !isChanged);
   });
 });
@@ -209,12 +208,8 @@ test('entries that are missing, doubled or in another order are found', (t) => {
 });
 
 const PLACE = {
-  tenant_id: 't',
-  continuity_id: 'c',
-  epoch: 3,
-  instance_id: 'i',
-  block_id: 'b',
-  attempt: 1,
+  ...{ tenant_id: 't', continuity_id: 'c', epoch: 3 },
+  ...{ instance_id: 'i', block_id: 'b', attempt: 1 },
 };
 
 const task = (more: Partial<TaskFacts> = {}): TaskFacts => ({
@@ -222,11 +217,7 @@ const task = (more: Partial<TaskFacts> = {}): TaskFacts => ({
   id: 'task-1',
   handler_name: 'ship',
   params: { url: 'https://x', amount: 3, idempotency_key: 'k-1' },
-  state: 'pending',
-  is_reported: false,
-  is_touched: false,
-  output: null,
-  created_at: at(0),
+  ...{ state: 'pending', is_reported: false, is_touched: false, output: null, created_at: at(0) },
   updated_at: null,
   ...more,
 });
@@ -234,20 +225,14 @@ const task = (more: Partial<TaskFacts> = {}): TaskFacts => ({
 const inProcess = (more: Partial<InProcessFacts> = {}): InProcessFacts => ({
   ...PLACE,
   ...effectRequest('http_request', { url: 'https://x' }),
-  id: 'effect-1',
-  handler_name: 'http_request',
-  outcome: 'in_flight',
-  output: null,
-  created_at: at(0),
-  updated_at: null,
+  ...{ id: 'effect-1', handler_name: 'http_request', outcome: 'in_flight', output: null },
+  ...{ created_at: at(0), updated_at: null },
   ...more,
 });
 
-const resolution = (state: EffectResolution['state']): EffectResolution => ({
-  state,
-  provider_receipt_id: null,
-  updated_at: at(5_000),
-});
+const resolution = (state: EffectResolution['state']): EffectResolution => {
+  return { state, provider_receipt_id: null, updated_at: at(5_000) };
+};
 
 test('the state follows from what became of the task', () => {
   const state = (more: Partial<TaskFacts>) => taskReceipt(task(more)).state;
@@ -369,13 +354,8 @@ const CHECKPOINT = {
 };
 
 const LOCATION = {
-  continuity_id: 'c-1',
-  tenant_id: 't',
-  epoch: 2,
-  runtime_id: 'r-1',
-  instance_id: 'i-1',
-  handoff_id: null,
-  entered_at: '2026-01-01T00:00:00.000Z',
+  ...{ continuity_id: 'c-1', tenant_id: 't', epoch: 2, runtime_id: 'r-1', instance_id: 'i-1' },
+  ...{ handoff_id: null, entered_at: '2026-01-01T00:00:00.000Z' },
 };
 
 test('the block is named by safe_boundary, else by block_id, else unknown', () => {
@@ -383,26 +363,16 @@ test('the block is named by safe_boundary, else by block_id, else unknown', () =
   assert.equal(boundaryBlock({ safe_boundary: 1, block_id: 'b' }), 'b');
   for (const data of [{}, null, 'a', ['a'], { safe_boundary: null }]) {
     assert.equal(boundaryBlock(data), undefined);
-    const shown = checkpointBoundary({ ...CHECKPOINT, checkpoint_data: data }, LOCATION, {
-      id: 's-1',
-      version: 4,
-    });
+    const checkpoint = { ...CHECKPOINT, checkpoint_data: data };
+    const shown = checkpointBoundary(checkpoint, LOCATION, { id: 's-1', version: 4 });
     assert.equal(shown.block_id, 'unknown_boundary');
   }
 });
 
 const ROW: ShownExecutionRow = {
-  continuity_id: id(1),
-  tenant_id: 't',
-  current_instance_id: id(1),
-  owner_runtime_id: id(2),
-  epoch: 1,
-  state: 'owned',
-  version: 4,
-  updated_at: at(5),
-  ended: null,
-  instance_state: 'running',
-  instance_updated_at: at(9),
+  ...{ continuity_id: id(1), tenant_id: 't', current_instance_id: id(1), owner_runtime_id: id(2) },
+  ...{ epoch: 1, state: 'owned', version: 4, updated_at: at(5), ended: null },
+  ...{ instance_state: 'running', instance_updated_at: at(9) },
 };
 
 const seen = (more: Partial<ShownExecutionRow>) => {
@@ -464,13 +434,8 @@ test('an effect moves as listed, and in no other way', () => {
 
 test('an effect is in doubt while somebody is at it or silent, and what went out forbids a rollback', () => {
   assert.deepEqual(EFFECT_STATES.filter(isEffectInDoubt), ['dispatched', 'unknown']);
-  assert.deepEqual(EFFECT_STATES.filter(forbidsRollback), [
-    'dispatched',
-    'committed',
-    'failed',
-    'unknown',
-    'verified',
-  ]);
+  const out = ['dispatched', 'committed', 'failed', 'unknown', 'verified'];
+  assert.deepEqual(EFFECT_STATES.filter(forbidsRollback), out);
 });
 
 test('a migration is applied once and rolled back once', () => {
@@ -577,24 +542,17 @@ describe('the execution service', () => {
   });
 
   test('goes on with the line after an error', async () => {
-    service.serve(1, lineOf(EXECUTION), () => Promise.reject(conflict('no')));
-    service.serve(2, lineOf(EXECUTION), () => Promise.reject(new TypeError('defect')));
-    service.serve(3, lineOf(EXECUTION), () =>
-      Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' })),
-    );
-    service.serve(
-      4,
-      () => Promise.reject(conflict('no')),
-      async () => assert.fail('not begun'),
-    );
+    const rejects = (error: Error) => () => Promise.reject(error);
+    const away = Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+    service.serve(1, lineOf(EXECUTION), rejects(conflict('no')));
+    service.serve(2, lineOf(EXECUTION), rejects(new TypeError('defect')));
+    service.serve(3, lineOf(EXECUTION), rejects(away));
+    service.serve(4, rejects(conflict('no')), async () => assert.fail('not begun'));
     service.serve(5, lineOf(EXECUTION), async () => ({ status: 200, body: {} }));
     await settled();
     assert.deepEqual(answers.sort(), [
-      '1: ENG_CONFLICT',
-      '2: ENG_INTERNAL',
-      '3: ENG_DATABASE_DOWN',
-      '4: ENG_CONFLICT',
-      '5: 200 {}',
+      ...['1: ENG_CONFLICT', '2: ENG_INTERNAL', '3: ENG_DATABASE_DOWN'],
+      ...['4: ENG_CONFLICT', '5: 200 {}'],
     ]);
   });
 
@@ -648,10 +606,8 @@ describe('the execution service', () => {
   });
 
   test('does not know what became of an order whose shard died, and of no other one', async () => {
-    const [lost, kept] = [
-      service.order(EXECUTION, 't', EXPECT),
-      service.order(OTHER_EXECUTION, 't', EXPECT),
-    ];
+    const lost = service.order(EXECUTION, 't', EXPECT);
+    const kept = service.order(OTHER_EXECUTION, 't', EXPECT);
     service.shardBack(1);
     await assert.rejects(lost, { code: 'ENG_DATABASE_DOWN' });
     service.answered(sent[1]?.order.ticket ?? 0, { ok: true, view: VIEW });
@@ -689,24 +645,16 @@ test('the signing and the payload key are derived under labels of their own', ()
 test('after a rotation the former key still opens, and its signatures are still believed', () => {
   const former = createKeyring(FORMER);
   const rotated = createKeyring(MASTER, FORMER);
-  assert.deepEqual(column(rotated.opening, 'id'), [
-    createKeyring(MASTER).payload.id,
-    former.payload.id,
-  ]);
-  assert.equal(rotated.signing.publicKey, createKeyring(MASTER).signing.publicKey);
+  const present = createKeyring(MASTER);
+  assert.deepEqual(column(rotated.opening, 'id'), [present.payload.id, former.payload.id]);
+  assert.equal(rotated.signing.publicKey, present.signing.publicKey);
   assert.equal(rotated.trusted.get(former.signing.id), former.signing.publicKey);
 });
 
 test('a configured key cannot take the place of an own one', () => {
   const own = createKeyring(MASTER).signing;
-  const { trusted } = createKeyring(
-    MASTER,
-    undefined,
-    new Map([
-      [own.id, 'else'],
-      ['x', 'y'],
-    ]),
-  );
+  const configured = new Map(Object.entries({ [own.id]: 'else', x: 'y' }));
+  const { trusted } = createKeyring(MASTER, undefined, configured);
   assert.equal(trusted.get(own.id), own.publicKey);
   assert.equal(trusted.get('x'), 'y');
 });
@@ -796,12 +744,8 @@ test('the key ring signs with the present key and trusts the former one and thos
     ENGINE_OLD_ENCRYPTION_KEY: FORMER_HEX,
     [TRUSTED]: JSON.stringify({ [stranger.id]: stranger.publicKey }),
   });
-  const { encryptionKey, oldEncryptionKey, trustedSigningKeys } = config;
-  const keyring = keyringOf({
-    master: encryptionKey,
-    former: oldEncryptionKey,
-    trusted: trustedSigningKeys,
-  });
+  const { encryptionKey: master, oldEncryptionKey, trustedSigningKeys: trusted } = config;
+  const keyring = keyringOf({ master, former: oldEncryptionKey, trusted });
   const [present, former] = [PRESENT_HEX, FORMER_HEX].map((hex) =>
     createKeyring(Buffer.from(hex, 'hex')),
   );
@@ -879,16 +823,8 @@ test('a link is nothing when any character of it is another, or another server h
     assert.equal(grantIn(forged, links), undefined, `character ${at}`);
   }
   const others = createKeyring(OTHER_LINK_KEY!).links;
-  const wrong = [
-    '',
-    '.',
-    'x.y',
-    token.slice(0, -1),
-    `${token}=`,
-    `${token}.x`,
-    token.split('.')[0]!,
-  ];
-  for (const text of [...wrong, approvalToken(GRANT, others)]) {
+  const cut = ['', '.', 'x.y', token.slice(0, -1), token.split('.')[0]!];
+  for (const text of [...cut, `${token}=`, `${token}.x`, approvalToken(GRANT, others)]) {
     assert.equal(grantIn(text, links), undefined, text);
   }
 });

@@ -119,15 +119,9 @@ beforeEach(() => {
 function routeTo(candidate: string | undefined): void {
   const at = '2026-01-01T00:00:00.000Z';
   const row = {
-    id: RELEASE,
-    tenant_id: TENANT,
-    baseline_sequence_id: 'v1',
-    state: 'promoted',
-    canary_percent: 1,
-    created_at: at,
-    updated_at: at,
-    is_deprecated: false,
-  } as const;
+    ...{ id: RELEASE, tenant_id: TENANT, baseline_sequence_id: 'v1', state: 'promoted' as const },
+    ...{ canary_percent: 1, created_at: at, updated_at: at, is_deprecated: false },
+  };
   table = new RouteTable(
     candidate === undefined ? [] : [{ ...row, candidate_sequence_id: candidate }],
   );

@@ -192,9 +192,6 @@ const wait = (id: string, params: JsonObject = {}, more: JsonObject = {}) =>
     ...more,
   }) as Block;
 
-const _arrives = (payload: JsonValue, node = 0, attempt = 0) =>
-  ({ kind: 'event.arrived', node, iteration: '', attempt, event: { id: 'e', payload } }) as const;
-
 const keptEvent = (seq: number, payload: JsonValue, name = 'paid'): KeptSignal => ({
   id: `s${seq}`,
   seq,
@@ -395,10 +392,6 @@ test('ids of hooks are unique among those of all blocks', () => {
   const compiled = compilePlan({ id: 's', blocks: [noop('a')], on_failure });
   assert.deepEqual(compiled, { ok: false, message: 'block id a is not unique' });
 });
-
-function _limited<B extends Block>(block: B, timeout: number): B {
-  return { ...block, timeout };
-}
 
 const code = ({ snapshot }: Player) => snapshot.execution.y?.code;
 const audited = ({ last }: Player) => last!.audit.map(({ eventType }) => eventType);

@@ -451,15 +451,6 @@ function admitted(...blocks: Block[]): KeyedPlayer {
   return new KeyedPlayer(blocks).start().admit();
 }
 
-const stepWith = (id: string, fields: object): Block => ({
-  type: 'step',
-  id,
-  handler: 'noop',
-  ...fields,
-});
-const _delayed = (id: string, duration: number) => stepWith(id, { delay: { duration } });
-const _limited = (id: string) => stepWith(id, { rate_limit_key: 'k' });
-
 describe('the start', () => {
   test('nothing starts without a slot: the instance stays scheduled, due since it was created', () => {
     const player = new KeyedPlayer([noop('a')]);

@@ -62,10 +62,7 @@ async function fired({ id }: FiringEvent, left: readonly string[] | null): Promi
 
 const event = (number: number, ...slugs: string[]): FiringEvent => ({
   id: `e${String(number).padStart(3, '0')}`,
-  key_id: 'key',
-  tenant_id: 'tenant',
-  event_name: 'paid',
-  correlation_key: null,
+  ...{ key_id: 'key', tenant_id: 'tenant', event_name: 'paid', correlation_key: null },
   payload: 'null',
   fires: JSON.stringify(slugs),
   created_at: '2031-06-01T00:00:00.000Z',

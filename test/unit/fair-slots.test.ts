@@ -28,6 +28,8 @@ const PARTIES = { activeMax: 2 };
 const BOUNDS: [LevelLimits, LevelLimits] = [{ activeMax: 3, waitingMax: 4 }, PARTIES];
 const ONE_PLACE: [LevelLimits, LevelLimits] = [{ activeMax: 1 }, PARTIES];
 
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
 /** Asks for slots and notes, by name, in which order they are granted. */
 function requester(slots: FairSlots) {
   const granted: string[] = [];
@@ -37,7 +39,6 @@ function requester(slots: FairSlots) {
     granted.push(slot.ok ? name : `${name} ${slot.reason}`);
     if (slot.ok) releases.set(name, slot.release);
   };
-  const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
   return {
     granted,
     /** By default of the party that is the first letter of the name. */
@@ -116,12 +117,8 @@ test('a party of many waits no more than its turn beside one that floods', async
 });
 
 test('the bound on who waits is each party its own, too', async () => {
-  const { ask, granted } = requester(
-    new FairSlots([
-      { activeMax: 1, waitingMax: 3 },
-      { activeMax: 1, waitingMax: 2 },
-    ]),
-  );
+  const ofParty = { activeMax: 1, waitingMax: 2 };
+  const { ask, granted } = requester(new FairSlots([{ ...ofParty, waitingMax: 3 }, ofParty]));
   for (const name of ['a1', 'a2', 'a3', 'a4']) await ask(name);
   for (const name of ['b1', 'b2']) await ask(name);
   assert.deepEqual(granted, ['a1', 'a4 full', 'b2 full']);
@@ -165,8 +162,6 @@ test('who takes many places waits for all of them, and nobody who wants less goe
   for (const name of ['a3', 'b3']) await release(name);
   assert.equal(slots.active, 0);
 });
-
-const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** Threads that share a table, and when each call began. */
 function world(perSecond: number, threads = 1) {
@@ -620,21 +615,19 @@ describe('work under way', () => {
     return refused;
   };
 
+  const answersFrom = (ms: number, apart: number) =>
+    Array.from({ length: 16 }, (_, n) => ms + n * apart);
+
   test('of few clients with batches is not refused for a wait of a second, or for answers that come together', () => {
-    const together = Array.from({ length: 5 }, (_, round) =>
-      Array.from({ length: 16 }, (_, n) => (round + 1) * 1_100 + n * 3),
-    );
+    const together = [1, 2, 3, 4, 5].map((round) => answersFrom(round * 1_100, 3));
     assert.deepEqual(rounds(new WorkUnderWay(), together), []);
-    const behindAStop = [
-      Array.from({ length: 16 }, (_, n) => 1_500 + n * 100),
-      Array.from({ length: 16 }, (_, n) => 3_200 + n * 100),
-    ];
+    const behindAStop = [answersFrom(1_500, 100), answersFrom(3_200, 100)];
     assert.deepEqual(rounds(new WorkUnderWay(), behindAStop), []);
   });
 
   test('is refused where nothing is answered any more, once that has lasted', () => {
     const work = new WorkUnderWay();
-    assert.deepEqual(rounds(work, [Array.from({ length: 16 }, (_, n) => 500 + n * 10)]), []);
+    assert.deepEqual(rounds(work, [answersFrom(500, 10)]), []);
     assert.notEqual(begin(work, 'b', 1_000_000, 1, 2_000), 503);
     assert.equal(begin(work, 'a', 1_000_000, 1, 12_000), 503);
   });

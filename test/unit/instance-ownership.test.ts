@@ -253,12 +253,8 @@ test('an order commits its changes and those of its execution in one unit, and i
   });
   const [reply] = turn.effects.filter(({ kind }) => kind === 'reply');
   assert.ok(reply?.kind === 'reply' && reply.request === -1);
-  assert.deepEqual(JSON.parse(reply.body), {
-    state: 'waiting',
-    sequenceId: SOURCE,
-    currentStep: 'a',
-    nextFireAt: null,
-  });
+  const view = { state: 'waiting', sequenceId: SOURCE, currentStep: 'a', nextFireAt: null };
+  assert.deepEqual(JSON.parse(reply.body), view);
 });
 
 test('an order is refused when the instance is not what was decided on', async () => {
@@ -285,11 +281,7 @@ test('an order is refused when the instance is not what was decided on', async (
 
 const migrate = (data: JsonObject = {}) =>
   ({
-    kind: 'migrate',
-    sequenceId: TARGET,
-    data,
-    epoch: 1,
-    continuityId: 'execution',
+    ...{ kind: 'migrate', sequenceId: TARGET, data, epoch: 1, continuityId: 'execution' },
     pauses: true,
   }) as const satisfies OrderedChange;
 
@@ -321,14 +313,8 @@ test('a rollback brings a waiting instance back to where it was, and asks for it
     kind: 'restore',
     sequenceId: SOURCE,
     context: { data: { old: true }, config: {}, runtime: { current_step: 'b' }, audit: [] },
-    execution: structuredClone(before),
-    state: 'waiting',
-    dropped: [],
-    outputs: [],
-    items: [],
-    itemOutputs: {},
-    nextFireAt: null,
-    epoch: 2,
+    ...{ execution: structuredClone(before), state: 'waiting', dropped: [], outputs: [] },
+    ...{ items: [], itemOutputs: {}, nextFireAt: null, epoch: 2 },
   };
   const turn = await command(actor, [restore], {}, { plans });
   const { snapshot, ownership_epoch, sequence_id } = actor.record;

@@ -85,14 +85,8 @@ test('long keys and deep paths are cut in messages', () => {
 });
 
 test('an exponent that gives infinity or zero, and a number of over 400 characters, is refused', () => {
-  for (const token of [
-    '1e400',
-    '-1E400',
-    '1e-400',
-    '123.5e309',
-    '1e+999',
-    `0.${'1'.repeat(399)}`,
-  ]) {
+  const tokens = ['1e400', '-1E400', '1e-400', '123.5e309', '1e+999'];
+  for (const token of [...tokens, `0.${'1'.repeat(399)}`]) {
     assert.equal(problemOf(`{"n":${token}}`).kind, 'number', token);
   }
   assert.deepEqual(parsedOf('[1e300,0e5,0.0e-999,-0,1.5E-7]'), [1e300, 0, 0, -0, 1.5e-7]);
@@ -151,12 +145,8 @@ test('two members of one name in a body are refused with the name, however it is
     assert.ok(problem.message.includes(JSON.stringify(JSON.parse(`"${name}"`))), problem.message);
     assert.match(problem.message, place);
   }
-  for (const text of [
-    '{"a":{"a":1},"b":{"a":":"}}',
-    '[{"a":1},{"a":2}]',
-    '{"a":"\\"a\\":1,","b":"a"}',
-    `{${many}}`,
-  ]) {
+  const apart = ['{"a":{"a":1},"b":{"a":":"}}', '[{"a":1},{"a":2}]', `{${many}}`];
+  for (const text of [...apart, '{"a":"\\"a\\":1,","b":"a"}']) {
     assert.equal(bodyProblemOf(text), undefined, text);
   }
 });
@@ -274,12 +264,7 @@ test('a text that is cut anywhere gives what the whole text gives, or is refused
         if (pieces.ok && whole.ok) assert.equal(textOf(pieces.value), textOf(whole.value), given);
       }
       const lenient = inPieces(given, undefined, runLength);
-      let expected: string | undefined;
-      try {
-        expected = textOf(JSON.parse(given));
-      } catch {
-        expected = undefined;
-      }
+      const expected = isJson(given) ? textOf(JSON.parse(given)) : undefined;
       assert.equal(lenient.ok ? textOf(lenient.value) : undefined, expected, given);
     }
   });
@@ -329,9 +314,8 @@ test('every item of any list is found where it stands', (t) => {
 });
 
 test('what is no list in an object has no items', () => {
-  for (const text of [
-    ...['[]', '1', '{}', '{"list":{"a":[1]}}', '{"a":{"list":[1]}}', '{"list":"[1]"}'],
-  ]) {
+  const texts = ['[]', '1', '{}', '{"list":{"a":[1]}}', '{"a":{"list":[1]}}', '{"list":"[1]"}'];
+  for (const text of texts) {
     assert.equal(itemsOf(text), undefined, text);
   }
   assert.deepEqual(itemsOf(' {"list":[1],"li\\u0073t" : [ 2 , "],}" ] } '), [2, '],}']);

@@ -11,11 +11,7 @@ const ID = '01950000-0000-7000-8000-00000000000a';
 const AT = '2031-01-01T00:00:00.000Z';
 
 const audit = (tenant: string, entries: unknown = []) => ({
-  created_at: AT,
-  entries,
-  tenant_id: tenant,
-  seq: 1,
-  instance_id: ID,
+  ...{ created_at: AT, entries, tenant_id: tenant, seq: 1, instance_id: ID },
 });
 
 test('a row with a text that would be taken apart, or an escape that may stand for none, is an object', () => {
@@ -60,10 +56,7 @@ test('the line of an instance has what its object has', () => {
     {
       id: ID,
       body: {
-        sequence_id: ID,
-        tenant_id: 'acme',
-        namespace: 'default',
-        priority: 'high',
+        ...{ sequence_id: ID, tenant_id: 'acme', namespace: 'default', priority: 'high' },
         timeout: 5_000,
         metadata: { a: [1, null, 'ä'] },
         context: { data: { b: { c: 1.5 } }, config: { d: true } },

@@ -134,10 +134,8 @@ function linesOf(level: string, answers: readonly Answer[]): Record<string, unkn
   for (const { route, status, ms = 3, id = INSTANCE } of answers) {
     const request = { method: ROUTES[route].method, requestId: 'r-1', header: () => undefined };
     const exchange = { aborted: false, onAbort: () => {}, reply: () => {} };
-    const watched = watch.watch(
-      request as unknown as HttpRequest,
-      exchange as unknown as HttpExchange,
-    );
+    const asked = request as unknown as HttpRequest;
+    const watched = watch.watch(asked, exchange as unknown as HttpExchange);
     watched.begin(ROUTES[route], { id });
     now += ms;
     watched.reply({ status, body: '{}', headers: [['x-error-code', 'ENG_SOME']] });
@@ -164,10 +162,8 @@ test('an answer of 500 is an error, any other 5xx a warning, with the ids and th
     { route: 'instances.get', status: 503 },
     { route: 'health.ready', status: 503 },
   ]);
-  assert.deepEqual(lines, [
-    { level: 50, status: 500, ...facts },
-    { level: 40, status: 503, ...facts },
-  ]);
+  const warning = { level: 40, status: 503, ...facts };
+  assert.deepEqual(lines, [{ level: 50, status: 500, ...facts }, warning]);
   // What stands in a path where an id should be is not told.
   const [line] = linesOf('info', [{ route: 'instances.get', status: 503, id: 'canary' }]);
   assert.ok(line && !('instanceId' in line));
@@ -179,19 +175,14 @@ test('a refused key and a slow request are warnings; a poll may take its time', 
     { route: 'instances.list', status: 200, ms: 1_000 },
     { route: 'workers.poll', status: 200, ms: 60_000 },
   ]);
-  assert.deepEqual(lines(shown, 'level', 'msg', 'status', 'ms'), [
-    '40 key refused 401 3',
-    '40 slow request 200 1000',
-  ]);
+  const told = lines(shown, 'level', 'msg', 'status', 'ms');
+  assert.deepEqual(told, ['40 key refused 401 3', '40 slow request 200 1000']);
 });
 
 test('a crowd of refusals leaves ten lines in a second; the next tells how many more there were', () => {
-  const crowd = Array.from({ length: 50 }, () => ({
-    route: 'instances.list' as const,
-    status: 401,
-    ms: 1,
-  }));
-  const lines = linesOf('info', [...crowd, { route: 'instances.list', status: 401, ms: 2_000 }]);
+  const refusal = { route: 'instances.list', status: 401, ms: 1 } as const;
+  const crowd = Array.from({ length: 50 }, () => refusal);
+  const lines = linesOf('info', [...crowd, { ...refusal, ms: 2_000 }]);
   assert.deepEqual([lines.length, lines.at(-1)?.omitted], [11, 40]);
 });
 

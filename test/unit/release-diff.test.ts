@@ -23,10 +23,8 @@ function diff(before: Block[], after: Block[]): SemanticDiff {
 
 /** What is said of most entries is left out. */
 const SHORT = {
-  behavioral: '',
-  side_effect_risk: 'risk ',
-  incompatible: 'incompatible ',
-  informational: 'note ',
+  ...{ behavioral: '', side_effect_risk: 'risk ' },
+  ...{ incompatible: 'incompatible ', informational: 'note ' },
 };
 
 /** Each entry in a few words. */
@@ -36,12 +34,8 @@ function linesOf({ entries }: SemanticDiff): string[] {
   );
 }
 
-type Case = readonly [
-  title: string,
-  before: Block | Block[],
-  after: Block | Block[],
-  expected: string,
-];
+type Blocks = Block | Block[];
+type Case = readonly [title: string, before: Blocks, after: Blocks, expected: string];
 
 function table(name: string, cases: readonly Case[]): void {
   describe(name, () => {
@@ -66,6 +60,7 @@ const attempt = (...lists: [Block[], Block[], Block[]?]) => tryCatch('t', ...lis
 const [a, b, c] = [noop('a'), noop('b'), noop('c')];
 const [x, y] = [step('x', 'log'), step('y', 'log')];
 const [first, either, other] = [race('r', [a]), race('r', [a], [b]), race('q', [x])];
+const goOn = router({ go: [a], on: [b] });
 const succeeding = { ...either, semantics: 'first_to_succeed' } as Block;
 const splitting = (weight: number, lists: Block[][] = [[a]], type = 'ab_split') => {
   const [one = [], two = []] = lists;
@@ -75,7 +70,7 @@ const splitting = (weight: number, lists: Block[][] = [[a]], type = 'ab_split') 
   ];
   return { type, id: 'v', variants } as Block;
 };
-const compensating = (action: Block | Block[], compensation?: Block | Block[]): Block => ({
+const compensating = (action: Blocks, compensation?: Blocks): Block => ({
   type: 'saga',
   id: 'g',
   steps: [{ id: 's', action, ...(compensation === undefined ? {} : { compensation }) }],
@@ -187,7 +182,7 @@ table('composite blocks', [
   ],
   [
     'the order of routes',
-    router({ go: [a], on: [b] }),
+    goOn,
     router({ on: [b], go: [a] }),
     'blocks_reordered -, router_changed r',
   ],
@@ -287,9 +282,7 @@ describe('the report', () => {
       noop('l'),
       noop('k'),
       work('w', { timeout: 1, retry: { max_attempts: 2 }, params: { t: '{{ outputs.B.n }}' } }),
-      noop('é'),
-      noop('z'),
-      noop('Z'),
+      ...['é', 'z', 'Z'].map((id) => noop(id)),
       http('h'),
     ];
     const found = diff(before, after);
@@ -311,11 +304,8 @@ describe('the report', () => {
 
   test('says in every summary what has become of which block', () => {
     const before = [parallel('p', [a, b], [c]), work('w', { timeout: 5 })];
-    const after = [
-      parallel('p', [a], [c, b]),
-      work('w', { retry: { max_attempts: 2 } }),
-      http('h'),
-    ];
+    const retried = work('w', { retry: { max_attempts: 2 } });
+    const after = [parallel('p', [a], [c, b]), retried, http('h')];
     assert.deepEqual(
       diff(before, after).entries.map(({ summary }) => summary),
       [

@@ -133,12 +133,9 @@ describe('gate arithmetic: equality passes, sample exactly met is conclusive, on
 
 describe('the evidence', () => {
   const versions = { baseline_sequence_id: 'b', candidate_sequence_id: 'c' };
-  const outcome = (sequence_id: string, state: string, instances: number, is_earlier = false) => ({
-    sequence_id,
-    state,
-    instances,
-    is_earlier,
-  });
+  const outcome = (sequence_id: string, state: string, instances: number, is_earlier = false) => {
+    return { sequence_id, state, instances, is_earlier };
+  };
 
   test('counts by version and state, and nothing of other versions', () => {
     const gates = [gateOf(0.5, 1, 'cancel_rate'), gateOf(0.1, 1)];
@@ -200,14 +197,8 @@ function id(number: number): string {
 function promoted(number: number, from: string, to: string, more: Partial<RoutingRow> = {}) {
   const at = new Date(Date.UTC(2026, 0, 1, 0, 0, number)).toISOString();
   return {
-    id: id(number),
-    tenant_id: TENANT,
-    baseline_sequence_id: from,
-    candidate_sequence_id: to,
-    state: 'promoted',
-    canary_percent: 20,
-    created_at: at,
-    updated_at: at,
+    ...{ id: id(number), tenant_id: TENANT, baseline_sequence_id: from, candidate_sequence_id: to },
+    ...{ state: 'promoted', canary_percent: 20, created_at: at, updated_at: at },
     is_deprecated: false as boolean,
     ...more,
   } satisfies RoutingRow;
@@ -292,10 +283,8 @@ function variant(release: string, percent: number, key: string): string | undefi
 
 const KEYS = Array.from({ length: 10_000 }, (_, at) => `customer-${at}`);
 const releaseIds = fc.uuid();
-const keys = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
-  fc.constantFrom('', 'ключ-1', '🚀', 'x'.repeat(10_000)),
-);
+const oddKeys = fc.constantFrom('', 'ключ-1', '🚀', 'x'.repeat(10_000));
+const keys = fc.oneof(fc.string({ unit: 'binary', maxLength: 40 }), oddKeys);
 
 const VECTORS: readonly (readonly [release: string, key: string, bucket: number])[] = [
   [NIL, 'cohort', 84],

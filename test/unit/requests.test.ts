@@ -154,11 +154,8 @@ test('what may have been handed on to a shard that dies is answered, whichever s
     ...(['continuity.create', 'capsules.import'] as const),
   ];
   const others = ['instances.createBatch', 'instances.get', 'instances.watch'] as const;
-  const client = new ShardClient({
-    shards: SHARDS,
-    clock: realClock,
-    setImmediate: () => undefined,
-  });
+  const never = () => undefined;
+  const client = new ShardClient({ shards: SHARDS, clock: realClock, setImmediate: never });
   const channels = [new MessageChannel(), new MessageChannel()];
   for (const [shard, { port1 }] of channels.entries()) client.attach(shard, port1);
   const refused: string[] = [];
@@ -178,12 +175,8 @@ test('what may have been handed on to a shard that dies is answered, whichever s
 function openClient(crowd = new Crowd()) {
   const posted: string[] = [];
   const flushes: (() => void)[] = [];
-  const client = new ShardClient({
-    shards: 1,
-    clock: realClock,
-    setImmediate: (fn) => void flushes.push(fn),
-    crowd,
-  });
+  const later = (fn: () => void) => void flushes.push(fn);
+  const client = new ShardClient({ shards: 1, clock: realClock, setImmediate: later, crowd });
   let answerOne: (request: number) => void = () => undefined;
   const port = {
     on: (_: string, listener: (post: ReplyPost) => void) => {
@@ -274,9 +267,7 @@ before(async () => {
   const handler = createRouter({
     gate,
     authorise: createAuth({
-      apiKey: undefined,
-      requireTenantHeader: false,
-      protectDocs: false,
+      ...{ apiKey: undefined, requireTenantHeader: false, protectDocs: false },
       keys: { use: () => undefined },
     }),
     admission: { admit: () => undefined },
@@ -313,14 +304,8 @@ before(async () => {
     log,
   });
   const options = {
-    host: '127.0.0.1',
-    port: 0,
-    maxBodyBytes: 1_000,
-    maxHeaderBytes: 10_000,
-    corsOrigins: [],
-    newRequestId: () => 'made-here',
-    bodyIdleTimeoutMs: 10_000,
-    log,
+    ...{ host: '127.0.0.1', port: 0, maxBodyBytes: 1_000, maxHeaderBytes: 10_000 },
+    ...{ corsOrigins: [], newRequestId: () => 'made-here', bodyIdleTimeoutMs: 10_000, log },
   };
   for (const backend of BACKENDS) servers.push(await startHttpServer(backend, options, handler));
 });

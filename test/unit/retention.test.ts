@@ -215,18 +215,9 @@ function jobRow(id: string, tenant_id: string, given: Partial<Row> = {}): Row {
     tenant_id,
     operation: 'batch_action',
     request: JSON.stringify({ filter: {}, action: 'signal', signal_type: 'hi', limit: 10_000 }),
-    state: 'running',
-    matched: 0,
-    applied: 0,
-    skipped: 0,
-    failed: 0,
-    error: null,
-    place: null,
-    traceparent: null,
-    created_at: '2025-01-01T00:00:00.000Z',
-    updated_at: '2025-01-01T00:00:00.000Z',
-    ended_at: null,
-    uncounted: '[]',
+    ...{ state: 'running', matched: 0, applied: 0, skipped: 0, failed: 0, error: null },
+    ...{ place: null, traceparent: null, created_at: '2025-01-01T00:00:00.000Z' },
+    ...{ updated_at: '2025-01-01T00:00:00.000Z', ended_at: null, uncounted: '[]' },
     ...given,
   };
 }
@@ -387,9 +378,7 @@ const cases: readonly (readonly [
   [
     'progress whose answer is lost is not counted again',
     1_201,
-    (world) => {
-      world.progressLost = true;
-    },
+    (world) => Object.assign(world, { progressLost: true }),
     1_201,
   ],
   [

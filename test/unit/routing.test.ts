@@ -15,15 +15,9 @@ const TENANT = 'tenant';
 const AT = '2026-01-01T00:00:00.000Z';
 
 const PROMOTED: RoutingRow = {
-  id: '00000000-0000-4000-8000-000000000001',
-  tenant_id: TENANT,
-  baseline_sequence_id: 'v1',
-  candidate_sequence_id: 'v2',
-  state: 'promoted',
-  canary_percent: 1,
-  created_at: AT,
-  updated_at: AT,
-  is_deprecated: false,
+  ...{ id: '00000000-0000-4000-8000-000000000001', tenant_id: TENANT, baseline_sequence_id: 'v1' },
+  ...{ candidate_sequence_id: 'v2', state: 'promoted', canary_percent: 1, created_at: AT },
+  ...{ updated_at: AT, is_deprecated: false },
 };
 
 /** Reads under way, oldest first. */
@@ -264,11 +258,8 @@ test('the owner is answered when what it told of was read, and what is told mean
   subscribers.read(4, ['north']);
   await answerWith();
   await starting;
-  assert.deepEqual(
-    [subscriptionReads[0]?.tenants, settledVersions],
-    [['north'], []],
-    'behind the start',
-  );
+  const behind = [subscriptionReads[0]?.tenants, settledVersions];
+  assert.deepEqual(behind, [['north'], []], 'behind the start');
   subscribers.read(5, ['north']);
   subscribers.read(6, ['south']);
   await answerWith(row('a', 'north'));

@@ -36,11 +36,7 @@ import { work } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 
 const request = (id: number, tenant: string): Request => ({
-  id,
-  operation: 'instances.get',
-  tenant,
-  target: '',
-  body: '',
+  ...{ id, operation: 'instances.get', tenant, target: '', body: '' },
 });
 
 /** An inbox, and a shard that takes so much time for each request of it. */
@@ -296,12 +292,7 @@ test('a call without an answer is given up, and one that waits for the database 
 
 const ID = '01950000-0000-7000-8000-000000000000';
 const SEQUENCE: SequenceRow = {
-  id: ID,
-  tenant_id: TENANT,
-  namespace: 'n',
-  name: 's',
-  version: 1,
-  deprecated: false,
+  ...{ id: ID, tenant_id: TENANT, namespace: 'n', name: 's', version: 1, deprecated: false },
   definition: JSON.stringify({ blocks: [work('a')] }),
 };
 
@@ -324,27 +315,12 @@ const limit = (key: string, window_seconds: number): RateLimitRow => {
 
 test('a schedule that throws in the middle of its fire commits nothing of it', async () => {
   const due: ScheduleRow = {
-    id: ID,
-    tenant_id: TENANT,
-    namespace: 'n',
-    sequence_id: ID,
-    sequence: null,
-    version: null,
-    cron_expr: 'never mind',
-    timezone: 'UTC',
-    enabled: true,
-    metadata: '{}',
-    context: '{"data":{},"config":{}}',
-    priority: 'Normal',
-    timeout: null,
-    overlap_policy: 'allow',
-    skipped_fires: 0,
-    last_skipped_at: null,
-    last_triggered_at: null,
-    next_fire_at: isoTime(1_600_000_000_000),
-    last_error: null,
-    created_at: isoTime(0),
-    updated_at: isoTime(0),
+    ...{ id: ID, tenant_id: TENANT, namespace: 'n', sequence_id: ID, sequence: null },
+    ...{ version: null, cron_expr: 'never mind', timezone: 'UTC', enabled: true, metadata: '{}' },
+    ...{ context: '{"data":{},"config":{}}', priority: 'Normal', timeout: null },
+    ...{ overlap_policy: 'allow', skipped_fires: 0, last_skipped_at: null },
+    ...{ last_triggered_at: null, next_fire_at: isoTime(1_600_000_000_000), last_error: null },
+    ...{ created_at: isoTime(0), updated_at: isoTime(0) },
   };
   const shard = new HandShard({
     dueSchedules: async ({ id }) =>

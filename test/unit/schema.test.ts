@@ -37,19 +37,12 @@ function assertTable(id: BodyRouteId, rows: readonly Row[]): void {
   }
 }
 
-const instance = (fields: object = {}) => ({
-  sequence_id: ID,
-  tenant_id: 't',
-  namespace: 'default',
-  ...fields,
-});
+const instance = (fields: object = {}) => {
+  return { sequence_id: ID, tenant_id: 't', namespace: 'default', ...fields };
+};
 const step = (fields: object = {}) => ({ type: 'step', id: 'a', handler: 'noop', ...fields });
 const sequence = (blocks: unknown, fields: object = {}) => ({
-  tenant_id: 't',
-  namespace: 'default',
-  name: 'n',
-  version: 1,
-  blocks,
+  ...{ tenant_id: 't', namespace: 'default', name: 'n', version: 1, blocks },
   ...fields,
 });
 const withStep = (fields: object) => sequence([step(fields)]);

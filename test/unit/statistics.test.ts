@@ -54,12 +54,10 @@ test('a quantile is within a tenth of the true one, and nothing has none', () =>
 test('lines have every interval, and add up the minutes of all shards', () => {
   const since = Date.parse('2025-01-01T00:00:00.000Z');
   const minute = { created: 2, completed: 1, failed: 0, cancelled: 1, durations: '[[9,1]]' };
-  const minutes = ['00:02:00.000', '00:03:59.999', '00:01:59.999'].map((at) => ({
-    ...minute,
-    at: `2025-01-01T${at}Z`,
-  }));
   const lines = new ActivityLines(since, since + 4 * 60_000, 120_000);
-  for (const it of minutes) lines.add(it);
+  for (const at of ['00:02:00.000', '00:03:59.999', '00:01:59.999']) {
+    lines.add({ ...minute, at: `2025-01-01T${at}Z` });
+  }
   const none = { duration_p50_ms: null, duration_p95_ms: null };
   const zero = { created: 0, completed: 0, failed: 0, cancelled: 0, ...none };
   const took = { duration_p50_ms: 4, duration_p95_ms: 4 };

@@ -105,12 +105,7 @@ function memoryTracer() {
 }
 
 const step = (more: Partial<InProcessStep> = {}): InProcessStep => ({
-  node: 0,
-  iteration: '',
-  attempt: 2,
-  handler: 'h',
-  tenant: 'a',
-  params: {},
+  ...{ node: 0, iteration: '', attempt: 2, handler: 'h', tenant: 'a', params: {} },
   idempotencyKey: 'k',
   ...more,
 });

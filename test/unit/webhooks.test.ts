@@ -407,12 +407,9 @@ describe('the end of the process', () => {
 
 type Failure = Extract<AttemptOutcome, { delivered: false }>;
 
-const failure = (errorClass: DeliveryErrorClass, status?: number): Failure => ({
-  delivered: false,
-  errorClass,
-  status,
-  excerpt: '',
-});
+const failure = (errorClass: DeliveryErrorClass, status?: number): Failure => {
+  return { delivered: false, errorClass, status, excerpt: '' };
+};
 const answer = (status: number) => failure('http_status', status);
 
 test('the signature is the HMAC-SHA256 over timestamp, dot and body in hexadecimal digits', () => {

@@ -10,15 +10,16 @@ export const SHOP = 'shop';
 export const BILLING = 'billing';
 
 /** Above it a person decides. */
-export const APPROVAL_FROM = 1_000;
+const APPROVAL_FROM = 1_000;
 
-const step = (id: string, handler: string, params: object = {}, more: object = {}): StepBlock => ({
-  type: 'step',
-  id,
-  handler,
-  params,
-  ...more,
-});
+const step = (id: string, handler: string, params: object = {}, more: object = {}): StepBlock => {
+  return { type: 'step', id, handler, params, ...more };
+};
+
+/** Of version 1. */
+function only(namespace: string, name: string, ...blocks: readonly Block[]): CreateSequence {
+  return { namespace, name, version: 1, blocks };
+}
 
 const log = (id: string, message: string) => step(id, 'log', { message });
 
@@ -87,32 +88,29 @@ const FULFIL: Block = {
 
 export const ORDER = 'order-fulfilment';
 
+const ITEMS = ['lamp', 'desk', 'chair', 'shelf', 'mirror', 'yacht'];
+
 const ORDER_INPUT = {
   type: 'object',
   required: ['order', 'customer'],
   properties: {
     order: { type: 'string', title: 'Order number' },
     customer: { type: 'string', title: 'Customer' },
-    item: {
-      type: 'string',
-      title: 'Item',
-      enum: ['lamp', 'desk', 'chair', 'shelf', 'mirror', 'yacht'],
-    },
+    item: { type: 'string', title: 'Item', enum: ITEMS },
     amount: { type: 'number', title: 'Amount in EUR', minimum: 0 },
     card: { type: 'string', title: 'Card' },
     express: { type: 'boolean', title: 'Express delivery', default: false },
   },
 };
 
-const order = (version: number, blocks: readonly Block[]): CreateSequence => ({
-  namespace: SHOP,
-  name: ORDER,
-  version,
-  blocks,
-  input_schema: ORDER_INPUT,
-});
+const order = (version: number, blocks: readonly Block[]): CreateSequence => {
+  return { namespace: SHOP, name: ORDER, version, blocks, input_schema: ORDER_INPUT };
+};
 
 // ---------------------------------------------------------------- one of every kind
+
+const BY_PHONE = 'Has {{data.customer}} confirmed by phone?';
+const CONFIRMED = { name: 'customer.confirmed', key: '{{data.customer}}' };
 
 const ONBOARDING: readonly Block[] = [
   log('welcome', 'welcome {{data.customer}}'),
@@ -185,20 +183,8 @@ const ONBOARDING: readonly Block[] = [
     id: 'confirmation',
     semantics: 'first_to_succeed',
     branches: [
-      [
-        step('confirmed', 'wait_for_event', {
-          name: 'customer.confirmed',
-          key: '{{data.customer}}',
-        }),
-      ],
-      [
-        step(
-          'by_phone',
-          'noop',
-          {},
-          { wait_for_input: { prompt: 'Has {{data.customer}} confirmed by phone?' } },
-        ),
-      ],
+      [step('confirmed', 'wait_for_event', CONFIRMED)],
+      [step('by_phone', 'noop', {}, { wait_for_input: { prompt: BY_PHONE } })],
     ],
   },
 ];
@@ -210,12 +196,9 @@ const SETTLED = step('settled', 'wait_for_event', {
   key: '{{data.subscription}}',
 });
 
-const subscription = (version: number, blocks: readonly Block[]): CreateSequence => ({
-  namespace: BILLING,
-  name: 'subscription',
-  version,
-  blocks,
-});
+const subscription = (version: number, blocks: readonly Block[]): CreateSequence => {
+  return { namespace: BILLING, name: 'subscription', version, blocks };
+};
 
 /** Ends as `data.end` says; the candidate asks the same and writes one line more. */
 const checkout = (version: number, more: readonly Block[]): CreateSequence => ({
@@ -264,69 +247,51 @@ export const SEQUENCES: readonly CreateSequence[] = [
   checkout(1, []),
   checkout(2, [log('survey', 'how was it?')]),
   checkout(3, [log('survey', 'how was it, {{data.customer}}?')]),
-  {
-    namespace: SHOP,
-    name: 'parcel',
-    version: 1,
-    blocks: [step('label', 'transform', { text: 'to {{data.city}}', weight: 2 })],
-  },
-  { namespace: SHOP, name: 'onboarding', version: 1, blocks: ONBOARDING },
-  {
-    namespace: SHOP,
-    name: 'parcel-tracking',
-    version: 1,
-    blocks: [
-      {
-        type: 'loop',
-        id: 'until_delivered',
-        condition: 'data.status != delivered',
-        max_iterations: 50,
-        body: [step('look', 'parcel_status', { parcel: '{{data.parcel}}' })],
-      },
-      log('tell', 'parcel {{data.parcel}} is {{data.status}}'),
-    ],
-  },
-  { namespace: SHOP, name: 'trip-booking', version: 1, blocks: [BOOKING] },
-  {
-    namespace: SHOP,
-    name: 'gift-order',
-    version: 1,
-    blocks: [
-      {
-        type: 'sub_sequence',
-        id: 'order',
-        sequence_name: ORDER,
-        version: 2,
-        input: {
-          order: '{{data.order}}',
-          customer: '{{data.customer}}',
-          item: 'lamp',
-          amount: 40,
-          card: '{{data.card}}',
-        },
-      },
-    ],
-  },
-  {
-    namespace: BILLING,
-    name: 'invoice-run',
-    version: 1,
-    blocks: [
-      {
-        type: 'for_each',
-        id: 'invoices',
-        collection: 'customers',
-        item_var: 'customer',
-        index_var: 'number',
-        concurrency: 8,
-        body: [
-          step('render', 'transform', { invoice: 'I-{{data.number}}', to: '{{data.customer}}' }),
-          step('send', 'send_mail', { to: '{{data.customer}}', template: 'invoice' }),
-        ],
-      },
-      log('sent', 'all invoices are sent'),
-    ],
-  },
+  only(SHOP, 'parcel', step('label', 'transform', { text: 'to {{data.city}}', weight: 2 })),
+  only(SHOP, 'onboarding', ...ONBOARDING),
+  only(
+    SHOP,
+    'parcel-tracking',
+    {
+      type: 'loop',
+      id: 'until_delivered',
+      condition: 'data.status != delivered',
+      max_iterations: 50,
+      body: [step('look', 'parcel_status', { parcel: '{{data.parcel}}' })],
+    },
+    log('tell', 'parcel {{data.parcel}} is {{data.status}}'),
+  ),
+  only(SHOP, 'trip-booking', BOOKING),
+  only(SHOP, 'gift-order', {
+    type: 'sub_sequence',
+    id: 'order',
+    sequence_name: ORDER,
+    version: 2,
+    input: {
+      order: '{{data.order}}',
+      customer: '{{data.customer}}',
+      item: 'lamp',
+      amount: 40,
+      card: '{{data.card}}',
+    },
+  }),
+  only(
+    BILLING,
+    'invoice-run',
+    {
+      type: 'for_each',
+      id: 'invoices',
+      collection: 'customers',
+      item_var: 'customer',
+      index_var: 'number',
+      concurrency: 8,
+      body: [
+        step('render', 'transform', { invoice: 'I-{{data.number}}', to: '{{data.customer}}' }),
+        step('send', 'send_mail', { to: '{{data.customer}}', template: 'invoice' }),
+      ],
+    },
+    log('sent', 'all invoices are sent'),
+  ),
   subscription(1, [SETTLED, log('renew', 'renewed until {{data.until}}')]),
   subscription(2, [
     SETTLED,
@@ -334,52 +299,36 @@ export const SEQUENCES: readonly CreateSequence[] = [
     step('receipt', 'send_mail', { to: '{{data.customer}}', template: 'receipt' }),
   ]),
   subscription(3, [step('collect', 'charge_card', { card: '{{data.card}}' })]),
-  {
-    namespace: BILLING,
-    name: 'monthly-report',
-    version: 1,
-    blocks: [
-      step('render', 'render_report', { month: '{{data.month}}' }, { queue_name: 'reports' }),
-    ],
-  },
-  {
-    namespace: BILLING,
-    name: 'fraud-check',
-    version: 1,
-    blocks: [
-      step('score', 'check_fraud', { order: '{{data.order}}' }, { queue_timeout: 50 }),
-      log('fine', 'no fraud'),
-    ],
-  },
-  {
-    namespace: BILLING,
-    name: 'bank-transfer',
-    version: 1,
-    blocks: [step('transfer', 'log', { message: 'transferred' }, { rate_limit_key: 'bank' })],
-  },
-  {
-    namespace: BILLING,
-    name: 'stock-count',
-    version: 1,
-    blocks: [step('count', 'sleep', { duration_ms: 86_400_000 })],
-  },
-  {
-    namespace: BILLING,
-    name: 'tax-export',
-    version: 1,
-    blocks: [
-      step(
-        'export',
-        'transform',
-        { rows: 'many' },
-        { output_schema: { type: 'object', properties: { rows: { type: 'number' } } } },
-      ),
-    ],
-  },
-  {
-    namespace: BILLING,
-    name: 'tax-lookup',
-    version: 1,
-    blocks: [step('rate', 'transform', { rate: 19 }, { when: 'data.country > > 3' })],
-  },
+  only(
+    BILLING,
+    'monthly-report',
+    step('render', 'render_report', { month: '{{data.month}}' }, { queue_name: 'reports' }),
+  ),
+  only(
+    BILLING,
+    'fraud-check',
+    step('score', 'check_fraud', { order: '{{data.order}}' }, { queue_timeout: 50 }),
+    log('fine', 'no fraud'),
+  ),
+  only(
+    BILLING,
+    'bank-transfer',
+    step('transfer', 'log', { message: 'transferred' }, { rate_limit_key: 'bank' }),
+  ),
+  only(BILLING, 'stock-count', step('count', 'sleep', { duration_ms: 86_400_000 })),
+  only(
+    BILLING,
+    'tax-export',
+    step(
+      'export',
+      'transform',
+      { rows: 'many' },
+      { output_schema: { type: 'object', properties: { rows: { type: 'number' } } } },
+    ),
+  ),
+  only(
+    BILLING,
+    'tax-lookup',
+    step('rate', 'transform', { rate: 19 }, { when: 'data.country > > 3' }),
+  ),
 ];

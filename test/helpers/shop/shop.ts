@@ -103,11 +103,8 @@ export async function openShop({ url, apiKey, tenant = TENANT }: ShopOptions): P
   const receiver = await startReceiver();
   receiver.answer('/orders-down', statusOf(503, 'the receiver is being updated'));
   const sequences = await storeSequences(client);
-  await Promise.all([
-    subscribe(client, receiver),
-    keepSettings(client, sequences, tenant),
-    openNeighbour(clientOf(neighbour)),
-  ]);
+  const settings = keepSettings(client, sequences, tenant);
+  await Promise.all([subscribe(client, receiver), settings, openNeighbour(clientOf(neighbour))]);
   const keys = await mintKeys(client, tenant, neighbour);
   const workers = await startWorkers(
     new Client({ url, apiKey: apiKey === null ? undefined : keys.worker, tenant }),
@@ -159,11 +156,8 @@ async function keepSettings(
   // Slugs are unique across tenants.
   const slug = (name: string) => (tenant === TENANT ? name : `${name}-${tenant}`);
   const report = { sequence: 'monthly-report', namespace: BILLING, timezone: 'Europe/Berlin' };
-  await client.cron.create({
-    ...report,
-    cron_expr: '0 0 6 1 * * *',
-    context: { data: { month: 'the last one' } },
-  });
+  const context = { data: { month: 'the last one' } };
+  await client.cron.create({ ...report, cron_expr: '0 0 6 1 * * *', context });
   await client.cron.create({
     sequence: 'stock-count',
     namespace: BILLING,
@@ -197,17 +191,11 @@ async function keepSettings(
     value: 'what the bank knows us by',
     description: 'of the bank that charges cards',
   });
-  await client.credentials.create({
-    id: 'mail-relay',
-    kind: 'basic',
-    value: 'shop:secret',
-    expires_at: '2099-01-01T00:00:00Z',
-  });
-  await client.events.send({
-    event_name: 'newsletter.wanted',
-    producer_event_id: 'form-17',
-    payload: { by: 'zoe@shop.example' },
-  });
+  const expires_at = '2099-01-01T00:00:00Z';
+  const relay = { id: 'mail-relay', kind: 'basic', value: 'shop:secret', expires_at } as const;
+  await client.credentials.create(relay);
+  const wanted = { event_name: 'newsletter.wanted', producer_event_id: 'form-17' };
+  await client.events.send({ ...wanted, payload: { by: 'zoe@shop.example' } });
   await client.rateLimits.put('bank', { max_count: 2, window_seconds: 3_600 });
   await client.rateLimits.put('newsletter', { max_count: 100, window_seconds: 60 });
 }
@@ -218,11 +206,8 @@ async function mintKeys(client: Client, tenant: string, neighbour: string): Prom
     capability: Exclude<keyof ShopKeys, 'neighbour'>,
     tenant_id = tenant,
   ) => (await client.apiKeys.mint({ tenant_id, name, capabilities: [capability] })).secret;
-  const revoked = await client.apiKeys.mint({
-    tenant_id: tenant,
-    name: 'old back office',
-    capabilities: ['operator', 'secrets'],
-  });
+  const old = { tenant_id: tenant, name: 'old back office' };
+  const revoked = await client.apiKeys.mint({ ...old, capabilities: ['operator', 'secrets'] });
   await client.apiKeys.revoke(revoked.id);
   return {
     operator: await mint('night shift', 'operator'),
@@ -305,11 +290,8 @@ async function runInstances(client: Client, run: Run): Promise<ShopInstances> {
     await run('tax-lookup 1', {}),
     await run('stock-count 1', {}, { timeout: 100 }),
   ];
-  const ended = [
-    ...completed,
-    ...(await orders(4, CARDS.slowBank)),
-    await order(CARDS.good, { item: 'mirror' }),
-  ];
+  const slow = await orders(4, CARDS.slowBank);
+  const ended = [...completed, ...slow, await order(CARDS.good, { item: 'mirror' })];
   const loop = await run('parcel-tracking 1', { parcel: 'P-7', status: 'new' });
   const customers = Array.from({ length: 24 }, (_, at) => `customer-${at + 1}@shop.example`);
   const forEach = await run('invoice-run 1', { customers });

@@ -97,12 +97,8 @@ export function describeWebhooks(api: Api, receiverOf: () => Receiver): void {
       assert.deepEqual(rest, {
         delivery_id: summary?.delivery_id,
         url: receiver.url('/main'),
-        event_type: 'instance.completed',
-        instance_id: id,
-        attempt_number: 1,
-        success: true,
-        status_code: 200,
-        signed: true,
+        ...{ event_type: 'instance.completed', instance_id: id, attempt_number: 1, success: true },
+        ...{ status_code: 200, signed: true },
       });
       const { first_attempted_at, last_attempted_at, delivered } = summary ?? {};
       const seen = [first_attempted_at, last_attempted_at, delivered];

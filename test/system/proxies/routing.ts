@@ -29,16 +29,7 @@ type Cell = (typeof CELLS)[number];
 
 /** Whatever is in a header that both HTTP backends take, and a word, a quote or an end for some proxy. */
 const ODD_TENANTS = [
-  'a b',
-  'default',
-  '~^a',
-  'q"u;o\'te',
-  '$x{}',
-  '#no',
-  'c,d',
-  'back\\slash',
-  'Größe!',
-  '%41',
+  ...['a b', 'default', '~^a', 'q"u;o\'te', '$x{}', '#no', 'c,d', 'back\\slash', 'Größe!', '%41'],
 ];
 
 let cluster: Cluster;

@@ -183,10 +183,7 @@ test('the key of a tenant sees what became of the webhooks of its own subscripti
 
 test('an approver answers, and that is all', async ({ page, context }) => {
   const asked = await server.shop.order({
-    order: 'order-for-the-sales-desk',
-    customer: 'zoe',
-    item: 'yacht',
-    amount: 77_000,
+    ...{ order: 'order-for-the-sales-desk', customer: 'zoe', item: 'yacht', amount: 77_000 },
     card: '4242 4242',
   });
   await server.shop.until(asked, 'waiting');

@@ -20,12 +20,9 @@ import { conforming } from '../../../client/src/worker/schemas.js';
 import { column } from '../../helpers/columns.js';
 
 describe('what waits to be said', () => {
-  const report = (text: string): Report => ({
-    text,
-    isFleeting: false,
-    isRepeated: false,
-    settle: () => undefined,
-  });
+  const report = (text: string): Report => {
+    return { text, isFleeting: false, isRepeated: false, settle: () => undefined };
+  };
 
   test('a request takes a thousand results at most, in their order', () => {
     const outbox = new Outbox();
@@ -80,12 +77,10 @@ test('a checkpoint is not said again and again of a claim that was given up befo
 test('a server whose database is away vouches for the claims that it cannot hear of', async (t) => {
   const away: number[] = [];
   const down = { status: 503, code: 'ENG_DATABASE_DOWN', message: 'the database is away' };
-  const exchanges = conversation(
-    () => {
-      throw new EngineError(down);
-    },
-    (sentAt) => away.push(sentAt),
-  );
+  const refuse = () => {
+    throw new EngineError(down);
+  };
+  const exchanges = conversation(refuse, (sentAt) => away.push(sentAt));
   t.after(() => exchanges.close());
   void said(exchanges, 't');
   await new Promise((resolve) => setTimeout(resolve, 20));
@@ -104,18 +99,11 @@ test('an error is retryable unless it says that it is not', () => {
   const failure = { retryable: true, retryAfterMs: 0, details: undefined };
   assert.deepEqual(failureOf(new Error('no')), { ...failure, message: 'no' });
   assert.deepEqual(failureOf(new RangeError()), { ...failure, message: 'RangeError' });
-  assert.deepEqual(failureOf(new FatalError('no')), {
-    ...failure,
-    message: 'no',
-    retryable: false,
-  });
+  const fatal = { ...failure, message: 'no', retryable: false };
+  assert.deepEqual(failureOf(new FatalError('no')), fatal);
   const later = new RetryableError('later', { retryAfterMs: 50, details: { n: 1 } });
-  assert.deepEqual(failureOf(later), {
-    ...failure,
-    message: 'later',
-    retryAfterMs: 50,
-    details: '{"n":1}',
-  });
+  const told = { message: 'later', retryAfterMs: 50, details: '{"n":1}' };
+  assert.deepEqual(failureOf(later), { ...failure, ...told });
   class Declined extends Error {
     readonly retryable = false;
   }
@@ -138,10 +126,8 @@ test('a schema says what does not conform, not more than five of it', async () =
   const schema = {
     '~standard': { version: 1, vendor: 'test', validate: () => ({ issues }) },
   } as const;
-  await assert.rejects(
-    conforming(schema, {}),
-    /^Error: \/a\/0: no; \/a\/1: no; .*\/a\/4: no; and 2 more$/,
-  );
+  const five = /^Error: \/a\/0: no; \/a\/1: no; .*\/a\/4: no; and 2 more$/;
+  await assert.rejects(conforming(schema, {}), five);
   const later = {
     '~standard': { version: 1, vendor: 'test', validate: async () => ({ value: 2 }) },
   } as const;
@@ -166,11 +152,7 @@ function conversation(
     { workerId: 'w', version: undefined, handlers: ['a'], queues: undefined, pollWaitMs: 0 },
     {
       freePlaces: () => 1,
-      onTasks: nothing,
-      onPoll: nothing,
-      onReport: nothing,
-      onAnswer: nothing,
-      onAway,
+      ...{ onTasks: nothing, onPoll: nothing, onReport: nothing, onAnswer: nothing, onAway },
       onFailure: nothing,
     },
   );
