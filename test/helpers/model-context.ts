@@ -295,7 +295,13 @@ export class Context {
     for (const items of this.#atItems) {
       const isInside = lanes.every((lane, i) => items.around[i] === lane);
       const isBeside = by === undefined || !idsIn([by]).includes(items.block.id);
-      if (isInside && isBeside) items.data = { ...items.data, ...values };
+      if (!isInside || !isBeside) continue;
+      // What an item around it has merged stays its own.
+      const own = items.around.slice(lanes.length).map((lane) => lane.own);
+      const isSeen = (key: string) =>
+        items.last.has(key) || !own.some((merged) => Object.hasOwn(merged, key));
+      const seen = Object.entries(values).filter(([key]) => isSeen(key));
+      items.data = { ...items.data, ...Object.fromEntries(seen) };
     }
     const lane = lanes.at(-1);
     if (lane === undefined) {
