@@ -39,6 +39,14 @@ async function refused(call: PromiseLike<unknown>): Promise<EngineError> {
   return error;
 }
 
+test('a call goes to the tenant that it names, else to that of the client', async () => {
+  const { server, client } = await world([INSTANCE, INSTANCE]);
+  await client.instances.get('i-1');
+  await client.instances.get('i-1', { tenant: 'globex' });
+  const tenants = server.asked.map(({ headers }) => headers['x-tenant-id']);
+  assert.deepEqual(tenants, ['acme', 'globex']);
+});
+
 test('a read is sent again whatever became of its answer', async () => {
   for (const first of [hangUp, OVERLOADED, UNKNOWN, BUSY]) {
     const { server, client } = await world([first, INSTANCE]);
