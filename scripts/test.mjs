@@ -1,7 +1,4 @@
-/**
- * `npm test [-- filter ...]`: install and build when needed, then run the test files of a tier, or those of
- * every tier whose paths hold one of the filters. CONTRIBUTING.md has the tiers.
- */
+/** `npm test [-- filter ...]`: the files of a tier, or of all tiers whose paths hold a filter. */
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,11 +30,13 @@ const REPORTER = import.meta.resolve('./lib/test-report.mjs');
 /** Most tests run once: what is compiled for speed has to be worth it. */
 const FLAGS = ['--enable-source-maps', '--interrupt-budget=1000000', `--test-reporter=${REPORTER}`];
 
-const isNamed = (file) => filters.some((part) => `test/${file}`.includes(part));
+const isIn = (part) => (file) => `test/${file}`.includes(part);
 const files = readdirSync('test', { recursive: true })
   .filter((file) => file.endsWith('.test.ts'))
-  .filter(filters.length > 0 ? isNamed : TIERS[tier]);
+  .filter(filters.length > 0 ? (file) => filters.some((part) => isIn(part)(file)) : TIERS[tier]);
 const sources = new Map(files.map((file) => [file, readFileSync(`test/${file}`, 'utf8')]));
+const unmatched = filters.filter((part) => !files.some(isIn(part)));
+for (const part of unmatched) console.error(`no test file matches ${part}`);
 const report = new Report(files);
 /** Processes, with the files that each is given. */
 const running = new Map();
@@ -59,7 +58,7 @@ await Promise.all(Array.from({ length: AT_ONCE }, work));
 await prepared.stop();
 await stopSharedServer();
 report.end(filters.length > 0 ? 'some' : tier);
-process.exitCode = report.counts.fail > 0 || isInterrupted || files.length === 0 ? 1 : 0;
+process.exitCode = report.counts.fail > 0 || isInterrupted || unmatched.length > 0 ? 1 : 0;
 
 /** The files of each process: first each by itself that is large or says what it costs, then the others together. */
 function groups() {

@@ -13,9 +13,9 @@ export default async function* reporter(events) {
   let hasFailed = false;
   for await (const { type, data } of events) {
     if (type === 'test:start') titles.splice(data.nesting, titles.length, data.name);
-    // Notes follow the result of their test; the totals in the end are not nested.
-    const isNote = type === 'test:diagnostic' && data.nesting > 0;
-    if (isNote && hasFailed) send('note', data, data.message);
+    // Notes follow the result of their test; what failed behind it stands among the totals in the end.
+    const isTold = data.nesting > 0 ? hasFailed : /^(?:Warning|Error)/.test(data.message);
+    if (type === 'test:diagnostic' && isTold) send('note', data, data.message);
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     const { error, type: what } = data.details;
     // Suites add nothing to what their tests have said.
