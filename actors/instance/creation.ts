@@ -2,8 +2,8 @@
 
 import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
+import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { EngineError, invalid, notFound, unavailable } from '../../src/errors.js';
-import { unfoundSequence } from '../../src/unfound-sequence.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import type { GivenTexts } from './given-texts.js';
 import { BYTES_PER_CHARACTER_MAX, checkSize } from './memory.js';

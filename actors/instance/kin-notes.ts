@@ -100,8 +100,11 @@ export class KinNotes {
 
   /** There is no such instance any more. */
   unheard({ to, from, id, word }: KinNote): void {
-    if (word === 'retry') this.#tellEnd(from, to, undefined, undefined);
     const turn = new Turn();
+    // A parent that waits for a child which is gone hears of it on its own shard.
+    if (word === 'retry') {
+      turn.put('kinNote.set', `${from}:${to}`, { to_id: from, from_id: to, id, word: 'cancelled' });
+    }
     turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
     commitUnit(this.#deps, `kin:${to}`, turn);
   }

@@ -4,6 +4,7 @@
  */
 
 import type { StepOutcome } from '../../src/core/builtin.js';
+import { caughtBy } from '../../src/core/caught.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
 import { isOfHooks } from '../../src/core/hooks.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
@@ -375,6 +376,7 @@ function wireText({ record, plan }: LiveInstance, task: WorkerTaskRecord): strin
   const { snapshot, traceparent } = record;
   const { node, iteration, overlay } = task;
   const isOpen = !isOfHooks(iteration) && snapshot.execution.o[node] !== undefined;
-  const over = isOpen ? overlayAt(plan, snapshot, node) : overlay;
+  const mayDiffer = overlay !== null || caughtBy(snapshot.data) !== undefined;
+  const over = isOpen && mayDiffer ? overlayAt(plan, snapshot, node) : overlay;
   return wireTask(task, snapshot, over, traceparent);
 }

@@ -5,9 +5,9 @@
 
 import type { ScheduleRun } from '../../schema/cron.js';
 import { askedRunId, routeOf } from '../../src/core/ids.js';
+import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { conflict, notFound } from '../../src/errors.js';
 import { owned } from '../../src/tenancy.js';
-import { unfoundSequence } from '../../src/unfound-sequence.js';
 import { nameIn } from '../instance/record.js';
 import { answerLater } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';

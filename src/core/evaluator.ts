@@ -289,7 +289,8 @@ function schedule(run: Evaluation, at: UnixMs): Taken {
   const { snapshot, execution, env } = run;
   endPause(run);
   if (execution.f === 1) {
-    if (runHooksAgain(execution)) {
+    // It was cancelled, and failed by its hooks, which may have stayed behind in a handover.
+    if (runHooksAgain(execution) || execution.e === CANCELLED) {
       end(run, CANCELLED);
       return 'set';
     }

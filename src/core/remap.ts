@@ -108,7 +108,11 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   if (c !== undefined) next.c = remapped(c, firstOf, from, to);
   if (v !== undefined) next.v = remapped(v, firstOf, from, to);
   if (k !== undefined) next.k = remapped(k, indexOf, from, to);
-  if (j !== undefined) next.j = { n: j.n, r: j.r.map((run) => remapHooks(run, from, to)) };
+  if (j !== undefined) {
+    const owed = j.f && remapHooks(j.f, from, to);
+    const runs = j.r.map((run) => remapHooks(run, from, to));
+    next.j = { n: j.n, r: runs, ...(owed && { f: owed }) };
+  }
   const resumedFrom = s === undefined ? undefined : firstOf(s);
   if (resumedFrom !== undefined) next.s = resumedFrom;
   carryGates(next, from, to, indexOf, o);

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { JsonObject } from '../../src/core/json.js';
+import { remapExecution } from '../../src/core/remap.js';
 import {
   failing,
   forEach,
@@ -136,7 +137,16 @@ describe('what is cut off and cannot clean up', () => {
     const player = play([work('a')], { hooks });
     player.after('cancel', 'fail h').shows({ state: 'failed' });
     assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
+    const moved = remapExecution(player.snapshot.execution, player.plan, player.plan);
+    assert.deepEqual(moved, player.snapshot.execution, 'another version owes it, too');
     player.after('retry', 'ok h').shows({ state: 'cancelled' });
+  });
+
+  test('may be a hook that stayed behind in a handover: a retry runs the hooks, and not the flow', () => {
+    const hooks = { on_cancel: [{ id: 'h', type: 'step', handler: 'http_request' }] } as never;
+    const player = play([work('a')], { hooks }).after('cancel', 'fail h');
+    delete player.snapshot.execution.j!.f;
+    player.after('retry').shows({ state: 'cancelled', atWork: ['h'] });
   });
 
   test('tells its compensation that it was cancelled, and never an older error', () => {

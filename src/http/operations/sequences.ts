@@ -2,6 +2,7 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { SequenceByNameQuery } from '../../../schema/sequence.js';
+import { unfoundSequence } from '../../core/unfound-sequence.js';
 import {
   sequenceById,
   sequenceByName,
@@ -9,7 +10,6 @@ import {
   versionList,
 } from '../../db/reads/sequence-reads.js';
 import { notFound } from '../../errors.js';
-import { unfoundSequence } from '../../unfound-sequence.js';
 import {
   type FrontDeps,
   type FrontOperations,
