@@ -6,7 +6,8 @@
 
 import assert from 'node:assert/strict';
 import { after, describe } from 'node:test';
-import type { Page } from 'playwright-core';
+import { setTimeout } from 'node:timers/promises';
+import type { BrowserContext, Page } from 'playwright-core';
 import { useApi } from '../../helpers/api.js';
 import { expectNoAxeFindings, useBrowser, type Visit } from '../../helpers/browser.js';
 import {
@@ -50,6 +51,13 @@ const enter = async ({ context }: Visit, tenant = server.shop.tenant) => {
   await watchLayoutShifts(context);
 };
 
+/** Of a slow server: what names and explains, which stands above, comes behind what fills the lists. */
+const answerApart = (context: BrowserContext) =>
+  context.route(/\/(?:explain|sequences)\b(?!.*\.js)/, async (route) => {
+    await setTimeout(route.request().url().endsWith('/explain') ? 250 : 500);
+    await route.fallback();
+  });
+
 /** By day at a desk, and by night on a telephone. */
 async function expectGoodLooks(page: Page): Promise<void> {
   await settled(page);
@@ -65,7 +73,10 @@ async function expectGoodLooks(page: Page): Promise<void> {
 
 // Two at a time: each waits now for the browser and now for the server.
 describe('every page', { concurrency: 2 }, () => {
-  const onPage = tabs(options, (visit) => enter(visit));
+  const onPage = tabs(options, async (visit) => {
+    await enter(visit);
+    await answerApart(visit.context);
+  });
   for (const wanted of PAGES) {
     onPage(
       `${wanted.name}: nobody is shut out, and nothing jumps or reaches over the edge`,

@@ -1,6 +1,6 @@
 /** The page of one instance: what it does now and why, everything that it left, and what can be done about it. */
 
-import { useQueryClient } from '@tanstack/react-query';
+import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { EngineError } from 'durable-workflow-engine-client';
 import { SearchX } from 'lucide-react';
 import { useMemo, useState } from 'react';
@@ -60,7 +60,9 @@ function Instance({ id }: { readonly id: string }) {
   const reading = useDefinition(instance?.sequence_id);
   const sequence = reading.data;
   const outline = useMemo(() => sequence && outlineOf(sequence), [sequence]);
-  if (instance === undefined) {
+  // What explains it and names it stands above the rest, which would jump if it came later.
+  const isRead = !isFirstRead(explaining) && !isFirstRead(reading);
+  if (instance === undefined || !isRead) {
     return (
       <Page title="Instance" trail={TRAIL}>
         {query.error ? <NoInstance id={id} error={query.error} /> : <Place height={420} />}
@@ -108,6 +110,11 @@ function Instance({ id }: { readonly id: string }) {
       )}
     </Page>
   );
+}
+
+/** Not yet answered, and not refused either: what cannot be read holds up nothing else. */
+function isFirstRead({ isLoading, failureCount }: UseQueryResult): boolean {
+  return isLoading && failureCount === 0;
 }
 
 /** The engine does not say whether another tenant has it. */
