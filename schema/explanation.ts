@@ -12,6 +12,7 @@ import {
   Uuid,
 } from './common.js';
 import { FailureOrNull } from './failure.js';
+import { Cancelling } from './instance.js';
 import { type RouteRow, readById, refusals } from './route-row.js';
 
 /** More of what an instance waits for is counted only. */
@@ -132,6 +133,7 @@ export const InstanceExplanation = named('InstanceExplanation', {
   waiting_for: Type.Array(Wait, { maxItems: WAITS_MAX }),
   waiting_count: Type.Integer({ description: 'Of all that it waits for.' }),
   failure: FailureOrNull,
+  cancelling: Type.Optional(Cancelling),
   parent_instance_id: Type.Optional(
     noted(Uuid, 'Whose sub_sequence started it; absent: it stands for itself.'),
   ),

@@ -261,6 +261,17 @@ export const InstanceContext = named(
 );
 export type InstanceContext = Static<typeof InstanceContext>;
 
+export const Cancelling = named(
+  'Cancelling',
+  'Its end was asked for, or its time is over; protected work goes on, and then it ends.',
+  {
+    since: Timestamp,
+    reason: oneOfWords(['cancel', 'timeout']),
+    waiting_for: Type.Array(noted(Type.String(), 'A block that is at work; 20 at most.')),
+  },
+);
+export type Cancelling = Static<typeof Cancelling>;
+
 export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
   id: Uuid,
   sequence_id: Uuid,
@@ -278,6 +289,7 @@ export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
   parent_instance_id: Type.Optional(Uuid),
   timeout: Type.Optional(noted(Type.Integer(), 'As it was given.')),
   failure: noted(FailureOrNull, 'Why it failed; null when it did not, or was retried since.'),
+  cancelling: Type.Optional(Cancelling),
   created_at: Timestamp,
   updated_at: Timestamp,
 });

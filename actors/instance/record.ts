@@ -6,6 +6,7 @@ import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
 import type { Failure } from '../../schema/failure.js';
 import type { BodyOf } from '../../schema/routes.js';
+import { cancellingIn, shownRuntime } from '../../src/core/cancelling.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import { type JsonObject, type JsonValue, textOfJson } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
@@ -301,7 +302,7 @@ export function contextOf(record: InstanceRecord): JsonObject {
     data: record.snapshot.data,
     config: record.snapshot.config,
     audit: record.context_audit,
-    runtime: record.snapshot.runtime,
+    runtime: shownRuntime(record.snapshot.runtime),
   };
 }
 
@@ -334,6 +335,7 @@ export function wireInstance(record: InstanceRecord): object {
     parent_instance_id: record.parent_instance_id ?? undefined,
     timeout: snapshot.timeoutMs ?? undefined,
     failure: failureOf(record),
+    cancelling: cancellingIn(snapshot.runtime),
     created_at: record.created_at,
     updated_at: record.updated_at,
   };

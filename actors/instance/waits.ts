@@ -1,6 +1,7 @@
 /** What an instance says of itself for its explanation: everything that its actor knows. Changes nothing. */
 
 import type { Failure } from '../../schema/failure.js';
+import { cancellingIn } from '../../src/core/cancelling.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
 import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import type { LiveInstance } from './live-instance.js';
@@ -18,6 +19,7 @@ export function standingOf(actor: LiveInstance): Standing {
     state: snapshot.state,
     created_at,
     failure,
+    cancelling: cancellingIn(snapshot.runtime),
     parent: record.parent_instance_id,
     root: rootOf(actor, failure),
     continuity_id,

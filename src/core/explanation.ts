@@ -69,6 +69,7 @@ export function explain(standing: Standing, around: Surroundings): InstanceExpla
     waiting_for: waits,
     waiting_count: count,
     failure,
+    ...(standing.cancelling && { cancelling: standing.cancelling }),
     ...(standing.parent === null ? {} : { parent_instance_id: standing.parent }),
     next: nextActions(standing, waits),
   };
@@ -213,10 +214,21 @@ function counted(count: number, one: string, many: string): string {
   return `${count === 0 ? 'no' : count} ${count === 1 ? one : many}`;
 }
 
-function summaryOf({ state, failure, count }: Standing, waits: readonly Wait[], since: string) {
+function summaryOf(
+  { state, failure, count, cancelling }: Standing,
+  waits: readonly Wait[],
+  since: string,
+) {
   if (state === 'completed') return `It completed at ${since}.`;
   if (state === 'cancelled') return `It was cancelled at ${since}.`;
   if (state === 'failed') return failedText(failure, since);
+  const text = waitingText(waits, count);
+  if (cancelling === undefined) return text;
+  const why = cancelling.reason === 'cancel' ? 'was cancelled' : 'timed out';
+  return `It ${why} at ${cancelling.since}, and ends once its protected work is done. ${text}`;
+}
+
+function waitingText(waits: readonly Wait[], count: number): string {
   // Behind a hold the other waits matter later.
   const [first, second] = waits;
   if (first === undefined) return 'The engine goes on with it by itself.';

@@ -3,6 +3,7 @@
  * back, and when it has to be looked at again.
  */
 
+import { forgetCancelling, noteCancelling } from './cancelling.js';
 import type { Evaluation } from './evaluation.js';
 import {
   CANCELLED,
@@ -22,6 +23,16 @@ import { firstLimit } from './time-limits.js';
 
 /** Sets the state of the instance by what is open. */
 export function settle(run: Evaluation): void {
+  decideState(run);
+  if (run.execution.x !== 1 || isEnded(run.snapshot.state)) return;
+  const open = openLeaves(run).filter(([, { z }]) => z === undefined);
+  noteCancelling(
+    run,
+    open.map(([node]) => node),
+  );
+}
+
+function decideState(run: Evaluation): void {
   const { snapshot, execution } = run;
   if (execution.e !== undefined) {
     // Nothing but a new failure of a step-only instance ends a paused one.
@@ -96,6 +107,7 @@ export function cleanUp(run: Evaluation): void {
   const { execution } = run;
   run.dropQueue();
   clearHolds(run);
+  forgetCancelling(run.snapshot);
   if (execution.x !== undefined && execution.a === undefined) delete execution.x;
   if (execution.f !== undefined) delete execution.f;
   if (execution.z !== undefined) delete execution.z;

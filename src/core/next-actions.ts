@@ -37,7 +37,11 @@ export function nextActions(standing: Standing, waits: readonly Wait[]): NextAct
   if (state !== 'paused') {
     distinct.push(signal(at, 'pause', 'Lets nothing new start until it is resumed.'));
   }
-  distinct.push(signal(at, 'cancel', 'Ends it; protected blocks are run first.'));
+  distinct.push(
+    standing.cancelling === undefined
+      ? signal(at, 'cancel', 'Ends it; protected blocks are run first.')
+      : stop(at),
+  );
   return distinct;
 }
 
@@ -62,6 +66,19 @@ function resumed(at: string, root: string): NextAction[] {
 function signal(at: string, signal_type: string, why: string): NextAction {
   const path = `${at}/signals`;
   return { action: signal_type, method: 'POST', path, body: { signal_type }, why };
+}
+
+/** The hard stop. */
+function stop(at: string): NextAction {
+  const why =
+    'Ends it at once: the protected work that goes on is dropped, and so is its clean-up.';
+  return {
+    action: 'stop',
+    method: 'PATCH',
+    path: `${at}/state`,
+    body: { state: 'cancelled' },
+    why,
+  };
 }
 
 /** Only what stands in `next_fire_at` can be brought forward. */

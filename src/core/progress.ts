@@ -285,6 +285,7 @@ export interface AuditEvent {
     | 'resumed_from'
     | 'data_changed'
     | 'blocks_injected'
+    | 'cancelling'
     | 'migrated'
     | 'forked'
     | 'batch_action'

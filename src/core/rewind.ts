@@ -4,6 +4,7 @@
  * started again, by a retry neither.
  */
 
+import { forgetCancelling } from './cancelling.js';
 import { cutAll } from './cutting.js';
 import type { Evaluation } from './evaluation.js';
 import { SKIPPED } from './execution.js';
@@ -30,6 +31,7 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   delete execution.e;
   delete execution.y;
   delete execution.x;
+  forgetCancelling(snapshot);
   delete execution.f;
   delete execution.z;
   delete execution.u;

@@ -5,6 +5,7 @@
 
 import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
+import type { Cancelling } from '../../schema/instance.js';
 import type { Execution, StepRecord } from './execution.js';
 import { earlier } from './open-leaves.js';
 import { iterationOf, pathOf } from './paths.js';
@@ -30,6 +31,8 @@ export interface Standing extends Waits {
   readonly state: InstanceState;
   readonly created_at: string;
   readonly failure: Failure | null;
+  /** What it still does before it has been cancelled, or has timed out. */
+  readonly cancelling?: Cancelling | undefined;
   /** The instance whose block started it. */
   readonly parent: string | null;
   /** The block of the root list in which it failed, or else the first one. */

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { InstanceExplanation } from '../../schema/explanation.js';
+import type { AuditEntry, TaskInstance } from '../../schema/instance.js';
 import type { WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
@@ -298,9 +300,23 @@ describe('Cancel and protected work: The signal `cancel` lets `finally` lists, `
       const { tenant, handler, id } = await guarded(state, tried());
       await tenant.signal(id, 'cancel');
       const task = await tenant.task(handler);
-      assert.equal((await tenant.instance(id)).state, 'waiting');
+      const { state: now, cancelling } = await tenant.instance(id);
+      const { since, ...wanted } = cancelling ?? assert.fail(state);
+      assert.deepEqual([now, wanted], ['waiting', { reason: 'cancel', waiting_for: ['last'] }]);
+      const [listed] = (await tenant.get<TaskInstance[]>('/instances')).body;
+      assert.deepEqual(listed?.cancelling, cancelling);
+      assert.equal('cancelling' in (listed?.context.runtime ?? {}), false);
+      const { body } = await tenant.get<InstanceExplanation>(`/instances/${id}/explain`);
+      assert.ok(
+        body.summary.startsWith(`It was cancelled at ${since}, and ends once`),
+        body.summary,
+      );
+      assert.ok(body.next.some(({ action, method }) => `${action} ${method}` === 'stop PATCH'));
+      const audit = (await tenant.get<AuditEntry[]>(`/instances/${id}/audit`)).body;
+      assert.ok(audit.some(({ event_type }) => event_type === 'cancelling'));
       await tenant.complete(task, { tidy: true });
-      await tenant.until(id, 'cancelled');
+      const { cancelling: behind } = await tenant.until(id, 'cancelled');
+      assert.equal(behind, undefined);
       assert.deepEqual(await tenant.outputsOf(id), { last: { tidy: true } });
       const { tried: cut, caught, last, after } = await tenant.nodeStates(id);
       const states = ['cancelled', 'skipped', 'completed', 'cancelled'];

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import type { Block, Hooks } from '../../schema/blocks.js';
 import { createValidators } from '../../schema/validators.js';
 import { answerIn } from '../../src/core/blocks/gate.js';
+import { cancellingIn } from '../../src/core/cancelling.js';
 import { readTree, writeTree } from '../../src/core/continuity/execution-tree.js';
 import type { StepRecord } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
@@ -394,6 +395,7 @@ test('ids of hooks are unique among those of all blocks', () => {
 });
 
 const code = ({ snapshot }: Player) => snapshot.execution.y?.code;
+const cancellingOf = ({ snapshot }: Player) => cancellingIn(snapshot.runtime);
 const audited = ({ last }: Player) => last!.audit.map(({ eventType }) => eventType);
 
 describe('the time of a task', () => {
@@ -449,13 +451,18 @@ describe('timeout of an instance', () => {
       100,
     );
     player.after('tick').shows({ atWork: ['clean'], wakeAt: null });
+    const noted = { since: new Date(player.now).toISOString(), reason: 'timeout' };
+    assert.deepEqual(cancellingOf(player), { ...noted, waiting_for: ['clean'] });
     player.after('ok clean').shows({ state: 'failed', tree: { t: 'cancelled', z: 'cancelled' } });
+    assert.equal(cancellingOf(player), undefined);
     player.after('retry').shows({ atWork: ['a'] });
   });
 
   test('a cancel while it cleans up makes it cancelled', () => {
     const player = started([tryCatch('t', [work('a')], [], [work('clean')])], 100);
-    player.after('tick', 'cancel', 'ok clean').shows({ state: 'cancelled', failure: undefined });
+    player.after('tick', 'cancel');
+    assert.equal(cancellingOf(player)?.reason, 'cancel');
+    player.after('ok clean').shows({ state: 'cancelled', failure: undefined });
   });
 
   test('stands still in a pause, counts in every other state, and is nothing to one that ends', () => {

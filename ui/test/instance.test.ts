@@ -15,18 +15,21 @@ const STATES = [
 ];
 
 test('an operator is offered what the state of an instance allows', () => {
-  assert.deepEqual(choicesOf('failed', OPERATOR).buttons, ['retry']);
-  assert.deepEqual(choicesOf('paused', OPERATOR).buttons, ['resume']);
-  assert.deepEqual(choicesOf('waiting', OPERATOR).buttons, ['pause']);
-  assert.deepEqual(choicesOf('completed', OPERATOR), {
+  assert.deepEqual(choicesOf({ state: 'failed' }, OPERATOR).buttons, ['retry']);
+  assert.deepEqual(choicesOf({ state: 'paused' }, OPERATOR).buttons, ['resume']);
+  assert.deepEqual(choicesOf({ state: 'waiting' }, OPERATOR).buttons, ['pause']);
+  assert.deepEqual(choicesOf({ state: 'completed' }, OPERATOR), {
     buttons: [],
     menu: ['resume-from', 'fork'],
   });
+  const cancelling = { since: '', reason: 'cancel', waiting_for: ['refund'] } as const;
+  const { menu } = choicesOf({ state: 'waiting', cancelling: { ...cancelling } }, OPERATOR);
+  assert.deepEqual([menu.at(-1), menu.includes('cancel')], ['stop', false]);
 });
 
 test('what is offered in any state has a name, and is offered once', () => {
   for (const state of STATES) {
-    const { buttons, menu } = choicesOf(state, OPERATOR);
+    const { buttons, menu } = choicesOf({ state }, OPERATOR);
     const offered = [...buttons, ...menu];
     assert.equal(new Set(offered).size, offered.length, state);
     for (const name of offered) assert.ok(ACTION_LABELS[name], name);
@@ -35,8 +38,8 @@ test('what is offered in any state has a name, and is offered once', () => {
 
 test('who may not change instances is offered nothing but signals, and an auditor nothing', () => {
   for (const state of STATES) {
-    assert.deepEqual(choicesOf(state, AUDITOR), { buttons: [], menu: [] });
-    const { buttons, menu } = choicesOf(state, STARTER);
+    assert.deepEqual(choicesOf({ state }, AUDITOR), { buttons: [], menu: [] });
+    const { buttons, menu } = choicesOf({ state }, STARTER);
     assert.deepEqual(
       [...buttons, ...menu].filter((name) => name !== 'signal'),
       [],

@@ -511,6 +511,14 @@ export interface CancellationScopeBlock {
   readonly blocks: readonly Block[];
 }
 
+/** Its end was asked for, or its time is over; protected work goes on, and then it ends. */
+export interface Cancelling {
+  /** ISO 8601. */
+  readonly since: string;
+  readonly reason: 'cancel' | 'timeout';
+  readonly waiting_for: readonly string[];
+}
+
 export type Capability =
   | 'operator'
   | 'worker'
@@ -1837,6 +1845,7 @@ export interface InstanceExplanation {
   /** Of all that it waits for. */
   readonly waiting_count: number;
   readonly failure: Failure | null;
+  readonly cancelling?: Cancelling;
   /** Whose sub_sequence started it; absent: it stands for itself. */
   readonly parent_instance_id?: string;
   readonly next: readonly NextAction[];
@@ -3355,6 +3364,7 @@ export interface TaskInstance {
   readonly timeout?: number;
   /** Why it failed; null when it did not, or was retried since. */
   readonly failure: Failure | null;
+  readonly cancelling?: Cancelling;
   /** ISO 8601. */
   readonly created_at: string;
   /** ISO 8601. */

@@ -8,6 +8,8 @@
 import { priorityLabel } from '../../../actors/instance/record.js';
 import { taskIdempotencyKey } from '../../../actors/instance/worker-task.js';
 import type { ListedOutput } from '../../../actors/runtime/rows.js';
+import { shownRuntime } from '../../core/cancelling.js';
+import type { JsonObject } from '../../core/json.js';
 import { NOTE_MARK } from '../../core/progress.js';
 import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
 
@@ -53,6 +55,7 @@ export type CheckpointWireRow = StoredRow<'checkpoints'>;
 
 /** `TaskInstance`. */
 export function instanceText(row: InstanceWireRow): string {
+  const { cancelling } = cancellingTexts(row);
   return (
     `{"id":"${row.id}","sequence_id":"${row.sequence_id}"` +
     `,"tenant_id":${quote(row.tenant_id)},"namespace":${quote(row.namespace)}` +
@@ -64,13 +67,25 @@ export function instanceText(row: InstanceWireRow): string {
     unlessNull('idempotency_key', row.idempotency_key) +
     unlessNull('parent_instance_id', row.parent_instance_id) +
     unlessNull('timeout', row.timeout) +
-    `,"failure":${row.failure},"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
+    `,"failure":${row.failure}${cancelling === undefined ? '' : `,"cancelling":${cancelling}`},"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
   );
+}
+
+/** Of one that is being cancelled: what its record says of that, and its section without it. */
+function cancellingTexts({ runtime }: Pick<InstanceWireRow, 'runtime'>): {
+  readonly cancelling?: string;
+  readonly runtime?: string;
+} {
+  if (!runtime.includes('"cancelling":')) return {};
+  const section = JSON.parse(runtime) as JsonObject;
+  const { cancelling } = section;
+  return { cancelling: JSON.stringify(cancelling), runtime: JSON.stringify(shownRuntime(section)) };
 }
 
 /** `InstanceContext`. */
 export function contextText(row: InstanceWireRow): string {
-  const { data, config, context_audit: audit, runtime } = row;
+  const { data, config, context_audit: audit } = row;
+  const { runtime = row.runtime } = cancellingTexts(row);
   return `{"data":${data},"config":${config},"audit":${audit},"runtime":${runtime}}`;
 }
 

@@ -76,6 +76,13 @@ CancelHookHandler = Annotated[
     ],
     Open,
 ]
+CancellingReason = Annotated[
+    Literal[
+        "cancel",
+        "timeout",
+    ],
+    Open,
+]
 Capability = Annotated[
     Literal[
         "operator",
@@ -951,6 +958,14 @@ class CancellationScopeBlock(Model):
     """
     blocks: list[Block]
     """What runs."""
+
+
+class Cancelling(Model):
+    """Its end was asked for, or its time is over; protected work goes on, and then it ends."""
+
+    since: datetime
+    reason: CancellingReason
+    waiting_for: list[str]
 
 
 class Capsule(Model):
@@ -2080,6 +2095,7 @@ class InstanceExplanation(Model):
     waiting_count: int
     """Of all that it waits for."""
     failure: Failure | None
+    cancelling: Cancelling | None = None
     parent_instance_id: str | None = None
     """Whose sub_sequence started it; absent: it stands for itself."""
     next: list[NextAction]
@@ -3354,6 +3370,7 @@ class TaskInstance(Model):
     """As it was given."""
     failure: Failure | None
     """Why it failed; null when it did not, or was retried since."""
+    cancelling: Cancelling | None = None
     created_at: datetime
     updated_at: datetime
 

@@ -19,8 +19,8 @@ const ICONS: Partial<Record<ActionName, typeof Play>> = {
 export function ActionBar({ run }: { readonly run: Run }) {
   const { allowed } = useEngine();
   const act = useInstantAction(run);
-  const { state, failure } = run.instance;
-  const { buttons, menu } = choicesOf(state, allowed);
+  const { failure } = run.instance;
+  const { buttons, menu } = choicesOf(run.instance, allowed);
   // They stand beside the sentences that say why.
   const isBelow = (name: ActionName) =>
     (name === 'retry' && failure !== null) || (name === 'resume' && run.explanation !== undefined);
@@ -46,7 +46,7 @@ export function ActionBar({ run }: { readonly run: Run }) {
         label="Actions"
         items={menu.map((name) => ({
           label: ACTION_LABELS[name],
-          isDangerous: name === 'cancel',
+          isDangerous: name === 'cancel' || name === 'stop',
           onChoose: () => run.ask(name),
         }))}
       />

@@ -37,6 +37,8 @@ export function ActionDialog(
   switch (asked.action) {
     case 'cancel':
       return <CancelDialog run={run} onClose={onClose} />;
+    case 'stop':
+      return <StopDialog run={run} onClose={onClose} />;
     case 'signal':
       return <SignalDialog run={run} name={asked.block ?? ''} onClose={onClose} />;
     case 'change-data':
@@ -81,6 +83,32 @@ function CancelDialog({ run, onClose }: ActionDialogProps) {
         {state === 'failed'
           ? 'It is taken off the failed ones for good, and cannot be retried.'
           : 'It ends for good. Blocks that a cancellation scope protects are run first; what workers are at is not waited for.'}
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+/** What is protected may take for ever, such as a refund that nobody takes. */
+function StopDialog({ run, onClose }: ActionDialogProps) {
+  const { client } = useEngine();
+  const { id, cancelling } = run.instance;
+  const act = useAction(() => client.instances.patchState(id, { state: 'cancelled' }), {
+    done: () => 'It was stopped.',
+    onDone: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title="Stop this instance at once?"
+      action="Stop at once"
+      kind="danger"
+      isBusy={act.isBusy}
+      error={act.error}
+      onConfirm={() => act.run(undefined)}
+      onClose={onClose}
+    >
+      <p>
+        Protected work is dropped, and nothing takes back what was done: it still waits for{' '}
+        {cancelling?.waiting_for.join(', ') || 'its end'}.
       </p>
     </ConfirmDialog>
   );

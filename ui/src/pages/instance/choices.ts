@@ -1,6 +1,6 @@
 /** What can be done with an instance, by its state and by what the caller may do. Pure. */
 
-import type { InstanceState } from 'durable-workflow-engine-client';
+import type { InstanceState, TaskInstance } from 'durable-workflow-engine-client';
 import type { Allowed } from '../../api/allowed.ts';
 
 export type ActionName =
@@ -13,7 +13,8 @@ export type ActionName =
   | 'migrate'
   | 'resume-from'
   | 'fork'
-  | 'cancel';
+  | 'cancel'
+  | 'stop';
 
 export const ACTION_LABELS: Readonly<Record<ActionName, string>> = {
   retry: 'Retry',
@@ -26,6 +27,7 @@ export const ACTION_LABELS: Readonly<Record<ActionName, string>> = {
   'resume-from': 'Run again from a block…',
   fork: 'Fork from a block…',
   cancel: 'Cancel…',
+  stop: 'Stop at once…',
 };
 
 /** What an operator may do in each state; the first ones are the most likely ones. */
@@ -52,12 +54,13 @@ export interface Choices {
 }
 
 export function choicesOf(
-  state: InstanceState,
+  { state, cancelling }: Pick<TaskInstance, 'state' | 'cancelling'>,
   allowed: Pick<Allowed, 'operate' | 'start'>,
 ): Choices {
-  const may = BY_STATE[state].filter((name) =>
-    name === 'signal' ? allowed.start : allowed.operate,
-  );
+  const may = BY_STATE[state]
+    .filter((name) => (name === 'signal' ? allowed.start : allowed.operate))
+    // It was asked for; what can still be done is not to wait for what is protected.
+    .map((name) => (name === 'cancel' && cancelling !== undefined ? 'stop' : name));
   return {
     buttons: may.filter((name) => BUTTONS.has(name)),
     menu: may.filter((name) => !BUTTONS.has(name)),

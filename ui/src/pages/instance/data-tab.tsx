@@ -22,7 +22,7 @@ export function Data({ run }: { readonly run: Run }) {
   const { allowed } = useEngine();
   const { metadata, context } = run.instance;
   const { data, config, audit, runtime } = context;
-  const canChange = choicesOf(run.instance.state, allowed).menu.includes('change-data');
+  const canChange = choicesOf(run.instance, allowed).menu.includes('change-data');
   return (
     <div className={styles.stack}>
       <Panel

@@ -1,6 +1,6 @@
 /** What the instance does now and why, in a few sentences, with what can be done about it beside each. */
 
-import type { Failure, Wait } from 'durable-workflow-engine-client';
+import type { Failure, TaskInstance, Wait } from 'durable-workflow-engine-client';
 import { CircleCheck, CirclePlay, CircleSlash, RotateCw } from 'lucide-react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
@@ -42,6 +42,7 @@ export function Now({ run }: { readonly run: Run }) {
   const more = explanation.waiting_count - WAITS_SHOWN;
   return (
     <Panel title={run.isOpen ? 'Now' : 'Outcome'} isFlush={waits.length > 0}>
+      {run.isOpen && instance.cancelling && <Cancelling cancelling={instance.cancelling} />}
       {waits.length === 0 ? (
         <State run={run} />
       ) : (
@@ -59,6 +60,17 @@ export function Now({ run }: { readonly run: Run }) {
         </ul>
       )}
     </Panel>
+  );
+}
+
+/** Otherwise it would look like any other that waits. */
+function Cancelling({ cancelling }: { readonly cancelling: TaskInstance['cancelling'] & {} }) {
+  const { since, reason, waiting_for } = cancelling;
+  return (
+    <p className={styles.cancelling}>
+      It {reason === 'cancel' ? 'was cancelled' : 'timed out'} <Time at={since} />, and ends when
+      its protected work is done: {waiting_for.join(', ')}.
+    </p>
   );
 }
 

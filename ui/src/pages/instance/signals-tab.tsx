@@ -30,7 +30,7 @@ export function Signals({ run }: { readonly run: Run }) {
     (page, options) => client.instances.signals(id, page, options),
     { cursorName: 'signals', live: id },
   );
-  const canSend = choicesOf(run.instance.state, allowed).menu.includes('signal');
+  const canSend = choicesOf(run.instance, allowed).menu.includes('signal');
   const send = canSend && <Button onClick={() => run.ask('signal')}>Send a signal…</Button>;
   const columns: readonly Column<StoredSignal>[] = [
     { name: 'Signal', cell: ({ signal_type }) => <code>{signal_type}</code> },

@@ -1,0 +1,43 @@
+/**
+ * What of an instance goes on after it was cancelled, or has timed out (docs/reference/instances.md): its record
+ * says so until that has ended. It is kept in `runtime`, which is stored and read with every record, and stands
+ * beside the context on the wire.
+ */
+
+import type { Cancelling } from '../../schema/instance.js';
+import type { Evaluation } from './evaluation.js';
+import type { JsonObject } from './json.js';
+import type { PlanNode } from './plan-nodes.js';
+import type { Snapshot } from './progress.js';
+import { isoTime } from './time.js';
+
+/** More blocks are left out; `explain` has them all. */
+const BLOCKS_MAX = 20;
+
+/** Notes it anew, after every event: what is waited for changes. The request is audited once. */
+export function noteCancelling(run: Evaluation, open: readonly PlanNode[]): void {
+  const { execution, env } = run;
+  const { runtime } = run.snapshot;
+  const before = cancellingIn(runtime);
+  const reason = execution.y?.code === 'instance_timeout' ? 'timeout' : 'cancel';
+  const waiting_for = [...new Set(open.map(({ id }) => id))].slice(0, BLOCKS_MAX);
+  runtime.cancelling = { since: before?.since ?? isoTime(env.now), reason, waiting_for };
+  if (before?.reason === reason) return;
+  run.audit.push({ eventType: 'cancelling', details: { reason, waiting_for } });
+}
+
+/** It has ended, or goes on. */
+export function forgetCancelling({ runtime }: Snapshot): void {
+  if (runtime.cancelling !== undefined) delete runtime.cancelling;
+}
+
+/** The section as it stands on the wire. */
+export function shownRuntime(runtime: JsonObject): JsonObject {
+  if (runtime.cancelling === undefined) return runtime;
+  const { cancelling: _, ...shown } = runtime;
+  return shown;
+}
+
+export function cancellingIn(runtime: JsonObject): Cancelling | undefined {
+  return runtime.cancelling as Cancelling | undefined;
+}
