@@ -162,12 +162,10 @@ export class KinNotes {
   async #endOf(child: string, word: InstanceState | undefined): Promise<ChildEnd | undefined> {
     const row = await this.#deps.loader.childEnd(child);
     const state = row?.state ?? word;
-    if (state === undefined) return failed(child, 'is not there any more', null);
+    if (state === undefined) return failed(child, 'is not there any more');
     if (!isEnded(state)) return undefined;
     if (state !== 'completed') {
-      const text = row?.failure ?? null;
-      const failure = state === 'failed' && text !== null ? (JSON.parse(text) as JsonObject) : null;
-      return failed(child, state === 'failed' ? 'failed' : 'was cancelled', failure);
+      return state === 'failed' ? failed(child, 'failed', row) : failed(child, 'was cancelled');
     }
     return { kind: 'completed', output: await this.#outputOf(child, row) };
   }
@@ -189,15 +187,17 @@ function isEnd(word: KinNote['word']): word is KinNote['word'] & InstanceState {
   return word === 'completed' || word === 'failed' || word === 'cancelled';
 }
 
-/** @param failure of the child */
-function failed(child: string, what: string, failure: JsonObject | null): ChildEnd {
+/** @param row of a child that can be retried */
+function failed(child: string, what: string, row?: ChildEndRow): ChildEnd {
+  const { failure: text = null, failed_at = null } = row ?? {};
+  const failure = text === null ? null : (JSON.parse(text) as JsonObject);
   const why = typeof failure?.message === 'string' ? `: ${failure.message}` : '';
   return {
     kind: 'failed',
     code: 'child_failed',
     message: `child ${child} ${what}${why}`,
     details: { instance_id: child, failure },
-    // Each failure has its own time: none comes with the last one.
-    ...(typeof failure?.at === 'string' ? { note: failure.at } : {}),
+    // Not that of the failure: where compensations fail again, the reason stays the same one.
+    ...(failed_at === null ? {} : { note: failed_at }),
   };
 }

@@ -159,6 +159,8 @@ export interface ChildEndRow {
   readonly state: InstanceState;
   /** JSON text. */
   readonly failure: string | null;
+  /** Each time that it fails has its own. */
+  readonly failed_at: string | null;
   readonly rows: number;
   readonly bytes: number;
 }

@@ -660,7 +660,8 @@ const READS: Readonly<Record<Name, Read>> = {
       byKey(db, 'instances', id).map((row) => {
         const outputs = select(db, 'block_outputs', { is: { instance_id: id } });
         const bytes = outputs.reduce((sum, { output_size }) => sum + Number(output_size), 0);
-        return { ...row, rows: outputs.length, bytes };
+        const { failed_at = null } = byKey(db, 'dead_letters', id)[0] ?? {};
+        return { ...row, failed_at, rows: outputs.length, bytes };
       }),
     ),
   childOutputs: (db, [ids]) =>

@@ -273,6 +273,9 @@ test('a retry of a parent asks for the child that failed, and takes its stale en
   ended('first');
   player.shows({ state: 'failed' }).after('retry');
   assert.deepEqual(player.children.at(-1), { kind: 'retry', child, ...step });
+  // What it was told lies in a row until it has heard it.
+  player.send({ kind: 'wake', recovered: true });
+  assert.deepEqual(player.children.at(-1), { kind: 'look', child, ...step });
   assert.equal(ended('first').stale, true);
   player.send({ kind: 'child.ended', ...step, end: { kind: 'completed', output: [] } });
   player.shows({ state: 'completed' });

@@ -385,6 +385,19 @@ test('a reply that cannot be posted is a 500, and the others of its post leave',
   assert.deepEqual(seen, ['ENG_INTERNAL', 201]);
 });
 
+test('a parent hears that a child which it retries is gone, wherever it lives', async () => {
+  const child = '01950000-0000-7000-8000-000000000001';
+  const parent = '01950000-0000-7000-8000-000000000002';
+  const shard = new HandShard();
+  await shard.start();
+  shard.hint({ kind: 'kin.note', to: child, from: parent, id: 'note', word: 'retry' });
+  await shard.run();
+  const told = rowsOf(shard.units, 'kinNote.set');
+  assert.deepEqual(told, [{ to_id: parent, from_id: child, id: 'note', word: 'cancelled' }]);
+  const heard = rowsOf(shard.units, 'kinNote.clear');
+  assert.deepEqual(heard, [{ to_id: child, from_id: parent, id: 'note' }]);
+});
+
 test('an instance that throws with a unit under way is back when that is settled', async () => {
   const shard = new HandShard({ sequence: async () => SEQUENCE });
   await shard.start();

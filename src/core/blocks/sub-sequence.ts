@@ -72,9 +72,7 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
   // Whoever was about to make the child is gone; of one that is there the end may have passed by.
   recover(run, node, record) {
     if (record.c === undefined) start(run, node, record);
-    else if (record.k !== undefined) {
-      run.askAboutChild({ kind: 'retry', child: record.c, ...run.tryOf(node, record.a) });
-    } else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
+    else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
   },
   withdraw(run, node, { a, c }) {
     const asked = run.children?.findIndex(
