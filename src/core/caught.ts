@@ -4,7 +4,6 @@ import type { Evaluation } from './evaluation.js';
 import type { CatchingRecord } from './execution.js';
 import { isJsonObject, type JsonObject, ownValue } from './json.js';
 import type { NodePlace } from './plan-nodes.js';
-import type { Snapshot } from './progress.js';
 
 /** Under which context.data shows it. */
 export const ERROR_KEY = '_error';
@@ -15,9 +14,14 @@ export function catchError(run: Evaluation, record: CatchingRecord, error: JsonO
   run.forgetScopes();
 }
 
-/** The block has dealt with it. */
-export function forgetError(snapshot: Snapshot, { id }: NodePlace): void {
-  if (caughtBy(snapshot.data) !== id) return;
+/** The block has come to a good end: what was caught in it, also by the loser of a race, is dealt with. */
+export function forgetError(
+  { snapshot, plan }: Evaluation,
+  { first, index, end }: NodePlace,
+): void {
+  const block = caughtBy(snapshot.data);
+  const place = block === undefined ? -1 : (plan.indexOf.get(block) ?? -1) - first;
+  if (place < 0 || place >= end - index) return;
   const { [ERROR_KEY]: _over, ...rest } = snapshot.data;
   snapshot.data = rest;
 }

@@ -17,7 +17,6 @@ import {
 import type { EffectOutcome } from './continuity/effects.js';
 import {
   CANCELLED,
-  type CatchingRecord,
   COMPLETED,
   type DoneCode,
   type DoneRecord,
@@ -339,7 +338,7 @@ export class Evaluation {
         if (c !== undefined) done.push({ b, a, c, ...(k && { k }) } as StepRecord);
       } else if (code === FAILED || code === CANCELLED) {
         if (kind.isKept || node.when !== undefined) done.push(record);
-      } else if ((record as CatchingRecord).m !== undefined) forgetError(this.snapshot, node);
+      } else forgetError(this, node);
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;

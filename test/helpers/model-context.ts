@@ -324,9 +324,10 @@ export class Context {
     this.data = { ...this.data, _error: error };
   }
 
-  /** The block has dealt with its error: it is shown no more. */
-  forgetError({ id }: Block): void {
-    if ((this.data._error as JsonObject | undefined)?.block_id !== id) return;
+  /** What was caught in the block, also by the loser of a race, is dealt with: it is shown no more. */
+  forgetError(block: Block): void {
+    const { block_id } = (this.data._error ?? {}) as { readonly block_id?: string };
+    if (block_id === undefined || !idsIn([block]).includes(block_id)) return;
     const { _error: _, ...rest } = this.data;
     this.data = rest;
   }

@@ -59,7 +59,7 @@ export class Model extends World {
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
       frame.isBegun = true;
       frame.end = yield* this.guarded(block, frame, { ...place, frame, reader: block.id });
-      if (frame.end === 'completed' && frame.error !== undefined) this.context.forgetError(block);
+      if (frame.end === 'completed') this.context.forgetError(block);
       if (isCut(place.scope)) return 'cancelled';
       if (frame.end === 'failed') return 'failed';
     }

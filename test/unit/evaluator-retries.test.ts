@@ -15,6 +15,7 @@ import {
   noop,
   parallel,
   play,
+  race,
   START,
   transform,
   tryCatch,
@@ -172,6 +173,14 @@ describe('data._error', () => {
       (id) => (player.outputOf(id) as JsonObject).by,
     );
     assert.deepEqual(by, ['a', 'a', 'b', 'b', null, null]);
+  });
+
+  test('is gone behind a race whose loser had caught one', () => {
+    const loser = saga('s', ['pay', noop('charge'), work('refund')], ['send', failing('ship')]);
+    const player = play([race('r', [loser], [work('b')])]);
+    player.after('ok b').shows({ atWork: ['refund'] });
+    player.after('ok refund').shows({ state: 'completed' });
+    assert.deepEqual(player.snapshot.data, {});
   });
 
   test('is null in a finally list behind a try list that went well', () => {
