@@ -335,9 +335,15 @@ export class Releases {
 
   /** A sequence was deprecated; resolves when no shard routes to it any more. */
   async deprecated(sequence: string): Promise<void> {
-    const leading = await this.#store.read((rows) => rows.leadingReleases(sequence));
-    if (leading.length === 0) return;
-    for (const { id, state } of leading) if (state === 'canary') await this.#pauseDeprecated(id);
+    try {
+      const leading = await this.#store.read((rows) => rows.leadingReleases(sequence));
+      if (leading.length === 0) return;
+      for (const { id, state } of leading) if (state === 'canary') await this.#pauseDeprecated(id);
+    } catch (error) {
+      // It is deprecated all the same.
+      void this.#barrier.pass();
+      throw error;
+    }
     await this.#barrier.pass();
   }
 
