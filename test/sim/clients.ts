@@ -44,6 +44,8 @@ interface ClientDeps extends Pick<Parts, 'world' | 'api' | 'faults' | 'random' |
   readonly isKeyed: boolean;
   /** There are releases: most of what clients do is to make instances. */
   readonly isReleased: boolean;
+  /** They retry most of what fails. */
+  readonly isRetried: boolean;
   /** Shared by all clients: they meet at the same instances. */
   readonly instances: { readonly id: string; readonly tenant: string }[];
 }
@@ -77,6 +79,8 @@ const RELEASED_OPERATIONS: Readonly<Record<keyof typeof OPERATIONS, number>> = {
   event: 0,
   'rate limit': 1,
 };
+
+const RETRIED_OPERATIONS: typeof RELEASED_OPERATIONS = { ...OPERATIONS, retry: 12 };
 
 export const SIGNALS = {
   pause: 2,
@@ -113,7 +117,9 @@ export class SimClient {
 
   #operation(): Promise<unknown> {
     const { random, instances, api } = this.#deps;
-    const weights = this.#deps.isReleased ? RELEASED_OPERATIONS : OPERATIONS;
+    const { isReleased, isRetried } = this.#deps;
+    const own = isRetried ? RETRIED_OPERATIONS : OPERATIONS;
+    const weights = isReleased ? RELEASED_OPERATIONS : own;
     const operation = instances.length === 0 ? 'create' : random.weighted(weights);
     if (operation === 'create') return this.#create();
     if (operation === 'create keyed') return this.#createKeyed();
@@ -133,7 +139,7 @@ export class SimClient {
       },
       get: () => api.call('instances.get', tenant, id),
       tree: () => api.call('instances.tree', tenant, id),
-      retry: () => api.call('instances.retry', tenant, id),
+      retry: () => this.#retry(id, tenant),
       change: () => this.#changeMany(tenant),
       rest: () => this.#rest(id, tenant),
       answer: () => this.#answer(),
@@ -234,6 +240,20 @@ export class SimClient {
     const signal_type = random.weighted(SIGNALS);
     const payload = this.#payloadOf(signal_type);
     return api.call('instances.signal', tenant, id, { signal_type, payload });
+  }
+
+  /** One that has failed, at times together with its parent. */
+  #retry(id: string, tenant: string): Promise<unknown> {
+    const { random, api, tables, isRetried } = this.#deps;
+    const failed = [...tables.rows('instances').values()].filter(({ state }) => state === 'failed');
+    if (!isRetried || failed.length === 0) return api.call('instances.retry', tenant, id);
+    const one = random.pick(failed);
+    const both = [one.id, random.chance(0.5) ? one.parent_instance_id : null];
+    return Promise.all(
+      both.flatMap((name) =>
+        name == null ? [] : api.call('instances.retry', String(one.tenant_id), String(name)),
+      ),
+    );
   }
 
   /** Paused for a while. */

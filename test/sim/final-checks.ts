@@ -14,6 +14,7 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkTasks(tables);
   checkDeadLetters(tables);
   checkFailures(tables);
+  checkCancelled(tables, observer);
   observer.receipts.checkEnd();
   observer.sagas.checkEnd();
   for (const { instance, birth, key } of promises.noted) {
@@ -84,6 +85,17 @@ function checkFailures(tables: MemoryTables): void {
       const text = JSON.stringify(failure);
       throw new Violation(`a ${state} instance with the failure ${text}, not ${expected}`, id);
     }
+  }
+}
+
+/** A hook of a cancel that fails is told, whatever becomes of it then. */
+function checkCancelled(tables: MemoryTables, { unclean }: Observer): void {
+  for (const [id, { state, sequence_id }] of tables.rows('instances')) {
+    if (state !== 'cancelled' || unclean.has(id)) continue;
+    const { definition } = tables.row('sequences', String(sequence_id)) ?? {};
+    const { on_cancel = [] } = (definition ?? {}) as { on_cancel?: { handler: string }[] };
+    if (!on_cancel.some(({ handler }) => handler === 'fail')) continue;
+    throw new Violation('it is cancelled, and a hook of that has failed', id);
   }
 }
 

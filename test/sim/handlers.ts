@@ -18,6 +18,7 @@ export function simulatedHandlers(
   faults: Faults,
   tables: MemoryTables,
   complain: (text: string, instance: string) => void,
+  onCall: (instance: string, block: string, key: string) => void,
 ): (thread: Thread) => ReadonlyMap<string, EffectHandler> {
   /** @param instance none where its parameters name none */
   const checkDispatched = (instance: string, key: string) => {
@@ -33,7 +34,9 @@ export function simulatedHandlers(
   return (thread) => {
     const call: EffectHandler = (params, { idempotencyKey, signal }) => {
       const { url } = params as { readonly url: string };
-      checkDispatched(new URL(url).pathname.slice(1), idempotencyKey);
+      const [, instance = '', block = ''] = new URL(url).pathname.split('/');
+      checkDispatched(instance, idempotencyKey);
+      onCall(instance, block, idempotencyKey);
       world.note(`${thread.name} calls ${url} with the key ${idempotencyKey}`);
       const outcome = faults.isOver ? 'success' : faults.random.weighted(OUTCOMES);
       return new Promise((resolve) => {

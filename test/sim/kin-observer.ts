@@ -6,6 +6,7 @@
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
 import type { Change, Row } from './memory-tables.js';
+import { loopsIn, mayRepeat, placesOf } from './places.js';
 import { Violation } from './violation.js';
 import { openSteps, Watcher } from './watcher.js';
 
@@ -16,6 +17,9 @@ export class KinObserver extends Watcher {
   readonly #told = new Map<string, string>();
   /** Child → the block of its parent that waited for it. */
   readonly #steps = new Map<string, string>();
+  /** Parent and block → the newest child of that; and those that their parents have cancelled. */
+  readonly #newest = new Map<string, string>();
+  readonly #cut = new Set<string>();
 
   /** @throws Violation */
   look({ table, key, before, after }: Change): void {
@@ -33,13 +37,26 @@ export class KinObserver extends Watcher {
     for (const child of this.#made.splice(0)) this.#checkMade(child);
   }
 
-  #checkMade({ id, parent_instance_id }: Row): void {
+  #checkMade({ id, parent_instance_id, metadata }: Row): void {
+    this.#checkAlone(String(id), String(parent_instance_id), metadata as Row);
     const parent = this.tables.row('instances', String(parent_instance_id));
     if (parent === undefined || isEnded(parent.state as InstanceState)) return;
     const isKnown = openSteps(parent).some(({ c }) => c === id);
     const note = this.tables.keyOf('kin_notes', { to_id: id!, from_id: parent.id! });
     const isCut = this.tables.row('kin_notes', note)?.word === 'cancel';
     if (!isKnown && !isCut) throw new Violation('no step of its parent has the child', String(id));
+  }
+
+  /** A step that is run once has one, which its retries retry, unless that was cancelled or is gone. */
+  #checkAlone(child: string, parent: string, { _parent_block_id: block }: Row): void {
+    const around = placesOf(this.tables, parent).get(String(block)) ?? [];
+    if (loopsIn(around).length > 0 || mayRepeat(around)) return;
+    const step = `${parent} ${block}`;
+    const before = this.#newest.get(step) ?? child;
+    this.#newest.set(step, child);
+    const state = this.tables.row('instances', before)?.state ?? 'cancelled';
+    if (before === child || state === 'cancelled' || this.#cut.has(before)) return;
+    throw new Violation(`${block} has ${child} beside the ${state} child ${before}`, parent);
   }
 
   /** Each of its steps has a child of its own. */
@@ -94,6 +111,7 @@ export class KinObserver extends Watcher {
 
   #note(before: Row | undefined, after: Row | undefined): void {
     if (before === undefined) this.counts.add(`kin told ${after?.word}`);
+    if (after?.word === 'cancel') this.#cut.add(String(after.to_id));
     if (before?.word !== 'cancel') return;
     const { to_id, from_id } = before;
     if (after !== undefined && after.word !== 'cancel') {

@@ -4,11 +4,13 @@
  */
 
 import { historyOf } from '../../actors/instance/worker-task.js';
-import type { Execution, StepRecord } from '../../src/core/execution.js';
+import type { Execution } from '../../src/core/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import { FLUSHES_KEPT } from '../../src/db/statements.js';
 import { entryOf } from '../helpers/entry.js';
+import { BlocksObserver } from './blocks-observer.js';
 import type { Cluster } from './cluster.js';
+import { KeysObserver } from './keys-observer.js';
 import { KinObserver } from './kin-observer.js';
 import { LimitsObserver } from './limits-observer.js';
 import { type Change, type Row, standing } from './memory-tables.js';
@@ -17,7 +19,7 @@ import { ReleasesObserver } from './releases-observer.js';
 import { SagasObserver } from './sagas-observer.js';
 import { Violation } from './violation.js';
 import { WaitsObserver } from './waits-observer.js';
-import { type Watched, Watcher } from './watcher.js';
+import { openSteps, type Watched, Watcher } from './watcher.js';
 
 interface ObserverDeps extends Watched {
   readonly cluster: () => Cluster;
@@ -30,6 +32,17 @@ const blockOf = (row: Row) => `${row.instance_id} ${row.block_id} ${row.iteratio
 function tasksOf(changes: readonly Change[]): Set<string> {
   const isOfTask = ({ table }: Change) => table === 'worker_tasks' || table === 'open_tasks';
   return new Set(changes.filter(isOfTask).map(({ key }) => key));
+}
+
+/** Of a list that runs once more in one commit, the row gives way to another one under its key. */
+function asRows(change: Change): Change[] {
+  const { table, before, after } = change;
+  const isOther = table === 'block_outputs' && before !== undefined && after !== undefined;
+  if (!isOther || before.id === after.id) return [change];
+  return [
+    { ...change, after: undefined },
+    { ...change, before: undefined },
+  ];
 }
 
 /** Blocks whose rows are counters of their passes: one block has many. */
@@ -45,12 +58,16 @@ export class Observer extends Watcher {
   readonly signals = new Map<string, number>();
   /** Instances whose removal was asked for, if they have ended. */
   readonly doomed = new Set<string>();
+  /** Instances that have said at some time that they could not clean up. */
+  readonly unclean = new Set<string>();
   /** `metadata.token` of every creation → its instance. */
   readonly tokens = new Map<string, string>();
   /** Task and epoch → the worker that claimed it. */
   readonly claims = new Map<string, string>();
   /** Blocks with their iteration that have a real output. */
   readonly done = new Set<string>();
+  /** Those that had one at some time. */
+  readonly given = new Set<string>();
   readonly #tries = new Set<string>();
   /** Instance → how many of its tasks wait or are claimed. */
   readonly #openTasks = new Map<string, number>();
@@ -66,6 +83,8 @@ export class Observer extends Watcher {
   readonly #limits: LimitsObserver;
   readonly #waits: WaitsObserver;
   readonly #kin: KinObserver;
+  readonly #blocks: BlocksObserver;
+  readonly keys: KeysObserver;
   readonly sagas: SagasObserver;
   readonly receipts: ReceiptsObserver;
   readonly releases: ReleasesObserver;
@@ -76,6 +95,8 @@ export class Observer extends Watcher {
     this.#limits = new LimitsObserver(deps);
     this.#waits = new WaitsObserver(deps);
     this.#kin = new KinObserver(deps);
+    this.#blocks = new BlocksObserver(deps);
+    this.keys = new KeysObserver(deps);
     this.sagas = new SagasObserver(deps);
     this.receipts = new ReceiptsObserver(deps);
     this.releases = new ReleasesObserver(deps);
@@ -90,13 +111,16 @@ export class Observer extends Watcher {
   }
 
   /** @throws Violation */
-  committed(changes: readonly Change[], applicationName: string): void {
+  committed(written: readonly Change[], applicationName: string): void {
+    const changes = written.flatMap(asRows);
     const touched = new Set<string>();
     for (const change of changes) {
       this.#look(change, touched);
       this.receipts.look(change);
       this.#waits.look(change);
       this.#kin.look(change);
+      this.#blocks.look(change);
+      this.keys.look(change);
       this.sagas.look(change);
       this.releases.look(change);
     }
@@ -108,6 +132,7 @@ export class Observer extends Watcher {
     }
     this.#waits.checkTokens();
     this.#kin.check();
+    this.#blocks.check();
     for (const { table, after } of changes) {
       if (table === 'worker_tasks' && after !== undefined) this.#checkAlone(after);
     }
@@ -221,6 +246,7 @@ export class Observer extends Watcher {
     this.transitions.add(`${before.state} → ${after.state}`);
     // Hooks may fail to clean up behind a cancel.
     const { code } = (after.failure ?? {}) as { code?: string };
+    if (code === 'cleanup_failed') this.unclean.add(key);
     const isLate = before.state === 'cancelled' && code === 'cleanup_failed';
     const hasEnded = isTerminal(before.state as InstanceState) && !isLate;
     if (before.state !== after.state && hasEnded) {
@@ -289,15 +315,18 @@ export class Observer extends Watcher {
     if (!isFound) throw new Violation(`nothing finds the ${state} instance again`, id);
   }
 
-  /** It waits for one that has yet to end, or whose end it has yet to hear of. */
-  #hasChild({ id = null, execution }: Row): boolean {
+  /** It waits for one that has yet to end, to be retried or to tell its end. */
+  #hasChild(row: Row): boolean {
     const { tables } = this;
-    return Object.values((execution as unknown as Execution).o).some((record) => {
-      const { c } = record as Partial<StepRecord>;
-      const child = c === undefined ? undefined : tables.row('instances', c);
+    const id = row.id!;
+    return openSteps(row).some(({ c = null }) => {
+      const child = c === null ? undefined : tables.row('instances', c);
       if (child === undefined) return false;
-      const note = tables.keyOf('kin_notes', { to_id: id, from_id: c! });
-      return !isEnded(child.state as InstanceState) || tables.row('kin_notes', note) !== undefined;
+      const notes = [
+        { to_id: id, from_id: c },
+        { to_id: c, from_id: id },
+      ].map((note) => tables.row('kin_notes', tables.keyOf('kin_notes', note)));
+      return !isEnded(child.state as InstanceState) || notes.some((note) => note !== undefined);
     });
   }
 
@@ -379,6 +408,7 @@ export class Observer extends Watcher {
     if (row.output_ref !== null) return;
     if (this.done.has(block)) throw new Violation(`block ${row.block_id} succeeded twice`, id);
     this.done.add(block);
+    this.given.add(block);
     const state = this.tables.row('instances', id)?.state as InstanceState | undefined;
     if (state === undefined) throw new Violation('an output without an instance', id);
   }

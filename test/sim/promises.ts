@@ -324,7 +324,7 @@ export class Promises {
     if (JSON.stringify(task.output) !== JSON.stringify(output)) {
       throw new Violation(`task ${target} has another output than acknowledged`, instance);
     }
-    if (!this.#observer.done.has(`${instance} ${task.block_id} ${task.iteration}`)) {
+    if (!this.#observer.given.has(`${instance} ${task.block_id} ${task.iteration}`)) {
       throw new Violation(`task ${target} was acknowledged without an output`, instance);
     }
   }

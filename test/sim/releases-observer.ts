@@ -46,6 +46,8 @@ export class ReleasesObserver extends Watcher {
   /** Release and start of its canary, if all of its gates passed at some time of it. */
   readonly #passed = new Set<string>();
   #lastEvidenceAt = 0;
+  /** When a release has changed last. */
+  movedAt = 0;
   /** Told when a gate of a canary comes to fail. */
   onFailing: (release: Row) => void = () => undefined;
   #births: Row[] = [];
@@ -89,6 +91,7 @@ export class ReleasesObserver extends Watcher {
   }
 
   #release({ key, before, after }: Change): void {
+    this.movedAt = this.now();
     if (after === undefined) throw new Violation(`release ${key} was deleted`);
     this.#judged.add(key);
     const isRouted = isRouting(after) || (before !== undefined && isRouting(before));

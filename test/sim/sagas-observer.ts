@@ -1,11 +1,12 @@
 /**
  * Watches the sagas of `shapes.ts` by their outputs: in each pass of one, compensations run once, from
  * the last step backwards, only of actions that completed, and behind them no action. One that failed is tried
- * again by a retry.
+ * again by a retry, and until it has completed there is no other pass.
  */
 
 import { entryOf } from '../helpers/entry.js';
 import type { Change, Row } from './memory-tables.js';
+import { placesOf } from './places.js';
 import { Violation } from './violation.js';
 import { Watcher } from './watcher.js';
 
@@ -23,6 +24,8 @@ export class SagasObserver extends Watcher {
   /** Instances that were stopped at once, which runs nothing. */
   readonly #stopped = new Set<string>();
   readonly #passes = new Map<string, Pass>();
+  /** Instance, compensation and iteration. */
+  readonly #compensated = new Set<string>();
 
   /** @throws Violation */
   look({ table, key, before, after }: Change): void {
@@ -40,8 +43,28 @@ export class SagasObserver extends Watcher {
       this.#dropped(pass, kind, Number(number));
       return;
     }
+    if (kind === 'undo' && row.output_ref === null) {
+      this.#compensated.add(`${instance} ${row.block_id} ${row.iteration}`);
+    }
     if (kind === 'undo') this.#undone(pass, Number(number));
-    else if (row.output_ref === null) this.#done(pass, Number(number));
+    else if (row.output_ref === null) {
+      this.#done(pass, Number(number));
+      this.#checkBefore(instance, String(saga), String(row.iteration));
+    }
+  }
+
+  /** What has begun to be compensated in the pass before this one was compensated to the end. */
+  #checkBefore(instance: string, saga: string, iteration: string): void {
+    const path = iteration.split('.');
+    const before = [...path.slice(0, -1), Number(path.at(-1)) - 1].join('.');
+    const { done, owed, undone } = this.#passes.get(`${instance} ${saga} ${before}`) ?? NONE;
+    if (owed.size + undone.length === 0) return;
+    const places = placesOf(this.tables, instance);
+    for (const step of done) {
+      const block = `undo${saga}_${step}`;
+      const isLeft = places.has(block) && !this.#compensated.has(`${instance} ${block} ${before}`);
+      if (isLeft) throw new Violation(`ran again in ${iteration}, ${block} is left`, instance);
+    }
   }
 
   /** For a retry, or with the instance. */
@@ -88,6 +111,12 @@ export class SagasObserver extends Watcher {
     }
   }
 }
+
+const NONE: Pick<Pass, 'done' | 'undone' | 'owed'> = {
+  done: new Set(),
+  undone: [],
+  owed: new Set(),
+};
 
 const STOPS: ReadonlySet<unknown> = new Set([
   'failed_by_request',

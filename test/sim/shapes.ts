@@ -6,6 +6,7 @@
 
 import type { KindName } from '../../schema/blocks.js';
 import type { Random } from '../chaos/random.js';
+import { TOKEN } from './blocks-observer.js';
 
 export const HANDLERS = ['alpha', 'beta'] as const;
 export const QUEUE = 'urgent';
@@ -35,6 +36,12 @@ const KINDS = {
   ab_split: 1,
 } as const satisfies Record<KindName, number>;
 
+/** Where it is about failures and retries. */
+const RETRIED_KINDS: Readonly<Record<keyof typeof KINDS, number>> = {
+  ...KINDS,
+  ...{ race: 2, router: 0, try_catch: 5, loop: 2, for_each: 5, saga: 4, ab_split: 0 },
+};
+
 const STEPS = {
   noop: 3,
   transform: 2,
@@ -47,7 +54,13 @@ const STEPS = {
   event: 3,
 } as const;
 
+const RETRIED_STEPS: Readonly<Record<keyof typeof STEPS, number>> = {
+  ...STEPS,
+  ...{ noop: 1, transform: 7, log: 0, fail: 3, sleep: 1, external: 9, http_request: 3, event: 1 },
+};
+
 const DEPTH_MAX = 2;
+const RETRIED_DEPTH_MAX = 3;
 const BLOCKS_MAX = 10;
 
 export interface ShapeOptions {
@@ -55,6 +68,8 @@ export interface ShapeOptions {
   readonly rateKey: string | undefined;
   /** Names of sequences that may be started as children. */
   readonly children: readonly string[];
+  /** It is about failures, and what retries make of them. */
+  readonly isRetried: boolean;
 }
 
 export function randomBlocks(random: Random, options: ShapeOptions): object[] {
@@ -73,10 +88,11 @@ export function randomHooks(random: Random): object {
   };
 }
 
-function paramsOf(handler: string): object {
+/** @param id none of what is called beside the step */
+function paramsOf(handler: string, id = ''): object {
   if (handler === 'log') return { params: { message: 'simulated', level: 'debug' } };
   return handler === 'http_request'
-    ? { params: { url: 'https://simulated.example/{{ instance_id }}' } }
+    ? { params: { url: `https://simulated.example/{{ instance_id }}/${id}` } }
     : {};
 }
 
@@ -94,6 +110,8 @@ export function versionBlocks(random: Random, version: number): object[] {
 class Generator {
   readonly #random: Random;
   readonly #options: ShapeOptions;
+  /** Of all steps with workers, also of those that come later. */
+  readonly #tokens: Record<string, string> = {};
   #count = 0;
 
   constructor(random: Random, options: ShapeOptions) {
@@ -109,8 +127,10 @@ class Generator {
   #block(depth: number): object {
     const random = this.#random;
     this.#count += 1;
-    const isLeaf = depth >= DEPTH_MAX || this.#count >= BLOCKS_MAX;
-    const drawn = isLeaf ? 'step' : random.weighted(KINDS);
+    const { isRetried } = this.#options;
+    const deepest = isRetried ? RETRIED_DEPTH_MAX : DEPTH_MAX;
+    const isLeaf = depth >= deepest || this.#count >= BLOCKS_MAX;
+    const drawn = isLeaf ? 'step' : random.weighted(isRetried ? RETRIED_KINDS : KINDS);
     const isAlone = drawn === 'sub_sequence' && this.#options.children.length === 0;
     const type = isAlone ? 'step' : drawn;
     const number = this.#count;
@@ -171,10 +191,10 @@ class Generator {
     return Array.from({ length: random.integer(2, 4) }, (_, i) => {
       const name = `${saga}_${i}`;
       const handler = random.weighted({ transform: 3, alpha: 1, fail: i === 0 ? 0 : 1 });
-      const params = handler === 'transform' ? { params: { did: i } } : {};
+      const params = handler === 'transform' ? this.#telling({ did: i }) : {};
       const action = { type: 'step', id: `do${name}`, handler, ...params };
       const undo = random.weighted({ transform: 3, beta: 1, fail: 1 });
-      const taken = undo === 'transform' ? { params: { undid: i } } : {};
+      const taken = undo === 'transform' ? this.#telling({ undid: i }) : {};
       const compensation = { type: 'step', id: `undo${name}`, handler: undo, ...taken };
       this.#count += 1;
       return {
@@ -200,13 +220,13 @@ class Generator {
 
   #step(number: number): object {
     const random = this.#random;
-    const kind = random.weighted(STEPS);
+    const kind = random.weighted(this.#options.isRetried ? RETRIED_STEPS : STEPS);
     const id = `step${number}`;
     switch (kind) {
       case 'noop':
         return { id, handler: kind, ...this.#delay() };
       case 'transform':
-        return { id, handler: kind, params: { seen: '{{ data.go }}' }, ...this.#delay() };
+        return { id, handler: kind, ...this.#telling({}), ...this.#delay() };
       case 'log':
         return { id, handler: kind, ...paramsOf(kind) };
       case 'fail': {
@@ -216,8 +236,9 @@ class Generator {
       case 'sleep':
         return { id, handler: kind, params: { duration_ms: random.integer(0, 2_500) } };
       case 'http_request':
-        return { id, handler: kind, ...paramsOf(kind), ...this.#outside() };
+        return { id, handler: kind, ...paramsOf(kind, id), ...this.#outside() };
       case 'external': {
+        this.#tokens[id] = `{{ outputs.${id}.${TOKEN}${id} }}`;
         const secret = random.chance(0.08) ? { params: { key: '{{ secrets.gone }}' } } : {};
         return { id, handler: random.pick(HANDLERS), ...secret, ...this.#outside() };
       }
@@ -228,6 +249,11 @@ class Generator {
       case 'event':
         return { id: `event${number}`, handler: 'wait_for_event', ...this.#event() };
     }
+  }
+
+  /** Gives what it sees (`blocks-observer.ts`). */
+  #telling(more: object): object {
+    return { params: { ...more, data: '{{ data }}', tokens: this.#tokens } };
   }
 
   #gate(): object {

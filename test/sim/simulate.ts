@@ -66,6 +66,12 @@ const FEED_READ_EVERY = 4;
 /** Of so many seeds, in one there are releases. */
 const RELEASED_EVERY = 3;
 
+/** Of so many seeds, two are about failures: clients retry, and in the end all that failed is retried. */
+const RETRIED_EVERY = 5;
+
+/** How often. */
+const RETRIES = 2;
+
 /** Threads die so much more often when a release has just been moved. */
 const MOVE_WEIGHT = 8;
 
@@ -201,8 +207,12 @@ class Simulation {
         webhookUrls: this.#receivers.urls,
       },
       lanes: random.integer(1, 3),
-      handlersOf: simulatedHandlers(this.#world, this.#faults, this.#db, (text, instance) =>
-        this.#fail(new Violation(text, instance)),
+      handlersOf: simulatedHandlers(
+        this.#world,
+        this.#faults,
+        this.#db,
+        (text, instance) => this.#fail(new Violation(text, instance)),
+        (...call) => this.#check(() => this.#observer.keys.called(...call)),
       ),
       webhookSenderOf: (thread) => this.#receivers.senderOf(thread),
       onDefect: (text) => this.#fail(new Violation(text)),
@@ -211,6 +221,10 @@ class Simulation {
 
   get #isReleased(): boolean {
     return this.#world.seed % RELEASED_EVERY === 0;
+  }
+
+  get #isRetried(): boolean {
+    return !this.#isReleased && [0, 2].includes(this.#world.seed % RETRIED_EVERY);
   }
 
   #anySequences(): SimSequence[] {
@@ -230,7 +244,7 @@ class Simulation {
     const children = tenants.flatMap((of, i) => (i > number && of === tenant ? nameOf(i) : []));
     if (children.length > 0 && random.chance(0.1)) children.push('nothing');
     const rateKey = random.chance(0.6) ? RATE_KEY : undefined;
-    const blocks = randomBlocks(random, { rateKey, children });
+    const blocks = randomBlocks(random, { rateKey, children, isRetried: this.#isRetried });
     const isSpare = number === tenants.length - 1 && random.chance(0.5);
     const place = { id, tenant_id: tenant, namespace: 'simulated', version: 1 };
     const body = { ...place, name: nameOf(number), blocks, ...randomHooks(random) };
@@ -264,6 +278,7 @@ class Simulation {
       sequences: this.#sequences,
       isKeyed: random.chance(0.4),
       isReleased: this.#isReleased,
+      isRetried: this.#isRetried,
       tables: this.#db,
       instances: [] as { id: string; tenant: string }[],
     };
@@ -295,6 +310,7 @@ class Simulation {
     await removal;
     await releases?.moveOn();
     await this.#rest();
+    for (let i = this.#isRetried ? RETRIES : 0; i > 0; i--) await this.#retryAll();
     for (const reader of readers) await reader.finish();
   }
 
@@ -353,6 +369,14 @@ class Simulation {
       const body = { state: 'scheduled' };
       await this.#insist([200, 400, 404], 'instances.patchState', String(row.tenant_id), id, body);
     }
+  }
+
+  async #retryAll(): Promise<void> {
+    for (const [id, { state, tenant_id }] of [...this.#db.rows('instances')]) {
+      if (state !== 'failed') continue;
+      await this.#insist([200, 400, 404], 'instances.retry', String(tenant_id), id);
+    }
+    await this.#rest();
   }
 
   /** Every shard takes instances of a sequence that is there, and of no other. */

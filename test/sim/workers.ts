@@ -5,12 +5,14 @@
  */
 
 import type { ApiReply } from './api.js';
+import { TOKEN } from './blocks-observer.js';
 import { POISON } from './memory-backend.js';
 import type { Parts } from './parts.js';
 import { HANDLERS, QUEUE } from './shapes.js';
 
 interface Task {
   readonly id: string;
+  readonly block_id: string;
   readonly claim_epoch: number;
   readonly checkpoint_seq: number;
 }
@@ -39,6 +41,7 @@ const MANNERS = {
 export class SimWorker {
   readonly #name: string;
   readonly #deps: WorkerDeps;
+  #tokens = 0;
   /** Tasks that it went silent about; it comes back to one of them later. */
   readonly #old: Task[] = [];
   /** Results that wait for its next exchange, and who wants to know what becomes of each. */
@@ -109,7 +112,7 @@ export class SimWorker {
     if (task.claim_epoch > 1 && random.chance(0.5)) {
       // The claim before this one may have been its own, too.
       const old = { ...task, claim_epoch: task.claim_epoch - 1 };
-      await this.#ask('complete', old, { output: { text: 'old', by: this.#name } }, 1);
+      await this.#ask('complete', old, { output: this.#outputOf(task, 'old') }, 1);
     }
     if (manner === 'silent') {
       this.#old.push(task);
@@ -143,13 +146,19 @@ export class SimWorker {
   async #complete(task: Task): Promise<void> {
     const { world, faults } = this.#deps;
     const isPoisoned = faults.hits('poison');
+    const output = this.#outputOf(task, 'done');
     for (let tries = 0; tries < 20; tries++) {
-      const text = isPoisoned && tries === 0 ? POISON : 'done';
-      const { status } = await this.#ask('complete', task, { output: { text, by: this.#name } });
+      const text = isPoisoned && tries === 0 ? POISON : output.text;
+      const { status } = await this.#ask('complete', task, { output: { ...output, text } });
       const isAgain = status === 0 || status === 503 || (status === 400 && text === POISON);
       if (!isAgain) return;
       await world.sleep(world.latency(50, 1_000));
     }
+  }
+
+  #outputOf({ block_id }: Task, text: string) {
+    this.#tokens += 1;
+    return { text, by: this.#name, [TOKEN + block_id]: `${this.#name}/${this.#tokens}` };
   }
 
   #ask(
