@@ -116,6 +116,7 @@ describe('together the seeds', { skip }, () => {
       [0, 1, 2].map((step) => `compensation of step ${step}`),
       20,
     );
+    expectEach(['seen by a step', 'seen of an error', 'key of a try'], 500);
   });
 
   test('have kept records of instances, and held them against what was committed', () => {
