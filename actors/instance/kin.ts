@@ -65,7 +65,11 @@ export function childEnded(
   }
   const [node, { a: attempt }] = [Number(open[0]), open[1] as StepRecord];
   const iteration = iterationOf(execution, plan.nodes[node]!);
-  return advanceTry(actor, turn, { kind: 'child.ended', node, iteration, attempt, end });
+  const came = advanceTry(actor, turn, { kind: 'child.ended', node, iteration, attempt, end });
+  if (came !== undefined || !isLookedUp) return came;
+  // It is as it was when it was to be retried: it has yet to hear of that, or of another word in its place.
+  putNote(actor, turn, child, 'retry');
+  return settled(actor, turn);
 }
 
 /** The instance does as its parent did, which is known to be over for whoever has ended. */

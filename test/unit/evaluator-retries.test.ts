@@ -282,7 +282,7 @@ test('a retry of a parent asks for the child that failed, and takes its stale en
   ended('first');
   player.shows({ state: 'failed' }).after('retry');
   assert.deepEqual(player.children.at(-1), { kind: 'retry', child, ...step });
-  // What it was told lies in a row until it has heard it.
+  // Who makes it live again looks first whether the child has failed since.
   player.send({ kind: 'wake', recovered: true });
   assert.deepEqual(player.children.at(-1), { kind: 'look', child, ...step });
   assert.equal(ended('first').stale, true);
