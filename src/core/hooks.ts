@@ -93,7 +93,10 @@ export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   state.n += 1;
 }
 
-/** A retry of an instance whose hooks have failed when it was cancelled: what failed runs again. */
+/**
+ * A retry of an instance whose hooks have failed when it was cancelled: what failed runs again, and what was skipped
+ * behind it is asked again, since its `when` may be about that.
+ */
 export function runHooksAgain(execution: Execution): boolean {
   const { j } = execution;
   const run = j?.f;
@@ -101,8 +104,10 @@ export function runHooksAgain(execution: Execution): boolean {
   delete j.f;
   delete run.f;
   delete run.e.e;
+  let isBehind = false;
   for (const [index, [code]] of Object.entries(run.e.d)) {
-    if (code === FAILED) delete run.e.d[Number(index)];
+    isBehind ||= code === FAILED;
+    if (isBehind && code !== COMPLETED) delete run.e.d[Number(index)];
   }
   j.r.unshift(run);
   return true;

@@ -133,14 +133,16 @@ describe('what is cut off and cannot clean up', () => {
     play([order]).after('cancel', 'fail notify', 'cancel').shows({ state: 'cancelled' });
   });
 
-  test('may be a hook of the cancel, which a retry runs again', () => {
-    const hooks = { on_cancel: [{ id: 'h', type: 'step', handler: 'http_request' }] } as never;
-    const player = play([work('a')], { hooks });
+  test('may be a hook of the cancel, which a retry runs again, and asks again what was skipped behind it', () => {
+    const hook = { id: 'h', type: 'step', handler: 'http_request' };
+    const behind = { ...hook, id: 'g', when: 'outputs.h.sent == false' };
+    const player = play([work('a')], { hooks: { on_cancel: [hook, behind] } as never });
     player.after('cancel', 'fail h').shows({ state: 'failed' });
     assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
     const moved = remapExecution(player.snapshot.execution, player.plan, player.plan);
     assert.deepEqual(moved, player.snapshot.execution, 'another version owes it, too');
-    player.after('retry', 'ok h').shows({ state: 'cancelled' });
+    player.after('retry').complete('h', { sent: false });
+    player.shows({ state: 'cancelled', atWork: ['g'] });
   });
 
   test('may be a hook that stayed behind in a handover: a retry runs the hooks, and not the flow', () => {
