@@ -58,18 +58,22 @@ export function cutInside(
   return isProtected;
 }
 
-/** Whether the open node ends because its own time is over, or something around it was cut off. */
+/**
+ * Whether the open node ends because its own time is over, or something around it was cut off. The signal does not
+ * cut off what is in a scope, but nobody would see either what fails there.
+ */
 export function isBeingCut(run: Evaluation, node: NodePlace, record: OpenRecord): boolean {
   const { execution, plan } = run;
   if (record.o === 1) return true;
-  if (node.parent < 0) return execution.x === 1;
-  const above = execution.o[node.parent]!;
-  // Or the block around it has gone on without it.
-  return (
-    above.x === 1 ||
-    above.j !== undefined ||
-    !plan.nodes[node.parent]!.kind.runsList(above, node.branch)
-  );
+  for (let { parent, branch } = node; parent >= 0; { parent, branch } = plan.nodes[parent]!) {
+    const above = execution.o[parent]!;
+    const { kind } = plan.nodes[parent]!;
+    // Or the block around it has gone on without it.
+    if (above.x === 1 || above.j !== undefined || !kind.runsList(above, branch)) return true;
+    // Whose failure that block sees to.
+    if (kind.cleansUp(branch)) return false;
+  }
+  return execution.x === 1;
 }
 
 /** Whether something goes on in the block; what could not be cleaned up does not. */

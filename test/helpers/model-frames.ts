@@ -22,6 +22,8 @@ export interface Frame {
   list?: 'try' | 'catch' | 'finally';
   result?: End;
   hasNotCleanedUp?: boolean;
+  /** Of a try_catch or a saga: its catch list, or what takes back, failed before it was done. */
+  isUndone?: boolean;
   /** It was cut off, and has yet to clean up. */
   owes?: boolean;
   /** It does so now. */
@@ -76,6 +78,13 @@ export function isOver({ inside }: Frame, { id }: Block): boolean {
 
 export function owes(frame: Frame): boolean {
   return frame.owes === true || framesIn(frame).some(owes);
+}
+
+/** Whether a retry has something to clean up in it, at any depth. */
+export function isUndone(frame: Frame | undefined): boolean {
+  if (frame === undefined || frame.end === 'completed' || frame.end === 'skipped') return false;
+  const isOwn = frame.isUndone === true || frame.hasNotCleanedUp === true;
+  return isOwn || framesIn(frame).some(isUndone);
 }
 
 /** A hard stop: what had begun is cancelled. */

@@ -165,6 +165,11 @@ export function scopeIn(around?: Scope, shield: Scope['shield'] = 'none'): Scope
   return { around, shield };
 }
 
+/** Whether nobody sees what fails in `scope`: it is cut off, or what it is in that the signal does not come through. */
+export function isUnseen({ by, shield, around }: Scope): boolean {
+  return by !== undefined || (shield !== 'all' && around !== undefined && isUnseen(around));
+}
+
 /** Whether `scope` is cut off, or what is around it; `unless`: not counting those who do it so. */
 export function isCut(scope: Scope, unless?: Scope['by']): boolean {
   const ignored = new Set([unless]);

@@ -28,11 +28,12 @@ import {
   type Frame,
   frameIn,
   isOver,
+  isUndone,
   newFrame,
   owes,
   reopenList,
 } from './model-frames.js';
-import { isCut, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
+import { isCut, isUnseen, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
 
@@ -199,7 +200,16 @@ export class Model extends World {
         frame.list = 'catch';
       }
     }
-    if (frame.list === 'catch') frame.result = yield* this.list(block.catch_block, caught);
+    if (frame.list === 'catch') {
+      const run = (scope = place.scope) => this.list(block.catch_block, { ...caught, scope });
+      frame.result = yield* run();
+      // What `fail` hands on was taken care of.
+      const at = block.catch_block.find(({ id }) => frame.inside.get(id)?.end === 'failed');
+      frame.isUndone = at !== undefined && !(at.type === 'step' && at.handler === 'fail');
+      if (frame.isUndone && isUnseen(place.scope)) {
+        frame.result = yield* this.later(place, frame, block.catch_block, run);
+      }
+    }
     frame.list = 'finally';
     const isCleaning = last.some((one) => !isOver(frame, one));
     const cleanUp = yield* this.cleanUp(place, frame, last, (scope) =>
@@ -216,25 +226,33 @@ export class Model extends World {
 
   /** What is cut off and cannot clean up owes that to a retry; what is around it goes on to clean up. */
   *cleanUp(
-    { scope }: Place,
+    place: Place,
     frame: Frame,
     blocks: readonly Block[],
     run: (shielded: Scope) => Run<End>,
     later = run,
   ): Run<End> {
+    const { scope } = place;
     const end = yield* run(scopeIn(scope, 'all'));
-    if (end !== 'failed' || !isCut(scope)) return end;
+    if (end !== 'failed' || !isUnseen(scope)) return end;
+    return yield* this.later(place, frame, blocks, () => later(scopeIn(scope, 'all')));
+  }
+
+  /** What is not cut off itself waits for it. */
+  *later({ scope }: Place, frame: Frame, blocks: readonly Block[], run: () => Run<End>): Run<End> {
+    let end: End = 'completed';
     frame.owes = true;
     const again = function* (): Run<End> {
       reopenList(frame, blocks);
       frame.isPaying = true;
-      const paid = yield* later(scopeIn(scope, 'all'));
+      end = yield* run();
       frame.isPaying = false;
-      if (paid !== 'failed') frame.owes = false;
-      return paid;
+      if (end !== 'failed') frame.owes = false;
+      return end;
     };
     this.owe({ scope, again });
-    return 'completed';
+    if (!isCut(scope)) yield* this.until(() => !frame.owes || undefined);
+    return end;
   }
 
   /** The signal does not come through. */
@@ -249,7 +267,14 @@ export class Model extends World {
     const isOwed = ({ action, compensation }: SagaBlock['steps'][number]) =>
       isDone(listOf(action)) && !isDone(listOf(compensation));
     const { undoes } = frame;
-    if (undoes !== undefined && !block.steps.slice(0, undoes.from + 1).some(isOwed)) {
+    const failed = undoes?.end === 'failed' ? listOf(block.steps[undoes.from]!.action) : [];
+    const left = failed.filter(({ id }) => isUndone(frame.inside.get(id)));
+    const isCleaningUp = left.length > 0;
+    if (
+      undoes !== undefined &&
+      !isCleaningUp &&
+      !block.steps.slice(0, undoes.from + 1).some(isOwed)
+    ) {
       frame.passes += 1;
       frame.inside.clear();
       delete frame.undoes;
@@ -257,13 +282,14 @@ export class Model extends World {
     }
     frame.isInPass = true;
     const pass = inPass(place, frame, block);
+    const error = { source: 'saga', block_id: block.id };
     for (const [i, { id, action }] of block.steps.entries()) {
-      if (frame.undoes !== undefined) break;
-      const end = yield* this.list(listOf(action), pass);
-      const error = { source: 'saga', block_id: block.id };
+      const isLeft = isCleaningUp && i === undoes!.from;
+      if (frame.undoes !== undefined && !isLeft) continue;
+      const end = yield* this.list(isLeft ? left : listOf(action), pass);
       if (end === 'failed') this.context.noteError(frame, { failed_step: id, ...error });
       if (end === 'cancelled') frame.error = { failed_step: null, ...error };
-      if (end !== 'completed') frame.undoes = { end, from: i };
+      if (end === 'cancelled' || (end !== 'completed' && !isLeft)) frame.undoes = { end, from: i };
     }
     if (frame.undoes === undefined) return 'completed';
     const { from } = frame.undoes;
@@ -283,7 +309,8 @@ export class Model extends World {
     };
     const compensations = undone.flatMap(({ compensation }) => listOf(compensation));
     const take = takeBack.bind(this);
-    yield* this.cleanUp(place, frame, compensations, take);
+    const taken = yield* this.cleanUp(place, frame, compensations, take);
+    frame.isUndone = taken === 'failed';
     // An action may complete with what is cleaned up inside, and is taken back then.
     const isOwing = () => [...frame.inside.values()].some(owes);
     if (isOwing()) {

@@ -22,7 +22,7 @@ import {
   work,
 } from '../helpers/player.js';
 
-const saga = (id: string, ...steps: [string, Block, Block?][]): Block => ({
+const saga = (id: string, ...steps: [string, Block | Block[], Block?][]): Block => ({
   type: 'saga',
   id,
   steps: steps.map(([name, action, compensation]) =>
@@ -116,6 +116,33 @@ describe('a retry of a saga', () => {
     player.after('retry', 'ok note').shows({ atWork: ['refund'] });
     player.after('ok refund').shows({ state: 'cancelled' });
   });
+
+  const inner = saga('i', ['x', noop('n'), work('undo')], ['y', work('charge')]);
+  for (const [what, action, next] of [
+    ['a catch list', tryCatch('a', [work('charge')], [work('undo')]), ['refund']],
+    ['a finally list', tryCatch('a', [work('charge')], [failing('x')], [work('undo')]), []],
+    ['a saga', inner, []],
+    ['a try_catch', [tryCatch('a', [work('charge')], [work('undo')]), work('more')], []],
+  ] as const) {
+    test(`does first what ${what} in its action has not taken back, and only the next one charges again`, () => {
+      const pay = ['pay', action, work('refund')] as [string, Block | Block[], Block];
+      const player = play([saga('s', ['fee', noop('f'), work('back')], pay, ['z', work('ship')])]);
+      player.after('fail charge', 'fail undo', 'ok back').shows({ state: 'failed' });
+      player.after('retry').shows({ atWork: ['undo'] });
+      player.after('fail undo', 'retry', 'ok undo').shows({ atWork: next });
+      player.after(...next.map((id) => `ok ${id}` as const)).shows({ state: 'failed' });
+      player.after('retry').shows({ atWork: ['charge'] });
+    });
+  }
+
+  test('charges again behind a catch list that has taken back, and hands the failure on', () => {
+    const action = tryCatch('a', [work('charge')], [work('undo'), failing('again')]);
+    const player = play([saga('s', ['pay', action])]).after('fail charge', 'ok undo');
+    player
+      .shows({ state: 'failed' })
+      .after('retry')
+      .shows({ atWork: ['charge'] });
+  });
 });
 
 describe('what is cut off and cannot clean up', () => {
@@ -127,6 +154,21 @@ describe('what is cut off and cannot clean up', () => {
     player.after('retry').shows({ atWork: ['notify'] });
     player.after('fail notify').shows({ state: 'failed' });
     player.after('retry', 'ok notify').shows({ state: 'cancelled' });
+  });
+
+  test('may be in a scope, which the signal does not cut off', () => {
+    const scope = (block: Block) =>
+      play([{ type: 'cancellation_scope', id: 'c', blocks: [block] }]);
+    const trip = saga('s', ['pay', noop('p'), work('undo')], ['send', work('ship')]);
+    for (const block of [tryCatch('t', [work('ship')], [work('undo')]), trip]) {
+      const player = scope(block).after('cancel', 'fail ship', 'fail undo');
+      player.shows({ state: 'failed', failure: 'broken' });
+      assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
+      player.after('retry').shows({ atWork: ['undo'] });
+      player.after('ok undo').shows({ state: 'cancelled' });
+    }
+    const thrown = tryCatch('t', [work('ship')], [failing('again')]);
+    scope(thrown).after('cancel', 'fail ship').shows({ state: 'cancelled' });
   });
 
   test('is given up by another cancel', () => {

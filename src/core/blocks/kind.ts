@@ -56,6 +56,10 @@ export interface BlockKind<
   lastGiver(block: B): number;
   /** Whether `data._error` is the block's own in this list: its record is a `CatchingRecord`. */
   seesError(branch: number): boolean;
+  /** Whether the list cleans up behind the others: it runs also when the block is cut off. */
+  cleansUp(branch: number): boolean;
+  /** Whether a retry that goes on from the record has something to clean up that failed. */
+  owes(run: Evaluation, node: N, kept: R): boolean;
   /** Which of its lists run: each before the next one, all at once, or one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
   /** The parts of the block whose names count as ids; it may be of the wrong shape. */
@@ -153,6 +157,8 @@ const BASE: BlockKind = {
   copies: () => 1,
   lastGiver: () => 0,
   seesError: () => false,
+  cleansUp: () => false,
+  owes: () => false,
   order: 'in-turn',
   names: () => [],
   misguided(run, node, message) {

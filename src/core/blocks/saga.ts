@@ -1,8 +1,8 @@
 /**
  * saga (docs/reference/blocks.md): its actions run in order. When one fails, or the block is cut off, what
  * completed is compensated, the last first, whatever becomes of each compensation. A retry of the instance
- * goes on with what is left of the actions, or of the compensations; behind compensations that are done all
- * of it runs again, as another pass with rows and keys of its own.
+ * goes on with what is left of the actions, of what a failed action has to clean up inside, or of the
+ * compensations; behind compensations that are done all of it runs again, as another pass with rows and keys of its own.
  */
 
 import type { SagaBlock } from '../../../schema/blocks.js';
@@ -10,7 +10,14 @@ import type { Failure } from '../../../schema/failure.js';
 import { catchError } from '../caught.js';
 import { type CutBy, cutInside, endCut, hasOpenInside, isBeingCut } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { CANCELLED, COMPLETED, FAILED, type SagaRecord, SKIPPED } from '../execution.js';
+import {
+  CANCELLED,
+  COMPLETED,
+  type DoneCode,
+  FAILED,
+  type SagaRecord,
+  SKIPPED,
+} from '../execution.js';
 import { failureMessage } from '../failures.js';
 import type { JsonObject } from '../json.js';
 import type { NodePlace } from '../plan-nodes.js';
@@ -37,6 +44,8 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
   lists: ({ steps }) =>
     steps.flatMap(({ action, compensation }) => [[action].flat(), [compensation ?? []].flat()]),
   seesError: isCompensation,
+  cleansUp: isCompensation,
+  owes: (run, node, { f, n }) => f !== undefined && owesCompensation(run, node, n!),
   names({ steps }) {
     if (!Array.isArray(steps)) return [];
     return steps.flatMap((step: Partial<SagaBlock['steps'][number]> | null, i) =>
@@ -47,10 +56,16 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     const kept = run.takeKept(node) as SagaRecord | undefined;
     const record = kept === undefined ? newRun(run, 0) : resumed(run, node, kept);
     run.open(node, record);
-    if (record.n !== undefined) compensate(run, node, record, record.n);
-    else startStep(run, node, record, stepOf(record.l));
+    if (record.n === undefined) startStep(run, node, record, stepOf(record.l));
+    else if (isCompensation(record.l) || !startAt(run, node.lists[record.l]!, 0)) {
+      compensate(run, node, record, record.n);
+    }
   },
   childDone(run, node, record, child, code) {
+    if (record.f !== undefined && !isCompensation(record.l)) {
+      cleanedUp(run, node, record, child, code);
+      return;
+    }
     const result = afterChild(run, node.lists[record.l]!, child, code);
     if (result === 'open') return;
     const step = stepOf(record.l);
@@ -89,7 +104,8 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
   },
   awaits(record, branch) {
     if (isCompensation(record.l)) return isCompensation(branch) && branch <= record.l;
-    return isCompensation(branch) || (record.x !== 1 && branch >= record.l);
+    if (isCompensation(branch)) return true;
+    return record.f === undefined ? record.x !== 1 && branch >= record.l : branch === record.l;
   },
 });
 
@@ -101,17 +117,37 @@ function newRun(run: Evaluation, pass: number): SagaRecord {
 function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord {
   const { i, l, f, n, m } = kept;
   if (f === undefined || n === undefined) return { ...newRun(run, i), l };
-  const isOwed = (_: string, step: number) =>
-    step <= n &&
-    hasCompleted(run, node.lists[actionOf(step)]!) &&
-    !hasCompleted(run, node.lists[compensationOf(step)]!);
-  if (node.steps.some(isOwed)) {
+  const failed = actionOf(n + 1);
+  const isCleaningUp = f === FAILED && owesInside(run, node.lists[failed] ?? []);
+  if (isCleaningUp || owesCompensation(run, node, n)) {
     // It is not being cut off any more.
     const y = kept.y ?? run.failureAt(node, 'failed_by_request', 'the saga was cut off');
-    return { ...newRun(run, i), l, f: FAILED, n, y, ...(m && { m }) };
+    const at = isCleaningUp ? failed : compensationOf(n);
+    return { ...newRun(run, i), l: at, f: FAILED, n, y, ...(m && { m }) };
   }
   run.reset(node);
   return newRun(run, i + 1);
+}
+
+/** Whether what completed up to the step is not taken back yet. */
+function owesCompensation(run: Evaluation, node: SagaNode, upTo: number): boolean {
+  return node.steps.some(
+    (_, step) =>
+      step <= upTo &&
+      hasCompleted(run, node.lists[actionOf(step)]!) &&
+      !hasCompleted(run, node.lists[compensationOf(step)]!),
+  );
+}
+
+/** Whether blocks in the list, at any depth, are to clean up what failed in a retry. */
+function owesInside(run: Evaluation, list: readonly number[]): boolean {
+  const { execution, plan } = run;
+  if (execution.k === undefined || list.length === 0) return false;
+  const { end } = plan.nodes[list.at(-1)!]!;
+  return Object.entries(execution.k).some(([key, kept]) => {
+    const node = plan.nodes[Number(key)]!;
+    return node.index >= list[0]! && node.index < end && node.kind.owes(run, node, kept);
+  });
 }
 
 /** Its action, or that of the next step that has blocks to run. */
@@ -121,6 +157,19 @@ function startStep(run: Evaluation, node: SagaNode, record: SagaRecord, step: nu
     if (startAt(run, node.lists[record.l]!, 0)) return;
   }
   run.finish(node, COMPLETED);
+}
+
+/** The block of a failed action that a retry has gone on with is done: nothing of the action runs behind it. */
+function cleanedUp(
+  run: Evaluation,
+  node: SagaNode,
+  record: SagaRecord,
+  child: NodePlace,
+  code: DoneCode,
+): void {
+  if (code === FAILED || code === CANCELLED) noteFailed(run, node, record, child);
+  const step = stepOf(record.l);
+  undo(run, node, record, FAILED, hasCompleted(run, node.lists[record.l]!) ? step : step - 1);
 }
 
 function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed: NodePlace): void {

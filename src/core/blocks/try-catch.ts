@@ -33,6 +33,8 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   compile: () => ({}),
   lists: (block) => [block.try_block, block.catch_block, block.finally_block ?? []],
   seesError: (branch) => branch !== TRY_LIST,
+  cleansUp: (branch) => branch === FINALLY_LIST,
+  owes: (run, node, { m, z }) => z === 1 || (m !== undefined && owesCatch(run, node)),
   enter(run, node) {
     const kept = run.takeKept(node) as TryCatchRecord | undefined;
     const record = kept === undefined ? newRecord(run) : resumed(run, node, kept);
@@ -43,8 +45,10 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     const result = afterChild(run, node.lists[record.p]!, child, code);
     if (result === 'open') return;
     if (record.p === FINALLY_LIST) endFinally(run, node, record, result);
-    else if (record.p === CATCH_LIST || result !== FAILED) startFinally(run, node, record, result);
-    else startCatch(run, node, record, child);
+    else if (record.p === TRY_LIST && result === FAILED) startCatch(run, node, record, child);
+    else if (result === FAILED && !throwsAgain(child) && isBeingCut(run, node, record)) {
+      run.noteCleanupFailure(node, record);
+    } else startFinally(run, node, record, result);
   },
   runsList: (record, branch) => record.p === branch,
   /** The finally list is protected, also while it has yet to run. */
@@ -62,9 +66,9 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     delete record.x;
     startFinally(run, node, record, CANCELLED);
   },
-  cleanUpAgain(run, node) {
-    reopenList(run, node, FINALLY_LIST);
-    startAt(run, node.lists[FINALLY_LIST]!, 0);
+  cleanUpAgain(run, node, { p }) {
+    reopenList(run, node, p);
+    startAt(run, node.lists[p]!, 0);
   },
   endLate(run, node, record, code) {
     // Its own finally list is owed, too.
@@ -72,6 +76,17 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
 });
+
+/** Whether a retry has more to do in the catch list than to hand the failure on. */
+function owesCatch({ execution, plan }: Evaluation, node: TryCatchNode): boolean {
+  const next = node.lists[CATCH_LIST]!.find((index) => execution.d[index] === undefined);
+  return next !== undefined && !throwsAgain(plan.nodes[next]!);
+}
+
+/** A catch list that has come to `fail` is done with what it had to do, and hands on that something failed. */
+function throwsAgain(node: NodePlace): boolean {
+  return (node as { readonly handler?: string }).handler === 'fail';
+}
 
 function newRecord(run: Evaluation): TryCatchRecord {
   return { b: run.offset, p: TRY_LIST, f: COMPLETED };
