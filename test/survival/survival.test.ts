@@ -15,6 +15,7 @@ import { cron } from './cron.js';
 import { edits } from './edits.js';
 import { events } from './events.js';
 import { forEachItems } from './for-each.js';
+import { money } from './money.js';
 import { records } from './records.js';
 import { releases } from './releases.js';
 import { slots } from './slots.js';
@@ -51,6 +52,7 @@ killOnce(api, {
   for_each: forEachItems,
   records,
   releases,
+  money,
 });
 
 test('without the database, pages of changes are 503 and streams wait; both go on', () =>
