@@ -453,13 +453,13 @@ from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timest
 on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
 
 -- writer_bulkjob_insert
-insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, error, place, traceparent, created_at, updated_at, ended_at)
-select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.error, r.place, r.traceparent, r.created_at, r.updated_at, r.ended_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, error text, place text, traceparent text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
+insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, repeats_effects, error, place, traceparent, created_at, updated_at, ended_at)
+select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.repeats_effects, r.error, r.place, r.traceparent, r.created_at, r.updated_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, traceparent text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
 
 -- writer_bulkjob_update
-update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at
-from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, error text, place text, updated_at timestamptz, ended_at timestamptz)
+update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, repeats_effects = r.repeats_effects, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at
+from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, updated_at timestamptz, ended_at timestamptz)
 where t.id = r.id;
 
 -- writer_bulkjob_clear

@@ -38,6 +38,12 @@ export const BulkQuery = Type.Object({
   }),
 });
 
+/** In every answer that counts what would be changed. */
+export const RepeatsEffects = Type.Integer({
+  description:
+    'With dry_run: those that would be retried, and repeat effects outside by that; else 0.',
+});
+
 export const BulkJob = named(
   'BulkJob',
   'A change of many instances that goes on behind its answer.',
@@ -55,6 +61,7 @@ export const BulkJob = named(
       description: 'Those that the change does not concern, or that are gone.',
     }),
     failed: Type.Integer({ description: 'Those whose change was refused.' }),
+    repeats_effects: RepeatsEffects,
     error: noted(orNull(Type.String()), 'Why a job that failed did not go on.'),
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -5,7 +5,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { InjectedBlocks } from './blocks.js';
-import { BulkJob, BulkQuery } from './bulk-job.js';
+import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import {
   AnyJson,
   DryRun,
@@ -160,6 +160,7 @@ export const BatchActionResult = named('BatchActionResult', {
   skipped: Type.Integer(),
   failed: Type.Integer(),
   dry_run: Type.Boolean(),
+  repeats_effects: RepeatsEffects,
 });
 export type BatchActionResult = Static<typeof BatchActionResult>;
 

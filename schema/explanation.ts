@@ -111,6 +111,70 @@ export const Wait = named(
 );
 export type Wait = Static<typeof Wait>;
 
+/** More of what runs again is counted only, but for what repeats effects. */
+export const RUNS_AGAIN_MAX = 100;
+/** More steps of one block are left out. */
+export const REPEATS_MAX = 20;
+/** More of what stays is counted only. */
+export const STAYS_MAX = 100;
+
+/** As what a block runs once more, with what that means. */
+export const AGAIN_KINDS = {
+  step: 'a step that failed or was cut off, or the one with which the instance goes on',
+  block: 'a block of which nothing inside runs again: it begins, or goes on with what is new',
+  compensation: 'a block of a compensation that failed or is still owed',
+  finally: 'a block of a `finally_block`: one that failed, or all of the list behind what goes on',
+  saga: 'a whole saga that has compensated: all of its actions run again',
+  child: 'a `sub_sequence`: its child is retried, or another one is started',
+  hook: 'a hook of a cancel that failed',
+} as const;
+export type AgainKind = keyof typeof AGAIN_KINDS;
+
+export const RunsAgainBlock = named('RunsAgainBlock', 'A block that a retry runs once more.', {
+  kind: oneOfWords(Object.keys(AGAIN_KINDS) as AgainKind[]),
+  summary: Type.String(),
+  block_id: Type.String(),
+  path: noted(Type.String(), 'From the outermost block, as in orders[2]/charge.'),
+  repeats: Type.Array(Type.String(), {
+    maxItems: REPEATS_MAX,
+    description:
+      'Paths of steps that had completed and act outside once more, under other idempotency keys; of a child that is retried, in the child.',
+  }),
+  repeats_effects: noted(Type.Boolean(), 'Whether what had happened outside happens once more.'),
+  child_id: Type.Optional(
+    noted(Uuid, 'The child that is retried; absent: none is, or another one is started.'),
+  ),
+});
+export type RunsAgainBlock = Static<typeof RunsAgainBlock>;
+
+/** What an instance can come to behind what a retry does. */
+const AGAIN_ENDS = ['cancelled', 'failed'] as const;
+
+export const RunsAgain = named(
+  'RunsAgain',
+  'What a retry runs once more, and what it leaves as it is.',
+  {
+    blocks: Type.Array(RunsAgainBlock),
+    blocks_count: Type.Integer({ description: 'Of all that run again.' }),
+    stays: Type.Array(Type.String(), {
+      maxItems: STAYS_MAX,
+      description: 'Paths of the outermost blocks that completed and do not run again.',
+    }),
+    stays_count: Type.Integer({ description: 'Of all that stay.' }),
+    repeats_effects: noted(
+      Type.Boolean(),
+      'Whether something that had completed and acts outside runs a second time: ask before.',
+    ),
+    ends: Type.Optional(
+      oneOfWords(
+        AGAIN_ENDS,
+        'What the instance comes to once this has gone well; absent: it goes on.',
+      ),
+    ),
+  },
+);
+export type RunsAgain = Static<typeof RunsAgain>;
+
 export const NextAction = named(
   'NextAction',
   'A request that can be made now, and what it is good for.',
@@ -120,6 +184,9 @@ export const NextAction = named(
     path: noted(Type.String(), 'Behind the base address of the API.'),
     body: Type.Optional(AnyJson),
     why: Type.String(),
+    runs_again: Type.Optional(
+      noted(RunsAgain, 'Of a retry, or a resume that is one: what it runs once more.'),
+    ),
   },
 );
 export type NextAction = Static<typeof NextAction>;

@@ -7,7 +7,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { NODE_STATES } from '../src/core/states.js';
 import { BLOCK_QUERY } from './attempt.js';
-import { BulkJob, BulkQuery } from './bulk-job.js';
+import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
 import {
   AnyJson,
   Cursor,
@@ -316,6 +316,7 @@ export const BulkUpdated = named('BulkUpdated', {
   count: Type.Integer({ description: 'How many were changed, or with dry_run would be.' }),
   updated: Type.Integer({ description: 'The same as count, for older clients; 0 with dry_run.' }),
   dry_run: Type.Optional(Type.Literal(true)),
+  repeats_effects: Type.Optional(noted(RepeatsEffects, 'Absent: none.')),
 });
 export type BulkUpdated = Static<typeof BulkUpdated>;
 

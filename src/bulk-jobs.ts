@@ -16,6 +16,7 @@ import {
   type ChangeManyOf,
   changeWindow,
   NOTHING_YET,
+  type RepeatingOf,
   windowSize,
   workOf,
 } from './bulk-work.js';
@@ -35,6 +36,7 @@ export interface BulkJobsDeps {
   readonly candidates: (work: BulkWork, limit: number, place: string | null) => Promise<Candidates>;
   /** With marks of the job. */
   readonly change: (job: string, ...asked: Parameters<ChangeManyOf>) => Promise<ChangeCounts>;
+  readonly repeating: RepeatingOf;
   readonly progress: (id: string, progress: BulkProgress) => Promise<unknown>;
 }
 
@@ -93,7 +95,7 @@ export class BulkJobs {
   }
 
   async #oneWindow(id: string): Promise<boolean> {
-    const { standing, candidates, change, progress } = this.#deps;
+    const { standing, candidates, change, repeating, progress } = this.#deps;
     const row = await standing(id);
     if (row === undefined || row.ended_at !== null) return false;
     const { place: from, matched, tenant_id, traceparent } = row;
@@ -109,7 +111,10 @@ export class BulkJobs {
     if (size === 0) return ended('completed', appliedBefore(uncounted.size), [...uncounted]);
     const { found, next } = await candidates(work, size, from);
     const fresh = found.filter((candidate) => !uncounted.has(candidate.id));
-    const counts = await changeWindow(work, fresh, (...them) => change(id, ...them));
+    const counts = await changeWindow(work, fresh, {
+      changeMany: (...them) => change(id, ...them),
+      repeating,
+    });
     const looked = found.map((candidate) => candidate.id);
     if (next === undefined) {
       const all = new Set([...looked, ...uncounted]);

@@ -3,7 +3,12 @@
  * comes to. The request that is answered at once and the job behind an answer are made of it alike.
  */
 
-import { type Change, type ChangeCounts, concerns } from '../actors/instance/change-many.js';
+import {
+  type Change,
+  type ChangeCounts,
+  concerns,
+  mayRetry,
+} from '../actors/instance/change-many.js';
 import type { BulkOperation } from '../schema/bulk-job.js';
 import {
   BATCH_ACTION_LIMIT_DEFAULT,
@@ -31,9 +36,17 @@ export interface BulkWork {
 
 export interface BulkCounts extends ChangeCounts {
   readonly matched: number;
+  /** Of a dry run: those that would act outside a second time. */
+  readonly repeats_effects: number;
 }
 
-export const NOTHING_YET: BulkCounts = { matched: 0, applied: 0, skipped: 0, failed: 0 };
+export const NOTHING_YET: BulkCounts = {
+  matched: 0,
+  applied: 0,
+  skipped: 0,
+  failed: 0,
+  repeats_effects: 0,
+};
 
 /**
  * Instances that are asked for at once: nearly as many per second as with 500 (4,000 and 4,600), while another
@@ -80,23 +93,29 @@ export function added(one: BulkCounts, other: BulkCounts): BulkCounts {
     applied: one.applied + other.applied,
     skipped: one.skipped + other.skipped,
     failed: one.failed + other.failed,
+    repeats_effects: one.repeats_effects + other.repeats_effects,
   };
 }
 
-/** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
+/**
+ * A dry run counts by the states in the rows, and asks those that would be retried what that repeats; otherwise each
+ * instance decides for itself.
+ */
 export async function changeWindow(
   { change, isDryRun, tenant }: BulkWork,
   window: readonly Candidate[],
-  changeMany: ChangeManyOf,
+  { changeMany, repeating }: { changeMany: ChangeManyOf; repeating: RepeatingOf },
 ): Promise<BulkCounts> {
   const matched = window.length;
   if (matched === 0) return NOTHING_YET;
   if (!isDryRun) {
     const ids = window.map(({ id }) => id);
-    return { ...(await changeMany(tenant, ids, change)), matched };
+    return { ...NOTHING_YET, ...(await changeMany(tenant, ids, change)), matched };
   }
   const applied = window.filter(({ state }) => concerns(change, state)).length;
-  return { matched, applied, skipped: matched - applied, failed: 0 };
+  const retried = window.filter(({ state }) => mayRetry(change, state)).map(({ id }) => id);
+  const repeats_effects = await repeating(tenant, retried);
+  return { matched, applied, skipped: matched - applied, failed: 0, repeats_effects };
 }
 
 /** Asks the owners; resolves with what became of the instances, once that is durable. */
@@ -105,6 +124,9 @@ export type ChangeManyOf = (
   ids: readonly string[],
   change: Change,
 ) => Promise<ChangeCounts>;
+
+/** How many of the instances would act outside a second time if they were retried. */
+export type RepeatingOf = (tenant: string, ids: readonly string[]) => Promise<number>;
 
 function actionOf(
   { action, signal_type, payload: given }: BatchAction,

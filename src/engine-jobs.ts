@@ -9,6 +9,7 @@ import { orphans } from './db/reads/retention-reads.js';
 import type { Reads } from './db/reads.js';
 import type { Logger } from './log.js';
 import type { ManyInstances } from './many-instances.js';
+import { RetryPreviews } from './retry-previews.js';
 import { SequenceRemoval } from './sequence-removal.js';
 
 export interface EngineJobsDeps {
@@ -39,6 +40,7 @@ export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJo
     candidates: ({ tenant, filter }, limit, place) =>
       candidates(reads.of(tenant), filter, limit, place),
     change: (job, tenant, ids, change) => many.change(tenant, ids, change, job),
+    repeating: (tenant, ids) => new RetryPreviews(client).repeating(tenant, ids),
     progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
   });
 }

@@ -61,6 +61,7 @@ import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
 import { packageFile } from './package-files.js';
+import { RetryPreviews } from './retry-previews.js';
 import type { TenantLimitRegistry } from './tenant-limits.js';
 import type { Tracer } from './tracing.js';
 
@@ -132,6 +133,7 @@ export function createFront(options: FrontOptions): Front {
     reads,
     clock: realClock,
   });
+  const previews = new RetryPreviews(client);
   const handler = createRouter({
     gate,
     authorise: createAuth({
@@ -163,7 +165,7 @@ export function createFront(options: FrontOptions): Front {
       ...createDocs({ version, isProtected: config.protectDocs }),
       ...createMetrics(options),
       ...instanceOperations,
-      'instances.explain': instanceExplanation(client),
+      'instances.explain': instanceExplanation(previews),
       ...approvalOperations(client, {
         publicUrl: config.publicUrl,
         isInCluster: options.membership !== undefined,
@@ -198,6 +200,7 @@ export function createFront(options: FrontOptions): Front {
       now,
       keyring: options.keyring,
       changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
+      repeating: (tenant, ids) => previews.repeating(tenant, ids),
       admitTenant: (tenant) => residence?.admit(tenant, true),
     },
     protectDocs: config.protectDocs,

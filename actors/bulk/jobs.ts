@@ -112,6 +112,7 @@ export class BulkJobs {
           applied: row.applied + counts.applied,
           skipped: row.skipped + counts.skipped,
           failed: row.failed + counts.failed,
+          repeats_effects: row.repeats_effects + counts.repeats_effects,
           place,
           error,
           state: end ?? row.state,
@@ -148,8 +149,8 @@ export class BulkJobs {
   async #update(changed: BulkJobRow, turn: Turn): Promise<BulkJob> {
     const row = { ...changed, updated_at: isoTime(this.#deps.now()) };
     turn.tenant = row.tenant_id;
-    const { id, state, matched, applied, skipped, failed, error, place, updated_at, ended_at } =
-      row;
+    const { id, state, matched, applied, skipped, failed, repeats_effects, ...rest } = row;
+    const { error, place, updated_at, ended_at } = rest;
     turn.put('bulkJob.update', id, {
       id,
       state,
@@ -157,6 +158,7 @@ export class BulkJobs {
       applied,
       skipped,
       failed,
+      repeats_effects,
       error,
       place,
       updated_at,

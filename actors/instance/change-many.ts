@@ -47,6 +47,14 @@ export function concerns(change: Change, state: InstanceState): boolean {
   }
 }
 
+/** Whether an instance in this state may be retried by the change: it was paused while it was failed, perhaps. */
+export function mayRetry(change: Change, state: InstanceState): boolean {
+  if (state !== 'failed' && state !== 'paused') return false;
+  if (change.kind === 'retry') return state === 'failed';
+  if (change.kind === 'state') return change.state === 'scheduled' || change.state === 'running';
+  return change.kind === 'signal' && change.signalType === 'resume' && state === 'paused';
+}
+
 interface Group {
   readonly request: number;
   readonly counts: Record<ChangeResult, number>;

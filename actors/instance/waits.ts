@@ -3,6 +3,7 @@
 import type { Failure } from '../../schema/failure.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
+import { isRetried, runsAgain } from '../../src/core/retry-preview.js';
 import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
@@ -20,6 +21,7 @@ export function standingOf(actor: LiveInstance): Standing {
     created_at,
     failure,
     cancelling: cancellingIn(snapshot.runtime),
+    again: isRetried(snapshot) ? runsAgain(plan, snapshot) : null,
     parent: record.parent_instance_id,
     root: rootOf(actor, failure),
     continuity_id,

@@ -1,6 +1,6 @@
 /** Why instances fail and what they wait for, in the words of the schemas. */
 
-import { WAIT_KINDS, type WaitKind } from '../../schema/explanation.js';
+import { AGAIN_KINDS, WAIT_KINDS, type WaitKind } from '../../schema/explanation.js';
 import { FAILURE_CODES } from '../../schema/failure.js';
 import { code, table } from './markdown.js';
 import type { Regions } from './regions.js';
@@ -33,5 +33,9 @@ export function failureRegions(): Regions {
 export function waitRegions(): Regions {
   const kinds = Object.keys(WAIT_KINDS) as WaitKind[];
   const rows = kinds.map((kind) => [code(kind), WAIT_KINDS[kind], MEMBERS[kind]]);
-  return { waits: table(['kind', 'what it waits for', 'further members'], rows) };
+  const again = Object.entries(AGAIN_KINDS).map(([kind, meaning]) => [code(kind), meaning]);
+  return {
+    waits: table(['kind', 'what it waits for', 'further members'], rows),
+    'runs-again': table(['kind', 'what runs again'], again),
+  };
 }

@@ -3,12 +3,13 @@
  * by its state, and by what it waits for.
  */
 
-import type { NextAction, Wait } from '../../schema/explanation.js';
+import type { NextAction, RunsAgain, Wait } from '../../schema/explanation.js';
+import { retryText } from './retry-words.js';
 import { type InstanceState, isEnded } from './states.js';
 import type { Standing } from './waits.js';
 
 export function nextActions(standing: Standing, waits: readonly Wait[]): NextAction[] {
-  const { id, state, root, continuity_id } = standing;
+  const { id, state, root, continuity_id, again } = standing;
   const at = `/instances/${id}`;
   const owner = waits.find(({ kind }) => kind === 'handoff');
   if (owner !== undefined) {
@@ -19,8 +20,8 @@ export function nextActions(standing: Standing, waits: readonly Wait[]): NextAct
   if (isEnded(state)) {
     const actions: NextAction[] = [];
     if (state === 'failed') {
-      const why = 'Runs it again from where it failed; what completed is not repeated.';
-      actions.push({ action: 'retry', method: 'POST', path: `${at}/retry`, why });
+      const retry = { action: 'retry', method: 'POST', path: `${at}/retry` };
+      actions.push({ ...retry, ...whatRuns(again) });
     }
     if (root !== null) actions.push(...resumed(at, root));
     if (state === 'failed') {
@@ -28,7 +29,10 @@ export function nextActions(standing: Standing, waits: readonly Wait[]): NextAct
     }
     return actions;
   }
-  const actions = waits.flatMap((wait) => ACTIONS[wait.kind]?.(wait, at, state) ?? []);
+  const actions = waits
+    .flatMap((wait) => ACTIONS[wait.kind]?.(wait, at, state) ?? [])
+    // To resume what was paused while it was failed is to retry it.
+    .map((one) => (one.action === 'resume' && again ? { ...one, ...whatRuns(again) } : one));
   const seen = new Set<string>();
   const distinct = actions.filter((action) => {
     const key = JSON.stringify([action.action, action.path, action.body]);
@@ -45,13 +49,20 @@ export function nextActions(standing: Standing, waits: readonly Wait[]): NextAct
   return distinct;
 }
 
+function whatRuns(again: RunsAgain | null): Pick<NextAction, 'why' | 'runs_again'> {
+  if (again === null) return { why: 'Runs it again from where it failed.' };
+  return { why: retryText(again), runs_again: again };
+}
+
 function resumed(at: string, root: string): NextAction[] {
   return [
     {
       action: 'resume_from',
       method: 'POST',
       path: `${at}/resume-from/${encodeURIComponent(root)}`,
-      why: `Runs it again from the block ${root}, as if that had never been reached.`,
+      why:
+        `Runs it again from the block ${root}, as if that had never been reached: what was done outside from there on ` +
+        'happens once more, and children are started anew.',
     },
     {
       action: 'fork',

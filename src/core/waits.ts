@@ -3,7 +3,7 @@
  * open leaves in the order of the plan. Who could end them is for others to say (`explanation.ts`).
  */
 
-import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
+import { type RunsAgain, WAITS_MAX, type Wait } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
 import type { Cancelling } from '../../schema/instance.js';
 import type { Execution, StepRecord } from './execution.js';
@@ -33,6 +33,8 @@ export interface Standing extends Waits {
   readonly failure: Failure | null;
   /** What it still does before it has been cancelled, or has timed out. */
   readonly cancelling?: Cancelling | undefined;
+  /** What a retry runs once more; null: it cannot be retried. */
+  readonly again: RunsAgain | null;
   /** The instance whose block started it. */
   readonly parent: string | null;
   /** The block of the root list in which it failed, or else the first one. */

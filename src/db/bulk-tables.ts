@@ -13,6 +13,7 @@ export const BULK_TABLES = {
     applied: 'integer',
     skipped: 'integer',
     failed: 'integer',
+    repeats_effects: 'integer',
     error: 'text?',
     place: 'text?',
     traceparent: 'text?',

@@ -315,6 +315,7 @@ export const MUTATIONS = {
     'applied',
     'skipped',
     'failed',
+    'repeats_effects',
     'error',
     'place',
     'updated_at',

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { BulkJob } from '../../schema/bulk-job.js';
 import type { BatchActionResult } from '../../schema/edits.js';
+import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { AuditEntry, StoredSignal } from '../../schema/instance.js';
 import {
   eventually,
@@ -271,6 +272,48 @@ describe('what the actions do', () => {
     assert.deepEqual(await states(tenant, ids), STATES);
     const moves = (await audit(tenant, failed)).filter(({ to_state }) => to_state === 'failed');
     assert.equal(moves.length, 2);
+  });
+
+  test('a dry run of a retry counts those that would act outside a second time', async () => {
+    const tenant = api.tenant();
+    const [pay, refund] = [newHandler(), newHandler()];
+    const steps = [
+      { id: 'pay', action: step('charge', pay), compensation: step('back', refund) },
+      { id: 'send', action: step('ship', 'fail') },
+    ];
+    const name = 'order';
+    const order = await tenant.sequence([{ type: 'saga', id: 'trip', steps }], { name });
+    const buy = { type: 'sub_sequence', id: 'buy', sequence_name: name };
+    const ids = [
+      await tenant.create(order),
+      await tenant.run([buy]),
+      await tenant.run([step('a', 'fail')]),
+    ];
+    for (let i = 0; i < 2; i += 1) await tenant.complete(await tenant.task(pay));
+    for (let i = 0; i < 2; i += 1) await tenant.complete(await tenant.task(refund));
+    for (const id of ids) await tenant.until(id, 'failed');
+    const given = { dry_run: true, filter: { ids } };
+    const counted = expectStatus(await act(tenant, 'retry', given), 200);
+    assert.deepEqual([counted.applied, counted.repeats_effects], [3, 2]);
+    const asked = { body: { ...given, action: 'retry' }, headers: { prefer: 'respond-async' } };
+    const reply = await tenant.request<BulkJob>('POST', '/instances/batch-action', asked);
+    const job = await ended(tenant, expectStatus(reply, 202).id);
+    assert.deepEqual([job.applied, job.repeats_effects], [3, 2]);
+    const moved = await tenant.patch('/instances/bulk/state', {
+      ...{ filter: { ids }, state: 'scheduled', dry_run: true },
+    });
+    assert.deepEqual(moved.body, { count: 3, updated: 0, dry_run: true, repeats_effects: 2 });
+    const { next } = expectStatus(
+      await tenant.get<InstanceExplanation>(`/instances/${ids[1]}/explain`),
+      200,
+    );
+    const [{ action, runs_again, why }] = next as [(typeof next)[number]];
+    assert.deepEqual([action, runs_again?.blocks[0]?.kind], ['retry', 'child']);
+    assert.deepEqual(runs_again?.blocks[0]?.repeats, ['trip[0]/charge']);
+    assert.match(
+      why,
+      /is retried: in it what had completed \(trip\[0\]\/charge\) acts outside a second time/,
+    );
   });
 
   test('resume wakes paused instances; cancel reaches all but the terminal ones', async () => {

@@ -120,6 +120,7 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
         now: Date.now,
         keyring: undefined,
         changeMany: () => assert.fail('nothing is changed'),
+        repeating: () => assert.fail('nothing is counted'),
         admitTenant: () => undefined,
       };
     },

@@ -216,6 +216,7 @@ function jobRow(id: string, tenant_id: string, given: Partial<Row> = {}): Row {
     operation: 'batch_action',
     request: JSON.stringify({ filter: {}, action: 'signal', signal_type: 'hi', limit: 10_000 }),
     ...{ state: 'running', matched: 0, applied: 0, skipped: 0, failed: 0, error: null },
+    repeats_effects: 0,
     ...{ place: null, traceparent: null, created_at: '2025-01-01T00:00:00.000Z' },
     ...{ updated_at: '2025-01-01T00:00:00.000Z', ended_at: null, uncounted: '[]' },
     ...given,
@@ -263,6 +264,7 @@ class World {
         this.change(job, ids);
         return { applied: ids.length, skipped: 0, failed: 0 };
       },
+      repeating: async () => 0,
       progress: async (id, progress) => this.progress(id, progress),
     });
   }

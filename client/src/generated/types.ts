@@ -243,6 +243,8 @@ export interface BatchActionResult {
   readonly skipped: number;
   readonly failed: number;
   readonly dry_run: boolean;
+  /** With dry_run: those that would be retried, and repeat effects outside by that; else 0. */
+  readonly repeats_effects: number;
 }
 
 export interface BatchCreated {
@@ -323,6 +325,8 @@ export interface BulkJob {
   readonly skipped: number;
   /** Those whose change was refused. */
   readonly failed: number;
+  /** With dry_run: those that would be retried, and repeat effects outside by that; else 0. */
+  readonly repeats_effects: number;
   /** Why a job that failed did not go on. */
   readonly error: string | null;
   /** ISO 8601. */
@@ -451,6 +455,11 @@ export interface BulkUpdated {
   /** The same as count, for older clients; 0 with dry_run. */
   readonly updated: number;
   readonly dry_run?: true;
+  /**
+   * Absent: none. With dry_run: those that would be retried, and repeat effects outside by that;
+   * else 0.
+   */
+  readonly repeats_effects?: number;
 }
 
 /** A step that runs in the server after an instance was cancelled. */
@@ -2185,6 +2194,20 @@ export interface NextAction {
   readonly path: string;
   readonly body?: JsonValue;
   readonly why: string;
+  /** Of a retry, or a resume that is one: what it runs once more. */
+  readonly runs_again?: {
+    readonly blocks: readonly RunsAgainBlock[];
+    /** Of all that run again. */
+    readonly blocks_count: number;
+    /** Paths of the outermost blocks that completed and do not run again. */
+    readonly stays: readonly string[];
+    /** Of all that stay. */
+    readonly stays_count: number;
+    /** Whether something that had completed and acts outside runs a second time: ask before. */
+    readonly repeats_effects: boolean;
+    /** What the instance comes to once this has gone well; absent: it goes on. */
+    readonly ends?: 'cancelled' | 'failed';
+  };
 }
 
 export interface NextFires {
@@ -2869,6 +2892,24 @@ export interface RunSchedule {
    * text stands for none.
    */
   readonly idempotency_key?: string | null | undefined;
+}
+
+/** A block that a retry runs once more. */
+export interface RunsAgainBlock {
+  readonly kind: 'step' | 'block' | 'compensation' | 'finally' | 'saga' | 'child' | 'hook';
+  readonly summary: string;
+  readonly block_id: string;
+  /** From the outermost block, as in orders[2]/charge. */
+  readonly path: string;
+  /**
+   * Paths of steps that had completed and act outside once more, under other idempotency keys; of
+   * a child that is retried, in the child.
+   */
+  readonly repeats: readonly string[];
+  /** Whether what had happened outside happens once more. */
+  readonly repeats_effects: boolean;
+  /** The child that is retried; absent: none is, or another one is started. */
+  readonly child_id?: string;
 }
 
 /** What a runtime says of itself; live until expires_at. */

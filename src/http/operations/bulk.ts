@@ -70,7 +70,7 @@ export function bulkOperations(bulk: BulkDeps) {
 /** What was reached before an error stays changed. */
 async function changeAll(
   { clock, begin }: BulkDeps,
-  { reads, changeMany }: FrontDeps,
+  deps: FrontDeps,
   call: AnyCall & { readonly query: { readonly async: boolean } },
   asked: BulkRequest,
   reply: (counts: BulkCounts, isDryRun: boolean) => HttpReply,
@@ -87,8 +87,8 @@ async function changeAll(
       return jobReply(call, job);
     }
     const size = windowSize(work, counts.matched);
-    const { found, next } = await candidates(reads, work.filter, size, place);
-    counts = added(counts, await changeWindow(work, found, changeMany));
+    const { found, next } = await candidates(deps.reads, work.filter, size, place);
+    counts = added(counts, await changeWindow(work, found, deps));
     if (next === undefined) break;
     place = next;
   }
@@ -106,8 +106,10 @@ function jobReply({ path }: AnyCall, job: BulkJob): HttpReply {
   return { status: 202, body: JSON.stringify(job), headers: [['location', location]] };
 }
 
-function countReply({ applied: count }: BulkCounts, isDryRun: boolean): HttpReply {
-  const counts = isDryRun ? { count, updated: 0, dry_run: true } : { count, updated: count };
+function countReply({ applied: count, repeats_effects }: BulkCounts, isDryRun: boolean): HttpReply {
+  const counts = isDryRun
+    ? { count, updated: 0, dry_run: true, ...(repeats_effects > 0 && { repeats_effects }) }
+    : { count, updated: count };
   return jsonReply(JSON.stringify(counts));
 }
 

@@ -3,7 +3,6 @@
  * do with that is read. Nothing of it is kept at hand for those who may ask.
  */
 
-import type { ShardClient } from '../../../actors/shard/client.js';
 import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
 import { explain, type Surroundings } from '../../core/explanation.js';
 import { concurrencyKeyId, rateLimitId } from '../../core/ids.js';
@@ -19,18 +18,17 @@ import {
   waitersAhead,
 } from '../../db/reads/explanation-reads.js';
 import type { Reads } from '../../db/reads.js';
+import type { RetryPreviews } from '../../retry-previews.js';
 import { type FrontDeps, jsonReply, type Operation } from './operation.js';
 
 /** Moves that are looked at: the state is as old as the newest of them that leads to it. */
 const MOVES_MAX = 200;
 
-export function instanceExplanation(
-  client: Pick<ShardClient, 'ask' | 'shardOf'>,
-): Operation<'instances.explain'> {
+export function instanceExplanation(previews: RetryPreviews): Operation<'instances.explain'> {
   return async (deps, { tenant, params: { id } }) => {
-    const shard = client.shardOf(id);
-    const { body } = await client.ask(shard, 'instances.standing', tenant, id, undefined);
-    const standing = JSON.parse(body) as Standing;
+    const told = await previews.standing(tenant, id);
+    const again = told.again && (await previews.whole(tenant, told.again));
+    const standing = { ...told, again };
     return jsonReply(JSON.stringify(explain(standing, await surroundings(deps, standing))));
   };
 }

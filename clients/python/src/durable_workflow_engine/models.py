@@ -350,6 +350,13 @@ MigrationRecordState = Annotated[
     ],
     Open,
 ]
+NextActionRunsAgainEnds = Annotated[
+    Literal[
+        "cancelled",
+        "failed",
+    ],
+    Open,
+]
 NodeState = Annotated[
     Literal[
         "pending",
@@ -436,6 +443,18 @@ ReleaseState = Annotated[
         "paused",
         "rolled_back",
         "failed",
+    ],
+    Open,
+]
+RunsAgainBlockKind = Annotated[
+    Literal[
+        "step",
+        "block",
+        "compensation",
+        "finally",
+        "saga",
+        "child",
+        "hook",
     ],
     Open,
 ]
@@ -823,6 +842,8 @@ class BatchActionResult(Model):
     skipped: int
     failed: int
     dry_run: bool
+    repeats_effects: int
+    """With dry_run: those that would be retried, and repeat effects outside by that; else 0."""
 
 
 class BatchCreated(Model):
@@ -872,6 +893,8 @@ class BulkJob(Model):
     """Those that the change does not concern, or that are gone."""
     failed: int
     """Those whose change was refused."""
+    repeats_effects: int
+    """With dry_run: those that would be retried, and repeat effects outside by that; else 0."""
     error: str | None
     """Why a job that failed did not go on."""
     created_at: datetime
@@ -899,6 +922,10 @@ class BulkUpdated(Model):
     updated: int
     """The same as count, for older clients; 0 with dry_run."""
     dry_run: Literal[True] | None = None
+    repeats_effects: int | None = None
+    """Absent: none. With dry_run: those that would be retried, and repeat effects outside by
+    that; else 0.
+    """
 
 
 class CancelHook(Model):
@@ -2377,6 +2404,24 @@ class NextAction(Model):
     """Behind the base address of the API."""
     body: Any = None
     why: str
+    runs_again: NextActionRunsAgain | None = None
+    """Of a retry, or a resume that is one: what it runs once more."""
+
+
+class NextActionRunsAgain(Model):
+    """Of a retry, or a resume that is one: what it runs once more."""
+
+    blocks: list[RunsAgainBlock]
+    blocks_count: int
+    """Of all that run again."""
+    stays: list[str]
+    """Paths of the outermost blocks that completed and do not run again."""
+    stays_count: int
+    """Of all that stay."""
+    repeats_effects: bool
+    """Whether something that had completed and acts outside runs a second time: ask before."""
+    ends: NextActionRunsAgainEnds | None = None
+    """What the instance comes to once this has gone well; absent: it goes on."""
 
 
 class NextFires(Model):
@@ -2923,6 +2968,24 @@ class RunSchedule(Model):
     """A repeated request of the same key is answered by the instance of the first one. An empty
     text stands for none.
     """
+
+
+class RunsAgainBlock(Model):
+    """A block that a retry runs once more."""
+
+    kind: RunsAgainBlockKind
+    summary: str
+    block_id: str
+    path: str
+    """From the outermost block, as in orders[2]/charge."""
+    repeats: list[str]
+    """Paths of steps that had completed and act outside once more, under other idempotency keys;
+    of a child that is retried, in the child.
+    """
+    repeats_effects: bool
+    """Whether what had happened outside happens once more."""
+    child_id: str | None = None
+    """The child that is retried; absent: none is, or another one is started."""
 
 
 class RuntimeCapabilities(Model):

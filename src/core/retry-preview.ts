@@ -1,0 +1,345 @@
+/**
+ * What a retry of a failed instance runs once more and what it leaves as it is (docs/reference/explain.md), told
+ * before anybody asks for it: read off the execution, by the rules by which blocks go on behind a retry
+ * (`runs-again.ts`, and `enter` and `cleanUpAgain` of their kinds).
+ */
+
+import {
+  REPEATS_MAX,
+  RUNS_AGAIN_MAX,
+  type RunsAgain,
+  STAYS_MAX,
+} from '../../schema/explanation.js';
+import {
+  CANCELLED,
+  CATCH_LIST,
+  COMPLETED,
+  type Execution,
+  FAILED,
+  FINALLY_LIST,
+  type ForEachRecord,
+  type LoopRecord,
+  type OpenRecord,
+  type RouterRecord,
+  type SagaRecord,
+  SKIPPED,
+  type StepRecord,
+  TRY_LIST,
+  type TryCatchRecord,
+} from './execution.js';
+import { pathOf, recordOf } from './paths.js';
+import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
+import type { Snapshot } from './progress.js';
+import { type RunsAgainFacts, summaryOf } from './retry-words.js';
+
+type Kind = RunsAgainFacts['kind'];
+
+/** Where the walk is: as what blocks run there, and whether a failure of theirs is caught, or loses a race. */
+interface Place {
+  readonly kind: Kind;
+  readonly isCaught: boolean;
+}
+
+/** Whether the instance goes on by a retry: also one that was paused while it was failed. */
+export function isRetried({ state, execution }: Snapshot): boolean {
+  return state === 'failed' || (state === 'paused' && execution.f === 1);
+}
+
+export function runsAgain(plan: Plan, { execution, runtime }: Snapshot): RunsAgain {
+  const { j, a, e, s = 0 } = execution;
+  const hooks = j?.f;
+  if (hooks !== undefined) {
+    const own = plan.hooks?.[hooks.l];
+    if (own === undefined) return new Preview(plan, hooks.e, false).told('cancelled');
+    const preview = new Preview(own, hooks.e, runtime.dry_run === true);
+    preview.list(own.roots, { kind: 'hook', isCaught: true });
+    return preview.told('cancelled');
+  }
+  const preview = new Preview(plan, execution, runtime.dry_run === true);
+  // Its hooks, which had failed, have stayed behind in a handover.
+  if (e === CANCELLED) return preview.told('cancelled');
+  if (a !== undefined) {
+    preview.owed();
+    const ends = a.y === undefined ? 'cancelled' : 'failed';
+    return preview.told(execution.x === 1 ? ends : undefined);
+  }
+  const roots = plan.roots.filter((root) => root >= s);
+  preview.list(roots, { kind: 'step', isCaught: false });
+  return preview.told();
+}
+
+class Preview {
+  readonly #plan: Plan;
+  readonly #execution: Execution;
+  /** As it stood when the loops around the blocks were open, for their paths. */
+  readonly #before: Execution;
+  readonly #isDryRun: boolean;
+  readonly #blocks: RunsAgainFacts[] = [];
+  #count = 0;
+  /** Nodes that are forgotten, by where they begin: up to where. */
+  readonly #forgotten = new Map<number, number>();
+  /** Compensations are done first, and then the instance fails for the reason that it had. */
+  #fails = false;
+
+  constructor(plan: Plan, execution: Execution, isDryRun: boolean) {
+    this.#plan = plan;
+    this.#execution = execution;
+    this.#isDryRun = isDryRun;
+    const o: Execution['o'] = { ...execution.k, ...execution.o };
+    for (const [index, [, , , kept]] of Object.entries(execution.d)) {
+      if (kept !== undefined) o[Number(index)] ??= kept;
+    }
+    this.#before = { ...execution, o };
+  }
+
+  told(asked?: RunsAgain['ends']): RunsAgain {
+    const { paths, count } = this.#stays();
+    const ends = asked ?? (this.#fails ? 'failed' : undefined);
+    return {
+      blocks: this.#blocks.map((block) => ({ ...block, summary: summaryOf(block) })),
+      blocks_count: this.#count,
+      stays: paths,
+      stays_count: count,
+      repeats_effects: this.#blocks.some(({ repeats_effects }) => repeats_effects),
+      ...(ends === undefined ? {} : { ends }),
+    };
+  }
+
+  // -------------------------------------------------------------- what a retry comes to
+
+  /** What is not done of a list that goes on: the first of it, and behind that what had begun. */
+  list(list: readonly number[], place: Place): void {
+    let isFirst = true;
+    for (const index of list) {
+      const code = this.#execution.d[index]?.[0];
+      if (code === COMPLETED || code === SKIPPED) continue;
+      const node = this.#plan.nodes[index]!;
+      const hasBegun = code !== undefined || this.#execution.k?.[index] !== undefined;
+      if (hasBegun) this.#node(node, place);
+      else if (isFirst) this.#goOnWith(node, place);
+      isFirst = false;
+    }
+  }
+
+  /** What could not be cleaned up, in blocks that are open for it. */
+  owed(): void {
+    const { o } = this.#execution;
+    for (const key of Object.keys(o)) {
+      const node = this.#plan.nodes[Number(key)]!;
+      const record = o[node.index]!;
+      if (record.z !== 1) continue;
+      if (node.type === 'saga') this.#compensations(node, (record as SagaRecord).n!);
+      else this.list(node.lists[FINALLY_LIST]!, { kind: 'finally', isCaught: true });
+    }
+  }
+
+  /** A block that failed, or was cut off. */
+  #node(node: PlanNode, place: Place): void {
+    if (node.kind.isLeaf) {
+      this.#leaf(node, place);
+      return;
+    }
+    const before = this.#count;
+    const kept = this.#keptOf(node);
+    if (kept !== undefined || !node.kind.isKept) this.#inside(node, kept, place);
+    if (this.#count === before) this.#goOnWith(node, place);
+  }
+
+  #inside(node: PlanNode, kept: OpenRecord | undefined, place: Place): void {
+    const { lists } = node;
+    switch (node.type) {
+      case 'try_catch':
+        this.#tryCatch(node, kept as TryCatchRecord, place);
+        break;
+      case 'saga':
+        this.#saga(node, kept as SagaRecord, place);
+        break;
+      case 'router':
+      case 'ab_split':
+        this.list(lists[(kept as RouterRecord).r]!, place);
+        break;
+      case 'loop':
+      case 'for_each':
+        this.#pass(node, kept as ForEachRecord, place);
+        break;
+      default: {
+        const inside = node.type === 'race' ? { ...place, isCaught: true } : place;
+        for (const list of lists) this.list(list, inside);
+      }
+    }
+  }
+
+  #leaf(node: PlanNode, { kind }: Place): void {
+    if (node.type !== 'sub_sequence') {
+      this.#put(node, kind, []);
+      return;
+    }
+    const child = this.#keptOf(node) as StepRecord | undefined;
+    // One that was cancelled has another in its place, which begins at its beginning.
+    const isRetried = child?.k !== undefined;
+    const isReplaced = child !== undefined && !isRetried && !this.#isDryRun;
+    this.#put(
+      node,
+      'child',
+      isReplaced ? [this.#pathOf(node)] : [],
+      isRetried ? child.c : undefined,
+    );
+  }
+
+  /** As `resumed` of the kind does it. */
+  #tryCatch(node: PlanNode, { p, f, m, z }: TryCatchRecord, place: Place): void {
+    const inFinally: Place = {
+      ...place,
+      kind: place.kind === 'compensation' ? place.kind : 'finally',
+    };
+    const inTry = { ...place, isCaught: true };
+    const again = (branch: number) =>
+      this.list(node.lists[branch]!, branch === TRY_LIST ? inTry : place);
+    if (p !== FINALLY_LIST) {
+      again(p);
+      return;
+    }
+    if (f === COMPLETED || (f === FAILED && z === 1)) {
+      this.list(node.lists[FINALLY_LIST]!, inFinally);
+      return;
+    }
+    again(m === undefined ? TRY_LIST : CATCH_LIST);
+    for (const index of node.lists[FINALLY_LIST]!) {
+      const block = this.#plan.nodes[index]!;
+      this.#forgotten.set(block.index, block.end);
+      if (this.#execution.d[index] === undefined) continue;
+      this.#put(block, 'finally', this.#repeatsOf(block));
+    }
+  }
+
+  #saga(node: PlanNode & { readonly type: 'saga' }, { f, n, l }: SagaRecord, place: Place): void {
+    if (f === undefined || n === undefined) {
+      this.list(node.lists[l]!, place);
+      return;
+    }
+    if (this.#compensations(node, n)) {
+      if (!place.isCaught) this.#fails = true;
+      return;
+    }
+    this.#forgotten.set(node.index + 1, node.end);
+    const inLists = (isWanted: (list: number) => boolean) =>
+      node.lists.flatMap((list, at) =>
+        isWanted(at) ? list.flatMap((index) => this.#repeatsOf(this.#plan.nodes[index]!)) : [],
+      );
+    const actions = inLists((at) => at % 2 === 0);
+    // Compensations run only where an action fails again.
+    this.#put(node, 'saga', actions.length > 0 ? actions : inLists((at) => at % 2 === 1));
+  }
+
+  /** Those that a saga owes of its steps up to this one; whether there are any. */
+  #compensations({ steps, lists }: PlanNode & { readonly type: 'saga' }, n: number): boolean {
+    let isOwed = false;
+    for (let step = Math.min(n, steps.length - 1); step >= 0; step -= 1) {
+      const [action, compensation] = [lists[2 * step]!, lists[2 * step + 1]!];
+      if (!this.#isDone(action) || this.#isDone(compensation)) continue;
+      isOwed = true;
+      this.list(compensation, { kind: 'compensation', isCaught: true });
+    }
+    return isOwed;
+  }
+
+  /** With the pass that failed, or with items of several; what ended of it stays. */
+  #pass(node: PlanNode, { e, s }: ForEachRecord, place: Place): void {
+    // A pass that has ended is followed by one that is new.
+    if (e === 1) return;
+    for (const [slot, list] of node.lists.entries()) {
+      if (s === undefined || (s[slot] ?? NO_ITEM) !== NO_ITEM) this.list(list, place);
+    }
+  }
+
+  #goOnWith(node: PlanNode, { kind }: Place): void {
+    if (kind === 'step' && !node.kind.isLeaf) this.#put(node, 'block', []);
+    else this.#put(node, node.type === 'sub_sequence' ? 'child' : kind, []);
+  }
+
+  #put(node: NodePlace, kind: Kind, repeats: readonly string[], child_id?: string): void {
+    this.#count += 1;
+    const repeats_effects = repeats.length > 0;
+    // What repeats effects is never left out.
+    if (this.#blocks.length >= RUNS_AGAIN_MAX && !repeats_effects) return;
+    this.#blocks.push({
+      kind,
+      block_id: node.id,
+      path: this.#pathOf(node),
+      repeats: repeats.slice(0, REPEATS_MAX),
+      repeats_effects,
+      ...(child_id === undefined ? {} : { child_id }),
+    });
+  }
+
+  // -------------------------------------------------------------- what happens a second time
+
+  /** Paths of what completed in the block, or was at work in earlier passes, and acts outside. */
+  #repeatsOf({ index, end }: NodePlace): string[] {
+    if (this.#isDryRun) return [];
+    const found = new Set<string>();
+    for (const node of this.#plan.nodes.slice(index, end)) {
+      const done = this.#execution.d[node.index];
+      if (node.kind.isLeaf) {
+        const isOver = done?.[0] === COMPLETED || (done?.[3] as StepRecord | undefined)?.c;
+        if (isOver && actsOutside(node)) found.add(this.#pathOf(node));
+      } else if (node.kind.repeats !== 'never' && node.type !== 'saga') {
+        const { i = 0 } = recordOf(this.#execution, node.index) as Partial<LoopRecord>;
+        const acts = this.#plan.nodes.slice(node.index, node.end).some(actsOutside);
+        if ((i > 0 || done?.[0] === COMPLETED) && acts) found.add(this.#pathOf(node));
+      }
+    }
+    return [...found];
+  }
+
+  // -------------------------------------------------------------- what stays
+
+  /** The outermost blocks that have completed, but for those that are forgotten. */
+  #stays(): { readonly paths: string[]; readonly count: number } {
+    const { nodes } = this.#plan;
+    const paths: string[] = [];
+    let count = 0;
+    for (let i = 0; i < nodes.length; ) {
+      const node = nodes[i]!;
+      const forgotten = this.#forgotten.get(i);
+      if (forgotten !== undefined) i = forgotten;
+      else if (this.#isOfPast(node)) i = node.end;
+      else if (this.#execution.d[i]?.[0] === COMPLETED) {
+        if (paths.length < STAYS_MAX) paths.push(this.#pathOf(node));
+        count += 1;
+        i = node.end;
+      } else i += 1;
+    }
+    return { paths, count };
+  }
+
+  /** Of an item that has ended, in a slot that is at none. */
+  #isOfPast({ parent, branch }: NodePlace): boolean {
+    const { s } = (this.#before.o[parent] ?? {}) as Partial<ForEachRecord>;
+    return s !== undefined && (s[branch] ?? NO_ITEM) === NO_ITEM;
+  }
+
+  #isDone(list: readonly number[]): boolean {
+    return list.every((index) => {
+      const code = this.#execution.d[index]?.[0];
+      return code === COMPLETED || code === SKIPPED;
+    });
+  }
+
+  #keptOf({ index }: NodePlace): OpenRecord | undefined {
+    const { d, k } = this.#execution;
+    return d[index]?.[3] ?? k?.[index];
+  }
+
+  #pathOf(node: NodePlace): string {
+    return pathOf(this.#plan, this.#before, node);
+  }
+}
+
+const NO_ITEM = -1;
+
+function actsOutside(node: PlanNode): boolean {
+  if (node.type === 'sub_sequence') return true;
+  if (node.type !== 'step') return false;
+  return node.mode === 'external' || node.mode === 'in_process' || node.gate !== undefined;
+}
