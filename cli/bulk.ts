@@ -30,6 +30,8 @@ interface Counts {
   applied: number;
   skipped: number;
   failed: number;
+  /** Of a count before: those that would act outside a second time. */
+  repeats_effects: number;
 }
 
 /** @throws CommandError when nobody agrees */
@@ -45,10 +47,10 @@ export async function changeMany(session: Session, change: ManyChange): Promise<
   const counted = await countOf(session, body);
   if (change.isDryRun) {
     if (out.isJson) out.json(counted);
-    else out.line(`${instances(counted.applied)} would be ${change.done}.`);
+    else out.line(`${instances(counted.applied)} would be ${change.done}${repeatsText(counted)}.`);
     return EXIT.ok;
   }
-  if (counted.applied > 0) await expectAgreement(session, change, counted.applied);
+  if (counted.applied > 0) await expectAgreement(session, change, counted.applied, counted);
   const total = counted.applied === 0 ? counted : await runJob(session, body, counted, change.done);
   if (out.isJson) out.json(total);
   else out.line(resultText(total, change.done));
@@ -61,14 +63,22 @@ export async function expectAgreement(
   { asker }: Session,
   { isAgreed, done }: Pick<ManyChange, 'isAgreed' | 'done'>,
   count: number,
+  counted: Pick<Counts, 'repeats_effects'> = { repeats_effects: 0 },
 ): Promise<void> {
   if (isAgreed) return;
   const what = instances(count);
-  if (asker.isThere) return asker.confirm(`${what} will be ${done}. Go on?`);
+  const repeats = repeatsText(counted);
+  if (asker.isThere) return asker.confirm(`${what} will be ${done}${repeats}. Go on?`);
   throw usageError(
-    `${what} would be ${done}, and nobody is there to agree`,
+    `${what} would be ${done}${repeats}, and nobody is there to agree`,
     'Give --yes to do it, or --dry-run to count only.',
   );
+}
+
+/** Nothing when none does. */
+function repeatsText({ repeats_effects: count }: Pick<Counts, 'repeats_effects'>): string {
+  if (count === 0) return '';
+  return `; ${count.toLocaleString('en')} of them ${count === 1 ? 'repeats' : 'repeat'} effects outside`;
 }
 
 function resultText({ applied, skipped, failed }: Counts, done: string): string {
@@ -127,9 +137,11 @@ const OPEN: ReadonlySet<BulkJob['state']> = new Set(['running', 'cancelling']);
 
 const isJob = (answer: BatchActionResult | BulkJob): answer is BulkJob => 'operation' in answer;
 
-const countsOf = ({ matched, applied, skipped, failed }: Counts): Counts => ({
+const countsOf = ({ matched, applied, skipped, failed, repeats_effects }: Counts): Counts => ({
   matched,
   applied,
   skipped,
   failed,
+  // An older server does not count them.
+  repeats_effects: repeats_effects ?? 0,
 });

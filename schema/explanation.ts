@@ -152,7 +152,7 @@ const AGAIN_ENDS = ['cancelled', 'failed'] as const;
 
 export const RunsAgain = named(
   'RunsAgain',
-  'What a retry runs once more, and what it leaves as it is.',
+  'Of a retry, or a resume that is one: what it runs once more, and what it leaves as it is.',
   {
     blocks: Type.Array(RunsAgainBlock),
     blocks_count: Type.Integer({ description: 'Of all that run again.' }),
@@ -184,9 +184,7 @@ export const NextAction = named(
     path: noted(Type.String(), 'Behind the base address of the API.'),
     body: Type.Optional(AnyJson),
     why: Type.String(),
-    runs_again: Type.Optional(
-      noted(RunsAgain, 'Of a retry, or a resume that is one: what it runs once more.'),
-    ),
+    runs_again: Type.Optional(RunsAgain),
   },
 );
 export type NextAction = Static<typeof NextAction>;

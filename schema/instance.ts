@@ -316,7 +316,7 @@ export const BulkUpdated = named('BulkUpdated', {
   count: Type.Integer({ description: 'How many were changed, or with dry_run would be.' }),
   updated: Type.Integer({ description: 'The same as count, for older clients; 0 with dry_run.' }),
   dry_run: Type.Optional(Type.Literal(true)),
-  repeats_effects: Type.Optional(noted(RepeatsEffects, 'Absent: none.')),
+  repeats_effects: Type.Optional(noted(RepeatsEffects, 'Absent: 0.')),
 });
 export type BulkUpdated = Static<typeof BulkUpdated>;
 

@@ -2,8 +2,9 @@
 
 import type { FailureGroup, TaskInstance } from '../../client/src/index.js';
 import { type Command, listing } from '../command.js';
+import { retryOne } from '../retry.js';
 import { ago } from '../table.js';
-import { changing, FAILED_COLUMNS, giveUpOne, retryOne, withNames } from './instances.js';
+import { changing, FAILED_COLUMNS, giveUpOne, withNames } from './instances.js';
 import { NAMESPACE_OPTION, SELECTION_OPTIONS, selectionOf, timeOf } from './selection.js';
 
 export const DEAD_LETTER_COMMANDS: readonly Command[] = [

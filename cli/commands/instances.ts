@@ -15,6 +15,7 @@ import {
 import { CommandError, type ExitCode, exitOf, usageError } from '../exit.js';
 import { followInstance } from '../follow.js';
 import { jsonOf, objectOf } from '../json-input.js';
+import { linesOf, resumeOne, retryOne } from '../retry.js';
 import { sequenceNames } from '../sequence-names.js';
 import type { Session } from '../session.js';
 import { ago, type Column, durationText, memberText, toned } from '../table.js';
@@ -178,7 +179,12 @@ const explain = showing({
     ...(told.waiting_for.length === 0 ? [] : ['', out.paint.dim('Waits for')]),
     ...told.waiting_for.map((wait) => `  ${wait.kind.padEnd(10)} ${memberText(wait.summary)}`),
     ...(told.next.length === 0 ? [] : ['', out.paint.dim('What can be done')]),
-    ...told.next.map((next) => `  ${next.action.padEnd(10)} ${memberText(next.why)}`),
+    ...told.next.flatMap(({ action, why, runs_again }) => [
+      `  ${action.padEnd(10)} ${memberText(why)}`,
+      ...(runs_again === undefined ? [] : linesOf(runs_again)).map(
+        (line) => `  ${' '.repeat(10)} ${memberText(line)}`,
+      ),
+    ]),
   ],
 });
 
@@ -290,7 +296,6 @@ const signalOne =
   ({ client }: Session, id: string) =>
     client.instances.signal(id, { signal_type: type });
 
-export const retryOne = ({ client }: Session, id: string) => client.instances.retry(id);
 const cancelOne = signalOne('cancel');
 
 /** Of the dead letter queue only: a live instance is not given up by a wrong id. */
@@ -437,7 +442,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     action: 'resume',
     states: ['paused'],
     done: 'resumed',
-    one: signalOne('resume'),
+    one: resumeOne,
   }),
   changing({
     name: 'instances cancel',

@@ -252,7 +252,7 @@ async function deadLetterCheck(client: Client): Promise<Check> {
     'warn',
     about,
     `${count} in the dead letter queue`,
-    'dlq list says why; dlq retry runs them again.',
+    'dlq list says why; dlq retry goes on with them, and asks where that repeats effects outside.',
   );
 }
 

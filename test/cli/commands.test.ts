@@ -184,6 +184,31 @@ test('instances are paused, resumed, sent signals, cancelled and retried by thei
   assert.equal(await ok('instances retry', failed), `${failed} retried\n`);
 });
 
+test('a retry that repeats effects outside is named, and needs --yes where nobody can be asked', async () => {
+  const steps = [
+    { id: 'pay', action: step('charge', 'cli-charge'), compensation: step('back', 'noop') },
+    { id: 'send', action: step('ship', 'fail') },
+  ];
+  await apply('trip', step('first', 'noop'), { type: 'saga', id: 'trip', steps });
+  const id = await start('trip');
+  await tenant.complete(await tenant.task('cli-charge'));
+  await tenant.until(id, 'failed');
+  const words =
+    /Saga trip runs again as a whole: .*\(trip\[0\]\/charge\) acts outside a second time/;
+  assert.match(await ok('instances explain', id), words);
+  await refused(2, words, 'instances retry', id);
+  await refused(2, /Stays: first\n.*would repeat effects outside/, 'dlq retry', id);
+  const count = /^1 instance would be retried; 1 of them repeats effects outside\.$/m;
+  assert.match(await ok('dlq retry --sequence trip --dry-run'), count);
+  await ok('instances pause', id);
+  await refused(2, words, 'instances resume', id);
+  assert.equal((await tenant.instance(id)).state, 'paused');
+  assert.equal(await ok('instances resume --yes', id), `${id} resumed\n`);
+  await tenant.complete(await tenant.task('cli-charge'));
+  await tenant.until(id, 'failed');
+  assert.equal(await ok('instances retry --yes', id), `${id} retried\n`);
+});
+
 test('many are changed only with --yes where nobody can be asked, and the count comes first', async () => {
   await apply('many', NOBODY);
   for (let i = 0; i < 3; i++) await ok('instances start many');

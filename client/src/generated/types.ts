@@ -456,7 +456,7 @@ export interface BulkUpdated {
   readonly updated: number;
   readonly dry_run?: true;
   /**
-   * Absent: none. With dry_run: those that would be retried, and repeat effects outside by that;
+   * Absent: 0. With dry_run: those that would be retried, and repeat effects outside by that;
    * else 0.
    */
   readonly repeats_effects?: number;
@@ -2194,20 +2194,7 @@ export interface NextAction {
   readonly path: string;
   readonly body?: JsonValue;
   readonly why: string;
-  /** Of a retry, or a resume that is one: what it runs once more. */
-  readonly runs_again?: {
-    readonly blocks: readonly RunsAgainBlock[];
-    /** Of all that run again. */
-    readonly blocks_count: number;
-    /** Paths of the outermost blocks that completed and do not run again. */
-    readonly stays: readonly string[];
-    /** Of all that stay. */
-    readonly stays_count: number;
-    /** Whether something that had completed and acts outside runs a second time: ask before. */
-    readonly repeats_effects: boolean;
-    /** What the instance comes to once this has gone well; absent: it goes on. */
-    readonly ends?: 'cancelled' | 'failed';
-  };
+  readonly runs_again?: RunsAgain;
 }
 
 export interface NextFires {
@@ -2892,6 +2879,21 @@ export interface RunSchedule {
    * text stands for none.
    */
   readonly idempotency_key?: string | null | undefined;
+}
+
+/** Of a retry, or a resume that is one: what it runs once more, and what it leaves as it is. */
+export interface RunsAgain {
+  readonly blocks: readonly RunsAgainBlock[];
+  /** Of all that run again. */
+  readonly blocks_count: number;
+  /** Paths of the outermost blocks that completed and do not run again. */
+  readonly stays: readonly string[];
+  /** Of all that stay. */
+  readonly stays_count: number;
+  /** Whether something that had completed and acts outside runs a second time: ask before. */
+  readonly repeats_effects: boolean;
+  /** What the instance comes to once this has gone well; absent: it goes on. */
+  readonly ends?: 'cancelled' | 'failed';
 }
 
 /** A block that a retry runs once more. */

@@ -350,13 +350,6 @@ MigrationRecordState = Annotated[
     ],
     Open,
 ]
-NextActionRunsAgainEnds = Annotated[
-    Literal[
-        "cancelled",
-        "failed",
-    ],
-    Open,
-]
 NodeState = Annotated[
     Literal[
         "pending",
@@ -455,6 +448,13 @@ RunsAgainBlockKind = Annotated[
         "saga",
         "child",
         "hook",
+    ],
+    Open,
+]
+RunsAgainEnds = Annotated[
+    Literal[
+        "cancelled",
+        "failed",
     ],
     Open,
 ]
@@ -923,8 +923,8 @@ class BulkUpdated(Model):
     """The same as count, for older clients; 0 with dry_run."""
     dry_run: Literal[True] | None = None
     repeats_effects: int | None = None
-    """Absent: none. With dry_run: those that would be retried, and repeat effects outside by
-    that; else 0.
+    """Absent: 0. With dry_run: those that would be retried, and repeat effects outside by that;
+    else 0.
     """
 
 
@@ -2404,24 +2404,7 @@ class NextAction(Model):
     """Behind the base address of the API."""
     body: Any = None
     why: str
-    runs_again: NextActionRunsAgain | None = None
-    """Of a retry, or a resume that is one: what it runs once more."""
-
-
-class NextActionRunsAgain(Model):
-    """Of a retry, or a resume that is one: what it runs once more."""
-
-    blocks: list[RunsAgainBlock]
-    blocks_count: int
-    """Of all that run again."""
-    stays: list[str]
-    """Paths of the outermost blocks that completed and do not run again."""
-    stays_count: int
-    """Of all that stay."""
-    repeats_effects: bool
-    """Whether something that had completed and acts outside runs a second time: ask before."""
-    ends: NextActionRunsAgainEnds | None = None
-    """What the instance comes to once this has gone well; absent: it goes on."""
+    runs_again: RunsAgain | None = None
 
 
 class NextFires(Model):
@@ -2968,6 +2951,22 @@ class RunSchedule(Model):
     """A repeated request of the same key is answered by the instance of the first one. An empty
     text stands for none.
     """
+
+
+class RunsAgain(Model):
+    """Of a retry, or a resume that is one: what it runs once more, and what it leaves as it is."""
+
+    blocks: list[RunsAgainBlock]
+    blocks_count: int
+    """Of all that run again."""
+    stays: list[str]
+    """Paths of the outermost blocks that completed and do not run again."""
+    stays_count: int
+    """Of all that stay."""
+    repeats_effects: bool
+    """Whether something that had completed and acts outside runs a second time: ask before."""
+    ends: RunsAgainEnds | None = None
+    """What the instance comes to once this has gone well; absent: it goes on."""
 
 
 class RunsAgainBlock(Model):
