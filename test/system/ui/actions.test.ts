@@ -155,6 +155,32 @@ describe('an instance', { concurrency: 2 }, () => {
     await gave(tenant, copy, { first: { n: 1 }, second: { n: 3 } });
   });
 
+  test('asks before its retry repeats effects outside, and names them', async ({
+    page,
+    tenant,
+  }) => {
+    const charge = newHandler();
+    const steps = [
+      { id: 'pay', action: step('charge', charge), compensation: step('back', 'noop') },
+      { id: 'send', action: step('ship', 'fail') },
+    ];
+    const id = await tenant.run([step('first', 'noop'), { type: 'saga', id: 'trip', steps }]);
+    await tenant.complete(await tenant.task(charge));
+    await tenant.until(id, 'failed');
+    await go(page, `/instances/${id}`, /^s-/);
+    const dialog = await dialogOf(page, 'Retry from ship', 'Repeat effects outside?');
+    await dialog.getByText(/^Saga trip runs again as a whole.*trip\[0\]\/charge/).waitFor();
+    await dialog.getByText('What completed stays: first.').waitFor();
+    assert.equal((await tenant.instance(id)).state, 'failed');
+    await press(dialog, 'Retry, and repeat them');
+    await told(page, 'It runs again.');
+    await tenant.complete(await tenant.task(charge));
+    await tenant.until(id, 'failed');
+    await go(page, '/failures', 'Failures');
+    const many = await dialogOf(page, 'Retry all', 'Retry many instances?');
+    await many.getByText('1 instance of them repeats effects outside').waitFor();
+  });
+
   test('is given other data', async ({ page, tenant }) => {
     const id = await onWaiting(tenant, page, { amount: 1 });
     const dialog = await actionOf(page, 'Change the data…', 'Change the data');

@@ -18,7 +18,7 @@ export interface Action<Input> {
  * Who looks at `error` shows it; where nobody does, a failure is told as a toast.
  *
  * @param act what is sent
- * @param options.done what is told when it is done
+ * @param options.done what is told when it is done; undefined: nothing
  * @param options.onDone what the page does then, such as closing a dialog
  */
 export function useAction<Input, Result>(
@@ -34,7 +34,8 @@ export function useAction<Input, Result>(
   const mutation = useMutation({
     mutationFn: async (input: Input) => act(input),
     onSuccess: async (result, input) => {
-      if (options.done) tell(options.done(result, input));
+      const told = options.done?.(result, input);
+      if (told !== undefined) tell(told);
       // What is closed by it, as of something that is gone now, is not read again.
       flushSync(() => options.onDone?.(result, input));
       await queries.invalidateQueries();

@@ -32,6 +32,7 @@ const COUNT_EVERY_MS = 1000;
 interface Counted {
   readonly applied: number;
   readonly skipped: number;
+  readonly repeats_effects: number;
   readonly isCounting: boolean;
 }
 
@@ -74,12 +75,13 @@ export function BulkDialog(props: {
       onClose();
     },
   });
+  const repeating = count.data?.repeats_effects ?? 0;
   const counted = count.data?.isCounting === false ? count.data.applied : undefined;
   return (
     <ConfirmDialog
       title={`${verb} many instances?`}
       action={counted === undefined ? verb : `${verb} ${countOf(counted, 'instance')}`}
-      kind={action === 'cancel' ? 'danger' : 'primary'}
+      kind={action === 'cancel' || repeating > 0 ? 'danger' : 'primary'}
       isBusy={act.isBusy}
       isDisabled={!counted}
       error={act.error}
@@ -96,6 +98,14 @@ export function BulkDialog(props: {
           </p>
         )}
       </Loaded>
+      {repeating > 0 && (
+        <p>
+          <strong>{countOf(repeating, 'instance')}</strong> of them{' '}
+          {repeating === 1 ? 'repeats' : 'repeat'} effects outside: something that had completed
+          acts a second time, such as the charge of a saga that was compensated. The page of an
+          instance names what it is.
+        </p>
+      )}
       {count.data && count.error && (
         <ErrorBox error={count.error} onRetry={() => void count.refetch()} />
       )}
@@ -126,12 +136,13 @@ async function countMatches(
     counting.current === undefined
       ? await client.instances.batchAction(body, { signal })
       : await client.bulkJobs.get(counting.current, { signal });
-  const { applied, skipped } = result;
-  if (!isJob(result)) return { applied, skipped, isCounting: false };
+  const { applied, skipped, repeats_effects } = result;
+  const counts = { applied, skipped, repeats_effects };
+  if (!isJob(result)) return { ...counts, isCounting: false };
   const { id, state, error, ended_at } = result;
   counting.current = ended_at === null ? id : undefined;
   if (ended_at !== null && state !== 'completed') {
     throw new Error(error ?? 'They were not counted to the end.');
   }
-  return { applied, skipped, isCounting: ended_at === null };
+  return { ...counts, isCounting: ended_at === null };
 }

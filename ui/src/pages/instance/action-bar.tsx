@@ -1,5 +1,6 @@
 /** What can be done with the instance as a whole: the likely things as buttons, the others in a menu. */
 
+import { useQueryClient } from '@tanstack/react-query';
 import { Pause, Play, RotateCw } from 'lucide-react';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
@@ -9,6 +10,7 @@ import { Menu } from '../../components/menu.tsx';
 import { ACTION_LABELS, type ActionName, choicesOf } from './choices.ts';
 import styles from './instance.module.css';
 import type { Run } from './run.ts';
+import { againIn, type RetryAction } from './runs-again.tsx';
 
 const ICONS: Partial<Record<ActionName, typeof Play>> = {
   retry: RotateCw,
@@ -65,15 +67,30 @@ const DONE: Partial<Record<ActionName, string>> = {
   resume: 'It goes on.',
 };
 
-/** What can be undone by its opposite is done without asking. */
-export function useInstantAction({ instance }: Run) {
+/** What can be undone by its opposite is done without asking, but for a retry that repeats effects outside. */
+export function useInstantAction(run: Run) {
   const { client } = useEngine();
-  const { id } = instance;
+  const queries = useQueryClient();
+  const { id, failure } = run.instance;
+  /** As of now: what was read before may be of another failure. */
+  const repeatsEffects = async (name: RetryAction) => {
+    const explanation = await client.instances.explain(id);
+    queries.setQueryData(['instances.explain', id], explanation);
+    return againIn(explanation, name)?.repeats_effects === true;
+  };
   return useAction(
     async (name: ActionName) => {
+      const isRetry = name === 'retry' || (name === 'resume' && failure !== null);
+      if (isRetry && (await repeatsEffects(name))) return 'asks';
       if (name === 'retry') await client.instances.retry(id);
       else await client.instances.signal(id, { signal_type: name });
+      return 'done';
     },
-    { done: (_result, name) => DONE[name] },
+    {
+      done: (result, name) => (result === 'asks' ? undefined : DONE[name]),
+      onDone: (result, name) => {
+        if (result === 'asks') run.ask(name);
+      },
+    },
   );
 }

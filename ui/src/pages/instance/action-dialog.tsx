@@ -14,6 +14,7 @@ import { MigrateDialog } from './migrate-dialog.tsx';
 import { dataOf } from './places.ts';
 import type { Run } from './run.ts';
 import { RunAgainDialog } from './run-again-dialog.tsx';
+import { RepeatDialog } from './runs-again.tsx';
 
 export interface Asked {
   readonly action: ActionName;
@@ -45,6 +46,9 @@ export function ActionDialog(
       return <DataDialog run={run} onClose={onClose} />;
     case 'migrate':
       return <MigrateDialog run={run} onClose={onClose} />;
+    case 'retry':
+    case 'resume':
+      return <RepeatDialog run={run} action={asked.action} onClose={onClose} />;
     case 'retry-with-data':
     case 'resume-from':
     case 'fork':

@@ -12,25 +12,26 @@ import { jsonTextOf } from '../../lib/format.ts';
 import type { ActionDialogProps } from './action-dialog.tsx';
 import { dataOf } from './places.ts';
 import type { Run } from './run.ts';
+import { againIn, RunsAgainList } from './runs-again.tsx';
 
 type Mode = 'retry-with-data' | 'resume-from' | 'fork';
 
 const WORDS: Readonly<Record<Mode, { title: string; about: string; action: string }>> = {
   'retry-with-data': {
     title: 'Retry with other data',
-    about: 'It runs again from where it failed. What completed is not repeated.',
+    about: 'It runs again from where it failed:',
     action: 'Retry',
   },
   'resume-from': {
     title: 'Run again from a block',
     about:
-      'The block and all behind it run again, as if they had never been reached: their outputs are deleted, and what they did outside happens once more.',
+      'The block and all behind it run again, as if they had never been reached: their outputs are deleted, what they did outside happens once more, and children are started anew.',
     action: 'Run again',
   },
   fork: {
     title: 'Fork from a block',
     about:
-      'A copy takes over what came before the block, and runs on from there. This one stays as it is.',
+      'A copy takes over what came before the block, and runs on from there, with children of its own. This one stays as it is. Unless it is a dry run, what was done outside from the block on happens once more.',
     action: 'Fork',
   },
 };
@@ -74,12 +75,14 @@ export function RunAgainDialog(
     },
   );
   const words = WORDS[mode];
+  const again = mode === 'retry-with-data' ? againIn(run.explanation, 'retry') : undefined;
   const { leave, question } = useDiscard(text !== before, onClose);
   return (
     <>
       <Dialog title={words.title} isWide onClose={leave}>
         <Form onSubmit={() => act.run(undefined)}>
           <p>{words.about}</p>
+          {again && <RunsAgainList again={again} />}
           {mode !== 'retry-with-data' && (
             <Select
               label="From the block"
@@ -102,8 +105,8 @@ export function RunAgainDialog(
           <Editor label="Data" value={text} onChange={setText} />
           {act.error !== null && <ErrorBox error={act.error} />}
           <DialogActions
-            label={words.action}
-            kind={mode === 'resume-from' ? 'danger' : 'primary'}
+            label={again?.repeats_effects ? `${words.action}, and repeat effects` : words.action}
+            kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
             isBusy={act.isBusy}
             isDisabled={mode !== 'retry-with-data' && block === ''}
             onClose={leave}
