@@ -8,6 +8,7 @@
 
 import {
   type Static,
+  type StringOptions,
   type TObject,
   type TOptional,
   type TProperties,
@@ -170,6 +171,13 @@ export const SEQUENCE_REFERENCE = {
     ),
   ),
 };
+
+/** Stands for a secret in answers, and is none. */
+export const REDACTED = '[REDACTED]';
+
+/** Of what is kept as a secret: what an answer shows of it is no value to be kept. */
+export const secretText = (options: StringOptions) =>
+  Type.String({ ...options, 'x-check': 'not-redacted' });
 
 export const Key = Type.String({ maxLength: KEY_LENGTH_MAX, 'x-check': 'empty-is-absent' });
 export type Key = Static<typeof Key>;

@@ -13,6 +13,7 @@ import {
   oneOfWords,
   optional,
   orNull,
+  secretText,
   TenantQuery,
   Timestamp,
   withDefault,
@@ -29,7 +30,7 @@ const Id = Type.String({
   maxLength: NAME_LENGTH_MAX,
   description: 'By which templates name it: {{secrets.id}}. Letters, digits, dots, _ and -.',
 });
-const Value = Type.String({
+const Value = secretText({
   minLength: 1,
   maxLength: CREDENTIAL_VALUE_BYTES_MAX,
   description:
@@ -47,7 +48,7 @@ const RefreshUrl = Type.String({
   maxLength: REFRESH_URL_LENGTH_MAX,
   description: 'Kept for those who renew it, with oauth2 only. A public address.',
 });
-const RefreshToken = Type.String({
+const RefreshToken = secretText({
   minLength: 1,
   maxLength: CREDENTIAL_VALUE_BYTES_MAX,
   description: 'Kept like the value, and as secret.',

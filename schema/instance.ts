@@ -17,6 +17,7 @@ import {
   INT32_MAX,
   InstanceStateWord,
   JsonObjectSchema,
+  KEY_LENGTH_MAX,
   Key,
   Limit,
   Name,
@@ -59,6 +60,9 @@ export const InstanceTimeout = noted(
   'How long it may take from its first step on, pauses not counted; past it, it fails.',
 );
 
+/** An empty one would be a key that nobody meant, or no limit where one was meant. */
+const ConcurrencyKey = Type.String({ minLength: 1, maxLength: KEY_LENGTH_MAX });
+
 /** An empty `idempotency_key` is none. `state`, `session_id` and parents sent along are ignored. */
 export const CreateInstance = checked(
   'sequence-or-id',
@@ -75,7 +79,7 @@ export const CreateInstance = checked(
     next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
     timeout: optional(InstanceTimeout),
     concurrency_key: optional(
-      noted(Key, 'Instances of the tenant with this key share their slots.'),
+      noted(ConcurrencyKey, 'Instances of the tenant with this key share their slots.'),
     ),
     max_concurrency: optional(
       Type.Integer({

@@ -5,7 +5,7 @@
 
 import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject } from '../src/core/json.js';
-import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX } from './common.js';
+import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';
 import { shownName } from './finding.js';
 import { RETRY_DEFAULTS } from './step-options.js';
 import { checkUserSchema } from './user-schema.js';
@@ -53,6 +53,10 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
     if (value === '') replace(place, null);
     return undefined;
   },
+  'not-redacted': (value) =>
+    value === REDACTED
+      ? `must not be ${REDACTED}, which stands for a secret in answers`
+      : undefined,
   'plain-name': (value) =>
     value === '__proto__' || value === 'constructor' || value === 'prototype'
       ? `must not be ${value}`

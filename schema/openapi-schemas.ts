@@ -7,7 +7,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { Block } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
-import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX } from './common.js';
+import { EXCHANGE_PAIRS_MAX, FACT_BYTES_MAX, REDACTED } from './common.js';
 import { exampleOf } from './examples.js';
 import {
   USER_SCHEMA_BYTES_MAX,
@@ -19,6 +19,7 @@ import {
 /** What the named checks of `keywords.ts` ask for. */
 export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   'empty-is-absent': 'An empty text stands for none.',
+  'not-redacted': `Not ${REDACTED}.`,
   'plain-name': 'Not __proto__, constructor or prototype.',
   'json-schema':
     `At most ${USER_SCHEMA_BYTES_MAX} bytes, and with references followed ${USER_SCHEMA_NODES_MAX} values, ` +

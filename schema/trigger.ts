@@ -14,6 +14,8 @@ import {
   oneOfWords,
   optional,
   orNull,
+  REDACTED,
+  secretText,
   TenantQuery,
   Timestamp,
   Uuid,
@@ -23,8 +25,6 @@ import {
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 
 export const TRIGGER_TYPES = ['webhook', 'event'] as const;
-/** Stands for a secret in answers. */
-export const REDACTED = '[REDACTED]';
 export const NAMESPACE_DEFAULT = 'default';
 
 const Slug = Type.String({
@@ -32,7 +32,7 @@ const Slug = Type.String({
   maxLength: NAME_LENGTH_MAX,
   description: 'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
 });
-const Secret = Type.String({
+const Secret = secretText({
   minLength: 1,
   maxLength: KEY_LENGTH_MAX,
   description: 'What callers prove themselves with. No answer ever has it.',

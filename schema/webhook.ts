@@ -16,6 +16,7 @@ import {
   oneOfWords,
   optional,
   orNull,
+  secretText,
   Timestamp,
   Uuid,
 } from './common.js';
@@ -159,7 +160,7 @@ const SubscriptionEvents = Type.Array(EventType, {
   minItems: 1,
   maxItems: SUBSCRIPTION_EVENTS_MAX,
 });
-const SubscriptionSecret = Type.String({
+const SubscriptionSecret = secretText({
   pattern: '\\S',
   maxLength: KEY_LENGTH_MAX,
   description: 'What its webhooks are signed with.',

@@ -4,10 +4,10 @@
  */
 
 import { changedTo } from '../../schema/change-shapes.js';
+import { REDACTED } from '../../schema/common.js';
 import {
   type CreateTrigger,
   NAMESPACE_DEFAULT,
-  REDACTED,
   type Trigger,
   type UpdateTrigger,
 } from '../../schema/trigger.js';

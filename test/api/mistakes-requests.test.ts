@@ -32,7 +32,11 @@ async function everything(): Promise<string> {
   return (await Promise.all(paths.map(async (path) => (await tenant.get(path)).text))).join('\n');
 }
 
-// A filter that is not understood would reach everything. `unit/requests` has which routes are strict.
+const unkeyed = { tenant_id: tenant.name, namespace: 'test', sequence: 'orders' };
+const emptyKey = { ...unkeyed, concurrency_key: '' };
+const shown = '[REDACTED]';
+
+// A filter that is not understood would reach everything, and a secret as it is shown would take its place. `unit/requests` has which routes are strict.
 for (const [what, request, body, says] of [
   [
     'a misspelt filter of a bulk change',
@@ -46,6 +50,27 @@ for (const [what, request, body, says] of [
     undefined,
     'the parameter dryrun is unknown; did you mean dry_run?',
   ],
+  ['an empty key', 'POST /instances', emptyKey, ': concurrency_key must not be empty'],
+  [
+    'an empty key in a batch',
+    'POST /instances/batch',
+    { instances: [unkeyed, emptyKey] },
+    'instances[1].concurrency_key must not be empty',
+  ],
+  ...(
+    [
+      ['POST /triggers', 'secret', { slug: 's', tenant_id: tenant.name, sequence_name: 'orders' }],
+      ['PATCH /triggers/s', 'secret', {}],
+      ['POST /credentials', 'value', { id: 's' }],
+      ['PATCH /credentials/s', 'value', {}],
+      ['PATCH /credentials/s', 'refresh_token', {}],
+      ['POST /webhooks', 'secret', { url: 'https://example.com' }],
+      ['PATCH /webhooks/ID', 'secret', {}],
+    ] as const
+  ).map(([to, member, body]) => {
+    const says = `${member} must not be [REDACTED], which stands for a secret in answers`;
+    return [`${member} as it is shown in ${to}`, to, { ...body, [member]: shown }, says] as const;
+  }),
 ] as const) {
   test(`${what} is 400 with words that help, and changes nothing`, async () => {
     const [method = '', path = ''] = request.replace('ID', known.sequence).split(' ');

@@ -11,6 +11,7 @@ import fc from 'fast-check';
 import { admitted, SEALED_BYTES_MAX } from '../../actors/continuity/imports.js';
 import { refuseFor, taken } from '../../actors/continuity/operation.js';
 import type { CapsulePayload } from '../../schema/capsule.js';
+import { REDACTED } from '../../schema/common.js';
 import type { Capsule } from '../../schema/handoff.js';
 import { createValidators } from '../../schema/validators.js';
 import {
@@ -34,7 +35,7 @@ import {
 } from '../../src/core/continuity/capsule-import.js';
 import { decodePayload, encodePayload } from '../../src/core/continuity/capsule-payload.js';
 import { createKeyring, parseTransferKey } from '../../src/core/continuity/keys.js';
-import { REDACTED, redacted, redactedStateDiff } from '../../src/core/continuity/redaction.js';
+import { redacted, redactedStateDiff } from '../../src/core/continuity/redaction.js';
 import { type OutputText, sealCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
 import {

@@ -773,7 +773,7 @@ export interface CreateCredential {
   readonly name?: string | null | undefined;
   /**
    * The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name a
-   * member: {{secrets.id.member}}. No answer ever has it.
+   * member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
    */
   readonly value: string;
   /** For people; nothing follows from it. Default: "api_key". */
@@ -783,7 +783,7 @@ export interface CreateCredential {
   readonly expires_at?: string | null | undefined;
   /** Kept for those who renew it, with oauth2 only. A public address. */
   readonly refresh_url?: string | null | undefined;
-  /** Kept like the value, and as secret. */
+  /** Kept like the value, and as secret. Not [REDACTED]. */
   readonly refresh_token?: string | null | undefined;
 }
 
@@ -923,7 +923,7 @@ export interface CreateInstance {
    * Milliseconds.
    */
   readonly timeout?: number | null | undefined;
-  /** Instances of the tenant with this key share their slots. An empty text stands for none. */
+  /** Instances of the tenant with this key share their slots. */
   readonly concurrency_key?: string | null | undefined;
   /** How many of them run at once. */
   readonly max_concurrency?: number | null | undefined;
@@ -1063,7 +1063,7 @@ export interface CreateSubscription {
   readonly url: string;
   /** All that there are when absent. */
   readonly events?: readonly WebhookEventType[] | null | undefined;
-  /** Made by the server when absent. What its webhooks are signed with. */
+  /** Made by the server when absent. What its webhooks are signed with. Not [REDACTED]. */
   readonly secret?: string | null | undefined;
 }
 
@@ -1083,7 +1083,7 @@ export interface CreateTrigger {
    * "webhook".
    */
   readonly trigger_type?: TriggerType | null | undefined;
-  /** What callers prove themselves with. No answer ever has it. */
+  /** What callers prove themselves with. No answer ever has it. Not [REDACTED]. */
   readonly secret?: string | null | undefined;
   /** Of an event trigger: event_name, and correlation_key if only events with that key start it. */
   readonly config?: object | null | undefined;
@@ -3606,7 +3606,7 @@ export interface UpdateCredential {
   readonly name?: string | null | undefined;
   /**
    * The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name a
-   * member: {{secrets.id.member}}. No answer ever has it.
+   * member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
    */
   readonly value?: string | undefined;
   readonly kind?: CredentialKind | null | undefined;
@@ -3615,7 +3615,7 @@ export interface UpdateCredential {
   readonly expires_at?: string | null | undefined;
   /** Kept for those who renew it, with oauth2 only. A public address. */
   readonly refresh_url?: string | null | undefined;
-  /** Kept like the value, and as secret. */
+  /** Kept like the value, and as secret. Not [REDACTED]. */
   readonly refresh_token?: string | null | undefined;
   /** While false it is as if the credential did not exist. */
   readonly enabled?: boolean | null | undefined;
@@ -3673,7 +3673,7 @@ export interface UpdateSubscription {
   /** http or https, without credentials; a public address unless the deployment says else. */
   readonly url?: string | undefined;
   readonly events?: readonly WebhookEventType[] | null | undefined;
-  /** What its webhooks are signed with. */
+  /** What its webhooks are signed with. Not [REDACTED]. */
   readonly secret?: string | undefined;
 }
 
@@ -3685,7 +3685,7 @@ export interface UpdateSubscription {
 export interface UpdateTrigger {
   readonly sequence_name?: string | undefined;
   readonly version?: number | null | undefined;
-  /** What callers prove themselves with. No answer ever has it. */
+  /** What callers prove themselves with. No answer ever has it. Not [REDACTED]. */
   readonly secret?: string | null | undefined;
   /** Of an event trigger: event_name, and correlation_key if only events with that key start it. */
   readonly config?: object | null | undefined;

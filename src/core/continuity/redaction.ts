@@ -4,11 +4,11 @@
  * Rather one value too many is hidden than one too few.
  */
 
+import { REDACTED } from '../../../schema/common.js';
 import type { BoundaryDetail } from '../../../schema/continuity.js';
 import { compareText, isDeepEqual } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 
-export const REDACTED = '[REDACTED]';
 export const DIFF_CHANGES_MAX = 1_000;
 /** Values deeper than this are compared as a whole. */
 export const DIFF_DEPTH_MAX = 32;

@@ -1,6 +1,6 @@
 /** Triggers, without their secrets, and the one that a request is for, with it. Reads only. */
 
-import { REDACTED } from '../../../schema/trigger.js';
+import { REDACTED } from '../../../schema/common.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';

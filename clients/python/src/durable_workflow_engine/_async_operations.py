@@ -546,8 +546,7 @@ class AsyncInstancesOperations(Resource):
             next_fire_at: When to start; now when absent.
             timeout: How long it may take from its first step on, pauses not counted; past it,
                 it fails. Milliseconds.
-            concurrency_key: Instances of the tenant with this key share their slots. An empty
-                text stands for none.
+            concurrency_key: Instances of the tenant with this key share their slots.
             max_concurrency: How many of them run at once.
             idempotency_key: When an instance of the tenant has it, the answer names that one
                 with deduplicated true. An empty text stands for none.
@@ -1813,7 +1812,8 @@ class AsyncCredentialsOperations(Resource):
 
         Args:
             value: The secret: a text, at most 262144 bytes. Of one that is a JSON object,
-                templates may name a member: {{secrets.id.member}}. No answer ever has it.
+                templates may name a member: {{secrets.id.member}}. No answer ever has it. Not
+                [REDACTED].
             tenant_id: The same as in the header x-tenant-id when that is sent.
             id: The name when absent. By which templates name it: {{secrets.id}}. Letters,
                 digits, dots, _ and -.
@@ -1821,7 +1821,7 @@ class AsyncCredentialsOperations(Resource):
             kind: For people; nothing follows from it. Default: "api_key".
             expires_at: From then on it is as if it did not exist.
             refresh_url: Kept for those who renew it, with oauth2 only. A public address.
-            refresh_token: Kept like the value, and as secret.
+            refresh_token: Kept like the value, and as secret. Not [REDACTED].
         """
         return await self._call(
             "POST",
@@ -1906,10 +1906,11 @@ class AsyncCredentialsOperations(Resource):
 
         Args:
             value: The secret: a text, at most 262144 bytes. Of one that is a JSON object,
-                templates may name a member: {{secrets.id.member}}. No answer ever has it.
+                templates may name a member: {{secrets.id.member}}. No answer ever has it. Not
+                [REDACTED].
             expires_at: From then on it is as if it did not exist.
             refresh_url: Kept for those who renew it, with oauth2 only. A public address.
-            refresh_token: Kept like the value, and as secret.
+            refresh_token: Kept like the value, and as secret. Not [REDACTED].
             enabled: While false it is as if the credential did not exist.
         """
         return await self._call(
@@ -3765,7 +3766,8 @@ class AsyncWebhooksOperations(Resource):
                 says else.
             tenant_id: The same as in the header x-tenant-id when that is sent.
             events: All that there are when absent.
-            secret: Made by the server when absent. What its webhooks are signed with.
+            secret: Made by the server when absent. What its webhooks are signed with. Not
+                [REDACTED].
         """
         return await self._call(
             "POST",
@@ -3835,7 +3837,7 @@ class AsyncWebhooksOperations(Resource):
         Args:
             url: http or https, without credentials; a public address unless the deployment
                 says else.
-            secret: What its webhooks are signed with.
+            secret: What its webhooks are signed with. Not [REDACTED].
         """
         return await self._call(
             "PATCH",
@@ -4024,7 +4026,7 @@ class AsyncTriggersOperations(Resource):
             namespace: Default: "default".
             trigger_type: webhook: by a signed request to /webhooks/{slug}. event: by every
                 event with a name. Default: "webhook".
-            secret: What callers prove themselves with. No answer ever has it.
+            secret: What callers prove themselves with. No answer ever has it. Not [REDACTED].
             config: Of an event trigger: event_name, and correlation_key if only events with
                 that key start it.
             enabled: Default: True.
@@ -4114,7 +4116,7 @@ class AsyncTriggersOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
-            secret: What callers prove themselves with. No answer ever has it.
+            secret: What callers prove themselves with. No answer ever has it. Not [REDACTED].
             config: Of an event trigger: event_name, and correlation_key if only events with
                 that key start it.
         """

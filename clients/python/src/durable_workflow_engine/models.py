@@ -1228,7 +1228,7 @@ class CreateCredential(Model):
     """The id when absent."""
     value: str
     """The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name
-    a member: {{secrets.id.member}}. No answer ever has it.
+    a member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
     """
     kind: CredentialKind | None = None
     """For people; nothing follows from it. Default: "api_key"."""
@@ -1238,7 +1238,7 @@ class CreateCredential(Model):
     refresh_url: str | None = None
     """Kept for those who renew it, with oauth2 only. A public address."""
     refresh_token: str | None = None
-    """Kept like the value, and as secret."""
+    """Kept like the value, and as secret. Not [REDACTED]."""
 
 
 class CreateExecution(Model):
@@ -1295,7 +1295,7 @@ class CreateInstance(Model):
     Milliseconds.
     """
     concurrency_key: str | None = None
-    """Instances of the tenant with this key share their slots. An empty text stands for none."""
+    """Instances of the tenant with this key share their slots."""
     max_concurrency: int | None = None
     """How many of them run at once."""
     idempotency_key: str | None = None
@@ -1424,7 +1424,7 @@ class CreateSubscription(Model):
     events: list[WebhookEvent] | None = None
     """All that there are when absent."""
     secret: str | None = None
-    """Made by the server when absent. What its webhooks are signed with."""
+    """Made by the server when absent. What its webhooks are signed with. Not [REDACTED]."""
 
 
 class CreateTrigger(Model):
@@ -1443,7 +1443,7 @@ class CreateTrigger(Model):
     Default: "webhook".
     """
     secret: str | None = None
-    """What callers prove themselves with. No answer ever has it."""
+    """What callers prove themselves with. No answer ever has it. Not [REDACTED]."""
     config: dict[str, Any] | None = None
     """Of an event trigger: event_name, and correlation_key if only events with that key start
     it.
@@ -3621,7 +3621,7 @@ class UpdateCredential(Model):
     name: str | None = None
     value: str | None = None
     """The secret: a text, at most 262144 bytes. Of one that is a JSON object, templates may name
-    a member: {{secrets.id.member}}. No answer ever has it.
+    a member: {{secrets.id.member}}. No answer ever has it. Not [REDACTED].
     """
     kind: CredentialKind | None = None
     description: str | None = None
@@ -3630,7 +3630,7 @@ class UpdateCredential(Model):
     refresh_url: str | None = None
     """Kept for those who renew it, with oauth2 only. A public address."""
     refresh_token: str | None = None
-    """Kept like the value, and as secret."""
+    """Kept like the value, and as secret. Not [REDACTED]."""
     enabled: bool | None = None
     """While false it is as if the credential did not exist."""
 
@@ -3681,7 +3681,7 @@ class UpdateSubscription(Model):
     """http or https, without credentials; a public address unless the deployment says else."""
     events: list[WebhookEvent] | None = None
     secret: str | None = None
-    """What its webhooks are signed with."""
+    """What its webhooks are signed with. Not [REDACTED]."""
 
 
 class UpdateTrigger(Model):
@@ -3693,7 +3693,7 @@ class UpdateTrigger(Model):
     sequence_name: str | None = None
     version: int | None = None
     secret: str | None = None
-    """What callers prove themselves with. No answer ever has it."""
+    """What callers prove themselves with. No answer ever has it. Not [REDACTED]."""
     config: dict[str, Any] | None = None
     """Of an event trigger: event_name, and correlation_key if only events with that key start
     it.
