@@ -177,6 +177,15 @@ const poll = {
   why: 'A worker takes the task by this; without one that polls for charge_card it waits for ever.',
 };
 
+const again = {
+  kind: 'step',
+  summary: 'Step charge runs again.',
+  block_id: 'charge',
+  path: 'charge',
+  repeats: [],
+  repeats_effects: false,
+};
+
 const approval = {
   id: EXAMPLE_IDS.approval,
   instance_id: EXAMPLE_IDS.instance,
@@ -278,6 +287,13 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   Failure: failure,
   Wait: wait,
   NextAction: poll,
+  ExplanationWarning: {
+    block_id: 'orders',
+    summary:
+      'The output of block orders was too large to be kept whole: expressions that read it see a note in its place.',
+  },
+  RunsAgainBlock: again,
+  RunsAgain: { blocks: [again], blocks_count: 1, stays: [], stays_count: 0 },
   InstanceExplanation: {
     id: EXAMPLE_IDS.instance,
     state: 'waiting',

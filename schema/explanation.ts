@@ -17,6 +17,8 @@ import { type RouteRow, readById, refusals } from './route-row.js';
 
 /** More of what an instance waits for is counted only. */
 export const WAITS_MAX = 100;
+/** More blocks of which something is to be warned are left out. */
+export const WARNINGS_MAX = 20;
 /** More of those who hold a slot are left out. */
 export const HOLDERS_MAX = 20;
 /** How many of those before it in a queue are counted. */
@@ -189,6 +191,16 @@ export const NextAction = named(
 );
 export type NextAction = Static<typeof NextAction>;
 
+export const ExplanationWarning = named('ExplanationWarning', {
+  kind: oneOfWords(
+    ['output_truncated'],
+    'An output was too large: expressions see a note instead.',
+  ),
+  block_id: Type.String(),
+  summary: Type.String(),
+});
+export type ExplanationWarning = Static<typeof ExplanationWarning>;
+
 export const InstanceExplanation = named('InstanceExplanation', {
   id: Uuid,
   sequence_id: Uuid,
@@ -203,6 +215,12 @@ export const InstanceExplanation = named('InstanceExplanation', {
     noted(Uuid, 'Whose sub_sequence started it; absent: it stands for itself.'),
   ),
   next: Type.Array(NextAction),
+  warnings: Type.Optional(
+    Type.Array(ExplanationWarning, {
+      maxItems: WARNINGS_MAX,
+      description: 'What may make it do something else than was meant; absent: nothing.',
+    }),
+  ),
 });
 export type InstanceExplanation = Static<typeof InstanceExplanation>;
 

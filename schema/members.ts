@@ -176,8 +176,9 @@ function homesOf(key: string, { around }: Named, owner: JsonObject): string[] {
   return BLOCK_TYPES.filter((kind) => isKnown(key, membersOf(kind)));
 }
 
+/** What is refused there is no place for it. */
 function isKnown(key: string, members: TProperties): boolean {
-  return Object.hasOwn(members, key);
+  return supported(members).includes(key);
 }
 
 /** What is refused wherever it stands is nobody's intention. */

@@ -2,6 +2,7 @@
 
 import type { Failure } from '../../schema/failure.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
+import { cutOutputs } from '../../src/core/cut-outputs.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
 import { isRetried, runsAgain } from '../../src/core/retry-preview.js';
 import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
@@ -22,6 +23,7 @@ export function standingOf(actor: LiveInstance): Standing {
     failure,
     cancelling: cancellingIn(snapshot.runtime),
     again: isRetried(snapshot) ? runsAgain(plan, snapshot) : null,
+    cut: cutOutputs(plan, snapshot),
     parent: record.parent_instance_id,
     root: rootOf(actor, failure),
     continuity_id,

@@ -176,6 +176,7 @@ const explain = showing({
   lines: ({ out }, told) => [
     `${toned(told.state, toneOf(told.state), out.paint)} since ${told.since}`,
     memberText(told.summary),
+    ...(told.warnings ?? []).map(({ summary }) => out.paint.yellow(memberText(summary))),
     ...(told.waiting_for.length === 0 ? [] : ['', out.paint.dim('Waits for')]),
     ...told.waiting_for.map((wait) => `  ${wait.kind.padEnd(10)} ${memberText(wait.summary)}`),
     ...(told.next.length === 0 ? [] : ['', out.paint.dim('What can be done')]),

@@ -4,8 +4,10 @@
  */
 
 import {
+  type ExplanationWarning,
   type InstanceExplanation,
   POLLED_LATELY_SECS,
+  WARNINGS_MAX,
   type Wait,
 } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
@@ -72,7 +74,15 @@ export function explain(standing: Standing, around: Surroundings): InstanceExpla
     ...(standing.cancelling && { cancelling: standing.cancelling }),
     ...(standing.parent === null ? {} : { parent_instance_id: standing.parent }),
     next: nextActions(standing, waits),
+    ...(standing.cut.length === 0
+      ? {}
+      : { warnings: standing.cut.slice(0, WARNINGS_MAX).map(warningOf) }),
   };
+}
+
+function warningOf(block_id: string): ExplanationWarning {
+  const summary = `The output of block ${block_id} was too large to be kept whole: expressions that read it see a note in its place.`;
+  return { kind: 'output_truncated', block_id, summary };
 }
 
 // ---------------------------------------------------------------- what others have to do with it

@@ -35,6 +35,8 @@ export interface Standing extends Waits {
   readonly cancelling?: Cancelling | undefined;
   /** What a retry runs once more; null: it cannot be retried. */
   readonly again: RunsAgain | null;
+  /** Blocks whose outputs were too large to be kept whole. */
+  readonly cut: readonly string[];
   /** The instance whose block started it. */
   readonly parent: string | null;
   /** The block of the root list in which it failed, or else the first one. */

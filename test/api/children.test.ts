@@ -324,16 +324,22 @@ test('a fork starts children of its own, and a dry run is one for the children, 
   await tenant.until(id, 'waiting');
 });
 
-test('a result that is larger than an output may be is told by its size', async () => {
+test('a result that is larger than an output may be is told by its size, and explain warns of it', async () => {
   const big = 'x'.repeat(200_000);
   const input = { big: '{{ data.big }}' };
   const steps = Array.from({ length: 6 }, (_, n) => transform(`big-${n}`, input));
   await tenant.sequence(steps, { name: 'big' });
-  const id = await tenant.runUntil('completed', [childOf('big', { input })], { big });
+  const id = await tenant.runUntil(
+    'completed',
+    [childOf('big', { input }), transform('read', { all: '{{ outputs.child.truncated }}' })],
+    { big },
+  );
   const [child] = await childrenOf(id);
   const { output_bytes, ...rest } = (await tenant.outputsOf(id)).child as Json;
   assert.deepEqual(rest, { instance_id: child!.id, truncated: true, output_count: 6 });
   assert.ok(Number(output_bytes) > 1_200_000);
+  const { warnings = [] } = await explained(id);
+  assert.deepEqual(columns(warnings, 'kind', 'block_id'), [['output_truncated', 'child']]);
 });
 
 test('the sequence of a live child is not deleted, and that of its ended parent is', async () => {

@@ -57,6 +57,12 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
     /is 300001, but the server cuts the call off after 300000 ms/,
   ],
   ['retries', [work({ retries: 3 })], 'blocks[0].retries', /no member of a step/, 'retry'],
+  [
+    'what a loop would refuse',
+    [{ type: 'parallel', id: 'p', branches: [[work()]], break_on: 'data.done' }],
+    'blocks[0].break_on',
+    /^break_on is no member of a parallel block, and is ignored$/,
+  ],
   ['timout', [work({ timout: 500 })], 'blocks[0].timout', /is ignored/, 'timeout'],
   [
     'initialBackoff',

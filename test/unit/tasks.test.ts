@@ -306,7 +306,7 @@ function explained(waits: readonly WaitFacts[], around: Partial<Surroundings> = 
     state: 'scheduled',
     created_at: AT,
     failure: null,
-    again: null,
+    ...{ again: null, cut: [] },
     parent: null,
     root: 'a',
     continuity_id: 'c',

@@ -1401,6 +1401,13 @@ export interface ExchangeTasks {
     | undefined;
 }
 
+export interface ExplanationWarning {
+  /** An output was too large: expressions see a note instead. */
+  readonly kind: 'output_truncated';
+  readonly block_id: string;
+  readonly summary: string;
+}
+
 export interface ExportHandoff {
   readonly tenant_id?: string | null | undefined;
   /** Those of the placement decision. */
@@ -1858,6 +1865,8 @@ export interface InstanceExplanation {
   /** Whose sub_sequence started it; absent: it stands for itself. */
   readonly parent_instance_id?: string;
   readonly next: readonly NextAction[];
+  /** What may make it do something else than was meant; absent: nothing. */
+  readonly warnings?: readonly ExplanationWarning[];
 }
 
 export interface InstanceForked {

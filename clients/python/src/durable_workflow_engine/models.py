@@ -1722,6 +1722,13 @@ class ExchangeTasksPoll(Model):
     """
 
 
+class ExplanationWarning(Model):
+    kind: Literal["output_truncated"]
+    """An output was too large: expressions see a note instead."""
+    block_id: str
+    summary: str
+
+
 class ExportHandoff(Model):
     tenant_id: str | None = None
     requirements: Requirements | None = None
@@ -2126,6 +2133,8 @@ class InstanceExplanation(Model):
     parent_instance_id: str | None = None
     """Whose sub_sequence started it; absent: it stands for itself."""
     next: list[NextAction]
+    warnings: list[ExplanationWarning] | None = None
+    """What may make it do something else than was meant; absent: nothing."""
 
 
 class InstanceForked(Model):
