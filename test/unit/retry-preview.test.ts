@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Block } from '../../schema/blocks.js';
+import type { Block, Hooks } from '../../schema/blocks.js';
 import type { Dispatch } from '../../src/core/evaluator.js';
 import { recordOf } from '../../src/core/paths.js';
 import { runsAgain } from '../../src/core/retry-preview.js';
@@ -13,14 +13,7 @@ import { contexts, trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
 import { forEach, loop, type Player, play, tryCatch, work } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
-
-const saga = (id: string, ...steps: [string, Block | Block[], Block?][]): Block => ({
-  type: 'saga',
-  id,
-  steps: steps.map(([name, action, compensation]) =>
-    compensation === undefined ? { id: name, action } : { id: name, action, compensation },
-  ),
-});
+import { casesIn } from '../helpers/table.js';
 
 const preview = ({ plan, snapshot }: Player) => runsAgain(plan, snapshot);
 
@@ -30,105 +23,63 @@ function told(player: Player): string {
   const again = blocks.map(
     ({ kind, path, repeats }) => `${kind} ${path}${repeats.length > 0 ? ` (${repeats})` : ''}`,
   );
-  const asks = repeats_effects ? '; asks' : '';
-  return `${again.join(', ')}; stays ${stays.join(', ')}${ends === undefined ? '' : `; ${ends}`}${asks}`;
+  const rest = [`stays ${stays.join(', ')}`, ...(ends ? [ends] : [])];
+  return [again.join(', '), ...rest, ...(repeats_effects ? ['asks'] : [])].join('; ');
 }
 
-describe('before a retry it is said', () => {
-  const trip = saga('s', ['pay', work('charge'), work('refund')], ['send', work('ship')]);
-  const order = tryCatch('t', [work('charge')], [work('a'), work('b')], [work('notify')]);
-  const items = forEach('f', 'xs', [work('pay'), work('mail')], { concurrency: 2 });
-  const child: Block = { type: 'sub_sequence', id: 'c', sequence_name: 'parcel' };
-  const stop = { kind: 'stop', state: 'failed' } as const;
+const pay = { id: 'pay', action: [work('charge'), work('bill')], compensation: work('refund') };
+const trip: Block = { type: 'saga', id: 's', steps: [pay, { id: 'send', action: work('ship') }] };
+const FLOWS: Record<string, Block[]> = {
+  steps: [work('a'), work('b')],
+  trip: [work('a'), trip],
+  order: [tryCatch('t', [work('charge')], [work('a'), work('b')], [work('c'), work('d')])],
+  items: [loop('l', 'true', 2, [forEach('f', 'xs', [work('a'), work('b')], { concurrency: 2 })])],
+  child: [{ type: 'sub_sequence', id: 'c', sequence_name: 'parcel' }],
+};
 
-  const rows: [title: string, Player, says: string][] = [
-    [
-      'that a step runs again, and what stays',
-      play([work('first'), work('second')]).after('ok first', 'fail second'),
-      'step second; stays first',
-    ],
-    [
-      'that a saga runs again as a whole when its compensations are done',
-      play([work('first'), trip]).after('ok first', 'ok charge', 'fail ship', 'ok refund'),
-      'saga s (s[0]/charge); stays first; asks',
-    ],
-    [
-      'that a compensation that failed comes first, and then the end',
-      play([trip]).after('ok charge', 'fail ship', 'fail refund'),
-      'compensation s[0]/refund; stays s[0]/charge; failed',
-    ],
-    [
-      'that a saga in which nothing had completed repeats nothing',
-      play([trip]).after('fail charge'),
-      'saga s; stays ',
-    ],
-    [
-      'that a finally list runs once more behind the catch list that failed',
-      play([order]).after('fail charge', 'ok a', 'fail b', 'ok notify'),
-      'step t/b, finally t/notify (t/notify); stays t/a; asks',
-    ],
-    [
-      'that of a finally list what failed runs, and nothing before it',
-      play([order]).after('fail charge', 'ok a', 'ok b', 'fail notify'),
-      'finally t/notify; stays t/a, t/b',
-    ],
-    [
-      'with which item and pass it goes on',
-      play([loop('l', 'true', 2, [items])], { data: { xs: [1, 2, 3] } }).after(
-        'ok pay',
-        'fail pay',
-        'ok mail',
-      ),
-      'step l[0]/f[1]/pay; stays ',
-    ],
-    [
-      'that what was cut off by a stop runs again, and what is next after it',
-      play([saga('s', ['pay', [work('a'), work('b')]])]).after('ok a', stop),
-      'step s[0]/b; stays s[0]/a',
-    ],
-    [
-      'that after a clean-up that failed it ends as it was to end',
-      play([tryCatch('t', [work('a')], [], [work('b'), work('c')])]).after(
-        'cancel',
-        'ok b',
-        'fail c',
-      ),
-      'finally t/c; stays t/b; cancelled',
-    ],
-    [
-      'that a hook of a cancel runs again',
-      play([work('a')], {
-        hooks: { on_cancel: [{ type: 'step', id: 'h', handler: 'fail' }] },
-      }).after('cancel', 'wake'),
-      'hook h; stays ; cancelled',
-    ],
-    ['that a child is retried', withChild({ note: 'then' }), 'child c; stays '],
-    ['that another child is started', withChild({}), 'child c (c); stays ; asks'],
-  ];
-  for (const [title, player, says] of rows) {
-    test(title, () => {
+describe('before a retry it is said', () => {
+  for (const [what = '', flow = '', acts = '', says] of casesIn(`
+that a step runs again, and what stays | steps | ok a, fail b | step b; stays a
+that a compensated saga runs again as a whole | trip | ok a, ok charge, ok bill, fail ship, ok refund | saga s (s[0]/charge,s[0]/bill); stays a; asks
+that what a saga owes comes first | trip | ok a, ok charge, ok bill, fail ship, fail refund | compensation s[0]/refund; stays a, s[0]/charge, s[0]/bill; failed
+that a saga repeats nothing of which nothing completed | trip | ok a, fail charge | saga s; stays a
+with what a stopped saga goes on | trip | ok a, ok charge, stop | step s[0]/bill; stays a, s[0]/charge
+that a finally list runs once more | order | fail charge, ok a, fail b, ok c, ok d | step t/b, finally t/c (t/c), finally t/d (t/d); stays t/a; asks
+that what failed of a finally list runs | order | fail charge, ok a, ok b, ok c, fail d | finally t/d; stays t/a, t/b, t/c
+that what was cancelled cleans up and ends | order | cancel, ok c, fail d | finally t/d; stays t/c; cancelled
+with which item and pass it goes on | items | ok a, fail a, ok b | step l[0]/f[1]/a; stays
+that a hook runs again | steps | cancel, wake | hook h; stays ; cancelled
+that a child is retried | child | failed | child c; stays
+that another child is started | child | gone | child c (c); stays ; asks
+`)) {
+    test(`${what}: ${acts}`, () => {
+      const hooks: Hooks = { on_cancel: [{ type: 'step', id: 'h', handler: 'fail' }] };
+      const player = play(FLOWS[flow]!, { data: { xs: [1, 2, 3] }, hooks });
+      for (const act of acts.split(', ')) {
+        if (act === 'stop') player.send({ kind: 'stop', state: 'failed' });
+        else if (flow === 'child') endChild(player, act === 'failed' ? { note: 'then' } : {});
+        else player.after(act as 'wake');
+      }
       assert.equal(player.state, 'failed');
-      assert.equal(told(player), says);
+      assert.equal(told(player).trim(), says);
     });
   }
 
   test('in sentences that name it', () => {
-    const [, [, twice]] = rows as unknown as [unknown, [string, Player]];
+    const player = play([trip]).after('ok charge', 'ok bill', 'fail ship', 'ok refund');
     assert.equal(
-      retryText(preview(twice)),
-      'Saga s runs again as a whole: what had completed (s[0]/charge) acts outside a second time. ' +
-        'What is repeated has new idempotency keys.',
+      retryText(preview(player)),
+      'Saga s runs again as a whole: what had completed (s[0]/charge, s[0]/bill) acts outside a second ' +
+        'time. What is repeated has new idempotency keys.',
     );
   });
 
-  function withChild(more: { note?: string }): Player {
-    const player = play([child]);
-    const { node, iteration, attempt, child: id } = player.children[0]!;
+  function endChild(player: Player, more: { note?: string }): void {
+    const { node, iteration, attempt, child } = player.children[0]!;
     const step = { node, iteration, attempt };
-    player.send({ kind: 'child.made', ...step, child: id! });
+    player.send({ kind: 'child.made', ...step, child: child! });
     const end = { kind: 'failed', code: 'child_failed', message: 'no', ...more } as const;
     player.send({ kind: 'child.ended', ...step, end });
-    return player;
   }
 });
 
