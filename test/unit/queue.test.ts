@@ -165,16 +165,18 @@ test('of the long polls that may have a task, the one that came first gets it', 
 });
 
 test('what a poll claimed is given back when its client has gone, and it takes no more', () => {
-  for (const id of ['a', 'b']) recorder.add(id);
-  const poll = recorder.poll(1, { limit: 2 });
+  for (const id of ['a', 'b', 'c']) recorder.add(id);
+  const poll = recorder.poll(1, { limit: 3 });
   recorder.settle('a', 1);
   recorder.queue.abort(poll);
   recorder.settle('b', 3);
-  assert.deepEqual(Object.fromEntries(recorder.unclaims), { a: 1, b: 3 });
+  assert.deepEqual(recorder.unclaims, [['b', 3]], 'at once, with another one on its way');
+  recorder.settle('c', 2);
+  assert.deepEqual(Object.fromEntries(recorder.unclaims), { a: 1, b: 3, c: 2 });
   assert.deepEqual(recorder.replies, []);
   recorder.queue.abort(recorder.poll(2, { until: 1_000 }));
-  recorder.add('c');
-  assert.equal(recorder.claims.length, 2);
+  recorder.add('d');
+  assert.equal(recorder.claims.length, 3);
 });
 
 test('the answer to a poll stops at the size limit and gives the rest back', () => {

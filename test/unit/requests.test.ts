@@ -254,6 +254,8 @@ const UNSENDABLE: HttpReply = { status: 200, body: '{}', headers: [['x-a', 'line
 const UNSENDABLE_REFUSAL = wrongCell('w\u00e9st', 'east');
 
 const lines: string[] = [];
+/** How often a request has given back the room that it was admitted to. */
+let left = 0;
 const servers: HttpServer[] = [];
 
 before(async () => {
@@ -270,7 +272,11 @@ before(async () => {
       ...{ apiKey: undefined, requireTenantHeader: false, protectDocs: false },
       keys: { use: () => undefined },
     }),
-    admission: { admit: () => undefined },
+    admission: {
+      admit: async () => () => {
+        left += 1;
+      },
+    },
     keys,
     residence: new Residence({
       cell: 'east',
@@ -317,7 +323,7 @@ after(async () => {
 for (const [at, backend] of BACKENDS.entries()) {
   const portOf = () => servers[at]?.port as number;
 
-  test(`an answer that cannot be sent is a 500 and a line with the request, wherever it came from (${backend})`, async () => {
+  test(`an answer that cannot be sent is a 500 and a line with the request, and gives its room back once (${backend})`, async () => {
     for (const [by, path] of [
       ['probe', '/info'],
       ['front', '/handlers'],
@@ -325,13 +331,14 @@ for (const [at, backend] of BACKENDS.entries()) {
       ['stream', `${INSTANCE_PATH}/stream`],
       ['shard', INSTANCE_PATH],
     ]) {
-      lines.length = 0;
+      [lines.length, left] = [0, 0];
       const url = `http://127.0.0.1:${portOf()}/api/v1${path}`;
       const reply = await fetch(url, { headers: { 'x-request-id': `by-${by}` } });
       assert.deepEqual([reply.status, await reply.text()], [500, '{"error":"internal error"}'], by);
       const told = by === 'refusal' ? 'an answer could not be sent' : 'defect';
       const line = lines.find((text) => text.includes(`"msg":"${told}"`));
       assert.match(String(line), new RegExp(`"requestId":"by-${by}"`), by);
+      assert.equal(left, by === 'probe' ? 0 : 1, `${by}: its room is given back once`);
     }
   });
 
