@@ -1,7 +1,6 @@
 /**
- * From whatever state a checkout is in to installed packages and a current build. Plain Node without
- * dependencies, since it runs before there are any. When nothing has to be done it takes some tens of
- * milliseconds.
+ * From whatever state a checkout is in to installed packages and a current build, in some tens of milliseconds when
+ * nothing has to be done. Plain Node without dependencies, since it runs before there are any.
  */
 
 import { spawn } from 'node:child_process';
@@ -20,10 +19,8 @@ export const root = path.resolve(import.meta.dirname, '../..');
 const LOCK = path.join(root, 'dist/.bootstrap-lock');
 
 /**
- * Installs and builds what is missing or out of date; another process that wants the same waits. Ends the
- * process when a step fails, which has said why.
- *
- * @param options.withUi false where the dashboard may not compile yet: its types are being written
+ * Installs and builds what is missing or out of date; another process that wants the same waits. Ends the process when
+ * a step fails, which has said why. Without the dashboard it serves where its types are being written.
  */
 export async function bootstrap({ withUi = true } = {}) {
   const outdated = () => (withUi ? [SERVER, DASHBOARD] : [SERVER]).filter((it) => !isCurrent(it));

@@ -19,7 +19,12 @@ import {
   type RequestOptions,
   requestsBy,
 } from './client.js';
-import { createTestDatabase, type TestDatabase } from './database.js';
+import {
+  createTestDatabase,
+  requireReachable,
+  stopSharedServer,
+  type TestDatabase,
+} from './database.js';
 import { DEFAULT_API_KEY, type Engine, type EngineOptions, startEngine } from './engine.js';
 
 export type Json = Record<string, unknown>;
@@ -195,31 +200,30 @@ export async function sharedApi(kind: PreparedName = 'standard'): Promise<Shared
   };
 }
 
-/** Prepared servers that are running, and the environment by which test processes find them. */
-export interface PreparedServers {
-  readonly env: Readonly<Record<string, string>>;
-  /** @throws AssertionError when one of them does not stop cleanly */
-  stop(): Promise<void>;
-}
+/** What prepared servers get to end by themselves. Their Postgres goes then, and they with this process. */
+const END_MS = 90_000;
 
-/** Starts them all at once. @throws Error when one of them does not get ready */
-export async function startPrepared(kinds: readonly PreparedName[]): Promise<PreparedServers> {
-  const starting = kinds.map(async (kind) => [kind, await startApi(PREPARED[kind])] as const);
-  const started = (await Promise.allSettled(starting)).flatMap((it) =>
-    it.status === 'fulfilled' ? [it.value] : [],
-  );
-  const stop = async () => void (await Promise.all(started.map(([, api]) => api.stop())));
-  if (started.length < kinds.length) {
-    await stop();
-    await Promise.all(starting);
-  }
-  const env = Object.fromEntries(
-    started.map(([kind, { url, database }]) => [
-      variableOf(kind),
-      `${url}|${database.connectionString}`,
-    ]),
-  );
-  return { env, stop };
+/**
+ * Does the work beside these servers, which are found by `env`. In the end they are stopped, and the shared Postgres
+ * too, whatever has failed before. Resolves with what failed first.
+ */
+export async function withPrepared(
+  kinds: readonly PreparedName[],
+  work: (env: Readonly<Record<string, string>>) => Promise<void>,
+): Promise<unknown> {
+  await requireReachable();
+  if (kinds.length > 0) console.log(`starting the servers ${kinds.join(', ')}`);
+  const starts = await Promise.allSettled(kinds.map((kind) => startApi(PREPARED[kind])));
+  const apis = starts.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
+  const addresses = apis.map(({ url, database }) => `${url}|${database.connectionString}`);
+  const env = Object.fromEntries(kinds.map((kind, at) => [variableOf(kind), addresses[at] ?? '']));
+  const [done] = await Promise.allSettled(apis.length < kinds.length ? [] : [work(env)]);
+  const stops = Promise.allSettled(apis.map((api) => api.stop()));
+  const late = { status: 'rejected', reason: new Error('the servers did not end') } as const;
+  const stopped = await Promise.race([stops, pause(END_MS, [late])]);
+  const [end] = await Promise.allSettled([stopSharedServer()]);
+  const failed = [...starts, done, ...stopped, end].find((it) => it?.status === 'rejected');
+  return failed?.status === 'rejected' ? failed.reason : undefined;
 }
 
 /** @throws Error when the server does not get ready; the message ends with its output */

@@ -85,6 +85,8 @@ const SILENT_LOG = { info: silent, warn: silent, error: silent };
 const TEMPLATE_LOCK = 5_318_008;
 
 const LOCK_POLL_MS = 20;
+/** A database that is there answers sooner. */
+const REACH_MS = 10_000;
 
 let sharedUrl: Promise<string> | undefined;
 let databaseCount = 0;
@@ -141,6 +143,15 @@ async function servedFrom(
   const again = async () => {
     server = await ensureServer({ ...serverOptions, port: server.port });
   };
+  const remove = () => {
+    for (const it of [server.cluster, dataDir]) rmSync(it, { recursive: true, force: true });
+  };
+  // It would outlive a run that is interrupted.
+  const abandon = () => {
+    signalTree(server.pid, 'SIGKILL');
+    remove();
+  };
+  process.once('exit', abandon);
   const stayStandby = (cluster: string) => writeFileSync(path.join(cluster, 'standby.signal'), '');
   return {
     get pid() {
@@ -168,9 +179,25 @@ async function servedFrom(
     restart: again,
     stop: async () => {
       await stopServer(server.pid, 'immediate');
-      for (const folder of [server.cluster, dataDir]) rmSync(folder, { recursive: true });
+      process.off('exit', abandon);
+      remove();
     },
   };
+}
+
+/** One sentence and the end of this process where TEST_DATABASE_URL leads to no database. */
+export async function requireReachable(): Promise<void> {
+  const connectionString = process.env.TEST_DATABASE_URL;
+  if (!connectionString) return;
+  try {
+    const client = new pg.Client({ connectionString, connectionTimeoutMillis: REACH_MS });
+    await client.connect();
+    await client.end();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    console.error(`TEST_DATABASE_URL leads to no Postgres that lets us in: ${message || code}`);
+    process.exit(1);
+  }
 }
 
 /** Ends the shared server unless another test process still has a database there. */
@@ -183,10 +210,11 @@ export async function stopSharedServer(): Promise<void> {
       ? readFileSync(marker, 'utf8').trim()
       : path.join(realpathSync(dataDir), 'postgres');
     if (findPostmaster(cluster) === undefined) return;
-    const server = await ensureServer(fastOptions(dataDir));
-    await dropAbandoned(server);
-    const inUse = await withAdmin(server.connectionString, listTestDatabases);
-    if (inUse.length === 0) await stopServer(server.pid);
+    const { connectionString, pid } = await ensureServer(fastOptions(dataDir));
+    const names = await withAdmin(connectionString, listTestDatabases);
+    const creators = names.map(creator).filter((it) => it !== process.pid);
+    // What is left in it is dropped at its next start.
+    if (!creators.some(isAlive)) await stopServer(pid);
   });
 }
 
@@ -239,6 +267,12 @@ async function dropAbandoned(server: Server): Promise<void> {
       [templateName()],
     );
     const abandoned = (await listTestDatabases(admin)).filter((name) => !isAlive(creator(name)));
+    const sessions = await admin.query<{ pid: number }>(
+      'select pid from pg_stat_activity where datname = any($1)',
+      [abandoned],
+    );
+    // A test that was killed may have left one stopped, for which every `drop` would wait.
+    for (const { pid } of sessions.rows) if (isAlive(pid)) process.kill(pid, 'SIGCONT');
     for (const name of [...rows.map(({ datname }) => datname), ...abandoned]) {
       await admin.query(`drop database if exists ${name} with (force)`);
     }

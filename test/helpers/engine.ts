@@ -97,11 +97,6 @@ const OUTPUT_LINES_QUOTED = 40;
 
 /** Every child that has not exited. */
 const children = new Set<ChildProcess>();
-let startedCount = 0;
-
-/** How many servers this process has started. The runner of the tests asks for it: they are what costs most. */
-export const enginesStarted = (): number => startedCount;
-
 let isCleanupInstalled = false;
 
 /**
@@ -178,7 +173,6 @@ function launch(options: EngineOptions, port: number): ChildProcess {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.add(child);
-  startedCount += 1;
   child.once('exit', () => children.delete(child));
   child.once('error', () => children.delete(child));
   return child;

@@ -460,6 +460,7 @@ for (const backend of BACKENDS) {
       };
       const { port } = await serve(t, events);
       const client = await Client.open(port);
+      t.after(() => client.close());
       client.pause();
       client.send(request());
       await full.raised;

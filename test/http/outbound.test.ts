@@ -201,7 +201,7 @@ async function openProxy(t: TestContext, to: TestServer): Promise<Proxy> {
       there.pipe(socket).pipe(there);
     });
     for (const each of [socket, there]) each.on('error', () => there.destroy());
-    t.after(() => there.destroy());
+    t.after(() => [socket, there].map((each) => each.destroy()));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
