@@ -1,8 +1,9 @@
 /**
  * The program as whoever starts it has it, with only its environment differing: what is seen on a terminal and
- * elsewhere, starts that cannot succeed, and starts that are cut off by SIGTERM at every moment.
+ * elsewhere, starts that cannot succeed, and starts that are cut off by SIGTERM at every moment. `dev` is one of them: a
+ * server on its own database in an empty folder, and definitions that are applied as they change.
  *
- * Cost: 22 s, since it starts the program many times.
+ * Cost: 30 s, since it starts the program many times.
  */
 
 import assert from 'node:assert/strict';
@@ -29,6 +30,7 @@ import pg from 'pg';
 import { databaseRefusal } from '../../src/db/database-refusal.js';
 import { withClient } from '../../src/db/pool.js';
 import { eventually } from '../helpers/api.js';
+import { CLI } from '../helpers/cli.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';
 import { makeDataDir } from '../helpers/engine.js';
@@ -415,4 +417,49 @@ describe('SIGTERM ends a start without leftovers', () => {
       assert.doesNotMatch(output, /^\s+at |"level":[56]0/m);
     });
   }
+});
+
+// ---------------------------------------------------------------- dev
+
+const home = makeDataDir();
+after(() => rmSync(home, { recursive: true, force: true }));
+
+const step = (message: string) => ({ type: 'step', id: 'a', handler: 'log', params: { message } });
+
+function write(content: unknown): void {
+  writeFileSync(path.join(home, 'sequences/hello.json'), JSON.stringify(content));
+}
+
+test('dev serves without keys, applies what changes, tells mistakes with their place, and ends with Ctrl-C', async (t) => {
+  // What is set for a server of another kind is not used.
+  const other = {
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nothing',
+    ENGINE_API_KEY: 'of another server',
+  };
+  const dev = start({ HOME: home, ...other }, [process.execPath, CLI, 'dev', '--port', '0'], home);
+  t.after(() => dev.child.kill('SIGKILL'));
+  const seen = (pattern: RegExp) =>
+    eventually(() => {
+      assert.equal(dev.child.exitCode, null, dev.output());
+      assert.match(dev.output(), pattern);
+    });
+  await seen(/Dashboard +http:\/\/127\.0\.0\.1:\d+\/ui\/\?tenant=[\s\S]*Key +none is needed/);
+  const [, url = ''] = /API +(\S+)/.exec(dev.output()) ?? [];
+  mkdirSync(path.join(home, 'sequences'));
+  write({ name: 'hello', blocks: [step('one')] });
+  await seen(/hello v1: created/);
+  write({ name: 'hello', blocks: [step('two')] });
+  await seen(/hello v2: a new version[\s\S]*step a: params change: message/);
+  write({ name: 'hello', blocks: [{ type: 'stp', id: 'a' }] });
+  await seen(/hello is not valid[\s\S]*blocks\[0\]\.type.*did you mean step\?/);
+  write('no definition');
+  await seen(/hello\.json: no definition with a name/);
+  write({ name: 'hello', version: 1, blocks: [step('three')] });
+  await seen(/hello v3: a new version/);
+  rmSync(path.join(home, 'sequences/hello.json'));
+  await seen(/hello\.json is gone; what it stored stays/);
+  const stored = await fetch(`${url}/sequences`, { headers: { 'x-tenant-id': 'demo' } });
+  assert.equal(((await stored.json()) as unknown[]).length, 3);
+  dev.child.kill('SIGINT');
+  assert.deepEqual(await dev.closed, [0, null], dev.output());
 });

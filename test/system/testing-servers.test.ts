@@ -1,15 +1,46 @@
 /**
- * Throw-away servers with databases of their own, which are copies of a prepared one.
+ * Throw-away servers that applications start in their tests: on a database that is given, or on their own, which are
+ * copies of a prepared one.
  *
- * Cost: 40 s, since it starts five of them, each with a Postgres.
+ * Cost: 45 s, since it starts six of them, nearly each with a Postgres.
  */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import pg from 'pg';
 import { startServer, type TestServer } from '../../client/src/testing/index.js';
+import { createTestDatabase } from '../helpers/database.js';
 import { makeDataDir } from '../helpers/engine.js';
+
+test('a server of one own is there for a test, and leaves nothing behind', async () => {
+  const { connectionString, drop } = await createTestDatabase({ isMigrated: false });
+  const server = await startServer({ databaseUrl: connectionString });
+  const { client } = server;
+  await client.sequences.create({
+    name: 'greet',
+    version: 1,
+    blocks: [{ type: 'step', id: 'hello', handler: 'transform', params: { to: 'Ada' } }],
+  });
+  const { outputs } = await client.instances.run<{ hello: { to: string } }>('greet');
+  assert.equal(outputs.hello.to, 'Ada');
+  await Promise.all([server.stop(), server.stop()]);
+  await assert.rejects(client.info({ retries: 0 }), { code: 'CLIENT_UNREACHABLE' });
+  const session = new pg.Client({ connectionString });
+  await session.connect();
+  const { rows } = await session.query(
+    `select datname from pg_database where datname like 'engine\\_test\\_${process.pid}\\_%'`,
+  );
+  await session.end();
+  await drop();
+  assert.deepEqual(rows, []);
+});
+
+test('a server that cannot start says why', async () => {
+  const options = { databaseUrl: undefined, env: { ENGINE_SHARDS: 'many' } };
+  await assert.rejects(startServer(options), /ENGINE_SHARDS/);
+});
 
 test('servers of their own are copies of one prepared database, which is given up when it is broken', async (t) => {
   const shelf = useCache(t);
