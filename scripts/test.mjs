@@ -22,7 +22,7 @@ if (!Object.hasOwn(TIERS, flag) || more.length > 0) {
 /** Without the end of a test for so long a process hangs; a busy machine comes nowhere near. */
 const SILENCE_MS = flag === '--deep' ? 14_400_000 : 900_000;
 /** A process takes half a second before its first test, so that small files share one, behind the large ones. */
-const FILES_PER_PROCESS = 12;
+const FILES_PER_PROCESS = 8;
 /** Files wait for one Postgres and at times for the clock: one more than there are processors. */
 const AT_ONCE = Math.min(8, availableParallelism() + 1);
 const REPORTER = import.meta.resolve('./lib/test-report.mjs');
@@ -55,10 +55,10 @@ const interrupt = (signal) => {
   setTimeout(() => running.forEach(killGroup), 10_000).unref();
 };
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, interrupt);
-/** What the head of a file says; those of `system` and `deep` are large in any case. */
+/** What its head says; those of `system` and `deep` are large. By their lengths files of a folder are spread. */
 const costOf = (file) =>
   Number(/^ \* Cost: (\d+) s/m.exec(sources.get(file))?.[1] ?? !TIERS['--fast'](file));
-const waiting = [...files].sort((a, b) => costOf(b) - costOf(a));
+const waiting = [...files].sort((a, b) => costOf(b) - costOf(a) || a.length - b.length);
 const work = async () => {
   while (waiting.length > 0 && interruption === undefined) {
     const count = Math.min(FILES_PER_PROCESS, Math.ceil(waiting.length / AT_ONCE));
