@@ -15,9 +15,10 @@ subscribe('child_process', (message) => {
 
 /** How many servers this process has started, in whatever way: they are what costs most. */
 export function serversStarted(): number {
-  const isServer = (argument: string) => /\b(?:server|src)\/(?:main|cli)\.js$/.test(argument);
+  const isServer =
+    /\/(?:server|src)\/(?:main\.js|cli\.js (?:start --unsafe-database|dev --port))\b/;
   // Absent from a child that could not be started.
-  return children.filter(({ spawnargs }) => spawnargs?.some(isServer)).length;
+  return children.filter(({ spawnargs }) => isServer.test(spawnargs?.join(' ') ?? '')).length;
 }
 
 /** The kinds of what keeps this process from its end; pipes are its output and come with the first line. */
