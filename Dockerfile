@@ -2,10 +2,11 @@
 #
 # Debian 13, because the native file of uWebSockets.js wants glibc 2.38; on an older image the server
 # serves with node:http.
-FROM node:20-trixie-slim AS build
+FROM node:24-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --no-audit --no-fund
+# Nothing that the build needs is made by install scripts, so that none of them runs here.
+RUN npm ci --no-audit --no-fund --ignore-scripts
 COPY tsconfig.json ./
 COPY client ./client
 COPY cli ./cli
@@ -24,7 +25,7 @@ RUN npm run build && npm prune --omit=dev --omit=optional && \
   find node_modules/uWebSockets.js -name '*.node' \
     ! -name "$(node -p '`uws_${process.platform}_${process.arch}_${process.versions.modules}.node`')" -delete
 
-FROM node:20-trixie-slim
+FROM node:24-trixie-slim
 ENV NODE_ENV=production \
     ENGINE_HTTP_ADDR=0.0.0.0:8080
 WORKDIR /app
@@ -34,6 +35,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/server ./dist/server
 COPY --from=build /app/dist/ui ./dist/ui
 COPY --from=build /app/src/db/migrations ./src/db/migrations
+COPY --from=build /app/src/cluster/schema.sql ./src/cluster/schema.sql
 # The command line: `docker run … durable-workflow-engine doctor`.
 RUN ln -s /app/dist/server/cli.js /usr/local/bin/durable-workflow-engine
 USER node

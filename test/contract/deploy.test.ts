@@ -57,6 +57,26 @@ type Yaml = ReturnType<typeof JSON.parse>;
 const objectsOf = (text: string): Yaml[] =>
   parseAllDocuments(text, { merge: true }).map((document) => document.toJS());
 
+test('every file that the program opens is in the image and in the package', () => {
+  const sources = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(path.join(ROOT, 'src', name), 'utf8'));
+  const opened = sources.flatMap((source) =>
+    [...source.matchAll(/packageFile\('([^']+)'\)/g)].map(([, place = '']) => place),
+  );
+  assert.ok(opened.includes('src/cluster/schema.sql') && opened.length >= 4, opened.join());
+  const packed = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')).files;
+  const copied = [...dockerfile.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S*)$/gm)];
+  for (const place of opened) {
+    assert.ok(
+      copied.some(([, from, to]) => from === place && place.startsWith(to ?? '')),
+      place,
+    );
+    // That one is always in it.
+    if (place !== 'package.json') assert.ok(packed.includes(place), place);
+  }
+});
+
 describe('deploy/compose.yaml', () => {
   const { services, volumes }: Yaml = parse(read('compose.yaml'), { merge: true });
   const engines = CELLS.flatMap((cell) => ['a', 'b'].map((name) => [cell, `${cell}-${name}`]));
