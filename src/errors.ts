@@ -172,11 +172,11 @@ export function refusedUnit(sqlState: string, reason: string): EngineError {
 
 /**
  * Whether a refusal is the fault of the data: values (22), constraints (23), and what is too large or
- * too deep for the server (54). Every other SQLSTATE speaks of the database or of how it is operated:
+ * too deep for the server (54), or in an encoding that it cannot convert (0A000, which stands for much else). Every other SQLSTATE speaks of the database or of how it is operated:
  * what it met is tried again, and fails nobody.
  */
-export function isFaultOfData(sqlState: string): boolean {
-  return /^(22|23|54)/.test(sqlState);
+export function isFaultOfData(sqlState: string, message: string): boolean {
+  return /^(22|23|54)/.test(sqlState) || (sqlState === '0A000' && /conversion/.test(message));
 }
 
 const TROUBLE_TEXTS = {

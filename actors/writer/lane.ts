@@ -322,7 +322,7 @@ function judge(answer: Exclude<Answer, { kind: 'done' }>, opening: number): Flus
   const { sqlState, at } = answer;
   const isOfUnits = at >= opening;
   if (isOfUnits && sqlState.startsWith(CLASS_AGAIN)) return { kind: 'again' };
-  if (isOfUnits && isFaultOfData(sqlState)) return { kind: 'refused', sqlState, message };
+  if (isOfUnits && isFaultOfData(sqlState, message)) return { kind: 'refused', sqlState, message };
   // A new connection reads anew who owns the lane, and may find what this one lacks.
   return { kind: 'unknown', trouble: databaseTrouble(sqlState, message) };
 }

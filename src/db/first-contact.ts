@@ -75,12 +75,15 @@ interface Server extends Replication {
   readonly version: string;
   /** Settings of `DURABLE_SETTINGS`. */
   readonly off: readonly string[];
+  readonly encoding: string;
+  /** What transactions begin as, though the server is the primary. */
+  readonly read_only: string;
 }
 
 /**
  * @returns as `judgeReplication`
- * @throws ConfigError when the server is older than what the statements are written for, or may lose
- * what was committed, unless that is accepted
+ * @throws ConfigError when the server is older than what the statements are written for, holds only a part of what
+ * callers may send, does not write, or may lose what was committed, unless that is accepted
  */
 async function checkServer({
   connectionString,
@@ -92,17 +95,31 @@ async function checkServer({
     client.query<Server>(
       `select current_setting('server_version_num') as version, array(
          select name from unnest($1::text[]) as name where current_setting(name) = 'off') as off,
+         current_setting('server_encoding') as encoding,
+         current_setting('default_transaction_read_only') as read_only,
          ${REPLICATION_FACTS}`,
       [DURABLE_SETTINGS],
     ),
   );
   const server = rows[0]!;
-  const { off } = server;
+  const { off, encoding } = server;
   const version = Number(server.version);
   if (version < POSTGRES_VERSION_MIN * 10_000) {
     throw new ConfigError(
       `DATABASE_URL names a Postgres ${Math.floor(version / 10_000)}; ` +
         `this program needs ${POSTGRES_VERSION_MIN} or later`,
+    );
+  }
+  if (encoding !== 'UTF8') {
+    throw new ConfigError(
+      `the database of DATABASE_URL has the encoding ${encoding}, and cannot hold every text; ` +
+        'make one with UTF8 (createdb --encoding=UTF8 --template=template0), and name that',
+    );
+  }
+  if (server.read_only === 'on') {
+    throw new ConfigError(
+      'the database of DATABASE_URL is read-only, by default_transaction_read_only; where nobody has moved it ' +
+        'elsewhere, reset that for the server, the database and the role',
     );
   }
   if (off.length > 0 && !isUnsafeAccepted) {

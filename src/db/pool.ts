@@ -245,9 +245,10 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     // The form of timestamps below depends on it, whatever the URL, role or database has set. Compiling
     // a plan takes longer than any of our statements runs. `pg` would not send a limit of 0, and leave
-    // that of the role. That a commit's wait for a replica was cancelled is told by a warning alone.
+    // that of the role. Sessions idle at night, and lists may hold nulls. That a commit's wait for a replica was cancelled is told by a warning alone.
     options:
       `${settings} -c TimeZone=UTC -c DateStyle=ISO -c jit=off -c client_min_messages=warning ` +
+      '-c idle_session_timeout=0 -c array_nulls=on ' +
       `-c statement_timeout=${options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS}` +
       (options.isPlannedOnce ? PLANNED_ONCE : ''),
     types: columnTypes,

@@ -9,7 +9,7 @@ import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { Writer } from '../../actors/writer/writer.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { COMMIT, FENCE } from '../../src/db/statements.js';
-import type { TroubleKind } from '../../src/errors.js';
+import { isFaultOfData, type TroubleKind } from '../../src/errors.js';
 import { COUNTER_INDEX } from '../../src/metrics/catalog.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
@@ -242,10 +242,16 @@ const FAILURES: readonly (readonly [sqlState: string, kind: TroubleKind | 'refus
   ['55000', 'other'],
   ['P0001', 'other'],
   ['XX001', 'other'],
+  ['0A000', 'other'],
   ['22003', 'refused'],
   ['23514', 'refused'],
   ['54001', 'refused'],
 ];
+
+test('what the encoding of the database cannot hold is the fault of the data', () => {
+  const message = 'conversion between UTF8 and SQL_ASCII is not supported';
+  assert.ok(isFaultOfData('0A000', message));
+});
 
 for (const [sqlState, kind] of FAILURES) {
   const what = kind === 'refused' ? 'is the fault of the data' : `refuses nobody: ${kind}`;

@@ -210,17 +210,20 @@ before(async () => {
   takenPort = (taken.address() as { port: number }).port;
   database = await createTestDatabase({ isMigrated: false });
   await asAdmin(`create role ${STRANGER} login password '${SECRET}'`);
+  await asAdmin(`create database ${ASCII} encoding 'SQL_ASCII' locale 'C' template template0`);
 });
 
 after(async () => {
   taken.close();
   await asAdmin(`drop role ${STRANGER}`);
+  await asAdmin(`drop database ${ASCII}`);
   await database.drop();
   rmSync(folder, { recursive: true });
 });
 
 /** A role of this test run that owns nothing. */
 const STRANGER = `stranger_${process.pid}`;
+const ASCII = `ascii_${process.pid}`;
 
 async function asAdmin(sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: database.connectionString });
@@ -231,6 +234,8 @@ async function asAdmin(sql: string): Promise<void> {
     await client.end();
   }
 }
+
+const READ_ONLY = '-c default_transaction_read_only=on';
 
 /** The test database with another user, password or name, or other parameters. */
 function databaseUrl(change: (url: URL) => void): Record<string, string> {
@@ -271,6 +276,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'a database that may lose what was acknowledged': [
     () => databaseUrl(() => undefined),
     ['fsync', '--unsafe-database'],
+  ],
+  'a database that cannot hold every text': [
+    () => databaseUrl((url) => Object.assign(url, { pathname: `/${ASCII}` })),
+    ['SQL_ASCII', 'UTF8', 'createdb'],
+  ],
+  'a database that is set to read-only': [
+    () => databaseUrl((url) => url.searchParams.set('options', READ_ONLY)),
+    ['read-only', 'default_transaction_read_only', 'reset'],
   ],
   'a port in use': [
     () => ({ ENGINE_HTTP_ADDR: `127.0.0.1:${takenPort}`, ...inFolder('unused') }),

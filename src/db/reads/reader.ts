@@ -362,7 +362,8 @@ function asEngineError(error: unknown, cheaper: string): EngineError {
   if (code === QUERY_CANCELED || message === NO_ANSWER_TEXT) return slowRead(cheaper);
   if (message === POOL_BUSY_TEXT) return tooManyReads();
   if (message === POOL_ENDED_TEXT) return unavailable('ENG_STOPPING', 'the engine is stopping');
-  const isDefect = typeof code === 'string' ? isFaultOfData(code) : !UNREACHABLE_TEXT.test(message);
+  const isDefect =
+    typeof code === 'string' ? isFaultOfData(code, message) : !UNREACHABLE_TEXT.test(message);
   if (isDefect) return new EngineError('ENG_INTERNAL', 'internal error', undefined, error);
   const trouble = troubleOf(error);
   return trouble.kind === 'unreachable' || trouble.kind === 'connections'
