@@ -538,7 +538,7 @@ export const INSTANCE_ROWS = {
     summary: 'Send a signal.',
     body: SendSignal,
     bodySize: 'large',
-    approverSends: GATE_SIGNAL,
+    answers: GATE_SIGNAL,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
   },
   'instances.signals': {

@@ -84,8 +84,8 @@ export interface RouteRow {
   readonly isPage?: true;
   /** The body may be that of an HTML form as well. */
   readonly isForm?: true;
-  /** Of a signal: what the type of one begins with that a key sends which has only `approver`. */
-  readonly approverSends?: string;
+  /** Of a signal: what the type of one begins with that answers for a person. */
+  readonly answers?: string;
   /** How long the body may be; absent: 1 MiB. */
   readonly bodySize?: BodySize;
   /** A request without a body stands for an empty object. */

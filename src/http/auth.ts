@@ -7,6 +7,7 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { NAME_LENGTH_MAX } from '../../schema/common.js';
+import type { Capability } from '../../schema/route-row.js';
 import { capabilitiesFor, type Route } from '../../schema/routes.js';
 import { isJsonObject } from '../core/json.js';
 import { parseJson } from '../core/json-guard.js';
@@ -102,26 +103,32 @@ function accessTo(route: Route, protectDocs: boolean): Access | 'open' {
 }
 
 /**
- * A key that has no more than `approver` answers what people are asked, and nothing else. A body that cannot
- * be read is refused by who owns the route.
+ * What people are asked they answer by keys of their own: a key that has only `approver` answers, and does nothing
+ * else; a `starter` sends every other signal. A body that cannot be read is refused by who owns the route.
  *
  * @returns why the body must not be sent, to somebody who may know of the instance
  */
-export function approverRefusal(
+export function signalRefusal(
   { body }: Pick<HttpRequest, 'body'>,
-  { capability, approverSends = '' }: Route,
+  answers: string,
   key: ResidentKey | undefined,
 ): EngineError | undefined {
-  if (key === undefined || capability === 'public') return undefined;
-  const others = capability.filter((word) => word !== 'approver');
-  if ((key.capabilities & capabilityBits(others)) !== 0) return undefined;
+  const has = (word: Capability) => ((key?.capabilities ?? 0) & capabilityBits([word])) !== 0;
+  if (key === undefined || has('operator')) return undefined;
+  const [mayAnswer, maySend] = [has('approver'), has('starter')];
+  if (mayAnswer && maySend) return undefined;
   const parsed = parseJson(body.toString('utf8'));
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
   const { signal_type: given } = parsed.value;
   const custom = given !== undefined && isJsonObject(given) ? given.custom : undefined;
   const type = custom === undefined ? given : `custom:${custom}`;
-  if (typeof type === 'string' && type.startsWith(approverSends)) return undefined;
-  return forbidden(`a key with the capability approver may only send ${approverSends}<block id>`);
+  const isAnswer = typeof type === 'string' && type.startsWith(answers);
+  if (isAnswer ? mayAnswer : maySend) return undefined;
+  return forbidden(
+    isAnswer
+      ? `${answers}<block id> answers for a person: that takes a key with approver or operator`
+      : `a key with the capability approver may only send ${answers}<block id>`,
+  );
 }
 
 /**

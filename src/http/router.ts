@@ -22,9 +22,9 @@ import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
 import {
   type Authorise,
-  approverRefusal,
   type Caller,
   seesSecrets,
+  signalRefusal,
   UNAUTHENTICATED,
 } from './auth.js';
 import type { Pages } from './dashboard.js';
@@ -313,7 +313,7 @@ function serveCaller(
   const { operations, validators } = deps;
   const params = paramsOf(validators, route, request.path, raw);
   const unsent =
-    route.approverSends === undefined ? undefined : approverRefusal(request, route, key);
+    route.answers === undefined ? undefined : signalRefusal(request, route.answers, key);
   if (unsent !== undefined) {
     refuseOwner(deps, request, given, tenant, params, unsent);
     return;

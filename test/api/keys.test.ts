@@ -341,6 +341,11 @@ test('Starter key: creates and reads instances, sends signals, reads sequences; 
   expectStatus(await starter.post('/instances/batch', { instances: [creation] }), 201);
   const signal = { signal_type: 'custom:paid', payload: { amount: 3 } };
   expectStatus(await starter.post(`/instances/${id}/signals`, signal), 201);
+  for (const signal_type of ['custom:human_input:a', { custom: 'human_input:a' }]) {
+    const answer = { signal_type, payload: { value: 'yes' } };
+    const { body } = await starter.post<{ error: string }>(`/instances/${id}/signals`, answer);
+    assert.match(body.error, /^forbidden: .* takes a key with approver or operator$/);
+  }
   for (const path of [
     '/instances',
     '/instances/dlq',
