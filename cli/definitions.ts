@@ -21,7 +21,7 @@ import {
 import type { Finding } from '../schema/finding.js';
 import type { ReleaseSide } from '../src/core/releases/diff.js';
 import { CommandError, usageError } from './exit.js';
-import { textIn } from './json-input.js';
+import { parsed, textIn } from './json-input.js';
 
 /** As a person writes it: tenant and namespace may be said elsewhere, the version may be left to us. */
 export type Written = Omit<CreateSequence, 'version'> & { readonly version?: number };
@@ -37,10 +37,12 @@ const IS_DEFINITION = /\.(?:json|ya?ml)$/i;
 export function definitionFiles(places: readonly string[]): string[] {
   return places.flatMap((place) => {
     if (place === '-' || !statSync(place, { throwIfNoEntry: false })?.isDirectory()) return [place];
-    return readdirSync(place, { recursive: true, encoding: 'utf8' })
-      .filter((name) => IS_DEFINITION.test(name) && !/(?:^|[\\/])(?:\.|node_modules)/.test(name))
-      .sort()
-      .map((name) => path.join(place, name));
+    // No link is followed: what it leads to lies elsewhere, or around the folder itself.
+    return readdirSync(place, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && IS_DEFINITION.test(entry.name))
+      .map((entry) => path.join(entry.parentPath ?? entry.path, entry.name))
+      .filter((file) => !/(?:^|[\\/])(?:\.|node_modules)/.test(path.relative(place, file)))
+      .sort();
   });
 }
 
@@ -50,8 +52,7 @@ export function definitionFiles(places: readonly string[]): string[] {
  */
 export async function readDefinitions(file: string): Promise<InFile[]> {
   const text = textIn(file === '-' ? 0 : file, file);
-  const parsed = await parse(text, file);
-  return [parsed].flat().map((definition) => {
+  return [await parse(text, file)].flat().map((definition) => {
     if (typeof definition !== 'object' || definition === null || !('name' in definition)) {
       throw usageError(`${file}: no definition with a name`);
     }
@@ -60,10 +61,13 @@ export async function readDefinitions(file: string): Promise<InFile[]> {
 }
 
 async function parse(text: string, file: string): Promise<unknown> {
+  if (!/\.ya?ml$/i.test(file)) return parsed(text, file);
+  const { parseYaml } = await import('./yaml.js');
   try {
-    if (!/\.ya?ml$/i.test(file)) return JSON.parse(text);
-    return (await import('./yaml.js')).parseYaml(text);
+    // What is true of every value, such as how deep they may lie, is told by one.
+    return parsed(JSON.stringify(parseYaml(text)), file);
   } catch (error) {
+    if (error instanceof CommandError) throw error;
     throw usageError(`${file}: ${(error as Error).message}`);
   }
 }

@@ -1,18 +1,25 @@
-/** JSON that a person gives: as it stands, `@file`, or `-` for the standard input. */
+/**
+ * What a person gives: JSON as it stands, `@file`, or `-` for the standard input. A value is stored as it was
+ * written or refused, in the words of the server (docs/cli.md).
+ */
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, readSync } from 'node:fs';
+import { BODY_JSON_LIMITS, parseJson } from '../src/core/json-guard.js';
 import { usageError } from './exit.js';
 
 type JsonObject = Record<string, unknown>;
 
-/** @throws CommandError when it cannot be read or is no JSON */
+/** @throws CommandError when it cannot be read, is no JSON, or holds what could not be kept */
 export function jsonOf(text: string, name: string): unknown {
-  const source = text === '-' ? textIn(0, 'the standard input') : fileText(text);
-  try {
-    return JSON.parse(source);
-  } catch (error) {
-    throw usageError(`${name} is no JSON: ${(error as Error).message}`);
-  }
+  return parsed(text === '-' ? textIn(0, 'the standard input') : fileText(text), name);
+}
+
+/** @param name what the text is, for messages @throws CommandError */
+export function parsed(text: string, name: string): unknown {
+  const result = parseJson(text, BODY_JSON_LIMITS);
+  if (result.ok) return result.value;
+  const { kind, message } = result.problem;
+  throw usageError(kind === 'syntax' ? `${name} is no JSON: ${message}` : `${name}: ${message}`);
 }
 
 /** The same, of an object. */
@@ -28,11 +35,54 @@ export function objectOf(text: string | undefined, name: string): JsonObject | u
 const fileText = (text: string) =>
   text.startsWith('@') ? textIn(text.slice(1), text.slice(1)) : text;
 
-/** @throws CommandError */
+/** UTF-8, or UTF-16 with a byte order mark, as editors of Windows write. @throws CommandError */
 export function textIn(file: string | number, named: string): string {
+  let bytes: Buffer;
   try {
-    return readFileSync(file, 'utf8');
+    bytes = file === 0 ? standardInput() : readFileSync(file);
   } catch (error) {
     throw usageError(`${named} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  const encoding = MARKS.find(([mark]) => bytes.indexOf(mark, 0, 'latin1') === 0)?.[1] ?? 'utf-8';
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch {
+    throw usageError(`${named} is not ${encoding.toUpperCase()}${placeIn(bytes, encoding)}`);
+  }
+}
+
+const MARKS = [
+  ['\xff\xfe', 'utf-16le'],
+  ['\xfe\xff', 'utf-16be'],
+] as const;
+
+/** Where the first byte stands that is none of a text in UTF-8. */
+function placeIn(bytes: Buffer, encoding: string): string {
+  if (encoding !== 'utf-8') return '';
+  const again = Buffer.from(bytes.toString('utf8'));
+  const at = again.findIndex((byte, index) => byte !== bytes[index]);
+  const before = bytes.subarray(0, at).toString('utf8').split('\n');
+  return `: line ${before.length}, column ${before.at(-1)!.length + 1} (byte ${at})`;
+}
+
+const PIECE_BYTES = 65_536;
+const PAUSE_MS = 20;
+
+/** Waits for a writer that is slow: a pipe or terminal that does not block has nothing to read for now. */
+function standardInput(): Buffer {
+  const pieces: Buffer[] = [];
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (;;) {
+    const piece = Buffer.allocUnsafe(PIECE_BYTES);
+    try {
+      const size = readSync(0, piece);
+      if (size === 0) return Buffer.concat(pieces);
+      pieces.push(piece.subarray(0, size));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EOF') return Buffer.concat(pieces);
+      if (code !== 'EAGAIN') throw error;
+      Atomics.wait(pause, 0, 0, PAUSE_MS);
+    }
   }
 }

@@ -3,7 +3,7 @@
  * results only. With `--json` standard output is JSON and nothing else.
  */
 
-import { type Palette, palette, plain } from '../src/log-text.js';
+import { type Palette, palette, plain, plainJson } from '../src/log-text.js';
 import { type Column, fitted, type Place, recordLines, tableLines } from './table.js';
 
 /** A stream as the world gives it. */
@@ -66,12 +66,12 @@ export class Output {
 
   /** For programs on one line, for people on a terminal on several. */
   json(value: unknown): void {
-    this.line(JSON.stringify(value, null, this.#options.stdout.isTTY ? 2 : undefined));
+    this.line(plainJson(JSON.stringify(value, null, this.#options.stdout.isTTY ? 2 : undefined)));
   }
 
   /** One of several values, each on a line of its own. */
   jsonLine(value: unknown): void {
-    this.line(JSON.stringify(value));
+    this.line(plainJson(JSON.stringify(value)));
   }
 
   /** Beside the results, for the person. */

@@ -92,6 +92,13 @@ function valueText(value: unknown): string {
 /** Control characters, those beyond ASCII included, and what turns the direction of writing. */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
+/** JSON that is the same to a program, and as harmless on a terminal; lines stay lines. */
+export function plainJson(text: string): string {
+  return text.replace(UNSEEN, (c) => (c === '\n' ? c : c.split('').map(unitText).join('')));
+}
+
+const unitText = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 /** As it can be shown on a terminal: what could move the cursor or colour it is written as its number. */
 export function plain(text: string): string {
   return text.replace(UNSEEN, (c) => `\\u${c.codePointAt(0)!.toString(16).padStart(4, '0')}`);

@@ -1,6 +1,7 @@
 /** By what instances are selected: the options of lists and of changes of many, and what is sent for them. */
 
 import type { InstancesListQuery } from '../../client/src/index.js';
+import { toUnixMs } from '../../schema/common.js';
 import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
 import type { Given, Option } from '../command.js';
 import { usageError } from '../exit.js';
@@ -73,6 +74,9 @@ export function statesOf(given: Given): InstanceState[] | undefined {
   return states.length === 0 ? undefined : [...states];
 }
 
+/** Of `Date`. */
+const TIME_MS_MAX = 8.64e15;
+
 const SPAN = /^(\d{1,9})([smhd])$/;
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -89,8 +93,9 @@ export function timeOf(
   if (text === undefined) return undefined;
   const [, count, unit] = SPAN.exec(text) ?? [];
   const spanMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
-  const at = new Date(count === undefined ? Date.parse(text) : now + direction * spanMs);
-  if (!Number.isNaN(at.getTime())) return at.toISOString();
+  const at = count === undefined ? toUnixMs(text) : now + direction * spanMs;
+  // A length of time may lead beyond what a time can be.
+  if (at !== undefined && Math.abs(at) <= TIME_MS_MAX) return new Date(at).toISOString();
   const span = direction < 0 ? '2h (ago)' : '2h (from now)';
   throw usageError(`--${name} takes a time, as 2026-01-31T12:00:00Z or ${span}, not ${text}`);
 }

@@ -48,8 +48,16 @@ async function eachDefinition<T>(
   const { out } = session;
   const answers: unknown[] = [];
   let exit: ExitCode | undefined;
+  const read = (file: string) =>
+    readDefinitions(file).catch((error: unknown): InFile[] => {
+      if (!(error instanceof CommandError)) throw error;
+      exit = error.exitCode;
+      answers.push({ file, error: error.message, errors: [] });
+      out.failure(error.message, error.hint);
+      return [];
+    });
   for (const file of definitionFiles(given.rest())) {
-    for (const found of await readDefinitions(file)) {
+    for (const found of await read(file)) {
       const { name, namespace = NAMESPACE_DEFAULT } = found.definition;
       try {
         const answer = await act({ file, definition: { ...found.definition, namespace } });

@@ -1,0 +1,152 @@
+/** What a person gives the command line: kept as it was written, or refused with the place. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { timeOf } from '../../cli/commands/selection.js';
+import { definitionFiles, readDefinitions } from '../../cli/definitions.js';
+import { CommandError } from '../../cli/exit.js';
+import { jsonOf, textIn } from '../../cli/json-input.js';
+import { parseYaml } from '../../cli/yaml.js';
+import { plainJson } from '../../src/log-text.js';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'cli-input-'));
+after(() => rmSync(folder, { recursive: true }));
+const put = (name: string, bytes: string | Uint8Array) => {
+  const file = path.join(folder, name);
+  writeFileSync(file, bytes);
+  return file;
+};
+
+const refusal = (act: () => unknown): string => {
+  try {
+    return `taken: ${JSON.stringify(act())}`;
+  } catch (error) {
+    assert.ok(error instanceof CommandError, String(error));
+    assert.equal(error.exitCode, 2);
+    return error.message;
+  }
+};
+
+test('a time is RFC 3339 with a zone or an age, and nothing else', () => {
+  const now = Date.UTC(2026, 0, 31);
+  const taken = {
+    '7d': '2026-01-24T00:00:00.000Z',
+    '2026-01-31T12:00:00+02:00': '2026-01-31T10:00:00.000Z',
+  };
+  for (const [text, time] of Object.entries(taken)) assert.equal(timeOf(text, 'at', now), time);
+  const others = [
+    '7',
+    '',
+    '2026',
+    '2030-02-30',
+    '2030-02-30T00:00:00Z',
+    '2026-01-31',
+    '2026-01-31T12:00:00',
+    '1e3',
+    '999999999d',
+    'tomorrow',
+  ];
+  for (const text of others) {
+    assert.match(
+      refusal(() => timeOf(text, 'created-after', now)),
+      /^--created-after takes a time/,
+    );
+  }
+});
+
+test('a number that would be rounded, and a member that is there twice, is refused in the words of the server', () => {
+  for (const [text, why] of [
+    ['{"a": 9007199254740993}', /^--data: .*9007199254740993/],
+    ['{"a": 1e400}', /^--data: .*1e400/],
+    ['{"a": 1, "a": 2}', /^--data: the name "a" for a second member/],
+    ['{"a": "\\u0000"}', /^--data: /],
+    ['{"a": "\\ud800"}', /^--data: /],
+    ['{"a"', /^--data is no JSON: /],
+  ] as const) {
+    assert.match(
+      refusal(() => jsonOf(text, '--data')),
+      why,
+    );
+  }
+});
+
+test('a file may have a byte order mark or be in UTF-16; other bytes are refused with their place', () => {
+  const text = '{"name": "naïve 注文"}';
+  const utf16 = Buffer.from(`\ufeff${text}`, 'utf16le');
+  for (const bytes of [`\ufeff${text}`, text, utf16, Buffer.from(utf16).swap16()]) {
+    assert.deepEqual(jsonOf(`@${put('marked.json', bytes)}`, '--data'), JSON.parse(text));
+  }
+  const latin = put('latin.json', Buffer.from('{\n "a": "caf\xe9"}', 'latin1'));
+  assert.match(
+    refusal(() => textIn(latin, 'latin.json')),
+    /^latin\.json is not UTF-8: line 2, column 11 \(byte 12\)$/,
+  );
+});
+
+test('standard input is waited for, however slow who writes it', async () => {
+  const module = new URL('../../cli/json-input.js', import.meta.url).href;
+  // Whoever has listened to the stream has made the pipe one that does not block.
+  const code =
+    `import { textIn } from '${module}'; process.stdin.on('readable', () => undefined); ` +
+    "console.log(textIn(0, 'it')); process.stdin.destroy();";
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code]);
+  let said = '';
+  child.stdout.on('data', (part) => {
+    said += part;
+  });
+  child.stderr.on('data', (part) => {
+    said += part;
+  });
+  child.stdin.write('{"a":');
+  const slow = setTimeout(() => child.stdin.end('1}'), 600);
+  await once(child, 'close');
+  clearTimeout(slow);
+  assert.equal(said, '{"a":1}\n');
+});
+
+test('YAML that would be stored as something else is refused with line and reason', () => {
+  for (const [text, why] of [
+    ['a:\n  b: {{ data.x }}', /^line 2, column 7: .* has to stand in quotes$/],
+    ['a: [{{ data.x }}]', /has to stand in quotes$/],
+    ['a: .inf', /^line 1, column 4: \.inf is no number of JSON$/],
+    ['a: 9007199254740993', /is beyond 2\^53$/],
+    ['a: 1e-400', /too small/],
+    ['x: &a {b: 1}\ny:\n  <<: *a', /^line 3, column 3: merged members/],
+    ['a: !!binary aGk=', /the tag !!binary is not taken$/],
+    ['a: !job x', /the tag !job is not taken$/],
+    ['x: &a {b: [*a]}', /\*a stands for what it is a part of$/],
+    ['a: 1\na: 2', /^line 2, column 1: Map keys must be unique/],
+    ['a: 1\n---\nb: 2', /multiple documents/],
+  ] as const) {
+    assert.throws(() => parseYaml(text), { message: why }, text);
+  }
+  const fine = 'x: &a [1, 0x1f, 1.5]\ny: *a\nz: "{{ data.x }}"\nd: 2001-01-01';
+  const list = [1, 31, 1.5];
+  assert.deepEqual(parseYaml(fine), { x: list, y: list, z: '{{ data.x }}', d: '2001-01-01' });
+});
+
+test('a folder is read down to its last file, and left by no link', async () => {
+  mkdirSync(path.join(folder, 'flows/deep'), { recursive: true });
+  mkdirSync(path.join(folder, 'elsewhere'));
+  const own = put('flows/deep/a.yaml', 'name: a\nblocks: []');
+  const other = put('elsewhere/b.json', '{"name": "b"}');
+  symlinkSync(path.join(folder, 'elsewhere'), path.join(folder, 'flows/linked'));
+  symlinkSync(path.join(folder, 'flows'), path.join(folder, 'flows/round'));
+  symlinkSync(other, path.join(folder, 'flows/b.json'));
+  assert.deepEqual(definitionFiles([path.join(folder, 'flows')]), [own]);
+  assert.deepEqual(definitionFiles([other]), [other]);
+  const bad = put('flows/bad.yaml', 'name: c\nwhen: {{ data.x }}');
+  await assert.rejects(readDefinitions(bad), { message: /bad\.yaml: line 2, column 8: / });
+});
+
+test('JSON on a terminal has nothing that could move the cursor or turn the writing, and means the same', () => {
+  const value = { a: '\u202eevil\u001b[2J\u009b \u{e0001}', b: 'ü👍\n' };
+  const text = plainJson(JSON.stringify(value, null, 2));
+  assert.doesNotMatch(text.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u);
+  assert.deepEqual(JSON.parse(text), value);
+});
