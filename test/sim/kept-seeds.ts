@@ -42,6 +42,7 @@ export const KEPT_SEEDS: readonly KeptSeed[] = [
     { seed: 17, found: 'blocks behind a saga saw the error that it had dealt with' },
     { seed: 10, found: 'compensations behind a cancel were not told of it' },
     { seed: 200, found: 'a retry ran a saga again, one of whose compensations was owed' },
+    { seed: 1546, found: 'an instance was cancelled though a hook of that had failed' },
     { seed: 352, found: 'a further try of a call had another idempotency key' },
     { seed: 55, found: 'a retry of a parent started another child beside the one that had failed' },
     {

@@ -14,6 +14,7 @@ import { KeysObserver } from './keys-observer.js';
 import { KinObserver } from './kin-observer.js';
 import { LimitsObserver } from './limits-observer.js';
 import { type Change, type Row, standing } from './memory-tables.js';
+import { loopsIn, mayRepeat, placesOf } from './places.js';
 import { ReceiptsObserver } from './receipts-observer.js';
 import { ReleasesObserver } from './releases-observer.js';
 import { SagasObserver } from './sagas-observer.js';
@@ -332,6 +333,12 @@ export class Observer extends Watcher {
 
   // ---------------------------------------------------------------- tasks and outputs
 
+  /** Rows of a finally list give way when it runs once more, but for those in loops. */
+  #isRepeated({ instance_id, block_id }: Row): boolean {
+    const around = placesOf(this.tables, String(instance_id)).get(String(block_id)) ?? [];
+    return mayRepeat(around) && loopsIn(around).length > 0;
+  }
+
   #task(key: string): void {
     const { tables } = this;
     const known = this.#tasks.get(key);
@@ -349,7 +356,8 @@ export class Observer extends Watcher {
     const id = String(after.instance_id);
     if (known === undefined) {
       this.#limits.begun(after);
-      if (this.done.has(block)) throw new Violation(`block ${after.block_id} is run again`, id);
+      const isAgain = this.done.has(block) && !this.#isRepeated(after);
+      if (isAgain) throw new Violation(`block ${after.block_id} is run again`, id);
     }
     // A poll that waits may have claimed it in the batch that brings it.
     const before = known ?? { ...after, state: 'pending', claim_epoch: 0 };
@@ -401,12 +409,14 @@ export class Observer extends Watcher {
       return;
     }
     if (before !== undefined) throw new Violation('an output was changed', id);
-    if (this.#tries.has(attempt)) {
+    const isRepeated = this.#isRepeated(row);
+    if (this.#tries.has(attempt) && !isRepeated) {
       throw new Violation(`block ${row.block_id} has two outputs of try ${row.try}`, id);
     }
     this.#tries.add(attempt);
     if (row.output_ref !== null) return;
-    if (this.done.has(block)) throw new Violation(`block ${row.block_id} succeeded twice`, id);
+    const isTwice = this.done.has(block) && !isRepeated;
+    if (isTwice) throw new Violation(`block ${row.block_id} succeeded twice`, id);
     this.done.add(block);
     this.given.add(block);
     const state = this.tables.row('instances', id)?.state as InstanceState | undefined;

@@ -6,7 +6,7 @@
 
 import { entryOf } from '../helpers/entry.js';
 import type { Change, Row } from './memory-tables.js';
-import { placesOf } from './places.js';
+import { mayRepeat, placesOf } from './places.js';
 import { Violation } from './violation.js';
 import { Watcher } from './watcher.js';
 
@@ -36,6 +36,8 @@ export class SagasObserver extends Watcher {
     if (kind === undefined) return;
     const name = `${row.instance_id} ${saga} ${row.iteration}`;
     const instance = String(row.instance_id);
+    const around = placesOf(this.tables, instance).get(String(row.block_id)) ?? [];
+    if (mayRepeat(around)) return;
     const pass = entryOf(this.#passes, name, (): Pass => {
       return { instance, done: new Set(), undone: [], owed: new Set() };
     });
