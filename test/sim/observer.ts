@@ -316,18 +316,18 @@ export class Observer extends Watcher {
     if (!isFound) throw new Violation(`nothing finds the ${state} instance again`, id);
   }
 
-  /** It waits for one that has yet to end, to be retried or to tell its end. */
+  /** It waits for one that has yet to end, to be retried or to tell its end; who hears may be gone. */
   #hasChild(row: Row): boolean {
     const { tables } = this;
     const id = row.id!;
     return openSteps(row).some(({ c = null }) => {
       const child = c === null ? undefined : tables.row('instances', c);
-      if (child === undefined) return false;
       const notes = [
         { to_id: id, from_id: c },
         { to_id: c, from_id: id },
       ].map((note) => tables.row('kin_notes', tables.keyOf('kin_notes', note)));
-      return !isEnded(child.state as InstanceState) || notes.some((note) => note !== undefined);
+      const isLiving = child !== undefined && !isEnded(child.state as InstanceState);
+      return isLiving || notes.some((note) => note !== undefined);
     });
   }
 
