@@ -147,7 +147,8 @@ export class BlocksObserver extends Watcher {
         complain(`the output ${token} of ${by.path}`);
       const around = placesOf(this.tables, place.instance).get(block) ?? [];
       const loops = loopsIn(around).length;
-      if (loopsIn(around.slice(0, commonOf(around, place.around))).length < loops) continue;
+      const isDeeper = loopsIn(around.slice(0, commonOf(around, place.around))).length < loops;
+      if (isDeeper || mayRepeat(around)) continue;
       const own = given.get(block)?.get(place.path.slice(0, loops).join('.'));
       if (own !== undefined && token !== own) complain(`${token}, and ${block} gave ${own}`);
     }
