@@ -213,10 +213,7 @@ describe('a slot is kept, though nothing of its instance runs,', { concurrency: 
   const waits: Record<string, Blocks> = {
     'in a delay': (handler) => [step('d', 'noop', { delay }), step('a', handler)],
     'in a back-off': () => [step('b', 'fail', { params: { retryable: true }, retry })],
-    'at a rate limit': (handler) => [
-      step('r', 'noop', { rate_limit_key: 'r' }),
-      step('a', handler),
-    ],
+    'at a rate limit': (name) => [step('r', 'noop', { rate_limit_key: 'r' }), step('a', name)],
   };
   for (const [how, blocks] of Object.entries(waits)) {
     test(how, async () => {
@@ -276,8 +273,7 @@ describe('a slot is kept, though nothing of its instance runs,', { concurrency: 
 });
 
 test('A task of an instance that is paused, put off, or without its slot is offered to nobody', async () => {
-  const pair = await pairOf(quick, 'waiting');
-  const { tenant, holder, next, handler } = pair;
+  const { tenant, holder, next, handler } = await pairOf(quick, 'waiting');
   const polled = async () => column(await tenant.poll(handler, { limit: 9 }), 'instance_id');
   await tenant.signal(holder, 'pause');
   await tenant.until(next, 'waiting');

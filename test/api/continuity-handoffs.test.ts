@@ -216,8 +216,7 @@ describe('a handoff', () => {
       [0, from.id, null],
       [1, instance, handoff.id],
     ]);
-    const resumed = expectStatus(await from.act(handoff.id, 'resume'), 200);
-    assert.equal(resumed.state, 'resumed');
+    assert.equal(expectStatus(await from.act(handoff.id, 'resume'), 200).state, 'resumed');
     await startNow(from.tenant, instance);
     await from.tenant.complete(await from.tenant.task(handler));
     await from.tenant.until(instance, 'completed');
@@ -281,8 +280,7 @@ describe('a destination with a database of its own', () => {
     });
     assert.deepEqual(expectStatus(await accept(receipt), 200), first, 'the answer may be lost');
     expectStatus(await accept(null), 404);
-    const resumed = expectStatus(await from.act(made.id, 'resume'), 200);
-    assert.equal(resumed.state, 'resumed');
+    assert.equal(expectStatus(await from.act(made.id, 'resume'), 200).state, 'resumed');
     assert.equal((await from.execution(from.id)).epoch, 1);
     const path = `/instances/${from.id}/state`;
     refused(await from.tenant.patch(path, { state: 'scheduled' }), 409, /was handed over/);

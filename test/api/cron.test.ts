@@ -376,8 +376,7 @@ describe('a change', () => {
     assert.equal(second.idempotency_key, `cron:${id}:${waiting}`);
     assert.deepEqual([second.context.data, second.priority], [context.data, 'High']);
     assert.equal((await get(id)).skipped_fires, 0);
-    const anew = await change({ cron_expr: NEVER_SOON });
-    assert.equal(anew, '2997-12-31T23:00:00.000Z');
+    assert.equal(await change({ cron_expr: NEVER_SOON }), '2997-12-31T23:00:00.000Z');
   });
 
   /** Schedules that are due in one second, on a machine of any speed. */
@@ -388,9 +387,7 @@ describe('a change', () => {
     const watch = await scheduled();
     const due = new Date(Math.ceil((Date.now() + leadMs) / 1_000) * 1_000);
     const cron_expr = `${due.getUTCSeconds()} ${due.getUTCMinutes()} * * * ? *`;
-    const made = await Promise.all(
-      Array.from({ length: count }, () => watch.create({ cron_expr })),
-    );
+    const made = await Promise.all(Array.from(Array(count), () => watch.create({ cron_expr })));
     const areInTime = made.every(({ next_fire_at }) => next_fire_at === due.toISOString());
     if (!areInTime) return dueTogether(count, 2 * leadMs);
     return { watch, due, ids: column(made, 'id') };
@@ -418,9 +415,7 @@ describe('a change', () => {
       overlap_policy: 'skip',
     };
     const { id } = await create({ ...STARTED, ...given });
-    const nulls = Object.fromEntries(
-      Object.keys({ ...STARTED, ...given }).map((name) => [name, null]),
-    );
+    const nulls = Object.fromEntries(Object.keys({ ...STARTED, ...given }).map((at) => [at, null]));
     expectStatus(await tenant.put(`/cron/${id}`, nulls), 200);
     const record = await get(id);
     const atFirst = await get((await create()).id);

@@ -125,8 +125,7 @@ describe('events', () => {
   test('an event of another tenant ends no wait, and is not found', async () => {
     const name = newName();
     const id = await tenant.runUntil('waiting', [wait(name)]);
-    const stranger = api.tenant();
-    const { event_id, matched } = await send(name, {}, stranger);
+    const { event_id, matched } = await send(name, {}, api.tenant());
     assert.equal(matched, 0);
     assert.equal((await tenant.get(`/events/${event_id}`)).status, 404);
     assert.equal((await tenant.instance(id)).state, 'waiting');
@@ -190,8 +189,7 @@ describe('waits', () => {
       wait(newName(), { timeout_ms: 50 }),
       wait(newName(), { timeout_ms: 600_000 }, { timeout: 50 }),
     ]) {
-      const id = await tenant.runUntil('failed', [block]);
-      const { failure } = await tenant.instance(id);
+      const { failure } = await tenant.instance(await tenant.runUntil('failed', [block]));
       assert.deepEqual([failure?.code, failure?.message], ['timeout', 'timed out after 50 ms']);
     }
     const name = newName();

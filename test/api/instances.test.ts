@@ -369,8 +369,7 @@ describe('order and pages', () => {
   test('pages by cursor have every row once, whatever is created meanwhile', async () => {
     const other = api.tenant();
     const sequence = await other.sequence([step('a', 'fail')]);
-    const batch = { instances: Array(7).fill(other.creation(sequence)) };
-    await other.post('/instances/batch', batch);
+    await other.post('/instances/batch', { instances: Array(7).fill(other.creation(sequence)) });
     const all = (await other.get<TaskInstance[]>('/instances')).body.map(({ id }) => id);
     for (const id of all) await other.until(id, 'failed');
     for (const path of ['/instances', '/instances/dlq']) {

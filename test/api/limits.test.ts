@@ -241,11 +241,7 @@ const LIMITS: readonly Limit[] = [
   ['the id of a block', 255, storing((n) => [step(text(n), 'noop')])],
   ['the name of a handler', 255, storing((n) => [step('a', text(n))])],
   ['the name of a sequence', 255, storing(oneStep, (n) => ({ name: text(n) }))],
-  [
-    'a rate limit key of a step',
-    512,
-    storing((n) => [step('a', 'noop', { rate_limit_key: text(n) })]),
-  ],
+  ['a rate limit key', 512, storing((n) => [step('a', 'noop', { rate_limit_key: text(n) })])],
   ['the namespace of an instance', 255, creating((n) => ({ namespace: text(n) }))],
   ['an idempotency key', 512, creating((n) => ({ idempotency_key: text(n) }))],
   ['the key of a rate limit', 512, (n) => limiting(text(n)), 200],

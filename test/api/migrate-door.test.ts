@@ -148,8 +148,7 @@ describe('the simple door', () => {
     assert.equal((await migrate(id, { version: 2, approved: true })).state, 'failed');
     assert.ok((await tenant.deadLetters()).includes(id));
     const { groups } = (await tenant.get<FailureGroups>('/instances/failures')).body;
-    const group = groups.find((it) => it.example_instance_id === id);
-    assert.equal(group?.version, 2);
+    assert.equal(groups.find((it) => it.example_instance_id === id)?.version, 2);
     expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
     await tenant.complete(await tenant.task(good));
     await tenant.until(id, 'completed');

@@ -34,10 +34,7 @@ const text = (value: string): Json[] => [
   step('fetch', 'fetch_order'),
   work({ params: { text: value } }),
 ];
-const when = (condition: string): Json[] => [
-  step('fetch', 'fetch_order'),
-  work({ when: condition }),
-];
+const when = (text: string): Json[] => [step('fetch', 'fetch_order'), work({ when: text })];
 const retry = (more: Json): Json[] => [work({ retry: { max_attempts: 3, ...more } })];
 const forEach = (more: Json): Json => ({
   type: 'for_each',
@@ -143,8 +140,7 @@ describe('a mistake that does not refuse a definition is a warning', () => {
 test('a mistake that refuses a definition names its place, and what was meant', async () => {
   const { status, body, text: answer } = await validate(definition([{ type: 'paralel', id: 'p' }]));
   assert.equal(status, 400, answer);
-  const found = body.errors?.find(({ path }) => path === 'blocks[0].type');
-  assert.equal(found?.suggestion, 'parallel');
+  assert.equal(body.errors?.find(({ path }) => path === 'blocks[0].type')?.suggestion, 'parallel');
   assert.match(body.error ?? '', /blocks\[0\]\.type .*: paralel; did you mean parallel/);
 });
 

@@ -90,8 +90,7 @@ describe('a canary', () => {
           { metadata: { cohort_key: key } },
           { idempotency_key: key, dry_run: true },
         ]) {
-          const instance = await created(tenant, v1, more);
-          await assertRouted(instance, target, `${variant} of ${release}`);
+          await assertRouted(await created(tenant, v1, more), target, `${variant} of ${release}`);
         }
       }),
     );
@@ -120,9 +119,7 @@ describe('a canary', () => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 50);
     const metadata = { cohort_key: 5 };
-    const all = await Promise.all(
-      Array.from({ length: 40 }, () => created(tenant, v1, { metadata })),
-    );
+    const all = await Promise.all(Array.from(Array(40), () => created(tenant, v1, { metadata })));
     const stamps = new Set(all.map(stampOf));
     assert.deepEqual(stamps, new Set([`baseline of ${release}`, `candidate of ${release}`]));
   });
@@ -187,8 +184,7 @@ describe('a canary', () => {
       if (key === undefined) await assertRouted(instance, v2, 'none');
       else {
         const variant = expectedVariant(release, String(key), 30);
-        const sequence = variant === 'candidate' ? v2 : v1;
-        await assertRouted(instance, sequence, `${variant} of ${release}`);
+        await assertRouted(instance, variant === 'candidate' ? v2 : v1, `${variant} of ${release}`);
       }
     }
   });
@@ -212,8 +208,7 @@ describe('a canary', () => {
     assert.equal(fired.length, 2);
     for (const instance of fired) {
       const variant = instance.metadata.which ?? 'candidate';
-      const sequence = variant === 'candidate' ? v2 : v1;
-      await assertRouted(instance, sequence, `${variant} of ${release}`);
+      await assertRouted(instance, variant === 'candidate' ? v2 : v1, `${variant} of ${release}`);
     }
   });
 });
@@ -224,8 +219,7 @@ describe('other states', () => {
     const [v1, v2] = await pair(tenant);
     const release = await promoted(tenant, v1, v2);
     for (const more of [{}, { idempotency_key: 'a' }, { metadata: { cohort_key: 'b' } }]) {
-      const instance = await created(tenant, v1, more);
-      await assertRouted(instance, v2, `candidate of ${release}`);
+      await assertRouted(await created(tenant, v1, more), v2, `candidate of ${release}`);
     }
   });
 
@@ -310,8 +304,7 @@ const matched = (count: number) => ({ ...ZERO, replayed: count, matches: count }
 describe('a validation', () => {
   test('identical candidate, recorded output, completed run → match; added step → blocks_added; recorded failed vs replay completed → divergence with empty block lists', async () => {
     const a = transform('a', { n: 1 });
-    const same = await compare(tenant, [a], [a]);
-    assert.deepEqual(same, { ...matched(1), release_state: 'ready' });
+    assert.deepEqual(await compare(tenant, [a], [a]), { ...matched(1), release_state: 'ready' });
 
     const release = await draftOf(tenant, [a], [a, step('b', 'noop')]);
     const instance_id = await ended(tenant, release);

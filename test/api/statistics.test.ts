@@ -144,9 +144,7 @@ test('queues tell what waits, what is claimed, and that nobody serves a handler'
 test('queues tell how many polls wait for a task, of their own tenant only', async () => {
   const tenant = api.tenant();
   const handler = newHandler();
-  const polls = ['a', 'b'].map((worker) =>
-    tenant.poll(handler, { worker_id: worker, wait_ms: 30_000 }),
-  );
+  const polls = ['a', 'b'].map((worker_id) => tenant.poll(handler, { worker_id, wait_ms: 30_000 }));
   const shown = async () => {
     const { queues } = (await tenant.get<Queues>('/queues')).body;
     return queues.map((it) => [it.handler, it.waiting, it.open_polls]);

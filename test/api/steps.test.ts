@@ -334,8 +334,7 @@ async function end(
 /** An instance that waits for a worker, and its task. */
 async function claimed(tenant: Tenant, more: Json = {}): Promise<[id: string, task: WorkerTask]> {
   const handler = newHandler();
-  const id = await tenant.run([step('work', handler, more)]);
-  return [id, await tenant.task(handler)];
+  return [await tenant.run([step('work', handler, more)]), await tenant.task(handler)];
 }
 
 describe('lines of workers', () => {

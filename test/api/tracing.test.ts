@@ -123,8 +123,7 @@ describe('signals', () => {
     const tenant = api.tenant();
     const [handler, acted, resumed] = [newHandler(), newTrace(), newTrace()];
     const id = await createTraced(tenant, [step('a', handler)], newTrace());
-    const action = { action: 'cancel', filter: {} };
-    await post(tenant, '/instances/batch-action', action, acted);
+    await post(tenant, '/instances/batch-action', { action: 'cancel', filter: {} }, acted);
     await tenant.until(id, 'cancelled');
     assert.equal(await storedTrace(id), acted);
     await post(tenant, `/instances/${id}/resume-from/a`, {}, resumed);

@@ -224,8 +224,7 @@ describe('Worker task of a cancelled branch: Not offered, not listed; late calls
       ['cancelled', 1],
       ...Array(3).fill(['stale_mutation_rejected', 1]),
     ]);
-    const late = { worker_id: 'w1', claim_epoch: 0 };
-    assert.equal(await tenant.call('complete', pending, late), 409);
+    assert.equal(await tenant.call('complete', pending, { worker_id: 'w1', claim_epoch: 0 }), 409);
     assert.deepEqual(
       (await tenant.attempts(pending.id)).map(([event]) => event),
       ['cancelled', 'stale_mutation_rejected'],

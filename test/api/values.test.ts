@@ -253,8 +253,7 @@ const WAYS: Readonly<Record<string, (it: Named, more: Json) => Promise<string>>>
   'a dry run': (it, more) => it.started({ ...more, dry_run: true }),
   'a batch': async (it, more) => {
     const keyed = { ...more, idempotency_key: randomUUID() };
-    const batch = { instances: [it.body(keyed)] };
-    expectStatus(await it.tenant.post('/instances/batch', batch), 201);
+    expectStatus(await it.tenant.post('/instances/batch', { instances: [it.body(keyed)] }), 201);
     return it.started(keyed);
   },
   'a schedule': async (it, more) => {

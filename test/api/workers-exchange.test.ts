@@ -132,8 +132,7 @@ describe('results', () => {
 
   test('one that cannot be kept is refused by itself', async () => {
     const { tasks } = await claimed(4);
-    const results = tasks.map((task, n) => done(task, { n }));
-    const texts = results.map((result) => JSON.stringify(result));
+    const texts = tasks.map((task, n) => done(task, { n })).map((result) => JSON.stringify(result));
     texts[1] = texts[1]!.replace('"n":1', '"n":"\\u0000"');
     texts[2] = texts[2]!.replace('"n":2', '"n":12345678901234567890');
     const text = `{"worker_id": "${WORKER}", "results" : [ ${texts.join(' , ')} ]}`;
@@ -154,8 +153,7 @@ describe('results', () => {
     const again = await report(tasks.slice(0, 3).map((task) => done(task)));
     assert.deepEqual(column(again, 'status'), [409, 409, 409]);
     const query = `/instances?sequence_id=${sequence}&state=completed&limit=1000`;
-    const list = expectStatus(await tenant.get<Json[]>(query), 200);
-    assert.equal(list.length, 300);
+    assert.equal(expectStatus(await tenant.get<Json[]>(query), 200).length, 300);
   });
 });
 

@@ -59,11 +59,7 @@ export async function surviveKills(t: TestContext, kills: Kills): Promise<void> 
   t.after(() => fleet.end());
   await injectFaults(fleet, kills, ledger);
   for (const id of ids) await tenant.until(id, 'completed');
-  assert.deepEqual(
-    await fleet.stop(),
-    new Array(WORKERS).fill(0),
-    'each ends by itself when told to',
-  );
+  assert.deepEqual(await fleet.stop(), Array(WORKERS).fill(0), 'each ends by itself when told');
   const lines = linesOf(ledger);
   t.diagnostic(`${ids.length} instances, ${lines.length} lines, ${fleet.started} processes`);
   await checkClaims(tenant, lines);

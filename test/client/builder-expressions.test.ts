@@ -153,9 +153,7 @@ const { term: anyTerm } = fc.letrec<{ term: Pair; operand: Pair }>((tie) => {
           tree: { kind: kind as 'and' | 'or', operands: [left.tree, right.tree] },
         }),
       ),
-      term.map(
-        (pair): Pair => ({ term: ask(pair, 'not'), tree: { kind: 'not', operand: pair.tree } }),
-      ),
+      term.map((it): Pair => ({ term: ask(it, 'not'), tree: { kind: 'not', operand: it.tree } })),
       fc.tuple(term, operand, operand).map(
         ([test_, yes, no]): Pair => ({
           term: fn.choose(test_.term as Untyped, yes.term as Untyped, no.term as Untyped),
@@ -205,8 +203,7 @@ test('there is a function and a filter for each that the engine has, and its han
 
 test('a path alone keeps its type, and text around it makes it text', () => {
   assert.equal(rendered(input.total), '{{ data.total }}');
-  assert.equal(renderedOf(input.total), 120);
-  assert.equal(renderedOf(t`${input.total} EUR`), '120 EUR');
+  assert.deepEqual([renderedOf(input.total), renderedOf(t`${input.total} EUR`)], [120, '120 EUR']);
   assert.deepEqual(renderedOf({ all: input, tags: [input.tags, 1], none: undefined }), {
     all: data,
     tags: [data.tags, 1],
@@ -269,8 +266,7 @@ test('a condition reads the input as it is, whatever names its members have', ()
       config: { plan: 'ours' },
     });
   };
-  assert.equal(parsed(named.total.eq(3)), true);
-  assert.equal(parsed(named.data.total.eq(7)), true);
+  assert.deepEqual([parsed(named.total.eq(3)), parsed(named.data.total.eq(7))], [true, true]);
   assert.equal(parsed(named.config.plan.eq('theirs')), true);
   assert.equal(parsed(refTo<{ plan: string }>(['config']).plan.eq('ours')), true);
   assert.equal(parsed(instanceId.eq(scope.instanceId)), true);

@@ -48,9 +48,7 @@ test('changes go on behind the last id, also where it came without a change', as
     ({ id, cursor }) => `${id} ${cursor}`,
   );
   assert.deepEqual(found, ['a c-1', 'b c-2', 'c c-3']);
-  const cursors = server.asked.map(({ path }) =>
-    new URL(path, server.url).searchParams.get('cursor'),
-  );
+  const cursors = server.asked.map((it) => new URL(it.path, server.url).searchParams.get('cursor'));
   assert.deepEqual(cursors, [null, 'c-0', 'c-2']);
 });
 

@@ -64,12 +64,7 @@ test('what was refused before it was done is sent again, whatever it is', async 
 });
 
 test('what may have been done is not sent again', async () => {
-  const restarting = refusal(
-    503,
-    'ENG_SHARD_RESTARTING',
-    'a part of the engine is restarting',
-    '0',
-  );
+  const restarting = refusal(503, 'ENG_SHARD_RESTARTING', 'a part is restarting', '0');
   for (const [first, code] of [
     [hangUp, 'CLIENT_NETWORK'],
     [UNKNOWN, 'ENG_DATABASE_DOWN'],

@@ -60,15 +60,10 @@ test('a schema of zod gives its defaults and conversions to the handler, and ref
 
 test('a schema of zod holds what the handler returns against what it promised', async (t) => {
   const { place, outcome } = world();
-  const known = z.object({
-    order: z.string().refine(async (name) => name.startsWith('A'), 'unknown'),
-  });
+  const known = z.object({ order: z.string().refine(async (it) => it.startsWith('A'), 'unknown') });
   await runWorker(t, place, {
     handlers: {
-      charge: {
-        output: Receipt,
-        run: ({ params }) => params as unknown as z.infer<typeof Receipt>,
-      },
+      charge: { output: Receipt, run: ({ params }) => params as z.infer<typeof Receipt> },
       lookUp: { params: known, run: ({ params }) => ({ found: params.order }) },
     },
   });

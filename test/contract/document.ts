@@ -21,8 +21,7 @@ export function objectAt(object: JsonObject, ...keys: readonly string[]): JsonOb
 /** What a reference names; anything else as it is. */
 export function resolve(value: JsonObject): JsonObject {
   if (typeof value.$ref !== 'string') return value;
-  const keys = value.$ref.split('/').slice(1);
-  return objectAt(DOCUMENT, ...keys);
+  return objectAt(DOCUMENT, ...value.$ref.split('/').slice(1));
 }
 
 export interface DocumentedOperation {

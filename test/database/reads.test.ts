@@ -439,8 +439,7 @@ describe('the bulk change of states', () => {
       place = so.next;
       looks += 1;
     } while (place !== undefined);
-    const wanted = many.filter(({ namespace }) => namespace === 'rare');
-    assert.deepEqual(found, ids(wanted).reverse());
+    assert.deepEqual(found, ids(many.filter(({ namespace }) => namespace === 'rare')).reverse());
     assert.ok(looks > 1);
     assert.deepEqual((await change({ namespace: 'rare' })).body, { count: 3, updated: 3 });
   });

@@ -249,8 +249,7 @@ const FAILURES: readonly (readonly [sqlState: string, kind: TroubleKind | 'refus
 ];
 
 test('what the encoding of the database cannot hold is the fault of the data', () => {
-  const message = 'conversion between UTF8 and SQL_ASCII is not supported';
-  assert.ok(isFaultOfData('0A000', message));
+  assert.ok(isFaultOfData('0A000', 'conversion between UTF8 and SQL_ASCII is not supported'));
 });
 
 for (const [sqlState, kind] of FAILURES) {

@@ -345,9 +345,7 @@ test('births of the same instances from several lanes are all answered', async (
     );
   });
   const acks = await Promise.all(settled);
-  const born = acks.flatMap((ack) =>
-    ack.outcome === 'inserted' ? ack.ids : assert.fail(ack.outcome),
-  );
+  const born = acks.flatMap((it) => (it.outcome === 'inserted' ? it.ids : assert.fail(it.outcome)));
   assert.deepEqual(born.toSorted(), some.map(uuid));
   assert.equal(await count('instances'), 40);
 });

@@ -47,11 +47,7 @@ export function draftOf(operation: Operation): fc.Arbitrary<Draft> {
   const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query');
   return fc.record({
     operation: fc.constant(operation),
-    params: fc.record(
-      Object.fromEntries(
-        inPath.map((parameter) => [parameter.name, pathText(operation, parameter)]),
-      ),
-    ),
+    params: fc.record(Object.fromEntries(inPath.map((it) => [it.name, pathText(operation, it)]))),
     query: fc.tuple(...inQuery.map(queryPairs)).map((pairs) => pairs.flat()),
     body: bodyOf(operation),
   });
@@ -82,9 +78,7 @@ export function kindOfPath(path: string): string {
 
 function queryPairs({ name, required, schema }: Parameter): fc.Arbitrary<[string, string][]> {
   if (schema.type === 'object') return metadataPairs(name);
-  const value = valueFrom(schema, name, 0).map((given): [string, string][] => [
-    [name, textOf(given)],
-  ]);
+  const value = valueFrom(schema, name, 0).map((it): [string, string][] => [[name, textOf(it)]]);
   return required === true ? value : fc.oneof(fc.constant<[string, string][]>([]), value);
 }
 
@@ -106,8 +100,7 @@ function valueFrom(given: Schema, name: string, depth: number): fc.Arbitrary<unk
   const [first, second] = (schema.anyOf ?? []) as Schema[];
   // Words that may be null: what their name says of them holds beside the null.
   if (first !== undefined && second?.type === 'null') {
-    const value = valueFrom(first, name, depth);
-    return fc.oneof({ weight: 5, arbitrary: value }, fc.constant(null));
+    return fc.oneof({ weight: 5, arbitrary: valueFrom(first, name, depth) }, fc.constant(null));
   }
   const kept = nullable(schema, byName(name, schema));
   if (kept !== undefined) return kept;

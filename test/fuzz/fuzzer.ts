@@ -152,8 +152,7 @@ class Run implements FuzzReport {
     const id = await tenant.run([
       { type: 'step', id: 'a', handler: 'transform', params: { x: 1 } },
     ]);
-    const instance = await tenant.until(id, 'completed');
-    const seen = JSON.stringify([instance, await tenant.outputs(id)]);
+    const seen = JSON.stringify([await tenant.until(id, 'completed'), await tenant.outputs(id)]);
     if (seen.includes(POLLUTION)) this.#fail('a new instance shows what others were sent', seen);
     this.#readLog();
     if (!this.#api.engine.isRunning()) this.#fail('the server ended', this.#api.engine.output());

@@ -194,10 +194,7 @@ export const MALFORMED_BODIES: readonly (string | Buffer)[] = [
 /** The place of a value within a body, as keys from the outside. */
 type Place = readonly (string | number)[];
 
-const POISON: readonly string[] = [
-  ...RAW_JSON,
-  ...HOSTILE_TEXTS.map((text) => JSON.stringify(text)),
-];
+const POISON: readonly string[] = [...RAW_JSON, ...HOSTILE_TEXTS.map((it) => JSON.stringify(it))];
 const INHERITED = ['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'];
 const POISONED_KEYS = ['__proto__', 'constructor', 'prototype', '\u0001', 'x'.repeat(300)];
 

@@ -67,9 +67,7 @@ export function complaintsOf(context: BrowserContext, origin: string): Complaint
     paths,
     expectNone: () => {
       const expected = [ASKED_TO_WAIT, ...allowed];
-      const left = found
-        .splice(0)
-        .filter((text) => !expected.some((pattern) => pattern.test(text)));
+      const left = found.splice(0).filter((text) => !expected.some((one) => one.test(text)));
       assert.deepEqual(left, []);
     },
   };

@@ -116,9 +116,7 @@ export function operationFor(method: string, path: string): Operation | undefine
 }
 
 /** Whether a value conforms to a schema of the document. */
-export function conforms(schema: Schema, value: unknown): boolean {
-  return validatorOf(schema)(value);
-}
+export const conforms = (schema: Schema, value: unknown): boolean => validatorOf(schema)(value);
 
 /** What stands at the end of a reference within the document, or the thing itself. */
 export function deref<T extends object>(thing: T | Reference): T {
@@ -182,9 +180,7 @@ function judgeBody(schema: Schema, body: unknown): string | undefined {
 }
 
 /** The type without its parameters. */
-function essence(type: string): string {
-  return type.split(';')[0]?.trim().toLowerCase() ?? '';
-}
+const essence = (type: string): string => type.split(';')[0]?.trim().toLowerCase() ?? '';
 
 /** Not JSON is undefined, which no schema of the document allows. */
 function parse(text: string): unknown {

@@ -26,7 +26,6 @@ export async function shadowClock(
       as 'select server_now() + ahead from shadow.clock';
   `);
   return async (aheadMs) => {
-    const interval = `${aheadMs} milliseconds`;
-    await admin.query('update shadow.clock set ahead = $1::interval', [interval]);
+    await admin.query('update shadow.clock set ahead = $1::interval', [`${aheadMs} milliseconds`]);
   };
 }

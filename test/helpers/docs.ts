@@ -141,8 +141,7 @@ until curl -sf -o "$HOME/ready.json" ${ADDRESS}/health/ready; do sleep 0.1; done
 
 /** The answers that a block shows: what stands behind `# →`, on one line or on several. */
 export function answersOf(block: string): string[] {
-  const answers = block.matchAll(/# → .+(?:\n# → .+)*/g);
-  return [...answers].map(([lines]) => lines.replace(/^# → /gm, ''));
+  return [...block.matchAll(/# → .+(?:\n# → .+)*/g)].map(([lines]) => lines.replace(/^# → /gm, ''));
 }
 
 /** The first of the answers that the output does not have in this order; blanks do not matter. */

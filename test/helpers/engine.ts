@@ -322,6 +322,4 @@ function parseLine(line: string): LogLine | undefined {
   }
 }
 
-function quote(lines: readonly string[]): string {
-  return lines.slice(-OUTPUT_LINES_QUOTED).join('\n');
-}
+const quote = (lines: readonly string[]): string => lines.slice(-OUTPUT_LINES_QUOTED).join('\n');

@@ -64,8 +64,7 @@ export class MovingLoad {
     // One after the other: a tenant has few places for lists.
     for (const id of ids) {
       const outputs = await this.#cells.tenant(this.#home, this.#tenant).outputs(id);
-      const blocks = outputs.map(({ block_id }) => block_id).sort();
-      assert.deepEqual(blocks, ['end', 'nap', 'task'], id);
+      assert.deepEqual(outputs.map(({ block_id }) => block_id).sort(), ['end', 'nap', 'task'], id);
     }
   }
 

@@ -310,9 +310,7 @@ class Cluster implements PatroniCluster {
       data_dir: path.join(folder, 'data'),
       pgpass: path.join(folder, 'pgpass'),
       parameters: { unix_socket_directories: folder },
-      pg_hba: file.postgresql.pg_hba.map((line: string) =>
-        line.replace('10.0.0.0/24', '127.0.0.0/8'),
-      ),
+      pg_hba: file.postgresql.pg_hba.map((it: string) => it.replace('10.0.0.0/24', '127.0.0.0/8')),
     });
     for (const role of Object.values<{ password: string }>(file.postgresql.authentication)) {
       role.password = PASSWORD;

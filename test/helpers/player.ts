@@ -344,13 +344,9 @@ export function clone(snapshot: Snapshot): Snapshot {
 
 // ---------------------------------------------------------------- blocks in few words
 
-export function noop(id: string): Block {
-  return { type: 'step', id, handler: 'noop' };
-}
+export const noop = (id: string): Block => ({ type: 'step', id, handler: 'noop' });
 
-export function failing(id: string): Block {
-  return { type: 'step', id, handler: 'fail' };
-}
+export const failing = (id: string): Block => ({ type: 'step', id, handler: 'fail' });
 
 export function transform(id: string, params: JsonObject): Block {
   return { type: 'step', id, handler: 'transform', params };
@@ -373,9 +369,7 @@ export function parallel(id: string, ...branches: Block[][]): Block {
   return { type: 'parallel', id, branches };
 }
 
-export function race(id: string, ...branches: Block[][]): Block {
-  return { type: 'race', id, branches };
-}
+export const race = (id: string, ...branches: Block[][]): Block => ({ type: 'race', id, branches });
 
 export function tryCatch(id: string, body: Block[], rescue: Block[], last?: Block[]): Block {
   const base = { type: 'try_catch', id, try_block: body, catch_block: rescue } as const;

@@ -38,6 +38,4 @@ export function check<T>(
   });
 }
 
-function randomSeed(): number {
-  return Math.floor(Math.random() * 0x7fff_ffff);
-}
+const randomSeed = (): number => Math.floor(Math.random() * 0x7fff_ffff);

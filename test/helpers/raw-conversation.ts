@@ -66,8 +66,7 @@ export class Conversations {
     }
     clearTimeout(giveUp);
     client.close();
-    const unanswered = this.#unanswered.map((each) => `unanswered ${each}`);
-    return [...told, end, ...unanswered].join(', ');
+    return [...told, end, ...this.#unanswered.map((each) => `unanswered ${each}`)].join(', ');
   }
 
   #answerHeld(): void {

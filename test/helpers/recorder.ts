@@ -337,9 +337,7 @@ class Recorder {
   }
 }
 
-function keyOf({ node, iteration, attempt }: StepTry): string {
-  return `${node}/${iteration}/${attempt}`;
-}
+const keyOf = ({ node, iteration, attempt }: StepTry): string => `${node}/${iteration}/${attempt}`;
 
 function isRetried(progress: Progress, block: string): boolean {
   return progress.audit.some(

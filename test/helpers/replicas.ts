@@ -18,9 +18,7 @@ export async function confirmNone(admin: pg.Client, connectionString: string): P
     for (;;) await client.query(`select pg_logical_emit_message(true, 'probe', '')`);
   });
   await Promise.all([
-    waiting(admin, 'probe').then((pid) =>
-      admin.query('select pg_terminate_backend($1::int)', [pid]),
-    ),
+    waiting(admin, 'probe').then((id) => admin.query('select pg_terminate_backend($1::int)', [id])),
     assert.rejects(probing),
   ]);
 }

@@ -209,8 +209,7 @@ export async function startShards(
     ask: (operation, target, body = {}, as = tenant) => {
       requests += 1;
       const shard = target === '' ? 0 : shardOf(routeOf(target), SHARDS);
-      const text = JSON.stringify(body);
-      const request = { id: requests, operation, tenant: as, target, body: text };
+      const request = { id: requests, operation, tenant: as, target, body: JSON.stringify(body) };
       const to = running[shard];
       if (to === undefined || to.isDead) return Promise.resolve(DIED);
       return new Promise((answer) => {

@@ -217,13 +217,9 @@ const LOOPBACK_NAMES = words(`
   kubernetes.default.svc ip6-localhost localhost.localdomain localhost4
 `);
 
-function bracketed(address: string): string {
-  return address.includes(':') ? `[${address}]` : address;
-}
+const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address);
 
-function hexPair(high: number, low: number): string {
-  return (high * 256 + low).toString(16);
-}
+const hexPair = (high: number, low: number): string => (high * 256 + low).toString(16);
 
 function percentEncoded(text: string): string {
   return [...text].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('');

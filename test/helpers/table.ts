@@ -10,6 +10,4 @@ export function casesIn(text: string): string[][] {
 }
 
 /** The words of a text, for lists that are only looked over. */
-export function words(text: string): string[] {
-  return text.trim().split(/\s+/);
-}
+export const words = (text: string): string[] => text.trim().split(/\s+/);

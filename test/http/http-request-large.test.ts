@@ -77,8 +77,7 @@ test('small ones pass them, however many are kept', async (t) => {
   const handler = openHandler(t);
   const waiting = ask(handler, large, KEPT_MAX + 1);
   await ended(waiting, KEPT_MAX);
-  const passing = ask(handler, small, KEPT_MAX + 4);
-  await passing.all;
+  await ask(handler, small, KEPT_MAX + 4).all;
   assert.equal(waiting.ended.length, KEPT_MAX);
   waiting.takeOne();
   await waiting.all;

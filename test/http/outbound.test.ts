@@ -137,8 +137,7 @@ for (const [title, row] of Object.entries(TABLE)) {
 
 describe('through a proxy', () => {
   test('names are looked up by the proxy, and rules about names hold', async (t) => {
-    const sink = await listen(t, (_request, response) => response.end('sink'));
-    const proxy = await openProxy(t, sink);
+    const proxy = await openProxy(t, await listen(t, (_request, response) => response.end('sink')));
     const isAllowed = outboundPolicy({
       allowInternalUrls: false,
       allow: [],

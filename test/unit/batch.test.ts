@@ -290,9 +290,7 @@ const APART: ReadonlySet<MutationKind> = new Set([
   ...(['kinNote.clear', 'instance.insertChild', 'bulkJob.clear', 'bulkChange.clear'] as const),
 ]);
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
-const PLAIN = MUTATION_KINDS.filter(
-  (kind) => MUTATIONS[kind].merge !== 'barrier' && !APART.has(kind),
-);
+const PLAIN = MUTATION_KINDS.filter((it) => MUTATIONS[it].merge !== 'barrier' && !APART.has(it));
 const FREE = PLAIN.filter((kind) => !isInsert(kind) && !isUpdate(kind));
 
 const put = (kinds: readonly MutationKind[], keys: readonly string[] = KEYS) =>
@@ -470,9 +468,7 @@ const ROOMS = ['src/db', 'actors', 'docs/statements.sql'];
 const NAMED_WITH_SCHEMA =
   /(?<!distinct |extract\(\w+ )\b(?:from|join|into|update|table|references|copy|truncate|only)\s+\(?"?[a-z_]\w*"?\."?[a-z_]\w*/g;
 
-function namesWithSchema(text: string): string[] {
-  return text.match(NAMED_WITH_SCHEMA) ?? [];
-}
+const namesWithSchema = (text: string): string[] => text.match(NAMED_WITH_SCHEMA) ?? [];
 
 function textsIn(room: string): string[] {
   if (!isFolder(room)) return [room];

@@ -43,9 +43,7 @@ function run(
   return { outcome: handler(params, context), lines };
 }
 
-function success(output: JsonValue): StepOutcome {
-  return { kind: 'success', output };
-}
+const success = (output: JsonValue): StepOutcome => ({ kind: 'success', output });
 
 function failure(retryable: boolean, message: string, details?: JsonObject): StepOutcome {
   const base = { kind: 'failure', retryable, message } as const;

@@ -83,13 +83,9 @@ function describeEffect(effect: Effect): string {
 }
 
 /** What was told since the last call. */
-function take(): string[] {
-  return told.splice(0).sort();
-}
+const take = (): string[] => told.splice(0).sort();
 
-function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function bothAnswer(): void {
   catalog.blocked(ID, 0);

@@ -588,8 +588,7 @@ test('only the schema of this reader is read', () => {
 });
 
 test('the wrong key does not open a capsule', () => {
-  const own = made();
-  refused({ ...own, transferKey: TRANSFER_KEY }, 409, /decryption failed/);
+  refused({ ...made(), transferKey: TRANSFER_KEY }, 409, /decryption failed/);
   const handed = made({}, KEYRING, TRANSFER_KEY);
   assert.match(handed.capsule.manifest.encryption_key_id, /^continuity-transfer-[0-9a-f]{16}$/);
   assert.ok(attempt({ ...handed, transferKey: TRANSFER_KEY }));
@@ -608,8 +607,7 @@ test('what was sealed before a rotation is opened with the former key', () => {
 test('with malformed base64 400, with too many bytes 413', () => {
   const transferKey = Buffer.alloc(31);
   refused({ capsule, sealed, transferKey }, 400, / payload_key_base64 must be base64/);
-  const longer = Buffer.concat([sealed, Buffer.alloc(3)]);
-  refused({ capsule, sealed: longer }, 413, /larger/);
+  refused({ capsule, sealed: Buffer.concat([sealed, Buffer.alloc(3)]) }, 413, /larger/);
   const text = sealed.toString('base64');
   for (const payload_base64 of [`${text.slice(0, -4)}?===`, text.slice(1), `${text.slice(1)} `]) {
     const malformed = isRefusal(400, / payload_base64 must be base64$/);

@@ -251,8 +251,7 @@ test('the state follows from what became of the task', () => {
 
 test('the fingerprint is over what says where the request goes, and nothing else', () => {
   const names = ['url', 'provider', 'model', 'topic', 'queue', 'resource'];
-  const texts = Object.fromEntries(names.map((name) => [name, name]));
-  const destination = { ...texts, endpoint: null };
+  const destination = { ...Object.fromEntries(names.map((name) => [name, name])), endpoint: null };
   const of = (handler: string, params: Parameters<typeof effectRequest>[1]) =>
     effectRequest(handler, params).destination_fingerprint;
   const expected = canonicalSha256({ handler: 'ship', destination });
@@ -267,9 +266,7 @@ test('an idempotency key is a text of at most 256 bytes', () => {
   const key = (idempotency_key: string | number | null) =>
     effectRequest('ship', { idempotency_key }).idempotency_key;
   assert.equal(key('é'.repeat(128)), 'é'.repeat(128));
-  assert.equal(key(`${'é'.repeat(128)}x`), null);
-  assert.equal(key(1), null);
-  assert.equal(key(null), null);
+  assert.deepEqual([key(`${'é'.repeat(128)}x`), key(1), key(null)], [null, null, null]);
   assert.equal(effectRequest('ship', null).idempotency_key, null);
 });
 
@@ -287,8 +284,7 @@ test('the receipt id of the provider comes from the output of a completed task',
   assert.equal(given({ provider_receipt_id: 'a', receipt_id: 'b', request_id: 'c' }), 'a');
   assert.equal(given({ receipt_id: 'b', request_id: 'c' }), 'b');
   assert.equal(given({ provider_receipt_id: 1, request_id: 'c' }), 'c');
-  assert.equal(given({ request_id: 'x'.repeat(257) }), null);
-  assert.equal(given('a'), null);
+  assert.deepEqual([given({ request_id: 'x'.repeat(257) }), given('a')], [null, null]);
   assert.equal(taskReceipt(task({ output: { request_id: 'c' } })).provider_receipt_id, null);
 });
 

@@ -47,8 +47,7 @@ describe('race', () => {
     ]) {
       assert.equal(play([race('r', ...branches)]).state, 'completed');
     }
-    const later = play([race('r', [failing('a')], [noop('b'), noop('c')])]);
-    assert.equal(later.state, 'failed');
+    assert.equal(play([race('r', [failing('a')], [noop('b'), noop('c')])]).state, 'failed');
   });
 });
 
@@ -258,8 +257,7 @@ describe('items side by side', () => {
     const player = play([forEach('f', 'xs', [work('a')], { concurrency: 3 })], XS);
     for (const item of [2, 0, 3, 1, 4]) settle(player, `a@${item}`, { item });
     const rowsOf = (block: string) => player.rows.filter(({ blockId }) => blockId === block);
-    const rows = lines(rowsOf('a'), 'iteration', 'attempt').join();
-    assert.equal(rows, '2 0,0 1,3 2,1 3,4 4');
+    assert.equal(lines(rowsOf('a'), 'iteration', 'attempt').join(), '2 0,0 1,3 2,1 3,4 4');
     assert.deepEqual(column(rowsOf('f'), 'attempt'), [0, 1, 2, 3, 4, 5]);
     const counted = column(rowsOf('f'), 'output').slice(0, -1);
     assert.deepEqual(column(counted as JsonObject[], '_index'), [0, 1, 2, 3, 4]);
@@ -303,8 +301,7 @@ describe('items side by side', () => {
     settle(player, 'a@1.0', { n: 'of another' });
     player.tick();
     const caught = player.dispatched.find(({ blockId }) => blockId === 'c');
-    assert.equal(caught?.iteration, '0');
-    assert.equal(caught?.overlay?.n, 'own');
+    assert.deepEqual([caught?.iteration, caught?.overlay?.n], ['0', 'own']);
   });
 
   test('see no errors any more that a retry has dropped', () => {
@@ -496,8 +493,7 @@ describe('a version with another concurrency', () => {
   test('that runs more items takes others up when it goes on', () => {
     const player = play([forEach('f', 'xs', [work('a'), work('b')])], XS);
     settle(player, 'a@0');
-    const target = plan(3);
-    const moved = remapExecution(player.snapshot.execution, player.plan, target);
+    const moved = remapExecution(player.snapshot.execution, player.plan, plan(3));
     const { i, s, m } = moved.o[0] as ForEachRecord;
     assert.deepEqual([i, s, m, moved.q], [1, [0, -1, -1], 0, [0]]);
   });
@@ -663,8 +659,7 @@ test('an instance that goes over to another version keeps its child', () => {
   const target = planOf([noop('new'), child(), noop('after')]);
   const { execution } = player.snapshot;
   assert.equal(clashOf(execution, player.plan, target), undefined);
-  const next = remapExecution(execution, player.plan, target);
-  assert.equal((next.o[1] as StepRecord).c, id);
+  assert.equal((remapExecution(execution, player.plan, target).o[1] as StepRecord).c, id);
   const other = planOf([child('child', { sequence_name: 'third' })]);
   assert.match(clashOf(execution, player.plan, other)!, /starts the sequence third/);
 });

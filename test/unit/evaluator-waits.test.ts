@@ -348,8 +348,7 @@ describe('a hook that takes a while', () => {
     const player = playHooked(hooks).after('fail a', 'tick');
     player.shows({ withdrawn: ['call'], wakeAt: null });
     assert.deepEqual(hookRows(player), ['last on_failure.0 0']);
-    const short = { on_failure: [{ ...call, timeout: 50 }] };
-    const other = playHooked(short).after('fail a');
+    const other = playHooked({ on_failure: [{ ...call, timeout: 50 }] }).after('fail a');
     other.shows({ wakeAt: other.now + 50 });
     const long = playHooked({ on_failure: [{ ...call, timeout: 90_000 }] }).after('fail a');
     long.shows({ wakeAt: long.now + 30_000 });
@@ -544,8 +543,7 @@ describe('deadline of a step', () => {
   });
 
   test('calls nobody outside in a dry run, and nobody with params that cannot be rendered', () => {
-    const block = work('b', onBreach('http_request', { url: '{{ nowhere.x }}' }));
-    const unrendered = play([block]);
+    const unrendered = play([work('b', onBreach('http_request', { url: '{{ nowhere.x }}' }))]);
     unrendered.after('tick');
     assert.deepEqual(unrendered.last!.dispatches, []);
     const dry = play([
@@ -558,8 +556,7 @@ describe('deadline of a step', () => {
 
   test('only built-in handlers that do something can be called', () => {
     for (const handler of ['page_somebody', 'sleep']) {
-      const block = work('a', onBreach(handler));
-      const compiled = compilePlan({ id: 's', blocks: [block] });
+      const compiled = compilePlan({ id: 's', blocks: [work('a', onBreach(handler))] });
       assert.ok(!compiled.ok && compiled.message.includes('on_deadline_breach.handler'), handler);
     }
     assert.ok(compilePlan({ id: 's', blocks: [failing('a')] }).ok);
@@ -609,8 +606,7 @@ describe('send_window', () => {
 
   test('a try that the rate limit lets pass too late waits for the next opening and asks again', () => {
     const env = { isRateLimited: () => true };
-    const fields = { send_window: OFFICE, rate_limit_key: 'k' };
-    const player = at('16:59', [work('a', fields)], { env });
+    const player = at('16:59', [work('a', { send_window: OFFICE, rate_limit_key: 'k' })], { env });
     const step = { node: 0, iteration: '', attempt: 0 };
     player.now += MINUTE;
     player.send({ kind: 'rate.granted', ...step });
@@ -693,9 +689,7 @@ describe('what a definition may say', () => {
     [{ fire_at_local: day, timezone: 'Mars/Base' }, UNKNOWN],
   ];
   const cases: [fields: object, refused: string | undefined][] = [
-    ...windows.map(
-      ([send_window, refused]) => [{ send_window }, refused] as [object, typeof refused],
-    ),
+    ...windows.map(([send_window, no]) => [{ send_window }, no] as [object, typeof no]),
     ...delays.map(([delay, refused]) => [{ delay }, refused] as [object, typeof refused]),
   ];
   for (const [fields, refused] of cases) {

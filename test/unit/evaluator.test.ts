@@ -53,8 +53,7 @@ describe('pure steps', () => {
 
   test('leave what runs now in the runtime section', () => {
     const { runtime } = play([noop('a'), noop('b')]).snapshot;
-    assert.equal(runtime.current_step, 'b');
-    assert.equal(runtime.total_steps_executed, 2);
+    assert.deepEqual([runtime.current_step, runtime.total_steps_executed], ['b', 2]);
     assert.equal(runtime.started_at, new Date(START).toISOString());
   });
 });
@@ -67,11 +66,9 @@ describe('external steps', () => {
     player.shows({ state: 'waiting', wakeAt: null });
     const [dispatch] = player.dispatched;
     assert.deepEqual(dispatch!.params, { x: 3 });
-    assert.equal(dispatch!.queueName, 'q');
-    assert.equal(dispatch!.external, true);
+    assert.deepEqual([dispatch!.queueName, dispatch!.external], ['q', true]);
     player.complete('a', JSON.parse('{"n": 4, "__proto__": {"polluted": 1}}') as JsonObject);
-    assert.equal(player.state, 'completed');
-    assert.equal(player.snapshot.data.n, 4);
+    assert.deepEqual([player.state, player.snapshot.data.n], ['completed', 4]);
     assert.equal(player.snapshot.data.keep, 1);
     assert.ok(Object.hasOwn(player.snapshot.data, '__proto__'));
     assert.equal(({} as JsonObject).polluted, undefined);
@@ -155,8 +152,7 @@ describe('external steps', () => {
 describe('in-process steps', () => {
   test('keep the instance running and leave an __error__ row when they fail', () => {
     const player = play([http('a')]);
-    assert.equal(player.state, 'running');
-    assert.equal(player.dispatched[0]!.external, false);
+    assert.deepEqual([player.state, player.dispatched[0]!.external], ['running', false]);
     player.fail('a', true, 'no route', { status: 500 });
     assert.equal(player.state, 'failed');
     assert.deepEqual(player.rows[0]!.output, {
@@ -280,8 +276,7 @@ describe('retry of a failed instance', () => {
     player.after('again b', 'again b').shows({ state: 'failed' });
     const progress = player.sendOnce({ kind: 'retry' });
     player.shows({ state: 'scheduled', nextFireAt: START });
-    assert.equal(progress.dropErrorRows, true);
-    assert.equal(progress.more, true);
+    assert.deepEqual([progress.dropErrorRows, progress.more], [true, true]);
     player.send({ kind: 'wake' });
     assert.equal(player.dispatched.at(-1)!.attempt, 0);
     player.after('ok b').shows({ state: 'completed', done: ['a', 'b', 'c'] });
@@ -334,8 +329,7 @@ test('a turn ends when its time is over, and the next one goes on from there', (
 });
 
 test('data that a step keeps as a whole is that of its own item', () => {
-  const body = stepOf('s', 'transform', { all: '{{data}}' });
-  const plan = planOf([forEach('f', 'items', [body])]);
+  const plan = planOf([forEach('f', 'items', [stepOf('s', 'transform', { all: '{{data}}' })])]);
   const { outputs } = advance(plan, freshSnapshot({ items: [7, 8] }), { kind: 'wake' }, TURN_ENV);
   assert.deepEqual(
     outputs.filter(({ blockId }) => blockId === 's').map(({ output }) => JSON.stringify(output)),
@@ -407,8 +401,7 @@ test('the gates of a step hold, but no rate limit is asked', () => {
   delayed.after('tick').shows({ state: 'completed' });
   assert.deepEqual(delayed.asked, []);
   const closed = rehearse([work('a', { send_window: { start_hour: 1, end_hour: 2 } })]);
-  assert.equal(closed.state, 'scheduled');
-  assert.equal(closed.tick().state, 'completed');
+  assert.deepEqual([closed.state, closed.tick().state], ['scheduled', 'completed']);
 });
 
 test('only true makes a dry run', () => {
@@ -442,14 +435,10 @@ class KeyedPlayer extends Player {
   }
 }
 
-function holdsSlot({ state }: Snapshot): boolean {
-  return state === 'running' || state === 'waiting';
-}
+const holdsSlot = ({ state }: Snapshot): boolean => state === 'running' || state === 'waiting';
 
 /** Under a key, started and let in. */
-function admitted(...blocks: Block[]): KeyedPlayer {
-  return new KeyedPlayer(blocks).start().admit();
-}
+const admitted = (...blocks: Block[]): KeyedPlayer => new KeyedPlayer(blocks).start().admit();
 
 describe('the start', () => {
   test('nothing starts without a slot: the instance stays scheduled, due since it was created', () => {

@@ -50,9 +50,7 @@ function begin(blocks: Block[], more: Partial<CreationBody> = {}): LiveInstance 
   return actor;
 }
 
-function stateOf(actor: LiveInstance): string {
-  return actor.record.snapshot.state;
-}
+const stateOf = (actor: LiveInstance): string => actor.record.snapshot.state;
 
 interface World {
   readonly plans: Readonly<Record<string, Plan>>;

@@ -228,9 +228,7 @@ function inPieces(text: string, limits: JsonLimits | undefined, runLength?: numb
 }
 
 /** Compared as text: order counts, and so do members that only look like properties. */
-function textOf(value: unknown): string {
-  return JSON.stringify(value);
-}
+const textOf = (value: unknown): string => JSON.stringify(value);
 
 const key = fc.constantFrom('a', 'b', 'c', '"', '\\', ':{', '__proto__', '1', '0', 'é', '😀', ' ');
 const text = fc.oneof(key, fc.constantFrom(',', '[]', ']', '{"a":1}', '\u0000', '\ud800'));
@@ -315,9 +313,7 @@ test('every item of any list is found where it stands', (t) => {
 
 test('what is no list in an object has no items', () => {
   const texts = ['[]', '1', '{}', '{"list":{"a":[1]}}', '{"a":{"list":[1]}}', '{"list":"[1]"}'];
-  for (const text of texts) {
-    assert.equal(itemsOf(text), undefined, text);
-  }
+  for (const text of texts) assert.equal(itemsOf(text), undefined, text);
   assert.deepEqual(itemsOf(' {"list":[1],"li\\u0073t" : [ 2 , "],}" ] } '), [2, '],}']);
 });
 

@@ -188,8 +188,7 @@ describe('sliding windows', () => {
 
   test('lets those in first who were told to come, and puts newcomers behind them', () => {
     take(window, 'a', 0);
-    assert.equal(take(window, 'b', 10), 1_000);
-    assert.equal(take(window, 'c', 20), 2_000);
+    assert.deepEqual([take(window, 'b', 10), take(window, 'c', 20)], [1_000, 2_000]);
     assert.equal(take(window, 'b', 30), 1_000, 'asking again keeps the place');
     assert.equal(take(window, 'b', 1_000), undefined);
   });

@@ -122,9 +122,7 @@ describe('what is written about the metrics', () => {
   /** Every name that an expression may use: samples of histograms have three each. */
   async function namesOf(): Promise<ReadonlySet<string>> {
     const { families } = await read(new MetricMemory(1, 1));
-    return new Set(
-      [...families.values()].flatMap(({ samples }) => samples.map(({ name }) => name)),
-    );
+    return new Set([...families.values()].flatMap((it) => it.samples.map(({ name }) => name)));
   }
 
   const mentioned = (text: string) => text.match(/\b(?:engine|process)_[a-z_]+\b/g) ?? [];
@@ -203,8 +201,7 @@ describe('claims', () => {
     const turn = new Turn();
     for (const kind of kinds) {
       const before = beforeOf(player.snapshot);
-      const progress = player.sendOnce({ kind });
-      countProgress(turn, { kind }, before, player.snapshot, progress);
+      countProgress(turn, { kind }, before, player.snapshot, player.sendOnce({ kind }));
     }
     const counts = turn.takeCounts();
     const index = COUNTER_NAMES.indexOf('engine_instances_claimed_total');
@@ -234,8 +231,7 @@ describe('claims', () => {
     player.now = START + 1_000;
     assert.equal(claims(player, 'wake'), 1);
     const failed = new Player([failing('a')]).start();
-    assert.equal(claims(failed, 'retry'), 0);
-    assert.equal(claims(failed, 'wake'), 1);
+    assert.deepEqual([claims(failed, 'retry'), claims(failed, 'wake')], [0, 1]);
     assert.equal(claims(new Player([noop('a')]), 'cancel'), 0);
   });
 });

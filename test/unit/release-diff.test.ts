@@ -180,12 +180,7 @@ table('composite blocks', [
     router({ on: [b], go: [a] }, [c]),
     'block_added b, router_changed r',
   ],
-  [
-    'the order of routes',
-    goOn,
-    router({ on: [b], go: [a] }),
-    'blocks_reordered -, router_changed r',
-  ],
+  ['order of routes', goOn, router({ on: [b], go: [a] }), 'blocks_reordered -, router_changed r'],
   ['from try to catch', attempt([a, b], []), attempt([a], [b]), 'structure_changed b'],
   [
     'a step that moves between branches',

@@ -164,11 +164,7 @@ describe('how far the list of the root has come', () => {
     assert.equal(passed(new Player([noop('a'), noop('b')])), 0);
     assert.equal(passed(started(noop('a'), work('b'), noop('c'))), 2);
     assert.equal(passed(started(noop('a'), noop('b'))), 2);
-    assert.equal(
-      passed(cutOff(noop('a'), noop('b'), noop('c'))),
-      2,
-      'one that is queued is passed',
-    );
+    assert.equal(passed(cutOff(noop('a'), noop('b'), noop('c'))), 2, 'a queued one is passed');
   });
 
   test('after a failure nothing is passed, but what a caller resumed behind', () => {
@@ -393,13 +389,7 @@ describe('a time', () => {
     ['a sleep keeps it when data have changed that both read', templated, templated, asleep, due],
     ['another duration counts from the begin', napping(6_000), napping(9_000), asleep, due + 3_000],
     ['a delay keeps its deadline', delayed(7), delayed(7), inDelay, due],
-    [
-      'another delay counts from the begin',
-      delayed(7),
-      delayed(500),
-      inDelay,
-      START + OPEN_AT + 500,
-    ],
+    ['a delay counts from the begin', delayed(7), delayed(500), inDelay, START + OPEN_AT + 500],
     ['a back-off keeps its deadline', stepA(retry(1_000)), stepA(retry(1_000)), backingOff, due],
     [
       'another back-off counts from the failure before it',

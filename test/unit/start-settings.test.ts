@@ -28,10 +28,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   'no scheme': [withUrl('host=127.0.0.1 dbname=x'), 'DATABASE_URL scheme postgresql:'],
   'a URL that is none': [withUrl(`postgres://u:${SECRET}#a@h/db`), 'DATABASE_URL URL %40'],
   'a database and no key': [{ DATABASE_URL: 'postgres://a/b' }, 'ENGINE_API_KEY --insecure-auth'],
-  'an address that is none': [
-    { ENGINE_HTTP_ADDR: 'localhost' },
-    'ENGINE_HTTP_ADDR host:port localhost',
-  ],
+  'no address': [{ ENGINE_HTTP_ADDR: 'localhost' }, 'ENGINE_HTTP_ADDR host:port localhost'],
   'a value that cannot be read': [{ ENGINE_SHARDS: 'many' }, 'ENGINE_SHARDS integer many'],
   'a log format that there is not': [{ ENGINE_LOG_FORMAT: 'xml' }, 'ENGINE_LOG_FORMAT json xml'],
   'no keys where others can reach it': [

@@ -394,9 +394,7 @@ test('no module passes on everything of another one', () => {
 
 test('files are named in lower case with hyphens', () => {
   const name = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.(?:thread|child|test|prop\.test|bench|d))?\.ts$/;
-  nothing(
-    EVERYTHING.map((source) => source.name).filter((file) => !name.test(path.basename(file))),
-  );
+  nothing(EVERYTHING.map((it) => it.name).filter((file) => !name.test(path.basename(file))));
 });
 
 const BEGINNING = { ts: /^(?:#!.*\n)?\/\*\*\s/, css: /^\/\*\s/ };
