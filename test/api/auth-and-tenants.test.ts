@@ -10,14 +10,8 @@ import type { TaskInstance } from '../../schema/instance.js';
 import type { RateLimit } from '../../schema/rate.js';
 import type { Release } from '../../schema/release.js';
 import type { TasksExchanged, WorkerTask } from '../../schema/worker.js';
-import {
-  type Json,
-  newHandler,
-  type SharedApi,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, SharedApi, Tenant } from '../helpers/api.js';
+import { newHandler, step, useSharedApi } from '../helpers/api.js';
 import { type Client, expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';

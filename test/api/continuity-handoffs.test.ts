@@ -6,20 +6,10 @@ import { describe, test } from 'node:test';
 import type { EffectReceipt } from '../../schema/continuity.js';
 import type { Handoff, HandoffAccepted, RuntimeCapabilities } from '../../schema/handoff.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
-import {
-  type ImportFacts,
-  openStatement,
-  signStatement,
-} from '../../src/core/continuity/statements.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  SHARED_MASTER_KEY,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { ImportFacts } from '../../src/core/continuity/statements.js';
+import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { eventually, newHandler, SHARED_MASTER_KEY, step, useSharedApi } from '../helpers/api.js';
 import { accepted, carried, exported, type Passage } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';

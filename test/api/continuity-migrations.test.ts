@@ -10,14 +10,8 @@ import type {
   ProvenanceVerdict,
 } from '../../schema/continuity.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
-import {
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  transform,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { newHandler, step, transform, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { type Continuity, continuityOf } from '../helpers/continuity.js';

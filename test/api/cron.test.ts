@@ -12,14 +12,8 @@ import type {
   ScheduleRun,
 } from '../../schema/cron.js';
 import type { TaskInstance } from '../../schema/instance.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 

@@ -6,16 +6,8 @@ import { describe, test } from 'node:test';
 import type { StepAttempt } from '../../schema/attempt.js';
 import type { Checkpoint } from '../../schema/edits.js';
 import type { BlockOutput, InstanceContext, Timeline, TreeNode } from '../../schema/instance.js';
-import {
-  forEach,
-  loop,
-  newHandler,
-  sleep,
-  step,
-  type Tenant,
-  transform,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Tenant } from '../helpers/api.js';
+import { forEach, loop, newHandler, sleep, step, transform, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 

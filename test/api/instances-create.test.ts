@@ -4,15 +4,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { TaskInstance, Timeline } from '../../schema/instance.js';
-import {
-  beforeWith,
-  eventually,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { beforeWith, eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { byDepth } from '../helpers/depth.js';

@@ -10,15 +10,8 @@ import { describe, test } from 'node:test';
 import type { KeyMinted } from '../../schema/api-key.js';
 import type { ApprovalPage } from '../../schema/approval.js';
 import type { TaskInstance } from '../../schema/instance.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  sleep,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { eventually, newHandler, sleep, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { migrate, resumeFrom } from '../helpers/edits.js';
 import { apply, moving, plan, rollBack } from '../helpers/migrations.js';

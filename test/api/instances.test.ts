@@ -8,15 +8,8 @@ import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import type { BatchActionResult } from '../../schema/edits.js';
 import type { AuditEntry, BulkUpdated, TaskInstance } from '../../schema/instance.js';
-import {
-  beforeWith,
-  newHandler,
-  sleep,
-  step,
-  type Tenant,
-  transform,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Tenant } from '../helpers/api.js';
+import { beforeWith, newHandler, sleep, step, transform, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 
 const FAR = '2100-01-01T00:00:00.000Z';

@@ -7,15 +7,8 @@ import type { ApiKey, KeyMinted, WhoAmI } from '../../schema/api-key.js';
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
 import { ROUTES } from '../../schema/routes.js';
 import type { Tenant as Listed } from '../../schema/tenant-limits.js';
-import {
-  beforeWith,
-  eventually,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { beforeWith, eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { openEvents } from '../helpers/event-stream.js';

@@ -2,15 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  beforeWith,
-  type Json,
-  newHandler,
-  PREPARED,
-  step,
-  useSharedApi,
-  useTenant,
-} from '../helpers/api.js';
+import type { Json } from '../helpers/api.js';
+import { beforeWith, newHandler, PREPARED, step, useSharedApi, useTenant } from '../helpers/api.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();

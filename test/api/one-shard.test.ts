@@ -4,15 +4,8 @@ import assert from 'node:assert/strict';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
 import type { TaskInstance } from '../../schema/instance.js';
-import {
-  eventually,
-  type Json,
-  parallel,
-  sleep,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { eventually, parallel, sleep, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { listen } from '../helpers/http-handler.js';
 

@@ -5,16 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, type TestContext, test } from 'node:test';
 import type { StepLogLine } from '../../schema/edits.js';
 import type { WorkerTask } from '../../schema/worker.js';
-import {
-  type Json,
-  loop,
-  newHandler,
-  sleep,
-  step,
-  type Tenant,
-  transform,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { loop, newHandler, sleep, step, transform, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import { listen } from '../helpers/http-handler.js';

@@ -14,14 +14,8 @@ import {
   transform,
   useSharedApi,
 } from '../helpers/api.js';
-import {
-  allChanges,
-  assertSame,
-  auditOf,
-  changesOf,
-  openChanges,
-  type StreamOptions,
-} from '../helpers/changes.js';
+import type { StreamOptions } from '../helpers/changes.js';
+import { allChanges, assertSame, auditOf, changesOf, openChanges } from '../helpers/changes.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';

@@ -5,14 +5,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { ROUTES } from '../../schema/routes.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { listen } from '../helpers/http-handler.js';
 import { noThings, requestTo } from '../helpers/route-requests.js';

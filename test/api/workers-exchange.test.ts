@@ -5,15 +5,8 @@ import { describe, test } from 'node:test';
 import type { EffectReceipt } from '../../schema/continuity.js';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { TaskOutcome, TasksExchanged, WorkerTask } from '../../schema/worker.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  PREPARED,
-  step,
-  useSharedApi,
-  WORKER,
-} from '../helpers/api.js';
+import type { Json } from '../helpers/api.js';
+import { eventually, newHandler, PREPARED, step, useSharedApi, WORKER } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 

@@ -9,16 +9,8 @@ import type {
   WorkerInfo,
   WorkerTask,
 } from '../../schema/worker.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  router,
-  step,
-  type TaskCall,
-  tryCatch,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, TaskCall } from '../helpers/api.js';
+import { eventually, newHandler, router, step, tryCatch, useSharedApi } from '../helpers/api.js';
 import { expectStatus, NoReplyError } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 

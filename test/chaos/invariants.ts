@@ -5,15 +5,8 @@
  */
 
 import { isEnded } from '../../src/core/states.js';
-import {
-  allowedNumbers,
-  type InstanceRecord,
-  isAcknowledged,
-  isPossible,
-  type Ledger,
-  type TaskEnd,
-  type TaskRecord,
-} from './ledger.js';
+import type { InstanceRecord, Ledger, TaskEnd, TaskRecord } from './ledger.js';
+import { allowedNumbers, isAcknowledged, isPossible } from './ledger.js';
 import { restingStates } from './reachable.js';
 import { groupBy, type InstanceRow, type OutputRow, type Rows, type TaskRow } from './rows.js';
 import type { Shape, ShapeName } from './shapes.js';

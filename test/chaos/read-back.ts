@@ -7,13 +7,8 @@ import type { AuditEntry, TaskInstance } from '../../schema/instance.js';
 import type { WorkerAttempt } from '../../schema/worker.js';
 import { LIMITS } from '../../src/limits.js';
 import { type Client, expectStatus, UnexpectedStatusError } from '../helpers/client.js';
-import {
-  type InstanceRecord,
-  isAcknowledged,
-  type Ledger,
-  type TaskRecord,
-  terminalChange,
-} from './ledger.js';
+import type { InstanceRecord, Ledger, TaskRecord } from './ledger.js';
+import { isAcknowledged, terminalChange } from './ledger.js';
 
 /** Enough to meet every kind of instance many times, and few enough to read in seconds. */
 const INSTANCES_READ_MAX = 3_000;

@@ -11,14 +11,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { cellsOf } from '../../cli/table.js';
 import { beforeWith, step, useSharedApi } from '../helpers/api.js';
-import {
-  CLI,
-  cliWorld,
-  inTerminal,
-  noTerminal,
-  type TerminalOptions,
-  withoutCodes,
-} from '../helpers/cli.js';
+import type { TerminalOptions } from '../helpers/cli.js';
+import { CLI, cliWorld, inTerminal, noTerminal, withoutCodes } from '../helpers/cli.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();

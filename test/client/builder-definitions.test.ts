@@ -3,17 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type Blocks,
-  filter,
-  fn,
-  type Ref,
-  type Scope,
-  type Sequence,
-  sequence,
-  t,
-  type Untyped,
-} from '../../client/src/index.js';
+import type { Blocks, Ref, Scope, Sequence, Untyped } from '../../client/src/index.js';
+import { filter, fn, sequence, t } from '../../client/src/index.js';
 import { BLOCK_TYPES, kindName } from '../../schema/blocks.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonValue } from '../../src/core/json.js';

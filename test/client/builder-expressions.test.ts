@@ -3,12 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type Expression,
-  refTo,
-  rendered,
-  type Untyped,
-} from '../../client/src/builder/expressions.js';
+import type { Expression, Untyped } from '../../client/src/builder/expressions.js';
+import { refTo, rendered } from '../../client/src/builder/expressions.js';
 import { BUILTIN_NAMES } from '../../client/src/builder/members.js';
 import { filter, fn, raw, sequence, t } from '../../client/src/index.js';
 import { BUILTIN_HANDLERS } from '../../schema/handlers.js';

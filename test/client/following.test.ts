@@ -2,12 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  Client,
-  EngineError,
-  type InstanceEvent,
-  InstanceFailedError,
-} from '../../client/src/index.js';
+import type { InstanceEvent } from '../../client/src/index.js';
+import { Client, EngineError, InstanceFailedError } from '../../client/src/index.js';
 import { useSharedApi } from '../helpers/api.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import { taken } from '../helpers/event-stream.js';

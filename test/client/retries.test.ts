@@ -4,14 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, type ClientOptions, EngineError } from '../../client/src/index.js';
 import { freePort } from '../helpers/engine.js';
-import {
-  type Answer,
-  answer,
-  hangUp,
-  refusal,
-  scripted,
-  silence,
-} from '../helpers/scripted-server.js';
+import type { Answer } from '../helpers/scripted-server.js';
+import { answer, hangUp, refusal, scripted, silence } from '../helpers/scripted-server.js';
 
 const INSTANCE = answer(200, { id: 'i-1' });
 const CREATED = answer(201, { id: 'i-1', deduplicated: false });

@@ -5,14 +5,8 @@ import { test } from 'node:test';
 import { eventually, step, type Tenant, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-import {
-  type Between,
-  type Exchange,
-  reportsOf,
-  runWorker,
-  signalled,
-  testWorker,
-} from '../helpers/workers.js';
+import type { Between, Exchange } from '../helpers/workers.js';
+import { reportsOf, runWorker, signalled, testWorker } from '../helpers/workers.js';
 
 const api = useSharedApi();
 

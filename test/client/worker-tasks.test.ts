@@ -2,13 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import {
-  FatalError,
-  type Named,
-  RetryableError,
-  type Task,
-  type WorkerOptions,
-} from '../../client/src/index.js';
+import type { Named, Task, WorkerOptions } from '../../client/src/index.js';
+import { FatalError, RetryableError } from '../../client/src/index.js';
 import type { WorkerAttempt } from '../../schema/worker.js';
 import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';

@@ -7,12 +7,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, type TestContext, test } from 'node:test';
 import type pg from 'pg';
-import {
-  type InstanceRecord,
-  newRecord,
-  wholeRow,
-  wireInstance,
-} from '../../actors/instance/record.js';
+import type { InstanceRecord } from '../../actors/instance/record.js';
+import { newRecord, wholeRow, wireInstance } from '../../actors/instance/record.js';
 import {
   claimRow,
   isOpen,

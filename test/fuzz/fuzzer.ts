@@ -9,13 +9,8 @@ import { randomUUID } from 'node:crypto';
 import { createRandom, type Random } from '../chaos/random.js';
 import type { Api } from '../helpers/api.js';
 import { type Client, createClient, expectStatus, NoReplyError } from '../helpers/client.js';
-import {
-  type Answer,
-  deref,
-  OPERATIONS,
-  type Operation,
-  type Response,
-} from '../helpers/contract.js';
+import type { Answer, Operation, Response } from '../helpers/contract.js';
+import { deref, OPERATIONS } from '../helpers/contract.js';
 import { openEvents } from '../helpers/event-stream.js';
 import { changedTables, snapshotOf } from '../helpers/table-rows.js';
 import { POLLUTION, type Purpose, problemOf } from './checks.js';

@@ -12,13 +12,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CLI } from './cli.js';
 import { freePort } from './engine.js';
-import {
-  nginxFolders,
-  type ProxyKind,
-  proxyFolder,
-  type RunningProxy,
-  runProxy,
-} from './proxies.js';
+import type { ProxyKind, RunningProxy } from './proxies.js';
+import { nginxFolders, proxyFolder, runProxy } from './proxies.js';
 
 export interface CellProxy extends RunningProxy {
   /** With the files that were written. */

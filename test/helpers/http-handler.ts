@@ -6,11 +6,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { StepFailure, StepOutcome } from '../../src/core/builtin.js';
 import type { JsonValue } from '../../src/core/json.js';
-import {
-  type HttpOptions,
-  type HttpRequestDeps,
-  openHttp,
-} from '../../src/handlers/http-transport.js';
+import type { HttpOptions, HttpRequestDeps } from '../../src/handlers/http-transport.js';
+import { openHttp } from '../../src/handlers/http-transport.js';
 import { createRegistry, type HandlerContext } from '../../src/handlers/registry.js';
 
 export interface TestServer {

@@ -6,13 +6,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { Directory, type MoveRow, makeDirectory } from '../../src/cluster/directory.js';
 import type { Step } from '../../src/cluster/move-plan.js';
-import {
-  beginSnapshot,
-  type Tallies,
-  type Tally,
-  tablesWithRows,
-  tallyOf,
-} from '../../src/cluster/move-rows.js';
+import type { Tallies, Tally } from '../../src/cluster/move-rows.js';
+import { beginSnapshot, tablesWithRows, tallyOf } from '../../src/cluster/move-rows.js';
 import { type MoverOptions, TenantMover } from '../../src/cluster/move-steps.js';
 import { Moves } from '../../src/cluster/moves.js';
 import { inSchema } from '../../src/db/database-url.js';

@@ -18,12 +18,8 @@ import {
   type Snapshot,
   treeOf,
 } from '../../src/core/evaluator.js';
-import {
-  type Execution,
-  emptyExecution,
-  type StepPhase,
-  type StepRecord,
-} from '../../src/core/execution.js';
+import type { Execution, StepPhase, StepRecord } from '../../src/core/execution.js';
+import { emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';

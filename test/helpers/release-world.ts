@@ -10,11 +10,8 @@ import type { Rows } from '../../actors/runtime/loader.js';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { SequenceRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import {
-  OPERATIONS,
-  type OperationParts,
-  type ShardOperation,
-} from '../../actors/shard/operations.js';
+import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
+import { OPERATIONS } from '../../actors/shard/operations.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
 import type { Outcomes } from '../../src/core/releases/gates.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';

@@ -6,15 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { EXAMPLES } from '../../schema/examples.js';
 import type { Route, RouteId } from '../../schema/routes.js';
-import {
-  eventually,
-  type Json,
-  NAMESPACE,
-  newHandler,
-  type SharedApi,
-  step,
-  type Tenant,
-} from './api.js';
+import type { Json, SharedApi, Tenant } from './api.js';
+import { eventually, NAMESPACE, newHandler, step } from './api.js';
 import { expectStatus } from './client.js';
 import { capabilities, continuityOf } from './continuity.js';
 

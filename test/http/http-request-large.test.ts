@@ -4,13 +4,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import { eventually } from '../helpers/api.js';
-import {
-  failureOf,
-  type Handler,
-  listen,
-  manualTimers,
-  openHandler,
-} from '../helpers/http-handler.js';
+import type { Handler } from '../helpers/http-handler.js';
+import { failureOf, listen, manualTimers, openHandler } from '../helpers/http-handler.js';
 
 /** What is kept of one origin at a time, and where a large answer begins. */
 const KEPT_MAX = 8;

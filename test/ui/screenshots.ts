@@ -13,14 +13,8 @@ import pg from 'pg';
 import type { Page } from 'playwright-core';
 import { bucketOf } from '../../src/core/durations.js';
 import { launchChromium } from '../helpers/chromium.js';
-import {
-  addressOf,
-  type DashboardPage,
-  open,
-  PAGES,
-  SIGN_IN,
-  signIn,
-} from '../helpers/dashboard.js';
+import type { DashboardPage } from '../helpers/dashboard.js';
+import { addressOf, open, PAGES, SIGN_IN, signIn } from '../helpers/dashboard.js';
 import { TOUR, tourText } from '../helpers/dashboard-tour.js';
 import { createTestDatabase, stopSharedServer } from '../helpers/database.js';
 import { startEngine } from '../helpers/engine.js';

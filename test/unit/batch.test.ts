@@ -15,21 +15,10 @@ import {
 } from '../../src/cluster/tenant-rows.js';
 import { WriterLag } from '../../src/cluster/writer-lag.js';
 import type { UnitGate } from '../../src/core/unit.js';
-import {
-  Batch,
-  type BatchUnit,
-  bodyCommands,
-  committedAck,
-  gateCommands,
-  type RowsCommand,
-  readUnit,
-} from '../../src/db/batch.js';
-import {
-  MUTATION_KINDS,
-  MUTATIONS,
-  type Mutation,
-  type MutationKind,
-} from '../../src/db/mutations.js';
+import type { BatchUnit, RowsCommand } from '../../src/db/batch.js';
+import { Batch, bodyCommands, committedAck, gateCommands, readUnit } from '../../src/db/batch.js';
+import type { Mutation, MutationKind } from '../../src/db/mutations.js';
+import { MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
 import { RowsBuffer } from '../../src/db/rows-buffer.js';
 import {
   GATED_LINE_STATEMENTS,

@@ -14,14 +14,8 @@ import { BUCKET_SCRIPT } from '../../src/cluster/proxy/envoy-script.js';
 import { haproxyFiles, percentEncoded } from '../../src/cluster/proxy/haproxy.js';
 import { changesBetween } from '../../src/cluster/proxy/haproxy-runtime.js';
 import { nginxFiles } from '../../src/cluster/proxy/nginx.js';
-import {
-  bucketCells,
-  checkedTopology,
-  type ProxyFile,
-  type ProxySettings,
-  type Topology,
-  TopologyError,
-} from '../../src/cluster/proxy/topology.js';
+import type { ProxyFile, ProxySettings, Topology } from '../../src/cluster/proxy/topology.js';
+import { bucketCells, checkedTopology, TopologyError } from '../../src/cluster/proxy/topology.js';
 import { TopologyReader } from '../../src/cluster/proxy/topology-reader.js';
 import { Residence, type Residency, residencyOf } from '../../src/cluster/residence.js';
 import { allBuckets, BUCKETS, bucketOf, cellOfBucket } from '../../src/cluster/routing.js';

@@ -7,15 +7,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import {
-  type CellSays,
-  type CellTraits,
-  expectAlike,
-  MoveError,
-  type MoveFacts,
-  nextStep,
-  type Step,
-} from '../../src/cluster/move-plan.js';
+import type { CellSays, CellTraits, MoveFacts, Step } from '../../src/cluster/move-plan.js';
+import { expectAlike, MoveError, nextStep } from '../../src/cluster/move-plan.js';
 import { HaproxyMaps } from '../../src/cluster/proxy/haproxy-runtime.js';
 import type { ProxyCell, Topology } from '../../src/cluster/proxy/topology.js';
 

@@ -7,12 +7,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  evaluateCondition,
-  isTruthy,
-  parseCondition,
-  type Scope,
-} from '../../src/core/condition.js';
+import type { Scope } from '../../src/core/condition.js';
+import { evaluateCondition, isTruthy, parseCondition } from '../../src/core/condition.js';
 import { occurrences } from '../../src/core/expression/bounds.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';

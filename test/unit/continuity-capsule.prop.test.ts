@@ -38,11 +38,8 @@ import { createKeyring, parseTransferKey } from '../../src/core/continuity/keys.
 import { redacted, redactedStateDiff } from '../../src/core/continuity/redaction.js';
 import { type OutputText, sealCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
-import {
-  applyTransforms,
-  PATH_BYTES_MAX,
-  type Transform,
-} from '../../src/core/continuity/transforms.js';
+import type { Transform } from '../../src/core/continuity/transforms.js';
+import { applyTransforms, PATH_BYTES_MAX } from '../../src/core/continuity/transforms.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { parseJson } from '../../src/core/json-guard.js';
 import { conflict, EngineError } from '../../src/errors.js';

@@ -4,11 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
-import {
-  type FrontierCase,
-  type FrontierVerdict,
-  replayToFrontier,
-} from '../../src/core/continuity/frontier.js';
+import type { FrontierCase, FrontierVerdict } from '../../src/core/continuity/frontier.js';
+import { replayToFrontier } from '../../src/core/continuity/frontier.js';
 import { brokenRule, type JudgedReceipt } from '../../src/core/continuity/invariants.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import {

@@ -48,11 +48,8 @@ import {
   type ProvenanceFacts,
   verifyProvenance,
 } from '../../src/core/continuity/provenance.js';
-import {
-  type GrantFacts,
-  openStatement,
-  signStatement,
-} from '../../src/core/continuity/statements.js';
+import type { GrantFacts } from '../../src/core/continuity/statements.js';
+import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
 import {
   EFFECT_STATES,
   forbidsRollback,

@@ -4,14 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
-import {
-  advance,
-  type EngineEvent,
-  type Env,
-  type Progress,
-  type Snapshot,
-  treeOf,
-} from '../../src/core/evaluator.js';
+import type { EngineEvent, Env, Progress, Snapshot } from '../../src/core/evaluator.js';
+import { advance, treeOf } from '../../src/core/evaluator.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { lines } from '../helpers/columns.js';
 import {

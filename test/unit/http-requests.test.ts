@@ -9,12 +9,8 @@ import { after, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { realClock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
-import {
-  type PlaceKey,
-  type PlaceKeyType,
-  pageCursor,
-  placeIn,
-} from '../../src/core/page-cursor.js';
+import type { PlaceKey, PlaceKeyType } from '../../src/core/page-cursor.js';
+import { pageCursor, placeIn } from '../../src/core/page-cursor.js';
 import type { Page } from '../../src/db/reads/reader.js';
 import { EngineError } from '../../src/errors.js';
 import { corsPolicy } from '../../src/http/cors.js';

@@ -11,12 +11,8 @@ import { givenTexts, givenTextsOfItems } from '../../actors/instance/given-texts
 import { bytesBeyond, checkSize } from '../../actors/instance/memory.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { cutJson } from '../../src/core/json-cut.js';
-import {
-  BODY_JSON_LIMITS,
-  decodeUtf8,
-  type JsonLimits,
-  parseJson,
-} from '../../src/core/json-guard.js';
+import type { JsonLimits } from '../../src/core/json-guard.js';
+import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../src/core/json-guard.js';
 import { listIn } from '../../src/core/json-items.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';

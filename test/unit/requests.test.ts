@@ -21,11 +21,8 @@ import { Crowd } from '../../src/crowd.js';
 import { wrongCell } from '../../src/errors.js';
 import { createAuth } from '../../src/http/auth.js';
 import { Gate } from '../../src/http/gate.js';
-import {
-  type FrontDeps,
-  type FrontOperations,
-  frontBodies,
-} from '../../src/http/operations/operation.js';
+import type { FrontDeps, FrontOperations } from '../../src/http/operations/operation.js';
+import { frontBodies } from '../../src/http/operations/operation.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import { createRouter, type RouterDeps } from '../../src/http/router.js';
 import { type HttpReply, type HttpServer, startHttpServer } from '../../src/http/server.js';

@@ -5,12 +5,8 @@ import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import fc from 'fast-check';
 import type { NewInstance } from '../../actors/instance/record.js';
-import {
-  compareTasks,
-  LAST_PLACE,
-  type ReadyTask,
-  ReadyTasks,
-} from '../../actors/queue/ready-tasks.js';
+import type { ReadyTask } from '../../actors/queue/ready-tasks.js';
+import { compareTasks, LAST_PLACE, ReadyTasks } from '../../actors/queue/ready-tasks.js';
 import { CommitLog, type Settlement } from '../../actors/runtime/commit-log.js';
 import { linkControl, serveControl } from '../../actors/runtime/control.js';
 import { ActorHost } from '../../actors/runtime/host.js';

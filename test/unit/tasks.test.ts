@@ -2,11 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  type InstanceEnv,
-  type LiveInstance,
-  liveInstance,
-} from '../../actors/instance/live-instance.js';
+import type { InstanceEnv, LiveInstance } from '../../actors/instance/live-instance.js';
+import { liveInstance } from '../../actors/instance/live-instance.js';
 import { TaskCache } from '../../actors/instance/memory.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import { failureOf, newRecord, permitStatus } from '../../actors/instance/record.js';

@@ -3,13 +3,8 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { describe, test } from 'node:test';
-import {
-  type Attributes,
-  type Context,
-  type Tracer as OtelTracer,
-  type Span,
-  trace,
-} from '@opentelemetry/api';
+import type { Attributes, Context, Tracer as OtelTracer, Span } from '@opentelemetry/api';
+import { trace } from '@opentelemetry/api';
 import type { InProcessStep } from '../../actors/runtime/turn.js';
 import { HandlerPool } from '../../actors/shard/handler-pool.js';
 import { ROUTES } from '../../schema/routes.js';

@@ -10,12 +10,8 @@ import { beforeEach, describe, type TestContext, test } from 'node:test';
 import { WINDOW_MAX } from '../../actors/webhook/memory.js';
 import { ATTEMPTS_AT_ONCE_MAX } from '../../actors/webhook/webhooks.js';
 import { signatureOf, signatureProblem } from '../../src/core/trigger-signature.js';
-import {
-  type AttemptOutcome,
-  type DeliveryErrorClass,
-  nextWaitMs,
-  webhookSignature,
-} from '../../src/core/webhook.js';
+import type { AttemptOutcome, DeliveryErrorClass } from '../../src/core/webhook.js';
+import { nextWaitMs, webhookSignature } from '../../src/core/webhook.js';
 import { isPublicAddress } from '../../src/handlers/address-guard.js';
 import { type HttpOptions, openHttp } from '../../src/handlers/http-transport.js';
 import { createWebhookSender } from '../../src/handlers/webhook-sender.js';

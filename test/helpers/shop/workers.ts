@@ -3,13 +3,8 @@
  * what becomes of it.
  */
 
-import {
-  type Client,
-  FatalError,
-  type HandlerFunction,
-  RetryableError,
-  Worker,
-} from '../../../client/src/index.js';
+import type { Client, HandlerFunction } from '../../../client/src/index.js';
+import { FatalError, RetryableError, Worker } from '../../../client/src/index.js';
 
 /** Cards and what the bank says to them. */
 export const CARDS = {

@@ -4,13 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventsOf } from '../../../client/src/client/events.js';
 import { followChanges, type OpenEvents } from '../../../client/src/client/follow.js';
-import {
-  EngineError,
-  type ExchangeTasks,
-  FatalError,
-  RetryableError,
-  type WorkerTask,
-} from '../../../client/src/index.js';
+import type { ExchangeTasks, WorkerTask } from '../../../client/src/index.js';
+import { EngineError, FatalError, RetryableError } from '../../../client/src/index.js';
 import { Claim } from '../../../client/src/worker/claim.js';
 import { Exchanges, type SendExchange } from '../../../client/src/worker/exchanges.js';
 import { failureOf } from '../../../client/src/worker/failure.js';
