@@ -26,9 +26,8 @@ const api = useSharedApi();
 const gated = (id: string, wait_for_input: Json = {}, handler = 'noop', more: Json = {}): Json =>
   step(id, handler, { wait_for_input, ...more });
 
-async function listed(client: Client, query = ''): Promise<ApprovalPage> {
-  return expectStatus(await client.get<ApprovalPage>(`/approvals${query}`), 200);
-}
+const listed = async (client: Client, query = ''): Promise<ApprovalPage> =>
+  expectStatus(await client.get<ApprovalPage>(`/approvals${query}`), 200);
 
 /** The only thing that somebody of the tenant is asked. */
 async function asked(tenant: Tenant): Promise<Approval> {
@@ -351,9 +350,7 @@ describe('A link to an approval', () => {
     assert.deepEqual([/Yes/.test(page.text), /No/.test(page.text)], [false, true]);
     assert.equal((await nobody().post(fixed.path, { value: 'yes' })).status, 400);
     const short = await linkTo(tenant, { expires_in_seconds: 1 });
-    await eventually(async () => {
-      assert.equal((await nobody().get(short.path)).status, 410);
-    });
+    await eventually(async () => assert.equal((await nobody().get(short.path)).status, 410));
     assert.equal((await nobody().post(short.path, { value: 'yes' })).status, 410);
     const forged = `${fixed.path.slice(0, -2)}AA`;
     assert.equal((await nobody().get(forged)).status, 404);

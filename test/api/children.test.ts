@@ -24,9 +24,8 @@ const childOf = (sequence_name: string, more: Json = {}) => {
   return { type: 'sub_sequence', id: 'child', sequence_name, ...more };
 };
 
-async function childrenOf(id: string, query = ''): Promise<TaskInstance[]> {
-  return expectStatus(await tenant.get<TaskInstance[]>(`/instances/${id}/children${query}`), 200);
-}
+const childrenOf = async (id: string, query = ''): Promise<TaskInstance[]> =>
+  expectStatus(await tenant.get<TaskInstance[]>(`/instances/${id}/children${query}`), 200);
 
 /** As soon as there are so many, oldest first. */
 function untilChildren(id: string, count: number): Promise<TaskInstance[]> {
@@ -37,9 +36,8 @@ function untilChildren(id: string, count: number): Promise<TaskInstance[]> {
   });
 }
 
-async function explained(id: string): Promise<InstanceExplanation> {
-  return expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
-}
+const explained = async (id: string): Promise<InstanceExplanation> =>
+  expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
 
 test('a child runs with the rendered input, and the block gives its outputs', async () => {
   await tenant.sequence([transform('sum', { total: '{{ data.count }}', by: '{{ config.who }}' })], {

@@ -174,9 +174,8 @@ async function onlyEffect(id: string): Promise<EffectReceipt> {
 const resolve = (id: string, body: object, as: Tenant = tenant): Promise<Reply<EffectReceipt>> =>
   as.post(`/continuity/effects/${id}/resolve`, body);
 
-async function resolved(id: string, body: object): Promise<EffectReceipt> {
-  return expectStatus(await resolve(id, body), 200);
-}
+const resolved = async (id: string, body: object): Promise<EffectReceipt> =>
+  expectStatus(await resolve(id, body), 200);
 
 /** An instance whose only task a worker has taken, stopped behind the worker's back. */
 async function doubtful(): Promise<{ id: string; receipt: EffectReceipt }> {

@@ -182,9 +182,7 @@ describe('a handoff', () => {
   test('whose capsule has come to its end gives the execution back by itself', async () => {
     const from = await world();
     const { handoff } = await sent(from, { expires_in_seconds: 1 });
-    await eventually(async () => {
-      assert.equal((await from.execution(from.id)).state, 'owned');
-    });
+    await eventually(async () => assert.equal((await from.execution(from.id)).state, 'owned'));
     assert.equal((await from.getHandoff(handoff.id)).state, 'expired');
     await startNow(from.tenant, from.id);
     await from.tenant.until(from.id, 'completed');

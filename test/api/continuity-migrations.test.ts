@@ -429,9 +429,8 @@ async function world(): Promise<World> {
   return { ...continuity, tenant, id, next };
 }
 
-async function list({ tenant, id }: World, query = ''): Promise<Boundary[]> {
-  return expectStatus(await tenant.get<Boundary[]>(`${EXECUTIONS}/${id}/checkpoints${query}`), 200);
-}
+const list = async ({ tenant, id }: World, query = ''): Promise<Boundary[]> =>
+  expectStatus(await tenant.get<Boundary[]>(`${EXECUTIONS}/${id}/checkpoints${query}`), 200);
 
 async function detail({ tenant, id }: World, checkpoint: string): Promise<BoundaryDetail> {
   const path = `${EXECUTIONS}/${id}/checkpoints/${checkpoint}`;

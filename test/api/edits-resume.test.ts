@@ -268,11 +268,7 @@ async function instanceIn(
   return { id, from, to };
 }
 
-async function assertRefused(
-  { id, from, to }: Moving,
-  status: number,
-  message: RegExp,
-): Promise<void> {
+async function assertRefused({ id, from, to }: Moving, status: number, message: RegExp) {
   const before = await tenant.instance(id);
   const reply = await askMigration(id, to);
   assert.equal(reply.status, status, reply.text);

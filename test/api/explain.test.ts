@@ -23,9 +23,8 @@ const FAR = '2099-01-01T00:00:00.000Z';
 
 const api = useSharedApi();
 
-async function explained(tenant: Tenant, id: string): Promise<InstanceExplanation> {
-  return expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
-}
+const explained = async (tenant: Tenant, id: string): Promise<InstanceExplanation> =>
+  expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
 
 /** The only thing that it waits for, once that is of this kind. */
 async function waitOf(tenant: Tenant, id: string, kind: Wait['kind']): Promise<Wait> {

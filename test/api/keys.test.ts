@@ -28,9 +28,8 @@ async function mint(tenant_id: string, more: Json = {}): Promise<KeyMinted> {
   return expectStatus(await root.post<KeyMinted>('/api-keys', body), 201);
 }
 
-async function listed(tenant: string): Promise<ApiKey[]> {
-  return expectStatus(await root.get<ApiKey[]>(`/api-keys?tenant_id=${tenant}`), 200);
-}
+const listed = async (tenant: string): Promise<ApiKey[]> =>
+  expectStatus(await root.get<ApiKey[]>(`/api-keys?tenant_id=${tenant}`), 200);
 
 const statusWith = async (secret: string, tenant: string): Promise<number> =>
   (await root.with({ apiKey: secret, tenant }).get('/instances')).status;

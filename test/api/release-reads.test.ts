@@ -161,9 +161,8 @@ async function release(pair: Pair): Promise<string> {
   return expectStatus(await tenant.post<Release>('/releases', body), 201).id;
 }
 
-async function compare(pair: object): Promise<SemanticDiff> {
-  return expectStatus(await tenant.post<SemanticDiff>('/sequences/releases/diff', pair), 200);
-}
+const compare = async (pair: object): Promise<SemanticDiff> =>
+  expectStatus(await tenant.post<SemanticDiff>('/sequences/releases/diff', pair), 200);
 
 const a = step('a', 'noop');
 

@@ -40,9 +40,8 @@ import { changedTables, snapshotOf } from '../helpers/table-rows.js';
 const api = useSharedApi();
 
 /** Creates one instance and reads it. */
-async function created(tenant: Tenant, sequence: string, more: Json = {}): Promise<TaskInstance> {
-  return tenant.instance(await tenant.create(sequence, more));
-}
+const created = async (tenant: Tenant, sequence: string, more: Json = {}): Promise<TaskInstance> =>
+  tenant.instance(await tenant.create(sequence, more));
 
 /** What the columns say that no caller writes, in the same form as `stampOf`. */
 async function attribution(id: string): Promise<string> {

@@ -52,9 +52,8 @@ async function assertRefused(release: Release, actions: readonly Action[]): Prom
 }
 
 /** As pairs `from→to`, oldest first. */
-function chain(decisions: readonly ReleaseDecision[]): string[] {
-  return decisions.map(({ from_state, to_state }) => `${from_state}→${to_state}`);
-}
+const chain = (decisions: readonly ReleaseDecision[]): string[] =>
+  decisions.map(({ from_state, to_state }) => `${from_state}→${to_state}`);
 
 describe('the life of a release', () => {
   test('create → 201, draft, versions copied, canary_percent 0, gates echoed, canary_started_at absent', async () => {

@@ -199,9 +199,8 @@ async function waiting(hooks: Json) {
 const leaves = (id: string, rows: readonly string[]) =>
   eventually(async () => assert.deepEqual(await hooked.rowsOf(id), rows));
 
-async function auditOf(id: string): Promise<Json[]> {
-  return expectStatus(await hooked.get<Json[]>(`/instances/${id}/audit`), 200);
-}
+const auditOf = async (id: string): Promise<Json[]> =>
+  expectStatus(await hooked.get<Json[]>(`/instances/${id}/audit`), 200);
 
 test('on_failure runs after the instance has failed, and is told why', async () => {
   const on_failure = [

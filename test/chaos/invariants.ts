@@ -295,11 +295,7 @@ function checkAudit({ rows, instances }: Index): string[] {
 }
 
 /** @param stored in the order of their numbers */
-function checkNumbering(
-  what: string,
-  stored: readonly { readonly seq: number }[],
-  count: number,
-): string[] {
+function checkNumbering(what: string, stored: readonly { readonly seq: number }[], count: number) {
   if (stored.length !== count) return [`${what}: ${stored.length} rows, counted ${count}`];
   const hasGap = stored.some(({ seq }, i) => i > 0 && seq !== stored[i - 1]!.seq + 1);
   return hasGap ? [`${what}: the numbers have a gap`] : [];

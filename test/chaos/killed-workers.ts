@@ -177,11 +177,7 @@ async function checkClaims(tenant: Tenant, lines: readonly LedgerLine[]): Promis
   }
 }
 
-async function checkOutputs(
-  tenant: Tenant,
-  ids: readonly string[],
-  lines: readonly LedgerLine[],
-): Promise<void> {
+async function checkOutputs(tenant: Tenant, ids: readonly string[], lines: readonly LedgerLine[]) {
   const done = new Set(lines.filter(({ kind }) => kind === 'done').map(({ mark }) => mark));
   const marks: unknown[] = [];
   for (const id of ids) {

@@ -83,9 +83,8 @@ function* rounds(plan: Plan) {
   }
 }
 
-function share(total: number, parts: number, index: number): number {
-  return Math.floor((total * (index + 1)) / parts) - Math.floor((total * index) / parts);
-}
+const share = (total: number, parts: number, index: number): number =>
+  Math.floor((total * (index + 1)) / parts) - Math.floor((total * index) / parts);
 
 function printTable(plan: Plan, summaries: readonly RoundSummary[]): void {
   const sum = (value: (summary: RoundSummary) => number) =>

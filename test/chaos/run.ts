@@ -227,9 +227,8 @@ export async function underLoad<Faults>(
 }
 
 /** Those before are left as they are: who waits at one for an answer is told when its server goes on or ends. */
-function clientOf({ url, apiKey }: Engine, tenant: string): Client {
-  return createClient({ url, apiKey, tenant, connections: CLIENTS + WORKERS });
-}
+const clientOf = ({ url, apiKey }: Engine, tenant: string): Client =>
+  createClient({ url, apiKey, tenant, connections: CLIENTS + WORKERS });
 
 function fail(): never {
   throw new Error('the clients stopped before the faults did');

@@ -15,9 +15,7 @@ const api = useSharedApi();
 const tenant = api.tenant();
 const cli = cliWorld(() => ({ url: api.url, tenant: tenant.name }));
 
-beforeWith(api, async () => {
-  await tenant.run([step('a', 'nobody-serves-this')]);
-});
+beforeWith(api, async () => await tenant.run([step('a', 'nobody-serves-this')]));
 
 const about = (checks: readonly Check[], name: string) => checks.find((one) => one.about === name);
 

@@ -48,9 +48,7 @@ test('wide letters stand in columns as well', () => {
   assert.equal(cellsOf(wide.slice(0, wide.indexOf('👍'))), at);
 });
 
-test('what is cut ends with a mark', () => {
-  assert.match(lines(80)[1] ?? '', /…/);
-});
+test('what is cut ends with a mark', () => assert.match(lines(80)[1] ?? '', /…/));
 
 test('nothing in a cell can move the cursor', () => {
   const [, line = ''] = lines(200, [{ id: 'x', name: 'a\u001b[2Jb', why: 'two\nlines' }]);

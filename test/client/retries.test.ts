@@ -147,9 +147,7 @@ test('a try that takes too long is given up, and all tries together as well', as
 });
 
 test('a poll is given the time that it waits for', async () => {
-  const late: Answer = (response, asked) => {
-    setTimeout(() => answer(200, [])(response, asked), 100);
-  };
+  const late: Answer = (response, asked) => setTimeout(() => answer(200, [])(response, asked), 100);
   const { client } = await world([late], { timeoutMs: 20, retries: 0 });
   const poll = { handler_name: 'h', worker_id: 'w', wait_ms: 60_000 };
   assert.deepEqual(await client.workers.poll(poll), []);

@@ -115,9 +115,7 @@ test('a schema with parse() holds outputs, and may change them', async (t) => {
 export function typed(client: Client) {
   new Worker(client, {
     handlers: {
-      plain: (task) => {
-        same<typeof task.params, JsonObject>(true);
-      },
+      plain: (task) => same<typeof task.params, JsonObject>(true),
       annotated: async (task: Task<{ cents: number }>) => ({ cents: task.params.cents }),
       charge: {
         params: Charge,
@@ -130,9 +128,7 @@ export function typed(client: Client) {
       },
       ship: {
         params: TypeCompiler.Compile(Parcel),
-        run: (task) => {
-          same<typeof task.params, Static<typeof Parcel>>(true);
-        },
+        run: (task) => same<typeof task.params, Static<typeof Parcel>>(true),
       },
     },
   });

@@ -44,11 +44,9 @@ export function operations(): DocumentedOperation[] {
   );
 }
 
-export function operationAt(method: string, path: string): JsonObject {
-  return objectAt(DOCUMENT, 'paths', path, method.toLowerCase());
-}
+export const operationAt = (method: string, path: string): JsonObject =>
+  objectAt(DOCUMENT, 'paths', path, method.toLowerCase());
 
 /** The schema of a request's or an answer's JSON. */
-export function jsonSchemaOf(described: JsonObject): JsonObject {
-  return objectAt(described, 'content', 'application/json', 'schema');
-}
+export const jsonSchemaOf = (described: JsonObject): JsonObject =>
+  objectAt(described, 'content', 'application/json', 'schema');

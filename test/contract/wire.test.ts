@@ -93,12 +93,7 @@ function checkFields(where: string, schema: JsonObject, fields: Fields, isAsked 
   );
 }
 
-function checkField(
-  where: string,
-  found: JsonObject,
-  isRequired: boolean,
-  expected: Expected,
-): void {
+function checkField(where: string, found: JsonObject, isRequired: boolean, expected: Expected) {
   const [type, format] = TYPES[expected.type] ?? [expected.type];
   if (WIDER[where] !== undefined) {
     assert.deepEqual(typesOf(found), [], `${where} is not wider than the table`);
@@ -123,9 +118,8 @@ function checkField(
 
 const nameOf = ({ method, path }: WireRoute) => `${method} ${path}`;
 
-function responseAt(route: WireRoute, status: number): JsonObject {
-  return objectAt(operationAt(route.method, route.path), 'responses', String(status));
-}
+const responseAt = (route: WireRoute, status: number): JsonObject =>
+  objectAt(operationAt(route.method, route.path), 'responses', String(status));
 
 // ---------------------------------------------------------------- routes
 

@@ -153,11 +153,7 @@ async function ask<T = { id: string }[]>(
   };
 }
 
-async function assertRefused(
-  answer: Promise<unknown>,
-  code: EngineError['code'],
-  message: RegExp,
-): Promise<void> {
+async function assertRefused(answer: Promise<unknown>, code: EngineError['code'], message: RegExp) {
   await assert.rejects(answer, (error) => {
     assert.ok(error instanceof EngineError, String(error));
     assert.equal(error.code, code);

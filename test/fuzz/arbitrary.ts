@@ -344,9 +344,8 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   max_backoff: () => fc.integer({ min: 50, max: 100 }),
 };
 
-function mark(kind: string): fc.Arbitrary<string> {
-  return fc.nat({ max: 9_999 }).map((number) => `@${kind}#${number}`);
-}
+const mark = (kind: string): fc.Arbitrary<string> =>
+  fc.nat({ max: 9_999 }).map((number) => `@${kind}#${number}`);
 
 // ---------------------------------------------------------------- any JSON
 
@@ -366,9 +365,8 @@ function freeScalar(): fc.Arbitrary<unknown> {
 }
 
 /** Integers beyond 2^53 are refused, however they are written. */
-function exact(value: number): number {
-  return Number.isInteger(value) && !Number.isSafeInteger(value) ? value % 1_000_000 : value;
-}
+const exact = (value: number): number =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) ? value % 1_000_000 : value;
 
 function freeJson(): fc.Arbitrary<unknown> {
   return fc.oneof(
@@ -448,6 +446,5 @@ function mendObject(object: Json, number: number): void {
   if (object.action === 'signal' && !object.signal_type) object.signal_type = 'go';
 }
 
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

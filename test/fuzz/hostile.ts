@@ -54,13 +54,8 @@ function isWrong(schema: Schema, wrong: unknown): boolean {
 
 function collectItems(schema: Schema, items: unknown[], place: string, report: Report): void {
   for (const [index, item] of items.entries()) {
-    collect(
-      (schema.items as Schema | undefined) ?? {},
-      item,
-      `${place}/${index}`,
-      (what, wrong) => {
-        report(what, items.with(index, wrong));
-      },
+    collect((schema.items as Schema | undefined) ?? {}, item, `${place}/${index}`, (what, wrong) =>
+      report(what, items.with(index, wrong)),
     );
   }
 }
@@ -225,9 +220,8 @@ function placesIn(value: unknown, place: Place = []): Place[] {
   return [place, ...inner];
 }
 
-function valueAt(value: unknown, place: Place): unknown {
-  return place.reduce((at, key) => (at as Record<string, unknown>)[key], value);
-}
+const valueAt = (value: unknown, place: Place): unknown =>
+  place.reduce((at, key) => (at as Record<string, unknown>)[key], value);
 
 /** A copy with the mark at the place, or under a key of the object at that place. */
 function replaceAt(value: unknown, place: Place, key: string | undefined): unknown {

@@ -320,13 +320,11 @@ function hostileQuery({ parameters }: Operation, pick: <T>(list: readonly T[]) =
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 /** Texts that no URI can hold are sent as what takes their place. */
-function encoded(text: string): string {
-  return encodeURIComponent(text.replace(LONE_SURROGATE, '\ufffd'));
-}
+const encoded = (text: string): string =>
+  encodeURIComponent(text.replace(LONE_SURROGATE, '\ufffd'));
 
-function pathOf({ path }: Operation, params: Draft['params']): string {
-  return path.replace(/\{(\w+)\}/g, (_, name: string) => encoded(params[name] ?? ''));
-}
+const pathOf = ({ path }: Operation, params: Draft['params']): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => encoded(params[name] ?? ''));
 
 function queryOf(pairs: Draft['query']): string {
   if (pairs.length === 0) return '';

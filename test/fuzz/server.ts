@@ -15,6 +15,5 @@ export const FUZZED_ENV = {
 export const BACKENDS = ['auto', 'uws', 'node'] as const;
 export type Backend = (typeof BACKENDS)[number];
 
-export function startFuzzedServer(backend: Backend = 'auto'): Promise<Api> {
-  return startApi({ env: { ...FUZZED_ENV, ENGINE_HTTP_BACKEND: backend } });
-}
+export const startFuzzedServer = (backend: Backend = 'auto'): Promise<Api> =>
+  startApi({ env: { ...FUZZED_ENV, ENGINE_HTTP_BACKEND: backend } });

@@ -533,6 +533,5 @@ export function listsOf(block: Block): Block[][] {
   }
 }
 
-export function countOf(blocks: readonly Block[]): number {
-  return blocks.reduce((sum, block) => sum + 1 + countOf(listsOf(block).flat()), 0);
-}
+export const countOf = (blocks: readonly Block[]): number =>
+  blocks.reduce((sum, block) => sum + 1 + countOf(listsOf(block).flat()), 0);

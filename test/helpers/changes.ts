@@ -9,9 +9,8 @@ import { DEFAULT_API_KEY } from './engine.js';
 import { type EventReader, openEvents } from './event-stream.js';
 
 /** One page; `query` without `?`. */
-export async function changesOf(tenant: Pick<Tenant, 'get'>, query = ''): Promise<Changes> {
-  return expectStatus(await tenant.get<Changes>(`/changes?${query}`), 200);
-}
+export const changesOf = async (tenant: Pick<Tenant, 'get'>, query = ''): Promise<Changes> =>
+  expectStatus(await tenant.get<Changes>(`/changes?${query}`), 200);
 
 /** All that there is, in pages of this size. */
 export async function allChanges(tenant: Tenant, limit = 500): Promise<AuditEntry[]> {

@@ -1,8 +1,7 @@
 /** Columns of rows, for comparing what a test is about and nothing else. */
 
-export function column<Row, Key extends keyof Row>(rows: Iterable<Row>, key: Key): Row[Key][] {
-  return [...rows].map((row) => row[key]);
-}
+export const column = <Row, Key extends keyof Row>(rows: Iterable<Row>, key: Key): Row[Key][] =>
+  [...rows].map((row) => row[key]);
 
 /** Each row as a list of these fields, in this order. */
 export function columns<Row, Key extends keyof Row>(
@@ -13,6 +12,5 @@ export function columns<Row, Key extends keyof Row>(
 }
 
 /** The fields of each row, as one text. */
-export function lines<Row>(rows: Iterable<Row>, ...names: readonly (keyof Row)[]): string[] {
-  return [...rows].map((row) => names.map((name) => String(row[name])).join(' '));
-}
+export const lines = <Row>(rows: Iterable<Row>, ...names: readonly (keyof Row)[]): string[] =>
+  [...rows].map((row) => names.map((name) => String(row[name])).join(' '));

@@ -57,12 +57,7 @@ async function killBefore(
   await api.restart();
 }
 
-async function killAfter(
-  session: pg.Client,
-  api: Api,
-  table: string,
-  act: () => Promise<unknown>,
-): Promise<void> {
+async function killAfter(session: pg.Client, api: Api, table: string, act: () => Promise<unknown>) {
   await session.query(TELL);
   await session.query(
     `create trigger told after insert or update on ${table} ` +

@@ -10,13 +10,11 @@ import type { JsonObject, JsonValue } from '../../src/core/json.js';
 const ID = '0198c0de-0000-7000-8000-000000000000';
 const { validateBody } = createValidators();
 
-function then<T, U>(checked: Checked<T>, judge: (value: T) => Checked<U>): Checked<U> {
-  return checked.ok ? judge(checked.value) : checked;
-}
+const then = <T, U>(checked: Checked<T>, judge: (value: T) => Checked<U>): Checked<U> =>
+  checked.ok ? judge(checked.value) : checked;
 
-export function takenTerms(body: JsonObject): Checked<PlacementTerms> {
-  return then(validateBody('continuity.place', structuredClone(body)), placementTerms);
-}
+export const takenTerms = (body: JsonObject): Checked<PlacementTerms> =>
+  then(validateBody('continuity.place', structuredClone(body)), placementTerms);
 
 export function acceptedTerms(body: JsonObject = {}): PlacementTerms {
   const taken = takenTerms(body);

@@ -106,14 +106,12 @@ export function describeAnswer(method: string, path: string, answer: Answer): st
 /** What the default stands for, by its description. */
 const TOLD_AS_DEFAULT = [408, 413, 421, 429, 431];
 
-function responseOf({ responses }: Operation, status: number): Reference | Response | undefined {
-  return responses[status] ?? (TOLD_AS_DEFAULT.includes(status) ? responses.default : undefined);
-}
+const responseOf = ({ responses }: Operation, status: number): Reference | Response | undefined =>
+  responses[status] ?? (TOLD_AS_DEFAULT.includes(status) ? responses.default : undefined);
 
 /** The operation that a request reaches; undefined when the document has none for it. */
-export function operationFor(method: string, path: string): Operation | undefined {
-  return findPath(path)?.operations.get(method);
-}
+export const operationFor = (method: string, path: string): Operation | undefined =>
+  findPath(path)?.operations.get(method);
 
 /** Whether a value conforms to a schema of the document. */
 export const conforms = (schema: Schema, value: unknown): boolean => validatorOf(schema)(value);
@@ -143,9 +141,8 @@ function judgeUnknown({ status }: Answer): string | undefined {
     : `status ${status} for what the document does not know`;
 }
 
-function judge(response: Response, method: string, answer: Answer): string | undefined {
-  return judgeHeaders(response, answer) ?? judgeContent(response, method, answer);
-}
+const judge = (response: Response, method: string, answer: Answer): string | undefined =>
+  judgeHeaders(response, answer) ?? judgeContent(response, method, answer);
 
 function judgeHeaders(response: Response, answer: Answer): string | undefined {
   for (const [name, described] of Object.entries(response.headers ?? {})) {
@@ -237,9 +234,8 @@ function findPath(path: string): PathItem | undefined {
   return found;
 }
 
-function isMoreFixed(a: PathItem, b: PathItem): boolean {
-  return a.template.indexOf('{') > b.template.indexOf('{');
-}
+const isMoreFixed = (a: PathItem, b: PathItem): boolean =>
+  a.template.indexOf('{') > b.template.indexOf('{');
 
 function newAjv(): Ajv2020 {
   const found = new Ajv2020({ strict: false, validateSchema: false, validateFormats: true });

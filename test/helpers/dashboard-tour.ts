@@ -61,9 +61,8 @@ const CAPTIONS: Readonly<Record<string, string>> = {
 };
 
 /** The names of the pictures that there are, such as `overview-dark`. */
-export function pictures(): string[] {
-  return readdirSync(PICTURES).map((file) => path.basename(file, '.webp'));
-}
+export const pictures = (): string[] =>
+  readdirSync(PICTURES).map((file) => path.basename(file, '.webp'));
 
 export function tourText(): string {
   const taken = new Set(pictures());

@@ -88,9 +88,8 @@ export const PAGES: readonly DashboardPage[] = (
   ] as const
 ).map(([name, path, title, shows]) => ({ name, path, title, shows }));
 
-export function addressOf({ path }: DashboardPage, shop: Shop): string {
-  return typeof path === 'string' ? path : path(shop);
-}
+export const addressOf = ({ path }: DashboardPage, shop: Shop): string =>
+  typeof path === 'string' ? path : path(shop);
 
 // ---------------------------------------------------------------- getting in
 

@@ -14,11 +14,8 @@ export const isDeep = TEST_TIER === 'deep';
 export const CASES_SHARE = TEST_TIER === 'fast' ? 0.2 : 1;
 
 /** The one that the tier asks for. */
-export function byTier<T>(of: { readonly fast: T; readonly full: T; readonly deep: T }): T {
-  return of[TEST_TIER as keyof typeof of];
-}
+export const byTier = <T>(of: { readonly fast: T; readonly full: T; readonly deep: T }): T =>
+  of[TEST_TIER as keyof typeof of];
 
 /** The one of the two that the depth asks for. */
-export function byDepth<T>(normal: T, deep: T): T {
-  return isDeep ? deep : normal;
-}
+export const byDepth = <T>(normal: T, deep: T): T => (isDeep ? deep : normal);

@@ -140,9 +140,8 @@ until curl -sf -o "$HOME/ready.json" ${ADDRESS}/health/ready; do sleep 0.1; done
 }
 
 /** The answers that a block shows: what stands behind `# →`, on one line or on several. */
-export function answersOf(block: string): string[] {
-  return [...block.matchAll(/# → .+(?:\n# → .+)*/g)].map(([lines]) => lines.replace(/^# → /gm, ''));
-}
+export const answersOf = (block: string): string[] =>
+  [...block.matchAll(/# → .+(?:\n# → .+)*/g)].map(([lines]) => lines.replace(/^# → /gm, ''));
 
 /** The first of the answers that the output does not have in this order; blanks do not matter. */
 export function missingIn(output: string, answers: readonly string[]): string | undefined {

@@ -83,14 +83,11 @@ export function askApply(
   return tenant.post(`${MIGRATIONS}/${id}/apply`, body);
 }
 
-export async function apply(tenant: Tenant, id: string, body?: Json): Promise<MigrationRecord> {
-  return expectStatus(await askApply(tenant, id, body), 200);
-}
+export const apply = async (tenant: Tenant, id: string, body?: Json): Promise<MigrationRecord> =>
+  expectStatus(await askApply(tenant, id, body), 200);
 
-export function askRollback(tenant: Tenant, id: string): Promise<Reply<MigrationRecord>> {
-  return tenant.post(`${MIGRATIONS}/${id}/rollback`, {});
-}
+export const askRollback = (tenant: Tenant, id: string): Promise<Reply<MigrationRecord>> =>
+  tenant.post(`${MIGRATIONS}/${id}/rollback`, {});
 
-export async function rollBack(tenant: Tenant, id: string): Promise<MigrationRecord> {
-  return expectStatus(await askRollback(tenant, id), 200);
-}
+export const rollBack = async (tenant: Tenant, id: string): Promise<MigrationRecord> =>
+  expectStatus(await askRollback(tenant, id), 200);

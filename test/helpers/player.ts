@@ -320,13 +320,11 @@ export class Player {
 }
 
 /** An instance that has started. */
-export function play(blocks: Block[], options?: PlayerOptions): Player {
-  return new Player(blocks, options).start();
-}
+export const play = (blocks: Block[], options?: PlayerOptions): Player =>
+  new Player(blocks, options).start();
 
-function keyOf(step: { node: number; iteration: string; attempt: number }): string {
-  return `${step.node}/${step.iteration}/${step.attempt}`;
-}
+const keyOf = (step: { node: number; iteration: string; attempt: number }): string =>
+  `${step.node}/${step.iteration}/${step.attempt}`;
 
 export function clone(snapshot: Snapshot): Snapshot {
   const { outputs, snapshots, ...plain } = snapshot;

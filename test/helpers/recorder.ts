@@ -66,14 +66,12 @@ interface OpenTry {
 }
 
 /** @throws AssertionError when the instance does not come to an end */
-export function record(blocks: Block[], options: RecorderOptions = {}): RecordedRun {
-  return new Recorder(planOf(blocks), options).run();
-}
+export const record = (blocks: Block[], options: RecorderOptions = {}): RecordedRun =>
+  new Recorder(planOf(blocks), options).run();
 
 /** What is recorded so far of one that is left in the middle; undefined when it has ended by then. */
-export function recordLife(blocks: Block[], options: RecorderOptions): RecordedLife | undefined {
-  return new Recorder(planOf(blocks), options).lifeSoFar();
-}
+export const recordLife = (blocks: Block[], options: RecorderOptions): RecordedLife | undefined =>
+  new Recorder(planOf(blocks), options).lifeSoFar();
 
 class Recorder {
   readonly #plan: Plan;

@@ -59,9 +59,8 @@ export async function ready(tenant: Tenant, more: Json = {}): Promise<Release> {
   return look(tenant, release);
 }
 
-export async function canary(tenant: Tenant, percent: number, more: Json = {}): Promise<Release> {
-  return move(tenant, await ready(tenant, more), 'canary', { percent });
-}
+export const canary = async (tenant: Tenant, percent: number, more: Json = {}): Promise<Release> =>
+  move(tenant, await ready(tenant, more), 'canary', { percent });
 
 /** A release of its own in this state, without gates. */
 export async function releaseIn(
@@ -76,9 +75,8 @@ export async function releaseIn(
   return move(tenant, release, action[state]);
 }
 
-export async function look(tenant: Tenant, { id }: Pick<Release, 'id'>): Promise<Release> {
-  return expectStatus(await tenant.get<Release>(`/releases/${id}`), 200);
-}
+export const look = async (tenant: Tenant, { id }: Pick<Release, 'id'>): Promise<Release> =>
+  expectStatus(await tenant.get<Release>(`/releases/${id}`), 200);
 
 export async function decisionsOf(
   tenant: Tenant,

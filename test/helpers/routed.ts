@@ -65,9 +65,8 @@ export async function move(
 }
 
 /** What the definition gives the key. */
-export function expectedVariant(release: string, key: string, percent: number): Variant {
-  return bucketOf(cohortSeed(release), key) < percent ? 'candidate' : 'baseline';
-}
+export const expectedVariant = (release: string, key: string, percent: number): Variant =>
+  bucketOf(cohortSeed(release), key) < percent ? 'candidate' : 'baseline';
 
 /** A key that falls on that side. */
 export function keyOn(release: string, variant: Variant, percent: number): string {

@@ -170,8 +170,6 @@ export async function untilAll(
   state: string,
 ): Promise<void> {
   for (const id of ids) {
-    await eventually(async () => {
-      assert.equal((await tenant.instance(id)).state, state);
-    });
+    await eventually(async () => assert.equal((await tenant.instance(id)).state, state));
   }
 }

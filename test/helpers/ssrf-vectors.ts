@@ -221,9 +221,8 @@ const bracketed = (address: string): string => (address.includes(':') ? `[${addr
 
 const hexPair = (high: number, low: number): string => (high * 256 + low).toString(16);
 
-function percentEncoded(text: string): string {
-  return [...text].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('');
-}
+const percentEncoded = (text: string): string =>
+  [...text].map((char) => `%${char.charCodeAt(0).toString(16)}`).join('');
 
 /** Full-width digits and the ideographic full stop, which host names are folded from. */
 function fullWidth(text: string): string {

@@ -89,6 +89,5 @@ function reader(onStatement: (statement: SentStatement) => void): (data: Buffer)
 }
 
 /** Up to the zero that ends it; a character a byte, so that its length is what it takes. */
-function stringAt(body: Buffer, from: number): string {
-  return body.toString('latin1', from, body.indexOf(0, from));
-}
+const stringAt = (body: Buffer, from: number): string =>
+  body.toString('latin1', from, body.indexOf(0, from));

@@ -64,6 +64,5 @@ async function readTables(client: pg.Client, tables: readonly Rows[]): Promise<S
 }
 
 /** The tables whose rows differ. */
-export function changedTables(before: Snapshot, after: Snapshot): string[] {
-  return [...after].filter(([name, rows]) => before.get(name) !== rows).map(([name]) => name);
-}
+export const changedTables = (before: Snapshot, after: Snapshot): string[] =>
+  [...after].filter(([name, rows]) => before.get(name) !== rows).map(([name]) => name);

@@ -155,9 +155,8 @@ async function announce({ a, b }: Places, sides: Pick<Pair, 'a' | 'b'>): Promise
 }
 
 /** From a preview on the server that owns the execution to its capsule. */
-export async function send(id: string, from: Place, to: Place, body?: Json): Promise<Bundle> {
-  return exported(from.continuity, await from.continuity.handoff(id, to.runtime), body);
-}
+export const send = async (id: string, from: Place, to: Place, body?: Json): Promise<Bundle> =>
+  exported(from.continuity, await from.continuity.handoff(id, to.runtime), body);
 
 export interface Landed {
   readonly handoff: Handoff;

@@ -75,11 +75,8 @@ export async function runWorker<P extends Named, O = object>(
 }
 
 /** Requests with results of the kinds that end a task. */
-export function reportsOf(exchanges: readonly Exchange[]): readonly Exchange[] {
-  return exchanges.filter(({ sent }) => sent.results?.some(({ kind }) => kind !== 'heartbeat'));
-}
+export const reportsOf = (exchanges: readonly Exchange[]): readonly Exchange[] =>
+  exchanges.filter(({ sent }) => sent.results?.some(({ kind }) => kind !== 'heartbeat'));
 
 /** A promise that a test settles. */
-export function signalled<T = void>() {
-  return withResolvers<T>();
-}
+export const signalled = <T = void>() => withResolvers<T>();

@@ -41,9 +41,8 @@ function row(id: string, more: Partial<LiveKeyRow> = {}): LiveKeyRow {
   };
 }
 
-function newRegistry(now = () => NOW, keysMax = 100): KeyRegistry {
-  return new KeyRegistry({ now, keysMax, refusal: () => undefined });
-}
+const newRegistry = (now = () => NOW, keysMax = 100): KeyRegistry =>
+  new KeyRegistry({ now, keysMax, refusal: () => undefined });
 
 async function loaded(rows: readonly LiveKeyRow[], now = () => NOW, keysMax = 100) {
   const registry = newRegistry(now, keysMax);

@@ -176,9 +176,8 @@ function isInsert(kind: MutationKind): boolean {
   return mutation.does === 'insert' && mutation.onConflict === 'error';
 }
 
-function isUpdate(kind: MutationKind): boolean {
-  return MUTATIONS[kind].does === 'update' || kind === 'execution.update';
-}
+const isUpdate = (kind: MutationKind): boolean =>
+  MUTATIONS[kind].does === 'update' || kind === 'execution.update';
 
 /** One statement of the kind over the rows. @throws Conflict as a unique index would */
 function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
@@ -345,9 +344,8 @@ function duplicate({ seq }: BatchUnit): Ack {
   return { seq, outcome: 'refused', sqlState: '23505', reason: '' };
 }
 
-function applyOrRefuse(tables: Tables, unit: BatchUnit): Ack {
-  return whole(tables, () => applyUnit(tables, unit)) ?? duplicate(unit);
-}
+const applyOrRefuse = (tables: Tables, unit: BatchUnit): Ack =>
+  whole(tables, () => applyUnit(tables, unit)) ?? duplicate(unit);
 
 /** Undefined when it comes upon a conflict, which leaves nothing of it. */
 function whole<T>(tables: Tables, work: () => T): T | undefined {

@@ -291,9 +291,7 @@ const MALFORMED: Readonly<Record<string, string>> = {
 };
 
 for (const [what, cursor] of Object.entries(MALFORMED)) {
-  test(`it is no cursor: ${what}`, () => {
-    assert.equal(placeOf(cursor), undefined);
-  });
+  test(`it is no cursor: ${what}`, () => assert.equal(placeOf(cursor), undefined));
 }
 
 /** The longest that a watch is parked. */

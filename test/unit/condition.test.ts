@@ -348,9 +348,7 @@ test('parsing and evaluating never throw and give JSON', (t) => {
 
 test('S12: a random text of any length up to the cap is parsed in bounded time', (t) => {
   const long = fc.array(fragment, { minLength: 1_000, maxLength: 8_000 }).map((it) => it.join(''));
-  check(t, 30, long, (source) => {
-    assert.ok(cpuMsOf(() => parseCondition(source)) < 1_000);
-  });
+  check(t, 30, long, (source) => assert.ok(cpuMsOf(() => parseCondition(source)) < 1_000));
 });
 
 test('numbers compare by value however they are written', (t) => {

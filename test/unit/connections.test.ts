@@ -326,9 +326,8 @@ test('a name that changes its answers passes as long as they are public', async 
   }
 });
 /** Whether a host could be read as an address by anybody: it has no letters but hexadecimal ones. */
-function canBeAddress(hostname: string): boolean {
-  return /^[\d.a-fx:[\]]+$/i.test(hostname) && !hostname.endsWith('..');
-}
+const canBeAddress = (hostname: string): boolean =>
+  /^[\d.a-fx:[\]]+$/i.test(hostname) && !hostname.endsWith('..');
 
 function resolverOf(answers: NameVector['answers']): Resolver {
   let turn = 0;

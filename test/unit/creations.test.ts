@@ -277,9 +277,8 @@ function makeBatch(plan: Plan, asked: readonly NewInstance[]): void {
   createBatch(deps, 1, asked, new Set(), () => sequence);
 }
 
-function instances(count: number, more: Parameters<typeof newInstance>[1] = {}): NewInstance[] {
-  return Array.from({ length: count }, () => newInstance(ENV.ids.next(1), more));
-}
+const instances = (count: number, more: Parameters<typeof newInstance>[1] = {}): NewInstance[] =>
+  Array.from({ length: count }, () => newInstance(ENV.ids.next(1), more));
 
 function unit(): UnitEnvelope | undefined {
   const units = commits.take();

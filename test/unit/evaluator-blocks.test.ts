@@ -232,9 +232,8 @@ describe('the output of a race', () => {
 const XS = { data: { xs: [10, 11, 12, 13, 14] } };
 
 /** What is at work, as `block@iteration`. */
-function atWork(player: Player): string[] {
-  return [...player.open.values()].map(({ blockId, iteration }) => `${blockId}@${iteration}`);
-}
+const atWork = (player: Player): string[] =>
+  [...player.open.values()].map(({ blockId, iteration }) => `${blockId}@${iteration}`);
 
 /** The worker at the block in that iteration is done. */
 function settle(player: Player, at: string, output: JsonValue | 'failed' = {}): Player {

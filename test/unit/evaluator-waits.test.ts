@@ -270,9 +270,8 @@ const hook = (id: string, handler = 'noop', fields: object = {}) => ({
 const TELL = { params: { why: '{{ data._error.message }}', at: '{{ data._error.path }}' } };
 
 /** An instance that has started, of a sequence with hooks. */
-function playHooked(hooks: Hooks, blocks = [work('a')], options: PlayerOptions = {}): Player {
-  return new Player(blocks, { ...options, hooks }).start();
-}
+const playHooked = (hooks: Hooks, blocks = [work('a')], options: PlayerOptions = {}): Player =>
+  new Player(blocks, { ...options, hooks }).start();
 
 const hookRows = (player: Player) =>
   lines(

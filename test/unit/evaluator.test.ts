@@ -483,12 +483,8 @@ describe('one that waits for a slot', () => {
 
 describe('a slot that was given back is asked for again', () => {
   const returns: Record<string, (player: KeyedPlayer) => void> = {
-    'after a pause': (player) => {
-      player.after('pause', 'resume');
-    },
-    'after a failure': (player) => {
-      player.after({ kind: 'stop', state: 'failed' }, 'retry');
-    },
+    'after a pause': (player) => player.after('pause', 'resume'),
+    'after a failure': (player) => player.after({ kind: 'stop', state: 'failed' }, 'retry'),
     'when its new time comes': (player) => {
       player.after({ kind: 'reschedule', at: START + 500 }).shows({ waits: false });
       player.tick();

@@ -103,9 +103,8 @@ function rowOf(turn: Turn, kind: MutationKind): JsonObject {
   return readRow(kind, String(turn.mutations[at + 2]));
 }
 
-function peersOf({ effects }: Turn): PeerMessage[] {
-  return effects.flatMap((effect) => (effect.kind === 'peer' ? [effect.message] : []));
-}
+const peersOf = ({ effects }: Turn): PeerMessage[] =>
+  effects.flatMap((effect) => (effect.kind === 'peer' ? [effect.message] : []));
 
 const timerOf = (actor: LiveInstance) => actor.timer?.fireAt ?? null;
 

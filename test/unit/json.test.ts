@@ -167,9 +167,8 @@ const safeNumber = fc.oneof(
   fc.double({ noNaN: true, noDefaultInfinity: true }).filter((number) => !Object.is(number, -0)),
 );
 
-function isRefusedInteger(number: number): boolean {
-  return Number.isInteger(number) && /^-?\d+$/.test(`${number}`) && Math.abs(number) > 2 ** 53;
-}
+const isRefusedInteger = (number: number): boolean =>
+  Number.isInteger(number) && /^-?\d+$/.test(`${number}`) && Math.abs(number) > 2 ** 53;
 
 const safeJson = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
@@ -287,9 +286,8 @@ test('whatever a long text is made of, it is cut in pieces that are not much lon
   }
 });
 
-function itemsOf(text: string): unknown[] | undefined {
-  return listIn(text, 'list')?.items.map(([from, to]) => JSON.parse(text.slice(from, to)));
-}
+const itemsOf = (text: string): unknown[] | undefined =>
+  listIn(text, 'list')?.items.map(([from, to]) => JSON.parse(text.slice(from, to)));
 
 test('every item of any list is found where it stands', (t) => {
   const inner = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3 });

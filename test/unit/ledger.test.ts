@@ -40,9 +40,8 @@ function completed(token: string, shape: ShapeName): Rows {
   };
 }
 
-function violations(ledger: Ledger, rows: Rows, sinkTokens: readonly string[] = []) {
-  return findViolations({ ledger, rows, shapes: SHAPES, sinkTokens: new Set(sinkTokens) });
-}
+const violations = (ledger: Ledger, rows: Rows, sinkTokens: readonly string[] = []) =>
+  findViolations({ ledger, rows, shapes: SHAPES, sinkTokens: new Set(sinkTokens) });
 
 const TASK = { id: 't', instance_id: 'i-a', block_id: 'work', attempt: 0 };
 

@@ -17,9 +17,8 @@ const OF_FULL_TIER = ' ‡';
 /** A title is what a call begins with, or what a row of a table does. */
 const TITLE = /(?:\w\(|\[)\s*(['"`])((?:\\.|(?!\1)[^\\\n])+)\1/g;
 
-function titlesIn(source: string): string[] {
-  return [...source.matchAll(TITLE)].map(([, , title = '']) => title.replace(/\\(.)/g, '$1'));
-}
+const titlesIn = (source: string): string[] =>
+  [...source.matchAll(TITLE)].map(([, , title = '']) => title.replace(/\\(.)/g, '$1'));
 
 /** @param heading of the only section that has promises; absent: all have */
 function promisesIn(file: string, heading?: string): string[] {

@@ -315,9 +315,8 @@ function isOver({ snapshot, plan, open }: Player, { blockId, iteration }: Dispat
   return isEnded(snapshot.state) || !isOpen || (now !== undefined && now.iteration !== iteration);
 }
 
-function tryOf({ blockId, iteration, attempt }: Dispatch): string {
-  return `${blockId} ${iteration} ${attempt}`;
-}
+const tryOf = ({ blockId, iteration, attempt }: Dispatch): string =>
+  `${blockId} ${iteration} ${attempt}`;
 
 test('a tree that does not go with the plan, or is malformed, is refused with its place', () => {
   const { plan, snapshot } = new Player([noop('a'), noop('b')]).start();

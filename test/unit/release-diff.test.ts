@@ -17,9 +17,8 @@ const { forEach, http, loop, noop, parallel, race, sleep, tryCatch, work } = pla
 
 const RISK = 'side_effect_risk';
 
-function diff(before: Block[], after: Block[]): SemanticDiff {
-  return semanticDiff({ blocks: before }, { blocks: after });
-}
+const diff = (before: Block[], after: Block[]): SemanticDiff =>
+  semanticDiff({ blocks: before }, { blocks: after });
 
 /** What is said of most entries is left out. */
 const SHORT = {

@@ -179,9 +179,8 @@ describe('the evidence', () => {
 const TENANT = 'tenant';
 
 /** A release id for each number. */
-function id(number: number): string {
-  return `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
-}
+const id = (number: number): string =>
+  `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
 function promoted(number: number, from: string, to: string, more: Partial<RoutingRow> = {}) {
   const at = new Date(Date.UTC(2026, 0, 1, 0, 0, number)).toISOString();

@@ -41,9 +41,8 @@ function judge(
 }
 
 /** A run of the baseline, replayed with the candidate. */
-function compare(candidate: Block[], baseline: Block[], options: RecorderOptions = {}): Verdict {
-  return judge(candidate, baseline, record(baseline, options));
-}
+const compare = (candidate: Block[], baseline: Block[], options: RecorderOptions = {}): Verdict =>
+  judge(candidate, baseline, record(baseline, options));
 
 /** `recorded>replayed +added -removed` of a divergence. */
 function told(verdict: Verdict): string {

@@ -354,9 +354,8 @@ for (const [at, backend] of BACKENDS.entries()) {
 
 const ID = '018f2f6e-0000-7000-8000-000000000001';
 
-function idOf(result: MatchResult): RouteId | string {
-  return typeof result === 'object' && 'route' in result ? result.route.id : JSON.stringify(result);
-}
+const idOf = (result: MatchResult): RouteId | string =>
+  typeof result === 'object' && 'route' in result ? result.route.id : JSON.stringify(result);
 
 test('every operation is found under the prefix and at the bare path', () => {
   for (const route of Object.values(ROUTES)) {

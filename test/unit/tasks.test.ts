@@ -248,9 +248,8 @@ test('its own row has what it was made of', () => {
 
 const ENV = instanceEnv();
 
-function actorOf(...blocks: Parameters<typeof planOf>[0]): LiveInstance {
-  return liveInstance(newRecord(newInstance(ENV.ids.next(1), {}), ENV.now()), planOf(blocks), ENV);
-}
+const actorOf = (...blocks: Parameters<typeof planOf>[0]): LiveInstance =>
+  liveInstance(newRecord(newInstance(ENV.ids.next(1), {}), ENV.now()), planOf(blocks), ENV);
 
 /** What the turn writes into the column; undefined: it leaves it as it is. */
 function written(turn: Turn): { code: string } | null | undefined {

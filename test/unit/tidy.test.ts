@@ -102,9 +102,8 @@ function scan(name: string, text: string): Source {
 }
 
 /** As many blanks, in the same lines. */
-function blank(text: string): string {
-  return text.includes('\n') ? text.replace(/[^\n]+/g, blank) : ' '.repeat(text.length);
-}
+const blank = (text: string): string =>
+  text.includes('\n') ? text.replace(/[^\n]+/g, blank) : ' '.repeat(text.length);
 
 // ---------------------------------------------------------------- the files
 
@@ -169,9 +168,8 @@ const PURE: readonly Source[] = PRODUCT.filter(isPure);
 
 // ---------------------------------------------------------------- findings
 
-function place({ name, text }: Source, offset: number): string {
-  return `${name}:${text.slice(0, offset).split('\n').length}`;
-}
+const place = ({ name, text }: Source, offset: number): string =>
+  `${name}:${text.slice(0, offset).split('\n').length}`;
 
 /** Every match of `pattern`, which must be global, in one view of a source, but on allowed lines. */
 function matches(
@@ -221,10 +219,7 @@ function importsOf(source: Source): Import[] {
 }
 
 /** @param isFound is given the file that is named, too, if it is one of these */
-function importsIn(
-  sources: readonly Source[],
-  isFound: (one: Import, file: string) => boolean,
-): string[] {
+function importsIn(sources: readonly Source[], isFound: (one: Import, file: string) => boolean) {
   return sources.flatMap((source) =>
     importsOf(source)
       .filter((one) => isFound(one, resolveImport(source, one.from)))
@@ -267,9 +262,8 @@ test('instances and what they run on import nothing of the executions that give 
   nothing(importsIn(below, (_, file) => file.startsWith('actors/continuity/')));
 });
 
-function resolveImport({ name }: Source, from: string): string {
-  return path.posix.join(path.posix.dirname(name), from.replace(/\.js$/, '.ts'));
-}
+const resolveImport = ({ name }: Source, from: string): string =>
+  path.posix.join(path.posix.dirname(name), from.replace(/\.js$/, '.ts'));
 
 // ---------------------------------------------------------------- order
 

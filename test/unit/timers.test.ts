@@ -27,9 +27,8 @@ import { casesIn } from '../helpers/table.js';
 const NOW = 1_000_000;
 const LEAD = LIMITS.timerLeadMs;
 
-function wake(instance: string, tenant = 'a') {
-  return { kind: 'wake', instance, rank: 2, tenant } as const;
-}
+const wake = (instance: string, tenant = 'a') =>
+  ({ kind: 'wake', instance, rank: 2, tenant }) as const;
 
 /** Everything that may be loaded ahead at that time. */
 function ahead(timers: DueTimers, now: number, max: number): string[] {
@@ -143,9 +142,8 @@ test('of those that are due only so many are read at once, each of them once', a
 });
 
 /** Without the one that notes how much was created. */
-function unitsOfInstances(): number {
-  return shard.units.filter((unit) => rowsOf([unit], 'activity.set').length === 0).length;
-}
+const unitsOfInstances = (): number =>
+  shard.units.filter((unit) => rowsOf([unit], 'activity.set').length === 0).length;
 
 test('instances that are due wait for the commits of those before them, and requests do not', async () => {
   shard = new HandShard(sequenceOf(NOOP));
