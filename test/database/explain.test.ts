@@ -282,9 +282,9 @@ interface Expectation {
   readonly readsWhole?: readonly string[];
 }
 
-const SMALL_TABLES = new Set([
-  ...['workers', 'lanes', 'engine_lease', 'schema_migrations', 'sequence_tombstones'],
-]);
+const SMALL_TABLES = new Set(
+  'workers lanes engine_lease schema_migrations sequence_tombstones'.split(' '),
+);
 /** The index itself is the condition: only rows that are looked for are in it. */
 const PARTIAL_INDEXES = new Set(['timers_recover']);
 
@@ -443,7 +443,7 @@ describe('what actors load', () => {
     releaseOutcomes: [uuid(7), A_TIME, uuid(8), '2024-12-01T00:00:00.000Z', 100],
   };
   const OF_ONE_INSTANCE = {
-    mayNotAvoidSorting: 'the rows of one instance, to find the latest of each block',
+    mayNotAvoidSorting: 'the rows of one instance, for the latest of each',
   };
   const FEW_LEFT = { mayNotAvoidSorting: 'when fewer tasks are left than a page holds' };
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
@@ -481,9 +481,7 @@ describe('what the writer runs', () => {
     ([kind, it]) => [`gated ${kind}`, it] as const,
   );
   const EXPECTED: Partial<Record<string, Expectation>> = {
-    'runtime.set': {
-      mayNotAvoidSorting: 'the rows that are handed in, to take what was seen last',
-    },
+    'runtime.set': { mayNotAvoidSorting: 'the rows that are handed in, to take the last seen' },
   };
   for (const [kind, { text }] of [...Object.entries(STATEMENTS), ...gated]) {
     test(`${kind} finds its rows by an index`, async () => {
@@ -499,13 +497,22 @@ describe('what the front thread reads', () => {
   const first = { offset: 0, limit: 100 };
   const page = { ...ofTenant, ...first };
   const deep = { offset: 1_000, limit: 500 };
-  const AT_NOON = { created_at: A_TIME, id: uuid(43_200), instance_id: uuid(43_200) };
+  const AT_NOON = {
+    ...{ created_at: A_TIME, waiting_since: A_TIME, next_fire_at: A_TIME },
+    ...{ id: uuid(43_200), instance_id: uuid(43_200) },
+  };
   const NAME_7 = { tenant_id: tenant, namespace: 'default', name: 'name-7', version: 3 };
   const behind = <Row>({ cursorAfter }: PageRequest<Row>, row: object) => ({
     cursor: cursorAfter?.(row as Row & object),
   });
+  /** The page of a list of a tenant that begins behind a row. */
+  const later = <Row>(
+    list: (asked: typeof page & { cursor?: string | undefined }) => PageRequest<Row>,
+    row: object = AT_NOON,
+  ) => list({ ...page, ...behind(list(page), row) });
   const after = { id: uuid(8_003), at: '2025-01-01 11:06:55+00' };
   const open = { ...ofTenant, is_open: true } as const;
+  const behindNoon = behind(candidateList(open), AT_NOON);
   const asManyAsLookedAt = {
     mayNotAvoidSorting: 'as many as are looked at',
     sortedRowsMax: FAILURES_LOOKED_AT_MAX,
@@ -513,6 +520,8 @@ describe('what the front thread reads', () => {
   const ofOneInstance = 'the rows of one instance: an index in their order would slow every step';
   const oneByOne = 'the entries that one audit row packs';
   const sameTime = 'the entries of one millisecond';
+  const ofOneName = 'the versions of one name';
+  const named7 = { ...ofTenant, namespace: 'default', name: 'name-7' };
 
   const LISTS: readonly (readonly [
     what: string,
@@ -534,12 +543,7 @@ describe('what the front thread reads', () => {
     ['instances of the versions of a name', instanceList({ ...page, sequence_ids: VERSIONS })],
     [
       'instances of the versions of a name in a state, behind a place',
-      instanceList({
-        ...page,
-        sequence_ids: VERSIONS,
-        state: ['failed'],
-        ...behind(instanceList(first), AT_NOON),
-      }),
+      later((asked) => instanceList({ ...asked, sequence_ids: VERSIONS, state: ['failed'] })),
     ],
     [
       'dead letters of the versions of a name, of which the others are not fetched',
@@ -553,45 +557,24 @@ describe('what the front thread reads', () => {
       'instances of a tenant that changed or failed somehow, which walks them in their order',
       instanceList({ ...page, updated_after: A_TIME, failure: 'declined' }),
     ],
-    [
-      'instances of a tenant behind a place',
-      instanceList({ ...page, ...behind(instanceList(first), AT_NOON) }),
-    ],
+    ['instances of a tenant behind a place', later(instanceList)],
     [
       'dead letters of a tenant behind a place, up to a time',
-      deadLetterList({
-        ...page,
-        created_after: A_TIME,
-        ...behind(deadLetterList(first), AT_NOON),
-      }),
+      deadLetterList({ ...page, created_after: A_TIME, ...behind(deadLetterList(first), AT_NOON) }),
     ],
     ['events of a tenant', eventList({ ...page, status: 'pending' })],
-    [
-      'events of a tenant behind a place',
-      eventList({ ...page, ...behind(eventList(first), AT_NOON) }),
-    ],
-    [
-      'events that have yet to fire triggers',
-      { text: firingEvents.text, values: [A_TIME, uuid(7), 20] },
-    ],
+    ['events of a tenant behind a place', later(eventList)],
+    ['events that have yet to fire', { text: firingEvents.text, values: [A_TIME, uuid(7), 20] }],
     ['signals of an instance', signalList({ ...ofBusy, status: 'kept', ...first })],
     ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],
     ['dead letters of a tenant', deadLetterList(page)],
     ['dead letters of a tenant, deep', deadLetterList({ ...ofTenant, ...deep })],
     ['children of an instance', childList({ parent_instance_id: uuid(500), ...first })],
     ['the first window of a bulk change', candidateList({ ...open, limit: 500 })],
-    [
-      'a later window of a bulk change',
-      candidateList({ ...open, ...behind(candidateList(open), AT_NOON), limit: 500 }),
-    ],
+    ['a later window of a bulk change', candidateList({ ...open, ...behindNoon, limit: 500 })],
     [
       'a window of a bulk change of a sequence',
-      candidateList({
-        ...open,
-        sequence_id: A_SEQUENCE,
-        ...behind(candidateList(open), AT_NOON),
-        limit: 500,
-      }),
+      candidateList({ ...open, sequence_id: A_SEQUENCE, ...behindNoon, limit: 500 }),
       'when fewer are left than a window holds',
     ],
     ['outputs of an instance', outputList(ofBusy), ofOneInstance],
@@ -608,10 +591,7 @@ describe('what the front thread reads', () => {
     ],
     ['entries of a timeline', entryList({ ...ofBusy, ...first }), ofOneInstance],
     ['the first window of an action', candidateList({ ...ofTenant, limit: 500 })],
-    [
-      'a later window of an action',
-      candidateList({ ...ofTenant, ...behind(candidateList(open), AT_NOON), limit: 500 }),
-    ],
+    ['a later window of an action', candidateList({ ...ofTenant, ...behindNoon, limit: 500 })],
     ['jobs of a tenant', bulkJobList(page)],
     ['a job and what it has changed', { text: bulkJobStanding.text, values: [uuid(77)] }],
     ['the oldest open job of each tenant', { text: openBulkJobs.text, values: [1_000] }],
@@ -630,11 +610,7 @@ describe('what the front thread reads', () => {
     ['rate limits of a tenant', rateLimitList(ofTenant), 'the limits of one tenant'],
     ['the audit of an instance', auditList(BUSY, { limit: 200 }), oneByOne],
     ['the transitions of an instance', transitionList(BUSY), oneByOne],
-    [
-      'changes of a tenant from the start',
-      changesQuery('tenant-1', FEED_START, END_OF_ROWS, 501),
-      sameTime,
-    ],
+    ['changes from the start', changesQuery('tenant-1', FEED_START, END_OF_ROWS, 501), sameTime],
     [
       'changes of a tenant behind a place',
       changesQuery('tenant-1', { at: Date.parse(A_TIME), id: uuid(7) }, END_OF_ROWS, 101),
@@ -643,17 +619,8 @@ describe('what the front thread reads', () => {
     ['instances that a page of changes walks past', windowQuery(tenant, 0, END_OF_ROWS)],
     ['approvals of a tenant', approvalList(page)],
     ['approvals of all tenants', approvalList(first)],
-    [
-      'approvals of a tenant behind a place',
-      approvalList({
-        ...page,
-        ...behind(approvalList(first), { waiting_since: A_TIME, id: uuid(43_200) }),
-      }),
-    ],
-    [
-      'approvals of a tenant in a namespace, which walks them in their order',
-      approvalList({ ...page, namespace: 'other' }),
-    ],
+    ['approvals of a tenant behind a place', later(approvalList)],
+    ['approvals in a namespace, which walks all', approvalList({ ...page, namespace: 'other' })],
     ['how many approvals a tenant has', approvalCountQuery(ofTenant)],
     [
       'what an instance asks',
@@ -672,49 +639,23 @@ describe('what the front thread reads', () => {
       deliveryList({ limit: 100, url: 'http://sink.example', delivered: false }),
     ],
     ['tasks of a tenant', taskList({ ...ofTenant, offset: 0, limit: 50 })],
-    [
-      'open tasks of a tenant',
-      taskList({ ...ofTenant, state: ['pending', 'claimed'], offset: 0, limit: 50 }),
-    ],
+    ['open tasks of a tenant', taskList({ ...page, state: ['pending', 'claimed'], limit: 50 })],
     [
       'open tasks of a tenant by handler, which walks them in their order',
       taskList({ ...page, state: ['pending'], handler_name: 'h' }),
     ],
-    [
-      'tasks of a tenant behind a place',
-      taskList({ ...ofTenant, ...behind(taskList(first), AT_NOON), offset: 0, limit: 50 }),
-    ],
-    [
-      'definitions of a tenant behind a place',
-      sequenceList({ ...page, ...behind(sequenceList(first), NAME_7) }),
-      'the versions of one name',
-    ],
-    [
-      'tasks of a tenant that a worker has had, which walks them in their order',
-      taskList({ ...page, worker_id: 'w-3' }),
-    ],
-    [
-      'tasks of a tenant by handler and state',
-      taskList({ ...page, handler_name: 'h', state: ['failed'] }),
-    ],
+    ['tasks of a tenant behind a place', later(taskList)],
+    ['definitions of a tenant behind a place', later(sequenceList, NAME_7), ofOneName],
+    ['tasks that a worker has had, which walks all', taskList({ ...page, worker_id: 'w-3' })],
+    ['tasks by handler and state', taskList({ ...page, handler_name: 'h', state: ['failed'] })],
     ['tasks of a tenant, deep', taskList({ ...ofTenant, ...deep })],
     ['keys of a tenant', keyList(page, () => undefined)],
     ['schedules of a tenant', scheduleList(page)],
     ['what fires next of a tenant', nextScheduleList(page)],
     ['what fires next of all tenants', nextScheduleList(first)],
-    [
-      'what fires next of a tenant behind a place',
-      nextScheduleList({
-        ...page,
-        ...behind(nextScheduleList(first), { next_fire_at: A_TIME, id: uuid(7) }),
-      }),
-    ],
+    ['what fires next of a tenant behind a place', later(nextScheduleList)],
     ['failures of a tenant', failuresQuery(ofTenant), asManyAsLookedAt],
-    [
-      'failures of a tenant by the name of a sequence',
-      failuresQuery({ ...ofTenant, sequence_name: 'n' }),
-      asManyAsLookedAt,
-    ],
+    ['those of a name', failuresQuery({ ...ofTenant, sequence_name: 'n' }), asManyAsLookedAt],
     ['the activity of a tenant', minutesQuery('tenant-3', Date.parse(A_TIME))],
     ['the activity of all tenants', minutesQuery(undefined, Date.parse(A_TIME))],
     [
@@ -742,35 +683,17 @@ describe('what the front thread reads', () => {
     ['releases of all tenants', releaseList({ limit: 1_000 })],
     ['canaries of a tenant', releaseList({ ...ofTenant, state: 'canary', limit: 100 })],
     ['decisions about a release', decisionList({ release_id: uuid(7) })],
-    [
-      'what a run left behind',
-      { text: storedRun.text, values: [BUSY] },
-      'the rows of one instance',
-    ],
+    ['what a run left', { text: storedRun.text, values: [BUSY] }, 'the rows of one instance'],
     ['sequences of a tenant', sequenceList(page)],
     ['sequences of all tenants', sequenceList(first)],
     [
-      'the newest versions of a tenant',
+      'the newest versions',
       sequenceList({ ...page, newest_only: true, include_definition: false }),
     ],
-    [
-      'sequences of a tenant by name',
-      sequenceList({ ...page, name: 'name-7' }),
-      'the versions of one name',
-    ],
-    [
-      'sequences of a tenant by a part of their name',
-      sequenceList({ ...page, name_contains: 'NAME-7' }),
-    ],
-    [
-      'the newest version of a name',
-      versionList({ ...ofTenant, namespace: 'default', name: 'name-7', limit: 1 }),
-    ],
-    [
-      'versions of a name',
-      versionList({ ...ofTenant, namespace: 'default', name: 'name-7' }),
-      'the few versions of one name',
-    ],
+    ['sequences of a tenant by name', sequenceList({ ...page, name: 'name-7' }), ofOneName],
+    ['sequences of a tenant by a part of it', sequenceList({ ...page, name_contains: 'NAME-7' })],
+    ['the newest version of a name', versionList({ ...named7, limit: 1 })],
+    ['versions of a name', versionList(named7), ofOneName],
   ];
   for (const [what, asked, expected] of LISTS) {
     const query = 'query' in asked ? asked.query : asked;
