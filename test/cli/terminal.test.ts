@@ -91,10 +91,7 @@ test('what follows an instance for a program is a line of JSON for each event', 
 
 test('a reader that leaves is no error', () => {
   const command = `'${process.execPath}' '${CLI}' instances list --json | head -c 1; echo "\${PIPESTATUS[0]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', command], {
-    env: { ...cli.env },
-    encoding: 'utf8',
-  });
+  const { stdout, stderr } = spawnSync('bash', ['-c', command], { env: cli.env, encoding: 'utf8' });
   assert.equal(stdout, '[0\n');
   assert.equal(stderr, '');
 });

@@ -81,10 +81,7 @@ test('the small form of zod, and what TypeBox compiles, do the same', async (t) 
         params: mini.object({ cents: mini.number() }),
         run: ({ params }) => ({ twice: params.cents * 2 }),
       },
-      compiled: {
-        params: TypeCompiler.Compile(Parcel),
-        run: ({ params }) => ({ sent: params.parcel }),
-      },
+      compiled: { params: TypeCompiler.Compile(Parcel), run: (it) => ({ sent: it.params.parcel }) },
     },
   });
   assert.deepEqual(await outcome('small', { cents: 2 }), { twice: 4 });

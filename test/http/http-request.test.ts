@@ -27,11 +27,7 @@ interface Seen {
 
 /** A server that answers 200 with what it saw, as JSON. */
 function listenEcho(t: TestContext, host?: string) {
-  return listen(
-    t,
-    async (request, response) => response.end(JSON.stringify(await seen(request))),
-    host,
-  );
+  return listen(t, async (request, reply) => reply.end(JSON.stringify(await seen(request))), host);
 }
 
 async function seen(request: IncomingMessage): Promise<Seen> {
