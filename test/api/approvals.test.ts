@@ -107,8 +107,7 @@ describe('A human gate parks its step until somebody answers', () => {
   });
 
   test('Human gate: a signal answers it, and one whose value is no choice is used up', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([gated('a', {}, handler)]);
     await tenant.signal(id, 'custom:human_input:a', { value: 'maybe' });
     await tenant.signal(id, 'custom:human_input:a', 'yes');
@@ -124,8 +123,7 @@ describe('A human gate parks its step until somebody answers', () => {
   });
 
   test('Human gate: an answer that comes before it is kept for it', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('first', handler), gated('a'), gated('b')]);
     await tenant.signal(id, 'custom:human_input:b', { value: 'no' });
     await tenant.complete(await tenant.task(handler));
@@ -153,8 +151,7 @@ describe('A human gate parks its step until somebody answers', () => {
   });
 
   test('Human gate: a cancel, a race and a rewind withdraw it; the question that is put anew is another one', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const late = async (id: string) => (await answer(tenant, id, { value: 'yes' })).body.error;
     const cancelled = await tenant.runUntil('waiting', [gated('a')]);
     const first = await asked(tenant);

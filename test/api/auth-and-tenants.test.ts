@@ -494,8 +494,7 @@ describe('a secret', () => {
   });
 
   test('that is not there when a worker polls fails the step for good', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([
       step('a', handler, { params: { token: '{{ secrets.gone }}' }, retry: { max_attempts: 3 } }),
     ]);

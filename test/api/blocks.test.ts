@@ -234,8 +234,7 @@ describe('Siblings after a failed block in any list: Not run; `skipped`. What a 
 });
 
 test('Router choice: Decided once, stored, never re-evaluated: by what the route changes, or by a retry', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const route = [step('l1', handler), noop('l2'), step('l3', handler)];
   const blocks = [router('r', { 'way == left': route }, [noop('right')])];
   const id = await tenant.run(blocks, { context: { data: { way: 'left' } } });
@@ -251,8 +250,7 @@ test('Router choice: Decided once, stored, never re-evaluated: by what the route
 
 describe('Loop condition: Tested before each iteration only. Conditions everywhere may read `outputs.*` too', () => {
   test('tested before each iteration only, and it may read outputs: a body goes on to its end', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const body = [step('a', handler), noop('b')];
     const id = await tenant.run([loop('l', 'outputs.a.done != true', body)]);
     for (const done of [false, true]) await tenant.complete(await tenant.task(handler), { done });
@@ -353,8 +351,7 @@ describe('Loop: false condition never runs the body; constant true stops at max_
   }
 
   test('N iterations give N body rows, numbered from 0', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([loop('l', 'go', [step('a', handler)])], {
       context: { data: { go: true } },
     });
@@ -366,8 +363,7 @@ describe('Loop: false condition never runs the body; constant true stops at max_
 });
 
 test('Loop stops dispatching right after a permanent body failure', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([loop('l', 'true', [step('a', handler)], 5)]);
   await tenant.complete(await tenant.task(handler));
   await tenant.fail(await tenant.task(handler), 'no more');
@@ -393,8 +389,7 @@ describe('for_each: N items give N body rows; numbers, strings, objects with nes
   });
 
   test('snapshot semantics: a change of the array has no effect on a run that has begun', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const body = step('a', handler, { params: { item: '{{ data.item }}' } });
     const id = await tenant.run([forEach('f', 'items', [body])], {
       context: { data: { items: ['x', 'y'] } },
@@ -463,8 +458,7 @@ describe('parallel in loop, parallel in for_each, loop in for_each, router in lo
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => at);
 
 test('the tree counts items, and what waits is named with its item', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const block = forEach('orders', 'xs', [step('charge', handler)], { concurrency: 3 });
   const id = await tenant.runUntil('waiting', [block], { xs: numbers(7) });
   await tenant.complete(await tenant.task(handler));

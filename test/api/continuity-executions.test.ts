@@ -349,8 +349,7 @@ interface Held extends Passage {
 
 /** An execution whose only step a worker has claimed, and says nothing of: it may be handed over. */
 async function held(): Promise<Held> {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([step('a', handler)]);
   const task = await tenant.task(handler);
   await tenant.until(id, 'waiting');

@@ -52,8 +52,7 @@ async function follow(tenant: Tenant, id: string, name: string): Promise<unknown
 
 describe('Explain: Each thing that an instance waits for is named, with the block, since when, and until when', () => {
   test('a task that no worker polls for', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('a', handler, { queue_name: 'eu' })]);
     const wait = await waitOf(tenant, id, 'task');
     const seen = [wait.block_id, wait.path, wait.handler, wait.queue];
@@ -66,8 +65,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
   });
 
   test('a task for which workers have polled lately', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     for (const worker_id of ['one', 'two']) await tenant.poll(handler, { worker_id });
     const id = await tenant.run([step('a', handler)]);
     await eventually(async () => {
@@ -78,8 +76,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
   });
 
   test('a worker that has claimed the task', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('a', handler)]);
     const task = await tenant.task(handler, { worker_id: 'busy' });
     const wait = await waitOf(tenant, id, 'worker');
@@ -102,8 +99,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
   });
 
   test('the next try, with the number of tries and the last error', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const retry = { max_attempts: 3, initial_backoff: LONG_MS, max_backoff: LONG_MS };
     const id = await tenant.run([forEach('f', 'items', [step('a', handler, { retry })])], {
       context: { data: { items: ['x'] } },
@@ -174,8 +170,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
   });
 
   test('all branches of a parallel, up to a bound', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const few = parallel('p', [sleep('a', LONG_MS)], [step('b', handler)]);
     const { waiting_for: two, summary } = await explained(tenant, await tenant.run([few]));
     assert.deepEqual(columns(two, 'kind', 'path'), [
@@ -205,8 +200,7 @@ describe('Explain: Of an instance that ended it says how, and what can be done',
   });
 
   test('failed', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('x', 'noop'), parallel('p/1', [step('a', handler)])]);
     await tenant.fail(await tenant.task(handler), 'no money');
     await tenant.until(id, 'failed');

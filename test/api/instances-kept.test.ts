@@ -139,8 +139,7 @@ const CHANGES: readonly Change[] = [
 describe('A read behind a change shows it', () => {
   for (const { title, blocks, from = 'running', make, shows } of CHANGES) {
     test(title, async () => {
-      const tenant = api.tenant();
-      const handler = newHandler();
+      const [tenant, handler] = [api.tenant(), newHandler()];
       const fire = from === 'scheduled' ? { next_fire_at: '2100-01-01T00:00:00.000Z' } : {};
       const id = await tenant.run(
         blocks ?? (from === 'waiting' ? [step('work', handler)] : LONG),

@@ -152,8 +152,7 @@ describe('what is open when a key is revoked', () => {
   });
 
   test('a poll that waits is 401, and the next task is not claimed for it', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const key = await mint(tenant.name, { capabilities: ['worker'] });
     const worker = root.with({ apiKey: key.secret, tenant: tenant.name });
     const poll = { handler_name: handler, worker_id: 'gone', wait_ms: 30_000 };

@@ -302,8 +302,7 @@ const put = async (tenant: Tenant, limits: Json): Promise<TenantLimits> =>
   expectStatus(await api.root.put<TenantLimits>(pathOf(tenant), limits), 200);
 
 test('a creation beyond the depth of the queue is 429, until a task has ended', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const body = tenant.creation(await tenant.sequence([step('a', handler)]));
   const create = () => tenant.post<{ error: string }>('/instances', body);
   await put(tenant, { queue_depth_max: 2 });

@@ -230,8 +230,7 @@ interface World {
 
 /** A canary of one half, between versions whose only step is done by a worker. */
 async function canaryWorld(): Promise<World> {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const blocks = [step('a', handler)];
   const [v1 = '', v2 = ''] = await versions(tenant, { blocks }, { blocks });
   const release = await canary(tenant, v1, v2, 50);

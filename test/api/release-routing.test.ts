@@ -148,8 +148,7 @@ describe('a canary', () => {
   });
 
   test('leaves instances alone that run', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const blocks = [step('a', handler)];
     const [v1, v2] = await versions(tenant, { blocks }, { blocks });
     assert.ok(v1 && v2);

@@ -38,8 +38,7 @@ type BusyState = 'scheduled' | 'running' | 'waiting' | 'paused';
 
 /** An instance in this state with a claimed and a pending task, a sleep and a delay all open. */
 async function busy(state: BusyState): Promise<Busy> {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([
     noop('done'),
     parallel(
@@ -247,8 +246,7 @@ describe('PATCH failed → scheduled: Is a retry, the same as `POST /instances/{
   ];
   for (const [how, retry] of ways) {
     test(how, async () => {
-      const tenant = api.tenant();
-      const handler = newHandler();
+      const [tenant, handler] = [api.tenant(), newHandler()];
       const policy = { max_attempts: 2, initial_backoff: 1, max_backoff: 1 };
       const id = await tenant.run([noop('a'), step('b', handler, { retry: policy }), noop('c')]);
       const [first] = await tenant.outputs(id);
@@ -283,8 +281,7 @@ const STATES: readonly [string, () => Json][] = [
 
 /** An instance in this state, whose finally list is a task of the handler. */
 async function guarded(state: string, tried: Json) {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([
     tryCatch('t', [tried], [step('caught', 'noop')], [step('last', handler)]),
     step('after', 'noop'),

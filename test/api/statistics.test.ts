@@ -142,8 +142,7 @@ test('queues tell what waits, what is claimed, and that nobody serves a handler'
 });
 
 test('queues tell how many polls wait for a task, of their own tenant only', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const polls = ['a', 'b'].map((worker_id) => tenant.poll(handler, { worker_id, wait_ms: 30_000 }));
   const shown = async () => {
     const { queues } = (await tenant.get<Queues>('/queues')).body;
@@ -161,8 +160,7 @@ test('queues tell how many polls wait for a task, of their own tenant only', asy
 });
 
 test('a release tells what ended of both versions since the canary began', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const blocks = [step('a', handler)];
   const [v1 = '', v2 = ''] = await versions(tenant, { blocks }, { blocks });
   const release = await canary(tenant, v1, v2, 50);

@@ -59,8 +59,7 @@ beforeWith(api, async () => {
 const open = (tenant: Tenant, id: string, query?: string) => openStream(tenant.name, id, query);
 
 test('SSE: at least one state event, one output per step, done last with a terminal state', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([step('a', 'noop'), step('b', handler), transform('c', { x: 1 })]);
   const stream = await open(tenant, id);
   assert.deepEqual([stream.status, stream.headers['content-type']], [200, 'text/event-stream']);

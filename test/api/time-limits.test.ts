@@ -168,8 +168,7 @@ describe('`sleep`: A durable timer: it holds no thread and survives a restart wi
 
 describe('Pause while an external task is open: Completion and permanent failure are both applied (output, node, or the failed state of a step-only instance); otherwise the instance stays paused', () => {
   async function paused(blocks: (handler: string) => Json[]) {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run(blocks(handler));
     const task = await tenant.task(handler);
     await tenant.signal(id, 'pause');
@@ -218,8 +217,7 @@ test('Read-your-writes for workers: Once a reply has shown `waiting`, the next p
 });
 
 test('Poll order: Priority of the instance, then age of the task', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const sequence = await tenant.sequence([step('a', handler)]);
   const ids: Record<string, string[]> = { low: [], normal: [], high: [], critical: [] };
   for (const priority of 'high low critical normal low normal critical high'.split(' ')) {

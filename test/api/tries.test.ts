@@ -68,8 +68,7 @@ describe('Retryable worker failure of a step with `retry`: Tries in total = max_
   }
 
   test('for external steps too: scheduled meanwhile, and the new task exists only afterwards', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const retry = { max_attempts: 2, initial_backoff: LONG_MS, max_backoff: LONG_MS };
     const id = await tenant.run([step('a', handler, { retry })]);
     const from = await failedAt(tenant, await tenant.task(handler));
@@ -89,8 +88,7 @@ describe('`timeout` of a step: Durable. The task of an external step ends `faile
   concurrency: true,
 }, () => {
   test('without `retry` it is a final step failure, and the task ends failed', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('a', handler, { timeout: 200 }), step('b', 'noop')]);
     await tenant.poll(handler);
     await tenant.until(id, 'failed');
@@ -111,8 +109,7 @@ describe('`timeout` of a step: Durable. The task of an external step ends `faile
 
   /** The task of a try that has timed out, and that of the next one. */
   async function timedOut() {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     // More tries than needed: on a busy machine some of them time out before they are claimed.
     const retry = { max_attempts: 50, initial_backoff: 1, max_backoff: 1 };
     const id = await tenant.run([step('a', handler, { timeout: 200, retry })]);
@@ -251,8 +248,7 @@ interface Failing {
 
 /** An instance of one external step, whose first try has failed retryably. */
 async function failedOnce(more: Json = {}): Promise<Failing> {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([step('a', handler, more)]);
   const task = await tenant.task(handler);
   await tenant.fail(task, 'busy', true);
@@ -473,8 +469,7 @@ describe('Failure: It is shown alike in reads, lists, the dead letter queue, the
   });
 
   test('a retry clears it, a pause does not, and the next failure is another one', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('a', handler)]);
     const failWith = async (message: string) => {
       await tenant.fail(await tenant.task(handler), message);

@@ -185,8 +185,7 @@ test('workers are known by their polls', async () => {
 });
 
 test('handlers lists the built-in names and those that workers serve or sequences need', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   await tenant.poll(handler);
   await eventually(async () => {
     const { body } = await tenant.get<HandlerNames>('/handlers');
@@ -383,8 +382,7 @@ describe('Complete or fail with another worker_id is 404 without an epoch and 40
 
 describe('retryable false fails the instance (DLQ); inside try_catch the catch runs', () => {
   test('it fails the instance', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([step('a', handler), step('b', 'noop')]);
     await tenant.fail(await tenant.task(handler), 'no', false);
     await tenant.until(id, 'failed');
@@ -392,8 +390,7 @@ describe('retryable false fails the instance (DLQ); inside try_catch the catch r
   });
 
   test('inside try_catch the catch runs', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const id = await tenant.run([tryCatch('t', [step('a', handler)], [step('caught', 'noop')])]);
     await tenant.fail(await tenant.task(handler), 'no', false);
     await tenant.until(id, 'completed');
@@ -403,8 +400,7 @@ describe('retryable false fails the instance (DLQ); inside try_catch the catch r
 });
 
 test('After a fail the task is listed with state failed', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   await tenant.run([step('a', handler)]);
   const task = await tenant.task(handler);
   await tenant.fail(task, 'out of paper');
@@ -415,8 +411,7 @@ test('After a fail the task is listed with state failed', async () => {
 });
 
 test('Task with queue_name is returned by the queue poll of that queue only', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const id = await tenant.run([step('a', handler, { queue_name: 'gpu' })]);
   const pollQueue = async (queue_name: string) => {
     const body = { handler_name: handler, worker_id: 'w1', queue_name };
@@ -460,8 +455,7 @@ describe('Task list filters by state; stats count pending and claimed and have b
   });
 
   test('the stats count by state and handler, and name the workers that hold tasks', async () => {
-    const tenant = api.tenant();
-    const handler = newHandler();
+    const [tenant, handler] = [api.tenant(), newHandler()];
     const sequence = await tenant.sequence([step('a', handler)]);
     for (let index = 0; index < 4; index++) await tenant.create(sequence);
     await tenant.complete(await tenant.task(handler));
@@ -480,8 +474,7 @@ describe('Task list filters by state; stats count pending and claimed and have b
 });
 
 test('Many workers polling together never share a task', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const sequence = await tenant.sequence([step('a', handler)]);
   const count = 60;
   const items = Array(count).fill(tenant.creation(sequence));
@@ -513,8 +506,7 @@ test("External output is stored as the step's BlockOutput", async () => {
 });
 
 test('Keys of an external object output become visible in context.data: after a worker returns `{category: "A"}` a router condition `category == "A"` picks that route', async () => {
-  const tenant = api.tenant();
-  const handler = newHandler();
+  const [tenant, handler] = [api.tenant(), newHandler()];
   const routes = { 'category == "A"': [step('routeA', 'noop')], category: [step('other', 'noop')] };
   const id = await tenant.run([step('classify', handler), router('r', routes)]);
   await tenant.complete(await tenant.task(handler), { category: 'A' });
