@@ -31,6 +31,10 @@ const SERVER_URL = new URL('../../src/http/server.js', import.meta.url).href;
 
 type Options = Partial<HttpServerOptions>;
 
+/** The head of a request that announces a body of so many bytes. */
+const announcing = (length: number) =>
+  `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`;
+
 for (const backend of BACKENDS) {
   /** A server of the test, with which it ends. */
   const serve = async (t: TestContext, handler: HttpHandler, options: Options = {}) => {
@@ -213,7 +217,7 @@ for (const backend of BACKENDS) {
       const { port } = await serve(t, describeRequest);
       const client = await Client.open(port);
       const length = 1_000_000;
-      client.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`);
+      client.send(announcing(length));
       const reply = await client.reply();
       assert.deepEqual([reply.status, reply.headers.connection], [413, 'close']);
       // What comes all the same is taken, so that no reset overtakes the answer; then it closes.
@@ -225,8 +229,7 @@ for (const backend of BACKENDS) {
 
     test('a body announced far beyond the limit is refused before it comes', async (t) => {
       const { port } = await serve(t, describeRequest);
-      const client = await Client.open(port);
-      client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999\r\n\r\n');
+      const client = await asking(port, announcing(999_999_999));
       assert.equal((await client.reply()).status, 413);
       await client.closed;
     });
@@ -235,7 +238,7 @@ for (const backend of BACKENDS) {
       const { port } = await serve(t, describeRequest, { maxBufferedBytes: 1_000 });
       const first = await Client.open(port);
       const second = await Client.open(port);
-      const head = 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n';
+      const head = announcing(900);
       await first.sendAlone(head + 'x'.repeat(600));
       await second.sendAlone(head + 'x'.repeat(600));
       second.send('x'.repeat(300));
@@ -255,8 +258,7 @@ for (const backend of BACKENDS) {
         return bytes > 200_000 ? unavailable('ENG_OVERLOADED', 'full', 3_000) : undefined;
       };
       const { port } = await serve(t, describeRequest, { refuseBody, maxBodyBytes: 1_000_000 });
-      const lengthy = (bytes: number) =>
-        `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
+      const lengthy = (bytes: number) => announcing(bytes) + 'x'.repeat(bytes);
       const client = await Client.open(port);
       for (const bytes of [65_536, 100_000]) {
         client.send(lengthy(bytes));
@@ -327,17 +329,12 @@ for (const backend of BACKENDS) {
       };
       const { port } = await serve(t, collect, { maxBufferedBytes: 1_000 });
       const client = await Client.open(port);
-      await client.sendAlone(
-        `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n${'x'.repeat(800)}`,
-      );
+      await client.sendAlone(announcing(900) + 'x'.repeat(800));
       client.close();
       await client.closed;
       // The memory of the broken body is free again only once the server has noticed.
       for (let status = 503; status !== 200; ) {
-        const next = await asking(
-          port,
-          `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n`,
-        );
+        const next = await asking(port, announcing(900));
         await next.sendAlone('y'.repeat(800));
         next.send('y'.repeat(100));
         ({ status } = await next.reply());
@@ -348,10 +345,7 @@ for (const backend of BACKENDS) {
 
     test('a body that stalls is answered with 408 and its connection closed', async (t) => {
       const { port } = await serve(t, describeRequest, { bodyIdleTimeoutMs: 40 });
-      const client = await asking(
-        port,
-        'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab',
-      );
+      const client = await asking(port, `${announcing(5)}ab`);
       const reply = await client.reply();
       assert.equal(reply.status, 408);
       assert.equal(typeof JSON.parse(reply.body).error, 'string');

@@ -446,26 +446,20 @@ describe('a time', () => {
 
   test('is refused where the target cannot say how long it is', () => {
     const target = napping('{{nowhere.ms}}');
-    assert.deepEqual(carried({ source: napping(6_000), target, open: asleep }).codes, [
-      'PARAMS_UNRENDERABLE',
-    ]);
+    const { codes } = carried({ source: napping(6_000), target, open: asleep });
+    assert.deepEqual(codes, ['PARAMS_UNRENDERABLE']);
   });
 });
 
 describe('a task', () => {
   const task = (isHeld: boolean): CarriedTask => ({ id: 't', params: { n: 1 }, isHeld });
   const calling = (n: unknown, more: object = {}) => stepA({ params: { n }, ...more });
+  const source = calling(1);
   const open = { p: 'task', a: 2 } as const;
 
   test('that nobody has claimed is withdrawn, and the same try dispatched again', () => {
     for (const target of [calling(1), calling(2), calling(1, { queue_name: 'q' })]) {
-      const seen = carried({
-        source: calling(1),
-        target,
-        open,
-        task: task(false),
-        whole: { p: 1 },
-      });
+      const seen = carried({ source, target, open, task: task(false), whole: { p: 1 } });
       assert.deepEqual(seen.record, { b: OPEN_AT, p: 'ready', a: 2, g: 1 });
       assert.deepEqual([seen.queued, seen.withdrawn], [['a'], ['t']]);
       assert.equal(seen.execution?.p, undefined, 'it would never wake');
@@ -474,17 +468,11 @@ describe('a task', () => {
 
   test('that a worker has stays where the call is the same, however it is written', () => {
     for (const target of [calling(1), calling('{{data.one}}'), calling(1, { queue_name: 'q' })]) {
-      const seen = carried({
-        source: calling(1),
-        target,
-        open,
-        task: task(true),
-        data: { one: 1 },
-      });
+      const seen = carried({ source, target, open, task: task(true), data: { one: 1 } });
       assert.deepEqual(seen.record, { b: OPEN_AT, ...open });
       assert.deepEqual([seen.queued, seen.withdrawn], [[], []]);
     }
-    const changed = { source: calling(1), target: calling(2), open, task: task(true) };
+    const changed = { source, target: calling(2), open, task: task(true) };
     assert.deepEqual(carried(changed).codes, ['CLAIMED_CALL_CHANGED']);
     const broken = { ...changed, target: calling('{{nowhere.x}}') };
     assert.deepEqual(carried(broken).codes, ['PARAMS_UNRENDERABLE']);
