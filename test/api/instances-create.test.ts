@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { TaskInstance, Timeline } from '../../schema/instance.js';
+import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import { beforeWith, eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
@@ -180,19 +181,8 @@ test('batches and single creations with the same keys at once make one instance 
 
 // ---------------------------------------------------------------- states
 
-const STATES = [
-  'scheduled',
-  'running',
-  'waiting',
-  'paused',
-  'failed',
-  'completed',
-  'cancelled',
-] as const;
-type State = (typeof STATES)[number];
-
 /** Every other move is 400. */
-const ALLOWED: Readonly<Record<State, readonly State[]>> = {
+const ALLOWED: Readonly<Record<InstanceState, readonly InstanceState[]>> = {
   scheduled: ['running', 'paused', 'cancelled'],
   running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],
   waiting: ['running', 'scheduled', 'cancelled', 'failed'],
@@ -219,7 +209,7 @@ beforeWith(api, async () => {
 const patch = (id: string, state: string, more = {}) =>
   tenant.patch<TaskInstance & { error: string }>(`/instances/${id}/state`, { state, ...more });
 
-async function instanceIn(state: State): Promise<string> {
+async function instanceIn(state: InstanceState): Promise<string> {
   const id = await tenant.create(
     state === 'running' ? sleeping : state === 'failed' ? failing : external,
     state === 'scheduled' ? { next_fire_at: FAR } : {},
@@ -242,8 +232,8 @@ async function taskOf(id: string) {
 }
 
 describe('the table of moves', () => {
-  for (const from of STATES) {
-    for (const to of STATES) {
+  for (const from of INSTANCE_STATES) {
+    for (const to of INSTANCE_STATES) {
       const allowed = ALLOWED[from].includes(to);
       test(`${from} → ${to} is ${allowed ? 200 : 400}`, async () => {
         const id = await instanceIn(from);
