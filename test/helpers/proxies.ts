@@ -151,3 +151,11 @@ async function untilOpen(port: number, child: ChildProcess): Promise<void> {
   }
   throw new Error('its port does not open');
 }
+
+/** The answer with all of its body: one that nobody reads keeps its connection open. */
+export async function fetchWhole(...args: Parameters<typeof fetch>): Promise<Response> {
+  const reply = await fetch(...args);
+  const { status, headers } = reply;
+  const body = await reply.arrayBuffer();
+  return new Response(body.byteLength === 0 ? null : body, { status, headers });
+}

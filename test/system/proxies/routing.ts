@@ -22,7 +22,7 @@ import {
 import { type CellProxy, runtime, startCellProxy } from '../../helpers/cell-proxy.js';
 import { type Cluster, startCluster, tenantLedTo } from '../../helpers/cluster.js';
 import { DEFAULT_API_KEY, type Engine } from '../../helpers/engine.js';
-import { isInstalled, PROXY_KINDS } from '../../helpers/proxies.js';
+import { fetchWhole, isInstalled, PROXY_KINDS } from '../../helpers/proxies.js';
 
 const CELLS = ['east', 'west', 'north'] as const;
 type Cell = (typeof CELLS)[number];
@@ -64,7 +64,7 @@ async function swapEast(engine: Engine): Promise<void> {
 }
 
 const isReady = async ({ url }: Engine) =>
-  (await fetch(`${url}/health/ready`).catch(() => undefined))?.status === 200;
+  (await fetchWhole(`${url}/health/ready`).catch(() => undefined))?.status === 200;
 
 const pidOf = async (proxy: CellProxy) => /Pid: (\d+)/.exec(await runtime(proxy, 'show info'))?.[1];
 
@@ -117,7 +117,7 @@ export function describeRouting(): void {
       };
       const key = { 'x-api-key': DEFAULT_API_KEY };
       const ask = (path: string, headers: Readonly<Record<string, string>> = {}, method = 'GET') =>
-        fetch(`${proxy.url}${path}`, { method, headers: { ...key, ...headers } });
+        fetchWhole(`${proxy.url}${path}`, { method, headers: { ...key, ...headers } });
       /** A definition of the tenant, whose id is sent in UTF-8. */
       const store = (name: string) => {
         const body = JSON.stringify(through(name).definition([step('a', 'noop')]));
@@ -126,7 +126,7 @@ export function describeRouting(): void {
           'content-type': 'application/json',
           'x-tenant-id': Buffer.from(name).toString('latin1'),
         };
-        return fetch(`${proxy.url}/api/v1/sequences`, { method: 'POST', headers, body });
+        return fetchWhole(`${proxy.url}/api/v1/sequences`, { method: 'POST', headers, body });
       };
       /** Resolves when the proxy itself leads the tenant there, without being told by a cell. */
       const untilMapped = (tenant: string, cell: string) =>
@@ -219,7 +219,7 @@ export function describeRouting(): void {
         await untilMapped(name, cell);
         const slug = `hook-${randomUUID()}`;
         const send = (path: string, body: object) =>
-          fetch(`${proxy.url}/api/v1${path}`, {
+          fetchWhole(`${proxy.url}/api/v1${path}`, {
             method: 'POST',
             headers: { ...key, 'x-tenant-id': Buffer.from(name).toString('latin1') },
             body: JSON.stringify(body),
@@ -237,7 +237,7 @@ export function describeRouting(): void {
         ]) {
           await eventually(async () => {
             const url = `${proxy.url}/api/v1/webhooks/${slug}?${query}`;
-            const reply = await fetch(url, { method: 'POST', body: '{}' });
+            const reply = await fetchWhole(url, { method: 'POST', body: '{}' });
             assert.match(await reply.text(), /the trigger has no secret/, query);
           });
         }
