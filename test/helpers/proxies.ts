@@ -152,10 +152,14 @@ async function untilOpen(port: number, child: ChildProcess): Promise<void> {
   throw new Error('its port does not open');
 }
 
-/** The answer with all of its body: one that nobody reads keeps its connection open. */
-export async function fetchWhole(...args: Parameters<typeof fetch>): Promise<Response> {
-  const reply = await fetch(...args);
-  const { status, headers } = reply;
+/**
+ * The answer with all of its body, over a connection of its own: one that nobody reads stays open, and one that is
+ * kept for the next request may be closed by the proxy just then.
+ */
+export async function fetchWhole(url: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { ...(init.headers as Record<string, string> | undefined), connection: 'close' };
+  const reply = await fetch(url, { ...init, headers });
   const body = await reply.arrayBuffer();
-  return new Response(body.byteLength === 0 ? null : body, { status, headers });
+  const { status } = reply;
+  return new Response(body.byteLength === 0 ? null : body, { status, headers: reply.headers });
 }
