@@ -25,7 +25,9 @@ export function nextActions(standing: Standing, waits: readonly Wait[]): NextAct
     }
     if (root !== null) actions.push(...resumed(at, root));
     if (state === 'failed') {
-      actions.push(signal(at, 'cancel', 'Takes it off the dead letter queue for good.'));
+      actions.push(
+        signal(at, 'cancel', `Takes it off the dead letter queue for good${givenUp(again)}.`),
+      );
     }
     return actions;
   }
@@ -52,6 +54,16 @@ export function nextActions(standing: Standing, waits: readonly Wait[]): NextAct
 function whatRuns(again: RunsAgain | null): Pick<NextAction, 'why' | 'runs_again'> {
   if (again === null) return { why: 'Runs it again from where it failed.' };
   return { why: retryText(again), runs_again: again };
+}
+
+const CLEAN_UPS: ReadonlySet<string> = new Set(['compensation', 'finally', 'hook']);
+
+/** What is still to be taken back or cleaned up, and never will be. */
+function givenUp(again: RunsAgain | null): string {
+  const owed = again?.blocks.filter(({ kind }) => CLEAN_UPS.has(kind)) ?? [];
+  if (owed.length === 0) return '';
+  const paths = owed.slice(0, 5).map(({ path }) => path);
+  return `, and gives up what is still to be cleaned up: ${paths.join(', ')}${owed.length > 5 ? ' and more' : ''}`;
 }
 
 function resumed(at: string, root: string): NextAction[] {

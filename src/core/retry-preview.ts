@@ -129,7 +129,11 @@ class Preview {
       const record = o[node.index]!;
       if (record.z !== 1) continue;
       if (node.type === 'saga') this.#compensations(node, (record as SagaRecord).n!);
-      else this.list(node.lists[FINALLY_LIST]!, { kind: 'finally', isCaught: true });
+      else {
+        const { p } = record as TryCatchRecord;
+        const kind = p === FINALLY_LIST ? 'finally' : 'step';
+        this.list(node.lists[p]!, { kind, isCaught: true });
+      }
     }
   }
 
@@ -217,7 +221,8 @@ class Preview {
       this.list(node.lists[l]!, place);
       return;
     }
-    if (this.#compensations(node, n)) {
+    const isCleaningUp = f === FAILED && this.#cleanUps(node.lists[2 * (n + 1)] ?? [], place);
+    if (this.#compensations(node, n) || isCleaningUp) {
       if (!place.isCaught) this.#fails = true;
       return;
     }
@@ -229,6 +234,23 @@ class Preview {
     const actions = inLists((at) => at % 2 === 0);
     // Compensations run only where an action fails again.
     this.#put(node, 'saga', actions.length > 0 ? actions : inLists((at) => at % 2 === 1));
+  }
+
+  /** What the failed action of a saga has to clean up itself; nothing else of it runs. */
+  #cleanUps(list: readonly number[], place: Place): boolean {
+    const failed = list.find((index) => !this.#isDone([index]));
+    const node = failed === undefined ? undefined : this.#plan.nodes[failed]!;
+    if (node === undefined || !this.#owes(node)) return false;
+    this.#node(node, { ...place, isCaught: true });
+    return true;
+  }
+
+  #owes(node: PlanNode): boolean {
+    if (this.#isDone([node.index])) return false;
+    const kept = this.#keptOf(node);
+    const run = { plan: this.#plan, execution: this.#execution };
+    if (kept !== undefined && node.kind.owes(run, node, kept)) return true;
+    return node.lists.some((list) => list.some((index) => this.#owes(this.#plan.nodes[index]!)));
   }
 
   /** Those that a saga owes of its steps up to this one; whether there are any. */

@@ -95,7 +95,8 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
   const must = (expected: number) => (status === expected ? undefined : `must be ${expected}`);
   switch (purpose) {
     case 'prepared':
-      return status < 300 ? undefined : 'what must succeed was refused';
+      // On a busy machine others of the tenant may have all that one tenant may have at once.
+      return status < 300 || status === 429 ? undefined : 'what must succeed was refused';
     case 'valid':
       if (status === 401 && WRONG_SECRET.test(text)) return undefined;
       return status === 401 || status === 403 ? 'was let in before' : shapeRefusal(answer);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Block, Hooks } from '../../schema/blocks.js';
+import type { Block, Hooks, SagaBlock } from '../../schema/blocks.js';
 import type { Dispatch } from '../../src/core/evaluator.js';
 import { recordOf } from '../../src/core/paths.js';
 import { runsAgain } from '../../src/core/retry-preview.js';
@@ -28,10 +28,13 @@ function told(player: Player): string {
 }
 
 const pay = { id: 'pay', action: [work('charge'), work('bill')], compensation: work('refund') };
-const trip: Block = { type: 'saga', id: 's', steps: [pay, { id: 'send', action: work('ship') }] };
+const send = { id: 'send', action: work('ship') };
+const saga = (id: string, ...steps: SagaBlock['steps']): Block => ({ type: 'saga', id, steps });
+const trip = saga('s', pay, send);
 const FLOWS: Record<string, Block[]> = {
   steps: [work('a'), work('b')],
   trip: [work('a'), trip],
+  inner: [saga('o', { id: 'in', action: saga('i', { ...pay, action: work('charge') }, send) })],
   order: [tryCatch('t', [work('charge')], [work('a'), work('b')], [work('c'), work('d')])],
   items: [loop('l', 'true', 2, [forEach('f', 'xs', [work('a'), work('b')], { concurrency: 2 })])],
   child: [{ type: 'sub_sequence', id: 'c', sequence_name: 'parcel' }],
@@ -42,6 +45,7 @@ describe('before a retry it is said', () => {
 that a step runs again, and what stays | steps | ok a, fail b | step b; stays a
 that a compensated saga runs again as a whole | trip | ok a, ok charge, ok bill, fail ship, ok refund | saga s (s[0]/charge,s[0]/bill); stays a; asks
 that what a saga owes comes first | trip | ok a, ok charge, ok bill, fail ship, fail refund | compensation s[0]/refund; stays a, s[0]/charge, s[0]/bill; failed
+that its action cleans up first | inner | ok charge, fail ship, fail refund | compensation o[0]/i[0]/refund; stays o[0]/i[0]/charge; failed
 that a saga repeats nothing of which nothing completed | trip | ok a, fail charge | saga s; stays a
 with what a stopped saga goes on | trip | ok a, ok charge, stop | step s[0]/bill; stays a, s[0]/charge
 that a finally list runs once more | order | fail charge, ok a, fail b, ok c, ok d | step t/b, finally t/c (t/c), finally t/d (t/d); stays t/a; asks

@@ -59,7 +59,7 @@ export interface BlockKind<
   /** Whether the list cleans up behind the others: it runs also when the block is cut off. */
   cleansUp(branch: number): boolean;
   /** Whether a retry that goes on from the record has something to clean up that failed. */
-  owes(run: Evaluation, node: N, kept: R): boolean;
+  owes(run: Pick<Evaluation, 'plan' | 'execution'>, node: N, kept: R): boolean;
   /** Which of its lists run: each before the next one, all at once, or one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
   /** The parts of the block whose names count as ids; it may be of the wrong shape. */

@@ -130,7 +130,11 @@ function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord 
 }
 
 /** Whether what completed up to the step is not taken back yet. */
-function owesCompensation(run: Evaluation, node: SagaNode, upTo: number): boolean {
+function owesCompensation(
+  run: Pick<Evaluation, 'execution'>,
+  node: SagaNode,
+  upTo: number,
+): boolean {
   return node.steps.some(
     (_, step) =>
       step <= upTo &&
@@ -243,7 +247,10 @@ function startLate(run: Evaluation, node: SagaNode, record: SagaRecord): boolean
 }
 
 /** Also when the block was cut off behind its last block, which was protected. */
-function hasCompleted({ execution }: Evaluation, list: readonly number[]): boolean {
+function hasCompleted(
+  { execution }: Pick<Evaluation, 'execution'>,
+  list: readonly number[],
+): boolean {
   return list.every((index) => {
     const code = execution.d[index]?.[0];
     return code === COMPLETED || code === SKIPPED;

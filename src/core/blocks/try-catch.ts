@@ -16,6 +16,7 @@ import {
   type DoneCode,
   FAILED,
   FINALLY_LIST,
+  SKIPPED,
   TRY_LIST,
   type TryCatchRecord,
 } from '../execution.js';
@@ -78,8 +79,14 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
 });
 
 /** Whether a retry has more to do in the catch list than to hand the failure on. */
-function owesCatch({ execution, plan }: Evaluation, node: TryCatchNode): boolean {
-  const next = node.lists[CATCH_LIST]!.find((index) => execution.d[index] === undefined);
+function owesCatch(
+  { execution, plan }: Pick<Evaluation, 'plan' | 'execution'>,
+  node: TryCatchNode,
+): boolean {
+  const next = node.lists[CATCH_LIST]!.find((index) => {
+    const code = execution.d[index]?.[0];
+    return code !== COMPLETED && code !== SKIPPED;
+  });
   return next !== undefined && !throwsAgain(plan.nodes[next]!);
 }
 
