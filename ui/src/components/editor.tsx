@@ -29,6 +29,8 @@ export default function Editor(props: EditorProps) {
   const view = useRef<EditorView | undefined>(undefined);
   const latest = useRef({ onChange, check });
   latest.current = { onChange, check };
+  /** What was typed, and has not come back as a value yet. */
+  const told = useRef<string[]>([]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: later values are handed to the editor below
   useEffect(() => {
@@ -53,7 +55,10 @@ export default function Editor(props: EditorProps) {
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(isReadOnly ?? false),
           EditorView.updateListener.of((update) => {
-            if (update.docChanged) latest.current.onChange?.(update.state.doc.toString());
+            if (!update.docChanged) return;
+            const text = update.state.doc.toString();
+            told.current.push(text);
+            latest.current.onChange?.(text);
           }),
           editorTheme,
         ],
@@ -71,8 +76,12 @@ export default function Editor(props: EditorProps) {
 
   useEffect(() => {
     const editor = view.current;
-    if (editor === undefined || editor.state.doc.toString() === value) return;
+    const at = told.current.lastIndexOf(value);
+    told.current.splice(0, at + 1);
+    // What comes back is older than what was typed since, on a machine that is busy.
+    if (at >= 0 || editor === undefined || editor.state.doc.toString() === value) return;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+    told.current = [];
   }, [value]);
 
   useEffect(() => {
