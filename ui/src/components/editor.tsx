@@ -7,6 +7,7 @@ import { type Diagnostic, linter, lintGutter, lintKeymap } from '@codemirror/lin
 import { EditorState } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
+import { flushSync } from 'react-dom';
 import { editorTheme, shadowOf } from './editor-theme.ts';
 
 export interface EditorProps {
@@ -29,8 +30,7 @@ export default function Editor(props: EditorProps) {
   const view = useRef<EditorView | undefined>(undefined);
   const latest = useRef({ onChange, check });
   latest.current = { onChange, check };
-  /** What was typed, and has not come back as a value yet. */
-  const told = useRef<string[]>([]);
+  const isSetting = useRef(false);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: later values are handed to the editor below
   useEffect(() => {
@@ -55,10 +55,9 @@ export default function Editor(props: EditorProps) {
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(isReadOnly ?? false),
           EditorView.updateListener.of((update) => {
-            if (!update.docChanged) return;
-            const text = update.state.doc.toString();
-            told.current.push(text);
-            latest.current.onChange?.(text);
+            if (!update.docChanged || isSetting.current) return;
+            // At once: a value that comes back later is older than what was typed since.
+            flushSync(() => latest.current.onChange?.(update.state.doc.toString()));
           }),
           editorTheme,
         ],
@@ -76,12 +75,10 @@ export default function Editor(props: EditorProps) {
 
   useEffect(() => {
     const editor = view.current;
-    const at = told.current.lastIndexOf(value);
-    told.current.splice(0, at + 1);
-    // What comes back is older than what was typed since, on a machine that is busy.
-    if (at >= 0 || editor === undefined || editor.state.doc.toString() === value) return;
+    if (editor === undefined || editor.state.doc.toString() === value) return;
+    isSetting.current = true;
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
-    told.current = [];
+    isSetting.current = false;
   }, [value]);
 
   useEffect(() => {

@@ -37,9 +37,8 @@ export function ActionDialog(
   const { run, asked, onClose, onLead } = props;
   switch (asked.action) {
     case 'cancel':
-      return <CancelDialog run={run} onClose={onClose} />;
     case 'stop':
-      return <StopDialog run={run} onClose={onClose} />;
+      return <EndDialog run={run} isHard={asked.action === 'stop'} onClose={onClose} />;
     case 'signal':
       return <SignalDialog run={run} name={asked.block ?? ''} onClose={onClose} />;
     case 'change-data':
@@ -66,17 +65,23 @@ export function ActionDialog(
   }
 }
 
-function CancelDialog({ run, onClose }: ActionDialogProps) {
+/** By the signal, or at once: what is protected may take for ever, such as a refund that nobody takes. */
+function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHard: boolean }) {
   const { client } = useEngine();
-  const { id, state } = run.instance;
-  const act = useAction(() => client.instances.signal(id, { signal_type: 'cancel' }), {
-    done: () => 'It is being cancelled.',
+  const { id, state, cancelling } = run.instance;
+  const end = (): Promise<unknown> =>
+    isHard
+      ? client.instances.patchState(id, { state: 'cancelled' })
+      : client.instances.signal(id, { signal_type: 'cancel' });
+  const act = useAction(end, {
+    done: () => (isHard ? 'It was stopped.' : 'It is being cancelled.'),
     onDone: onClose,
   });
+  const left = cancelling?.waiting_for.join(', ') || 'its end';
   return (
     <ConfirmDialog
-      title="Cancel this instance?"
-      action="Cancel the instance"
+      title={isHard ? 'Stop this instance at once?' : 'Cancel this instance?'}
+      action={isHard ? 'Stop at once' : 'Cancel the instance'}
       kind="danger"
       isBusy={act.isBusy}
       error={act.error}
@@ -84,35 +89,11 @@ function CancelDialog({ run, onClose }: ActionDialogProps) {
       onClose={onClose}
     >
       <p>
-        {state === 'failed'
-          ? 'It is taken off the failed ones for good, and cannot be retried.'
-          : 'It ends for good. Blocks that a cancellation scope protects are run first; what workers are at is not waited for.'}
-      </p>
-    </ConfirmDialog>
-  );
-}
-
-/** What is protected may take for ever, such as a refund that nobody takes. */
-function StopDialog({ run, onClose }: ActionDialogProps) {
-  const { client } = useEngine();
-  const { id, cancelling } = run.instance;
-  const act = useAction(() => client.instances.patchState(id, { state: 'cancelled' }), {
-    done: () => 'It was stopped.',
-    onDone: onClose,
-  });
-  return (
-    <ConfirmDialog
-      title="Stop this instance at once?"
-      action="Stop at once"
-      kind="danger"
-      isBusy={act.isBusy}
-      error={act.error}
-      onConfirm={() => act.run(undefined)}
-      onClose={onClose}
-    >
-      <p>
-        Protected work is dropped, and nothing takes back what was done: it still waits for{' '}
-        {cancelling?.waiting_for.join(', ') || 'its end'}.
+        {isHard
+          ? `Protected work is dropped, and nothing takes back what was done: it still waits for ${left}.`
+          : state === 'failed'
+            ? 'It is taken off the failed ones for good, and cannot be retried.'
+            : 'It ends for good. Blocks that a cancellation scope protects are run first; what workers are at is not waited for.'}
       </p>
     </ConfirmDialog>
   );
