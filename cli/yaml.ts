@@ -28,7 +28,8 @@ export function parseYaml(text: string): unknown {
     if (isPair(node)) {
       const { key } = node;
       const at = (key as Node | null)?.range?.[0] ?? 0;
-      if (isCollection(key)) refuse(at, 'a text that begins with {{ has to stand in quotes');
+      if (isCollection(key))
+        refuse(at, 'a member has no name of text; an expression, {{ … }}, has to stand in quotes');
       if (isScalar(key) && key.value === '<<') refuse(at, 'merged members (<<) are not taken');
       return;
     }

@@ -7,9 +7,9 @@ import { bulkJobStanding, openBulkJobs } from './db/reads/bulk-job-reads.js';
 import { candidates } from './db/reads/instance-reads.js';
 import { orphans } from './db/reads/retention-reads.js';
 import type { Reads } from './db/reads.js';
+import { RetryPreviews } from './http/operations/retry-previews.js';
 import type { Logger } from './log.js';
 import type { ManyInstances } from './many-instances.js';
-import { RetryPreviews } from './retry-previews.js';
 import { SequenceRemoval } from './sequence-removal.js';
 
 export interface EngineJobsDeps {

@@ -43,6 +43,7 @@ import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
 import { releaseOperations } from './http/operations/releases.js';
+import { RetryPreviews } from './http/operations/retry-previews.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
 import { statisticOperations } from './http/operations/statistics.js';
 import type { InstanceStreams } from './http/operations/stream.js';
@@ -61,7 +62,6 @@ import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
 import { packageFile } from './package-files.js';
-import { RetryPreviews } from './retry-previews.js';
 import type { TenantLimitRegistry } from './tenant-limits.js';
 import type { Tracer } from './tracing.js';
 

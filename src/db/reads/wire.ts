@@ -55,19 +55,21 @@ export type CheckpointWireRow = StoredRow<'checkpoints'>;
 
 /** `TaskInstance`. */
 export function instanceText(row: InstanceWireRow): string {
-  const { cancelling } = cancellingTexts(row);
+  const texts = cancellingTexts(row);
+  const { cancelling } = texts;
   return (
     `{"id":"${row.id}","sequence_id":"${row.sequence_id}"` +
     `,"tenant_id":${quote(row.tenant_id)},"namespace":${quote(row.namespace)}` +
     `,"state":"${row.state}","next_fire_at":${quote(row.next_fire_at)}` +
     `,"priority":"${priorityLabel(row.priority)}","timezone":${quote(row.timezone)}` +
-    `,"metadata":${row.metadata},"context":${contextText(row)}` +
+    `,"metadata":${row.metadata},"context":${contextText(row, texts)}` +
     unlessNull('concurrency_key', row.concurrency_key) +
     unlessNull('max_concurrency', row.max_concurrency) +
     unlessNull('idempotency_key', row.idempotency_key) +
     unlessNull('parent_instance_id', row.parent_instance_id) +
     unlessNull('timeout', row.timeout) +
-    `,"failure":${row.failure}${cancelling === undefined ? '' : `,"cancelling":${cancelling}`},"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
+    `,"failure":${row.failure}${cancelling === undefined ? '' : `,"cancelling":${cancelling}`}` +
+    `,"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
   );
 }
 
@@ -83,9 +85,9 @@ function cancellingTexts({ runtime }: Pick<InstanceWireRow, 'runtime'>): {
 }
 
 /** `InstanceContext`. */
-export function contextText(row: InstanceWireRow): string {
+export function contextText(row: InstanceWireRow, texts = cancellingTexts(row)): string {
   const { data, config, context_audit: audit } = row;
-  const { runtime = row.runtime } = cancellingTexts(row);
+  const { runtime = row.runtime } = texts;
   return `{"data":${data},"config":${config},"audit":${audit},"runtime":${runtime}}`;
 }
 

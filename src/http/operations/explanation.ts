@@ -18,8 +18,8 @@ import {
   waitersAhead,
 } from '../../db/reads/explanation-reads.js';
 import type { Reads } from '../../db/reads.js';
-import type { RetryPreviews } from '../../retry-previews.js';
 import { type FrontDeps, jsonReply, type Operation } from './operation.js';
+import type { RetryPreviews } from './retry-previews.js';
 
 /** Moves that are looked at: the state is as old as the newest of them that leads to it. */
 const MOVES_MAX = 200;

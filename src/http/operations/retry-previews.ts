@@ -3,12 +3,12 @@
  * of its owner, and nothing is kept.
  */
 
-import type { ShardClient } from '../actors/shard/client.js';
-import type { RunsAgain, RunsAgainBlock } from '../schema/explanation.js';
-import { REPEATS_MAX } from '../schema/explanation.js';
-import { summaryOf } from './core/retry-words.js';
-import type { Standing } from './core/waits.js';
-import { EngineError } from './errors.js';
+import type { ShardClient } from '../../../actors/shard/client.js';
+import type { RunsAgain, RunsAgainBlock } from '../../../schema/explanation.js';
+import { REPEATS_MAX } from '../../../schema/explanation.js';
+import { summaryOf } from '../../core/retry-words.js';
+import type { Standing } from '../../core/waits.js';
+import { EngineError } from '../../errors.js';
 
 /** Children of one instance, and theirs, that are asked; of more it is taken that they repeat something. */
 const CHILDREN_ASKED_MAX = 50;
