@@ -156,7 +156,7 @@ export function createFront(options: FrontOptions): Front {
       ...createProbes({
         gate,
         version,
-        storageVersion: readMigrations(MIGRATIONS_DIR).length - 1,
+        storageVersion: readMigrations(MIGRATIONS_DIR).at(-1)!.version,
         cell: options.cell,
         envLabel: config.envLabel,
         envColor: config.envColor,
