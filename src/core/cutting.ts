@@ -5,7 +5,7 @@
  */
 
 import type { Evaluation } from './evaluation.js';
-import { CANCELLED, type OpenRecord, type StepRecord } from './execution.js';
+import { CANCELLED, FAILED, type OpenRecord, type StepRecord } from './execution.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { Withdrawal } from './progress.js';
 
@@ -24,11 +24,43 @@ export function cut(run: Evaluation, node: NodePlace, by: CutBy): boolean {
 
 /** Nothing goes on in the node. It ends, unless something inside of it is still to be cleaned up. */
 export function endCut(run: Evaluation, node: NodePlace, record: OpenRecord): false {
+  reopenOwed(run, node, record);
   if (run.owesInside(node)) {
     delete record.d;
     record.j = CANCELLED;
   } else run.close(node, CANCELLED);
   return false;
+}
+
+/**
+ * What had failed to clean up in the node before anybody cut it off, while other branches or items went on: nobody is
+ * told of that failure any more, so that it is open for a retry from now on.
+ */
+export function reopenOwed(run: Evaluation, node: NodePlace, record: OpenRecord): boolean {
+  let hasOwed = false;
+  for (const [branch, list] of node.lists.entries()) {
+    if (node.kind.forgives(record, branch)) continue;
+    for (const index of list) {
+      if (reopenDone(run, run.plan.nodes[index]!)) hasOwed = true;
+    }
+  }
+  return hasOwed;
+}
+
+function reopenDone(run: Evaluation, node: NodePlace): boolean {
+  const { execution } = run;
+  const [code, began = 0, , kept] = execution.d[node.index] ?? [];
+  if (code !== FAILED || node.kind.isLeaf) return false;
+  const { x: _x, d: _d, o: _o, ...record } = kept ?? { b: began };
+  const isOwn = kept !== undefined && node.kind.hasNotCleanedUp(run, node, kept);
+  if (!isOwn && !reopenOwed(run, node, record)) return false;
+  if (isOwn) {
+    record.z = 1;
+    execution.a ??= { f: record.y ?? run.unrecorded(node) };
+  } else record.j = FAILED;
+  delete execution.d[node.index];
+  execution.o[node.index] = record;
+  return true;
 }
 
 /** What most kinds do to be cut off: they end, unless something inside is protected. */

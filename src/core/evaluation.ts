@@ -15,6 +15,7 @@ import {
   type Scope,
 } from './condition.js';
 import type { EffectOutcome } from './continuity/effects.js';
+import { isBeingCut, reopenOwed } from './cutting.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -256,6 +257,9 @@ export class Evaluation {
   /** The node is done: tells its parent, which may be done with it. */
   finish(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
+    if (record !== undefined && code !== COMPLETED && isBeingCut(this, node, record)) {
+      reopenOwed(this, node, record);
+    }
     if (record !== undefined && this.owesInside(node)) {
       record.j = code;
       this.#goOnAround(node);

@@ -26,6 +26,8 @@ export interface Frame {
   isUndone?: boolean;
   /** It was cut off, and has yet to clean up. */
   owes?: boolean;
+  /** It has not cleaned up, which its failure tells: notes that it is owed. */
+  unpaid?: () => unknown;
   /** It does so now. */
   isPaying?: boolean;
   /** Of a saga that takes back what completed: why, and from which step on. */
@@ -87,6 +89,13 @@ export function isUndone(frame: Frame | undefined): boolean {
   return isOwn || framesIn(frame).some(isUndone);
 }
 
+/** What has failed in it without being cleaned up, and was not dealt with. */
+export function unpaidIn(frame: Frame): Frame[] {
+  return framesIn(frame)
+    .filter(({ end }) => end === 'failed')
+    .flatMap((one) => (one.unpaid === undefined ? unpaidIn(one) : [one]));
+}
+
 /** A hard stop: what had begun is cancelled. */
 export function cancelOpen(around: Frame): void {
   for (const frame of framesIn(around)) {
@@ -112,5 +121,6 @@ function reopenFrame(frame: Frame): void {
   if (frame.end === 'completed' || frame.end === 'skipped') return;
   frame.isBegun = false;
   delete frame.end;
+  delete frame.unpaid;
   reopen(frame);
 }

@@ -32,6 +32,7 @@ import {
   newFrame,
   owes,
   reopenList,
+  unpaidIn,
 } from './model-frames.js';
 import { isCut, isUnseen, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
@@ -60,6 +61,7 @@ export class Model extends World {
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
       frame.isBegun = true;
       frame.end = yield* this.guarded(block, frame, { ...place, frame, reader: block.id });
+      if (frame.end !== 'completed') yield* this.takeOver(frame, place);
       if (frame.end === 'completed') this.context.forgetError(block);
       if (isCut(place.scope)) return 'cancelled';
       if (frame.end === 'failed') return 'failed';
@@ -148,6 +150,8 @@ export class Model extends World {
     const winners = runners.flatMap(({ end }, i) => (end === 'completed' ? [i] : []));
     if (result === 'completed' && winners.length > 1) this.isDraw = true;
     for (const scope of scopes) scope.by = 'race';
+    // A branch that has failed before does not make the race fail.
+    if (result === 'completed') for (const one of unpaidIn(frame)) one.unpaid!();
     // It is decided in time, however long the losers take.
     if (race.timeout != null) this.processes.limited.delete(place.scope);
     // Losers may have finally lists to run.
@@ -197,6 +201,7 @@ export class Model extends World {
         const failed = block.try_block.filter(({ id }) => frame.inside.get(id)?.end === 'failed');
         const failed_blocks = failed.map(({ id }) => id);
         this.context.noteError(frame, { failed_blocks, source: 'try_catch', block_id: block.id });
+        for (const one of unpaidIn(frame)) delete one.unpaid;
         frame.list = 'catch';
       }
     }
@@ -234,25 +239,52 @@ export class Model extends World {
   ): Run<End> {
     const { scope } = place;
     const end = yield* run(scopeIn(scope, 'all'));
-    if (end !== 'failed' || !isUnseen(scope)) return end;
-    return yield* this.later(place, frame, blocks, () => later(scopeIn(scope, 'all')));
+    const again = () => later(scopeIn(scope, 'all'));
+    if (end !== 'failed') return end;
+    if (isUnseen(scope)) return yield* this.later(place, frame, blocks, again);
+    const thenEnd = function* (): Run<End> {
+      const paid = yield* again();
+      if (paid !== 'failed' && frame.list === 'finally') frame.end = frame.result!;
+      return paid;
+    };
+    frame.unpaid = () => this.noteOwed(place, frame, blocks, thenEnd);
+    return end;
+  }
+
+  /** What had failed to clean up in it, as long as its failure told of that, is owed once nobody hears of it. */
+  *takeOver(frame: Frame, { scope }: Place): Run<void> {
+    if (!isUnseen(scope)) return;
+    const unpaid = unpaidIn(frame);
+    for (const one of unpaid) one.unpaid!();
+    if (unpaid.length > 0 && !isCut(scope)) yield* this.until(() => !owes(frame) || undefined);
   }
 
   /** What is not cut off itself waits for it. */
-  *later({ scope }: Place, frame: Frame, blocks: readonly Block[], run: () => Run<End>): Run<End> {
-    let end: End = 'completed';
+  *later(place: Place, frame: Frame, blocks: readonly Block[], run: () => Run<End>): Run<End> {
+    const owed = this.noteOwed(place, frame, blocks, run);
+    if (!isCut(place.scope)) yield* this.until(() => !frame.owes || undefined);
+    return owed.end;
+  }
+
+  noteOwed(
+    { scope }: Place,
+    frame: Frame,
+    blocks: readonly Block[],
+    run: () => Run<End>,
+  ): { readonly end: End } {
+    const owed: { end: End } = { end: 'completed' };
     frame.owes = true;
+    delete frame.unpaid;
     const again = function* (): Run<End> {
       reopenList(frame, blocks);
       frame.isPaying = true;
-      end = yield* run();
+      owed.end = yield* run();
       frame.isPaying = false;
-      if (end !== 'failed') frame.owes = false;
-      return end;
+      if (owed.end !== 'failed') frame.owes = false;
+      return owed.end;
     };
     this.owe({ scope, again });
-    if (!isCut(scope)) yield* this.until(() => !frame.owes || undefined);
-    return end;
+    return owed;
   }
 
   /** The signal does not come through. */

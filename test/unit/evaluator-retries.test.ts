@@ -156,6 +156,60 @@ describe('what is cut off and cannot clean up', () => {
     player.after('retry', 'ok notify').shows({ state: 'cancelled' });
   });
 
+  const unpaid = saga('s', ['pay', noop('charge'), work('refund')], ['send', failing('ship')]);
+  const inTry = tryCatch('c', [failing('x')], [], [work('refund')]);
+  for (const [what, owing] of [
+    ['a saga', unpaid],
+    ['a try_catch', inTry],
+    ['a parallel', parallel('q', [unpaid], [noop('n')])],
+  ] as const) {
+    test(`may have failed to before in another branch: ${what}`, () => {
+      const player = play([parallel('p', [owing], [work('other')])]).after('fail refund');
+      player
+        .shows({ atWork: ['other'] })
+        .after('cancel')
+        .shows({ state: 'failed' });
+      assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
+      player.after('retry').shows({ atWork: ['refund'] });
+      player.after('fail refund', 'retry', 'ok refund').shows({ state: 'cancelled' });
+    });
+  }
+
+  test('may have failed to in an item, or in the branch that has lost a race', () => {
+    const body = [
+      { ...unpaid, when: 'data.item == 1' },
+      { ...work('other'), when: 'data.item == 2' },
+    ];
+    const each = forEach('f', 'xs', body, { concurrency: 2 });
+    const items = play([each], { data: { xs: [1, 2] } }).after('fail refund', 'cancel');
+    items
+      .shows({ state: 'failed' })
+      .after('retry')
+      .shows({ atWork: ['refund'] });
+    items.after('ok refund').shows({ state: 'cancelled' });
+    const lost = {
+      ...race('r', [unpaid], [work('other')]),
+      semantics: 'first_to_succeed',
+    } as Block;
+    const player = play([lost, work('z')]).after('fail refund', 'ok other');
+    player
+      .shows({ state: 'failed' })
+      .after('retry', 'ok refund')
+      .shows({ atWork: ['z'] });
+  });
+
+  test('is told by what fails: nothing is owed twice', () => {
+    const player = play([parallel('p', [unpaid], [work('other')])]).after(
+      'fail refund',
+      'ok other',
+    );
+    player.shows({ state: 'failed' });
+    assert.equal(player.snapshot.execution.y?.block_id, 'ship');
+    const caught = tryCatch('t', [parallel('p', [unpaid], [work('other')])], [work('alert')]);
+    const other = play([caught]).after('fail refund', 'ok other', 'cancel');
+    other.shows({ state: 'cancelled' });
+  });
+
   test('may be in a scope, which the signal does not cut off', () => {
     const scope = (block: Block) =>
       play([{ type: 'cancellation_scope', id: 'c', blocks: [block] }]);

@@ -6,7 +6,7 @@
  */
 
 import type { ParallelBlock, RaceBlock } from '../../../schema/blocks.js';
-import { cutInside, hasOpenInside } from '../cutting.js';
+import { cutInside, hasOpenInside, reopenOwed } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { type BranchesRecord, CANCELLED, COMPLETED, type DoneCode, FAILED } from '../execution.js';
 import { sizeWithin } from '../expression/bounds.js';
@@ -121,6 +121,8 @@ function storeResult(run: Evaluation, node: NodePlace, winner: number): void {
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {
   record.r = code;
   record.x = 1;
+  // A branch that has failed before does not make the race fail.
+  if (code === COMPLETED) reopenOwed(run, node, record);
   if (!cutInside(run, node, record, 'race')) end(run, node, record, code);
 }
 

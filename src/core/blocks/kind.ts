@@ -58,8 +58,12 @@ export interface BlockKind<
   seesError(branch: number): boolean;
   /** Whether the list cleans up behind the others: it runs also when the block is cut off. */
   cleansUp(branch: number): boolean;
+  /** Whether what failed in the list was handed to another one of the block. */
+  forgives(record: R, branch: number): boolean;
   /** Whether a retry that goes on from the record has something to clean up that failed. */
   owes(run: Pick<Evaluation, 'plan' | 'execution'>, node: N, kept: R): boolean;
+  /** Whether that is what runs also when the block is cut off: its list of `cleansUp`. */
+  hasNotCleanedUp(run: Pick<Evaluation, 'plan' | 'execution'>, node: N, kept: R): boolean;
   /** Which of its lists run: each before the next one, all at once, or one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
   /** The parts of the block whose names count as ids; it may be of the wrong shape. */
@@ -158,7 +162,9 @@ const BASE: BlockKind = {
   lastGiver: () => 0,
   seesError: () => false,
   cleansUp: () => false,
+  forgives: () => false,
   owes: () => false,
+  hasNotCleanedUp: () => false,
   order: 'in-turn',
   names: () => [],
   misguided(run, node, message) {

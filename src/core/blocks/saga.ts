@@ -45,7 +45,8 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     steps.flatMap(({ action, compensation }) => [[action].flat(), [compensation ?? []].flat()]),
   seesError: isCompensation,
   cleansUp: isCompensation,
-  owes: (run, node, { f, n }) => f !== undefined && owesCompensation(run, node, n!),
+  owes: hasNotCompensated,
+  hasNotCleanedUp: hasNotCompensated,
   names({ steps }) {
     if (!Array.isArray(steps)) return [];
     return steps.flatMap((step: Partial<SagaBlock['steps'][number]> | null, i) =>
@@ -127,6 +128,14 @@ function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord 
   }
   run.reset(node);
   return newRun(run, i + 1);
+}
+
+function hasNotCompensated(
+  run: Pick<Evaluation, 'execution'>,
+  node: SagaNode,
+  { f, n }: SagaRecord,
+): boolean {
+  return f !== undefined && owesCompensation(run, node, n!);
 }
 
 /** Whether what completed up to the step is not taken back yet. */

@@ -35,7 +35,9 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   lists: (block) => [block.try_block, block.catch_block, block.finally_block ?? []],
   seesError: (branch) => branch !== TRY_LIST,
   cleansUp: (branch) => branch === FINALLY_LIST,
+  forgives: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   owes: (run, node, { m, z }) => z === 1 || (m !== undefined && owesCatch(run, node)),
+  hasNotCleanedUp: (_run, _node, { z }) => z === 1,
   enter(run, node) {
     const kept = run.takeKept(node) as TryCatchRecord | undefined;
     const record = kept === undefined ? newRecord(run) : resumed(run, node, kept);
