@@ -11,8 +11,8 @@
 
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { masked } from '../../src/core/masking.js';
 import type { StepTry } from '../../src/core/progress.js';
-import { masked } from '../../src/core/secret-texts.js';
 import { FairSlots } from '../../src/fair-slots.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
@@ -217,8 +217,11 @@ export class HandlerPool {
         return permanentFailure(filled.message, undefined, 'secret_missing');
       }
       if (filled !== undefined) {
-        const outcome = readOutcome(name, await handler(filled.value.params, context));
-        return masked(outcome, filled.value.values);
+        const { params: given, values } = filled.value;
+        const outcome = handler(given, context).catch((thrown: unknown) => {
+          throw masked({ thrown: describeThrown(thrown) }, values).thrown;
+        });
+        return masked(readOutcome(name, await outcome), values);
       }
       await new Promise<void>((resolve) => clock.setTimeout(resolve, READ_AGAIN_MS));
     }

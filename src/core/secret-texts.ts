@@ -3,7 +3,6 @@
  * the secret; the value is put in its place in memory, at the moment of the call. Pure.
  */
 
-import { REDACTED } from '../../schema/common.js';
 import type { FilterCall } from './expression/filters.js';
 import { follow } from './expression/scope.js';
 import type { Parsed } from './expression/syntax.js';
@@ -137,19 +136,4 @@ function replaced(
   }
   const object = value as JsonObject;
   return { ...object, [key]: replaced(object[key]!, path, from + 1, text) };
-}
-
-/** Shorter texts are in everything. */
-const MASKED_LENGTH_MIN = 4;
-
-/** The value with these texts made unreadable in all strings of it. */
-export function masked<T extends object>(value: T, texts: readonly string[]): T {
-  // The longest first, since one may be part of another.
-  const hidden = texts.filter(({ length }) => length >= MASKED_LENGTH_MIN);
-  hidden.sort((a, b) => b.length - a.length);
-  const hide = (text: string) =>
-    hidden.reduce((shown, secret) => shown.replaceAll(secret, REDACTED), text);
-  const json = JSON.stringify(value);
-  if (!hidden.some((secret) => json.includes(JSON.stringify(secret).slice(1, -1)))) return value;
-  return JSON.parse(json, (_key, member) => (typeof member === 'string' ? hide(member) : member));
 }
