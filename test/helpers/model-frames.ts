@@ -90,10 +90,10 @@ export function isUndone(frame: Frame | undefined): boolean {
 }
 
 /** What has failed in it without being cleaned up, and was not dealt with. */
-export function unpaidIn(frame: Frame): Frame[] {
-  return framesIn(frame)
-    .filter(({ end }) => end === 'failed')
-    .flatMap((one) => (one.unpaid === undefined ? unpaidIn(one) : [one]));
+export function unpaidIn({ inside, lanes }: Frame): Frame[] {
+  const failed = [...inside.values()].filter(({ end, owes }) => end === 'failed' && owes !== true);
+  const own = failed.flatMap((one) => (one.unpaid === undefined ? unpaidIn(one) : [one]));
+  return [...own, ...[...lanes.values()].flatMap(({ frame }) => unpaidIn(frame))];
 }
 
 /** A hard stop: what had begun is cancelled. */

@@ -90,8 +90,10 @@ export class Model extends World {
     const scope = scopeIn(around);
     const run = this.block(block, frame, { ...place, scope });
     const end = yield* this.within(scope, this.now + block.timeout, run);
-    if (scope.by === 'limit') yield* this.untilPaid(scope);
-    return scope.by === 'limit' ? 'failed' : end;
+    if (scope.by !== 'limit') return end;
+    if (!frame.owes) for (const one of unpaidIn(frame)) one.unpaid!();
+    yield* this.untilPaid(scope);
+    return 'failed';
   }
 
   block(block: Block, frame: Frame, place: Place): Run<End> {
@@ -209,10 +211,24 @@ export class Model extends World {
       const run = (scope = place.scope) => this.list(block.catch_block, { ...caught, scope });
       frame.result = yield* run();
       // What `fail` hands on was taken care of.
-      const at = block.catch_block.find(({ id }) => frame.inside.get(id)?.end === 'failed');
+      const at = block.catch_block.find((one) => !isOver(frame, one));
       frame.isUndone = at !== undefined && !(at.type === 'step' && at.handler === 'fail');
-      if (frame.isUndone && isUnseen(place.scope)) {
-        frame.result = yield* this.later(place, frame, block.catch_block, run);
+      const hasFailed = at !== undefined && frame.inside.get(at.id)?.end === 'failed';
+      if (hasFailed && frame.isUndone && isUnseen(place.scope)) {
+        const again = () => run(scopeIn(place.scope, 'all'));
+        if (!isCut(place.scope)) {
+          frame.result = yield* this.later(place, frame, block.catch_block, again);
+        } else if (at.type === 'step' || at.type === 'sub_sequence') {
+          // The finally list comes behind it.
+          const finish = function* (this: Model): Run<End> {
+            const end = yield* again();
+            return end === 'failed'
+              ? end
+              : yield* this.list(last, { ...caught, scope: scopeIn(place.scope, 'all') });
+          };
+          this.noteOwed(place, frame, [...block.catch_block, ...last], finish.bind(this));
+          return 'cancelled';
+        }
       }
     }
     frame.list = 'finally';
@@ -253,7 +269,7 @@ export class Model extends World {
 
   /** What had failed to clean up in it, as long as its failure told of that, is owed once nobody hears of it. */
   *takeOver(frame: Frame, { scope }: Place): Run<void> {
-    if (!isUnseen(scope)) return;
+    if (!isUnseen(scope) || frame.owes) return;
     const unpaid = unpaidIn(frame);
     for (const one of unpaid) one.unpaid!();
     if (unpaid.length > 0 && !isCut(scope)) yield* this.until(() => !owes(frame) || undefined);

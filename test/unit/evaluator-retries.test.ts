@@ -198,6 +198,13 @@ describe('what is cut off and cannot clean up', () => {
       .shows({ atWork: ['z'] });
   });
 
+  test('may be a step of a catch list that a cancel left alone', () => {
+    const refund = work('refund', { cancellable: false });
+    const player = play([tryCatch('c', [failing('x')], [refund, work('tell')])]);
+    player.after('cancel', 'fail refund').shows({ state: 'failed' });
+    player.after('retry', 'ok refund', 'ok tell').shows({ state: 'cancelled' });
+  });
+
   test('is told by what fails: nothing is owed twice', () => {
     const player = play([parallel('p', [unpaid], [work('other')])]).after(
       'fail refund',

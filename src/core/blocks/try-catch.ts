@@ -67,7 +67,10 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   },
   childCut(run, node, record) {
     delete record.x;
-    startFinally(run, node, record, CANCELLED);
+    // What `cancellable: false` has kept going there.
+    if (record.p === CATCH_LIST && hasStepFailed(run, node, CATCH_LIST) && owesCatch(run, node)) {
+      run.noteCleanupFailure(node, record);
+    } else startFinally(run, node, record, CANCELLED);
   },
   cleanUpAgain(run, node, { p }) {
     reopenList(run, node, p);
@@ -79,6 +82,12 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   },
   awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
 });
+
+function hasStepFailed({ execution, plan }: Evaluation, node: NodePlace, list: number): boolean {
+  return node.lists[list]!.some(
+    (index) => execution.d[index]?.[0] === FAILED && plan.nodes[index]!.kind.isLeaf,
+  );
+}
 
 /** Whether a retry has more to do in the catch list than to hand the failure on. */
 function owesCatch(
