@@ -46,7 +46,8 @@ export function askAboutChildren(
         if (order.child !== undefined) putNote(actor, turn, order.child, 'cancel');
         break;
       case 'retry':
-        putNote(actor, turn, order.child, 'retry');
+      case 'clean_up':
+        putNote(actor, turn, order.child, order.kind);
         break;
       case 'look': {
         const { node, iteration, attempt, child } = order;

@@ -39,6 +39,9 @@ const YOUNG_MS = 1_000;
 /** A child that cannot be made now is asked for again after this. */
 const AGAIN_MS = 1_000;
 
+/** What a parent hears of a child that has no row any more: of one that was to clean up no other takes the place. */
+const GONE = { retry: 'gone', clean_up: 'cancelled' } as const;
+
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
 export class KinNotes {
@@ -102,8 +105,8 @@ export class KinNotes {
   unheard({ to, from, id, word }: KinNote): void {
     const turn = new Turn();
     // A parent that waits for a child which is gone hears of it on its own shard.
-    if (word === 'retry') {
-      turn.put('kinNote.set', `${from}:${to}`, { to_id: from, from_id: to, id, word: 'cancelled' });
+    if (word === 'retry' || word === 'clean_up') {
+      turn.put('kinNote.set', `${from}:${to}`, { to_id: from, from_id: to, id, word: GONE[word] });
     }
     turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
     commitUnit(this.#deps, `kin:${to}`, turn);
@@ -141,7 +144,7 @@ export class KinNotes {
   #tellEnd(
     parent: string,
     child: string,
-    word: InstanceState | undefined,
+    word: EndWord | undefined,
     note: KinNote | undefined,
     step?: StepTry,
   ): void {
@@ -159,7 +162,8 @@ export class KinNotes {
     );
   }
 
-  async #endOf(child: string, word: InstanceState | undefined): Promise<ChildEnd | undefined> {
+  async #endOf(child: string, word: EndWord | undefined): Promise<ChildEnd | undefined> {
+    if (word === 'gone') return { ...failed(child, 'was cancelled'), isGone: true };
     const row = await this.#deps.loader.childEnd(child);
     const state = row?.state ?? word;
     if (state === undefined) return failed(child, 'is not there any more');
@@ -183,13 +187,26 @@ export class KinNotes {
   }
 }
 
-function isEnd(word: KinNote['word']): word is KinNote['word'] & InstanceState {
-  return word === 'completed' || word === 'failed' || word === 'cancelled';
+type EndWord = Extract<KinNote['word'], InstanceState | 'gone'>;
+
+const END_WORDS: ReadonlySet<string> = new Set<EndWord>([
+  'completed',
+  'failed',
+  'cancelled',
+  'gone',
+]);
+
+function isEnd(word: KinNote['word']): word is EndWord {
+  return END_WORDS.has(word);
 }
 
 /** @param row of a child that can be retried */
-function failed(child: string, what: string, row?: ChildEndRow): ChildEnd {
-  const { failure: text = null, failed_at = null } = row ?? {};
+function failed(
+  child: string,
+  what: string,
+  row?: ChildEndRow,
+): Extract<ChildEnd, { kind: 'failed' }> {
+  const { failure: text = null, failed_at = null, owes = false } = row ?? {};
   const failure = text === null ? null : (JSON.parse(text) as JsonObject);
   const why = typeof failure?.message === 'string' ? `: ${failure.message}` : '';
   return {
@@ -199,5 +216,6 @@ function failed(child: string, what: string, row?: ChildEndRow): ChildEnd {
     details: { instance_id: child, failure },
     // Not that of the failure: where compensations fail again, the reason stays the same one.
     ...(failed_at === null ? {} : { note: failed_at }),
+    ...(owes && { owes: true }),
   };
 }

@@ -1,5 +1,6 @@
 /** What an instance hears of its parent and of its children, and what it tells them of its own moves. */
 
+import { retryOf } from '../../src/core/blocks/sub-sequence.js';
 import { openChildren } from '../../src/core/continuity/kin.js';
 import type { StepRecord } from '../../src/core/execution.js';
 import { iterationOf } from '../../src/core/paths.js';
@@ -68,7 +69,7 @@ export function childEnded(
   const came = advanceTry(actor, turn, { kind: 'child.ended', node, iteration, attempt, end });
   if (came !== undefined || !isLookedUp) return came;
   // It is as it was when it was to be retried: it has yet to hear of that, or of another word in its place.
-  putNote(actor, turn, child, 'retry');
+  putNote(actor, turn, child, retryOf({ plan, execution }, plan.nodes[node]!));
   return settled(actor, turn);
 }
 
@@ -87,10 +88,13 @@ export function parentMoved(
       return isTerminal(state) ? undefined : advance(actor, turn, { kind: 'cancel' });
     case 'retry':
       // One that goes on by itself tells its end; one that has ended may have told it before.
-      if (isTerminal(state) && isEnd(state)) putNote(actor, turn, note.from, state);
-      if (state !== 'failed') return undefined;
-      continueAfter(actor, turn);
-      return advance(actor, turn, { kind: 'retry' });
+      if (state === 'completed') putNote(actor, turn, note.from, state);
+      if (state === 'cancelled') putNote(actor, turn, note.from, 'gone');
+      return state === 'failed' ? retried(actor, turn) : undefined;
+    case 'clean_up':
+      if (state === 'failed' && execution.m === 1) return retried(actor, turn);
+      if (isEnd(state)) putNote(actor, turn, note.from, state);
+      return undefined;
     case 'pause':
       return isEnded(state) ? undefined : advance(actor, turn, { kind: 'pause', byParent: true });
     default: {
@@ -101,6 +105,11 @@ export function parentMoved(
       return progress;
     }
   }
+}
+
+function retried(actor: LiveInstance, turn: Turn): Progress {
+  continueAfter(actor, turn);
+  return advance(actor, turn, { kind: 'retry' });
 }
 
 function dropNote(turn: Turn, { to, from, id }: KinNote): void {

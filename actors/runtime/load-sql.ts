@@ -302,8 +302,10 @@ export const LOAD_SQL = {
     `and id < $3::uuid and ${isOwn('to_id', '$5', '$6')} order by to_id, from_id limit $4`,
   // What an instance came to that another one waits for, without its outputs.
   childEnds: ofIds(
-    'o.state, o.failure, o.failed_at, o.rows, o.bytes',
+    'o.state, o.failure, o.failed_at, o.owes, o.rows, o.bytes',
     'select i.state, i.failure, t.rows, t.bytes, ' +
+      // What is large in it has no part in other ends.
+      "case when i.state = 'failed' then i.execution->'m' is not null else false end as owes, " +
       '(select d.failed_at from dead_letters d where d.instance_id = i.id) ' +
       'from instances i cross join lateral (' +
       'select count(*) as rows, coalesce(sum(b.output_size), 0) as bytes from block_outputs b ' +

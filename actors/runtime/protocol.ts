@@ -133,7 +133,18 @@ export interface KinNote {
   /** Of the note: there may be a later one from the same instance. */
   readonly id: string;
   /** To the child what it has to do, to the parent how the child has ended. */
-  readonly word: 'cancel' | 'pause' | 'resume' | 'retry' | 'completed' | 'failed' | 'cancelled';
+  readonly word:
+    | 'cancel'
+    | 'pause'
+    | 'resume'
+    | 'retry'
+    /** As `retry`, where it has something to clean up; else it tells its end once more. */
+    | 'clean_up'
+    | 'completed'
+    | 'failed'
+    | 'cancelled'
+    /** It was to be retried, and had been cancelled or removed before. */
+    | 'gone';
 }
 
 export type PeerMessage =

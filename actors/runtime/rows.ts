@@ -161,6 +161,8 @@ export interface ChildEndRow {
   readonly failure: string | null;
   /** Each time that it fails has its own. */
   readonly failed_at: string | null;
+  /** Failed, and a retry has something to clean up. */
+  readonly owes: boolean;
   readonly rows: number;
   readonly bytes: number;
 }

@@ -32,6 +32,7 @@ import { reasonOf } from './failures.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { Lanes } from './lanes.js';
 import { OpenLeaves } from './open-leaves.js';
+import { isLeftAlone } from './owed.js';
 import { iterationOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
@@ -181,7 +182,10 @@ export class Evaluation {
     const record = this.execution.o[node.index];
     if (record !== undefined) node.kind.again(this, node, record);
     else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
-      if (node.when === undefined || this.#passes(node, node.when)) node.kind.enter(this, node);
+      if (isLeftAlone(this, node)) this.finish(node, CANCELLED);
+      else if (node.when === undefined || this.#passes(node, node.when)) {
+        node.kind.enter(this, node);
+      }
     }
   }
 
@@ -337,9 +341,9 @@ export class Evaluation {
     if (record !== undefined) {
       const { kind } = node;
       if (kind.isLeaf) {
-        const { b, a, c, k } = record as StepRecord;
+        const { b, a, c, k, z } = record as StepRecord;
         this.leaves.remove(record as StepRecord);
-        if (c !== undefined) done.push({ b, a, c, ...(k && { k }) } as StepRecord);
+        if (c !== undefined) done.push({ b, a, c, ...(k && { k }), ...(z && { z }) } as StepRecord);
       } else if (code === FAILED || code === CANCELLED) {
         if (kind.isKept || node.when !== undefined) done.push(record);
       } else forgetError(this, node);

@@ -53,7 +53,7 @@ export interface OpenBase {
   o?: 1;
   /** Why the block will fail, or its first branch has. */
   y?: Failure;
-  /** What it has to clean up has failed, and is to be done by a retry. */
+  /** What it has to clean up, or its child has, has failed, and is to be done by a retry. */
   z?: 1;
   /** A composite would have ended so, but for what is yet to be cleaned up inside. */
   j?: DoneCode;
@@ -188,6 +188,8 @@ export interface SagaRecord extends LoopRecord, CatchingRecord {
   n?: number;
   /** Why, if an action failed. */
   y?: Failure;
+  /** Children of the action that failed clean up, and nothing else of it runs. */
+  g?: 1;
 }
 
 export type OpenRecord =
@@ -299,6 +301,8 @@ export interface Execution {
   g?: number;
   /** Paused because its parent was, so that it goes on with that. */
   l?: 1;
+  /** Failed, and a retry has something to clean up; its parent reads that in its row. */
+  m?: 1;
 }
 
 /** The execution of an instance that has not started. */

@@ -249,6 +249,7 @@ function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): Audit
   const { execution, state: fromState } = snapshot;
   const failure: Failure = { ...run.f!, code: 'cleanup_failed' };
   execution.j!.f = run;
+  execution.m = 1;
   execution.y = failure;
   snapshot.state = 'failed';
   beginHooks(hooks, snapshot);

@@ -15,6 +15,7 @@ import {
   type StepRecord,
 } from './execution.js';
 import { earlier, isDeferred } from './open-leaves.js';
+import { owesCleanUp } from './owed.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { canPatch, type InstanceState, isEnded } from './states.js';
@@ -112,7 +113,10 @@ export function cleanUp(run: Evaluation): void {
   if (execution.f !== undefined) delete execution.f;
   if (execution.z !== undefined) delete execution.z;
   if (execution.u !== undefined) delete execution.u;
-  if (run.snapshot.state === 'failed') return;
+  const isFailed = run.snapshot.state === 'failed';
+  if (isFailed && owesCleanUp(run)) execution.m = 1;
+  else if (execution.m !== undefined) delete execution.m;
+  if (isFailed) return;
   if (execution.k !== undefined) delete execution.k;
   if (execution.y !== undefined) delete execution.y;
   run.dropSnapshots();

@@ -247,8 +247,11 @@ export type ChildOrder =
   | ({ readonly kind: 'cancel'; readonly child: string | undefined } & StepTry)
   /** Whether it has ended meanwhile: the word of that may have been for another past. */
   | ({ readonly kind: 'look'; readonly child: string } & StepTry)
-  /** It has failed, and so has its parent, which is retried: the child goes on where it was. */
-  | ({ readonly kind: 'retry'; readonly child: string } & StepTry);
+  /**
+   * It has failed, and so has its parent, which is retried: the child goes on where it was; with `clean_up` only
+   * if it has something to clean up.
+   */
+  | ({ readonly kind: 'retry' | 'clean_up'; readonly child: string } & StepTry);
 
 export type ChildEnd =
   | { readonly kind: 'completed'; readonly output: JsonValue }
@@ -259,6 +262,10 @@ export type ChildEnd =
       readonly details?: JsonObject;
       /** When a child failed that can be retried: the same end may be told twice. */
       readonly note?: string;
+      /** A retry of the child has something to clean up; absent: it has not, or its engine did not note that. */
+      readonly owes?: true;
+      /** The child was to be retried, and had been cancelled or removed by then. */
+      readonly isGone?: true;
     };
 
 export interface LogLine {

@@ -236,6 +236,96 @@ test('retries of all three levels of a family are one, and nothing that complete
   ]);
 });
 
+/** A payment in a child, as a step of a saga of its parent; the child has failed as the acts of workers say. */
+async function orderOf(name: string, acts: readonly `${'ok' | 'fail'} ${string}`[]) {
+  const steps = [
+    {
+      id: 'pay',
+      action: step('charge', `${name}-charge`),
+      compensation: step('undo', `${name}-undo`),
+    },
+    { id: 'send', action: step('ship', `${name}-ship`) },
+  ];
+  await tenant.sequence([{ type: 'saga', id: 'trip', steps }], { name });
+  const id = await tenant.run([
+    { type: 'saga', id: 'order', steps: [{ id: 'buy', action: childOf(name) }] },
+  ]);
+  const [child] = await untilChildren(id, 1);
+  const live = async (...some: typeof acts) => {
+    for (const act of some) {
+      const [how, what] = act.split(' ');
+      const task = await tenant.task(`${name}-${what}`);
+      if (how === 'ok') await tenant.complete(task);
+      else await tenant.fail(task, 'no');
+    }
+  };
+  await live(...acts);
+  return { id, child: child!.id, live };
+}
+
+const retry = async (id: string) => expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
+
+const OWED = ['ok charge', 'fail ship', 'fail undo'] as const;
+
+for (const [how, name] of [
+  ['by the retry of its parent', 'owes'],
+  ['by itself before', 'owed'],
+] as const) {
+  test(`a child that owes a refund makes it before its parent charges again: ${how}`, async () => {
+    const { id, child, live } = await orderOf(name, OWED);
+    await tenant.until(id, 'failed');
+    if (name === 'owed') {
+      await retry(child);
+      await live('ok undo');
+      await tenant.until(child, 'failed');
+    }
+    const before = (await tenant.instance(id)).failure!.at;
+    await retry(id);
+    if (name === 'owes') await live('ok undo');
+    await eventually(async () => {
+      const { state, failure } = await tenant.instance(id);
+      assert.deepEqual([state, failure?.at === before], ['failed', false]);
+    });
+    assert.deepEqual(column(await childrenOf(id), 'id'), [child]);
+    assert.deepEqual(await tenant.poll(`${name}-charge`), []);
+    await retry(id);
+    await live('ok charge', 'ok ship');
+    await tenant.until(id, 'completed');
+    assert.deepEqual(column(await childrenOf(id), 'state'), ['failed', 'completed']);
+  });
+}
+
+test('a child that was cancelled and owes a refund makes it, and only the next retry of its parent starts another', async () => {
+  const { id, child, live } = await orderOf('stopped', ['ok charge']);
+  await tenant.task('stopped-ship');
+  await tenant.signal(child, 'cancel');
+  await live('fail undo');
+  const { failure } = await tenant.until(id, 'failed');
+  assert.equal((await tenant.instance(child)).failure!.code, 'cleanup_failed');
+  assert.equal(failure!.code, 'child_failed');
+  await retry(id);
+  await live('ok undo');
+  await tenant.until(child, 'cancelled');
+  const again = await tenant.until(id, 'failed');
+  assert.equal(again.failure!.message, `child ${child} was cancelled`);
+  await retry(id);
+  await live('ok charge', 'ok ship');
+  await tenant.until(id, 'completed');
+  assert.deepEqual(column(await childrenOf(id), 'state'), ['cancelled', 'completed']);
+});
+
+test('a child that was cancelled after it had failed is replaced by the first retry of its parent', async () => {
+  await tenant.sequence([step('try', 'try-replaced')], { name: 'replaced' });
+  const id = await tenant.run([childOf('replaced')]);
+  await tenant.fail(await tenant.task('try-replaced'), 'not now');
+  await tenant.until(id, 'failed');
+  await tenant.signal((await childrenOf(id))[0]!.id, 'cancel');
+  await retry(id);
+  await tenant.complete(await tenant.task('try-replaced'));
+  await tenant.until(id, 'completed');
+  assert.deepEqual(column(await childrenOf(id), 'state'), ['cancelled', 'completed']);
+});
+
 test('a refund that fails when its order is cancelled stands in the dead letter queue until a retry has made it', async () => {
   const steps = [
     { id: 'pay', action: step('charge', 'r-charge'), compensation: step('refund', 'r-refund') },

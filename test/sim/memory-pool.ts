@@ -15,6 +15,7 @@ import {
 } from '../../actors/runtime/load-sql.js';
 import { TASK_COLUMNS } from '../../actors/runtime/rows.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
+import type { Execution } from '../../src/core/execution.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Faults } from './faults.js';
@@ -661,7 +662,9 @@ const READS: Readonly<Record<Name, Read>> = {
         const outputs = select(db, 'block_outputs', { is: { instance_id: id } });
         const bytes = outputs.reduce((sum, { output_size }) => sum + Number(output_size), 0);
         const { failed_at = null } = byKey(db, 'dead_letters', id)[0] ?? {};
-        return { ...row, failed_at, rows: outputs.length, bytes };
+        const { m } = row.execution as unknown as Execution;
+        const owes = row.state === 'failed' && m !== undefined;
+        return { ...row, failed_at, owes, rows: outputs.length, bytes };
       }),
     ),
   childOutputs: (db, [ids]) =>

@@ -6,13 +6,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
+import type { StepRecord } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
+import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
 import { remapExecution } from '../../src/core/remap.js';
 import {
   failing,
   forEach,
   loop,
   noop,
+  type Player,
   parallel,
   play,
   race,
@@ -21,6 +24,7 @@ import {
   tryCatch,
   work,
 } from '../helpers/player.js';
+import { casesIn } from '../helpers/table.js';
 
 const saga = (id: string, ...steps: [string, Block | Block[], Block?][]): Block => ({
   type: 'saga',
@@ -371,28 +375,119 @@ describe('outputs of another pass', () => {
   });
 });
 
-test('a retry of a parent asks for the child that failed, and takes its stale end for none', () => {
-  const player = play([{ type: 'sub_sequence', id: 'c', sequence_name: 'other' }]);
-  const [{ node, iteration, attempt, child }] = player.children as never as [
-    { node: number; iteration: string; attempt: number; child: string },
-  ];
-  const step = { node, iteration, attempt };
-  player.send({ kind: 'child.made', ...step, child });
-  const ended = (note: string) =>
-    player.send({
-      kind: 'child.ended',
-      ...step,
-      end: { kind: 'failed', code: 'child_failed', message: 'broken', note },
+describe('a retry of a parent', () => {
+  const child = (id = 'c'): Block => ({ type: 'sub_sequence', id, sequence_name: 'other' });
+
+  /** What the child comes to that the block has waited for last; it is made before. */
+  function ends(player: Player, block: string, how: string): void {
+    const { children, plan, snapshot } = player;
+    const { o } = snapshot.execution;
+    const { node, iteration, attempt, child } = children.findLast(
+      (order): order is ChildStart =>
+        order.kind === 'start' &&
+        plan.nodes[order.node]!.id === block &&
+        (o[order.node] as StepRecord | undefined)?.a === order.attempt,
+    )!;
+    const step = { node, iteration, attempt };
+    const isMade = (o[node] as StepRecord).c !== undefined;
+    if (!isMade) player.send({ kind: 'child.made', ...step, child });
+    const failed = { kind: 'failed', code: 'child_failed', message: how } as const;
+    const note = `${player.children.length}`;
+    const told: Record<string, ChildEnd> = {
+      completes: { kind: 'completed', output: [] },
+      fails: { ...failed, note },
+      owes: { ...failed, note, owes: true },
+      'is cancelled': failed,
+      'is gone': { ...failed, isGone: true },
+    };
+    player.send({ kind: 'child.ended', ...step, end: told[how]! });
+  }
+
+  /** `ok x`, `fail x` and events as the player has them; `c owes` and the like are ends of children. */
+  function live(player: Player, acts: string): void {
+    for (const act of acts.split(', ')) {
+      const [, block = '', how = ''] = /^(\w+) (completes|fails|owes|is \w+)$/.exec(act) ?? [];
+      if (how !== '') ends(player, block, how);
+      else player.after(act as 'wake');
+    }
+  }
+
+  /** What was asked of children since: `start`, `retry` or `clean_up`, with their blocks. */
+  const askedOf = (player: Player, from: number) =>
+    player.children.slice(from).map(({ kind, node }) => `${kind} ${player.plan.nodes[node]!.id}`);
+
+  test('asks for the child that failed, and takes its stale end for none', () => {
+    const player = play([child()]);
+    ends(player, 'c', 'fails');
+    const from = player.children.length;
+    player.shows({ state: 'failed' }).after('retry', { kind: 'wake', recovered: true });
+    // Who makes it live again looks first whether the child has failed since.
+    assert.deepEqual(askedOf(player, from), ['retry c', 'look c']);
+    const { node, iteration, attempt } = player.children[0]!;
+    const end = { kind: 'failed', code: 'child_failed', message: 'no', note: '1' } as const;
+    const stale = player.send({ kind: 'child.ended', node, iteration, attempt, end });
+    assert.equal(stale.stale, true);
+    ends(player, 'c', 'completes');
+    player.shows({ state: 'completed' });
+  });
+
+  const handsOn = (...body: Block[]) => tryCatch('t', body, [work('undo'), failing('no')]);
+  const pay = ['pay', work('charge'), work('refund')] as [string, Block, Block];
+  const both = parallel('p', [child()], [child('d')], [work('x')]);
+  const each = (concurrency: number) => forEach('f', 'xs', [child()], { concurrency });
+  const FLOWS: Record<string, Block[]> = {
+    plain: [child()],
+    saga: [saga('s', pay, ['send', [child(), work('ship')], work('back')])],
+    'no payment': [saga('s', ['send', child(), work('back')])],
+    caught: [saga('s', pay, ['send', handsOn(child())])],
+    'caught alone': [handsOn(child())],
+    finally: [saga('s', pay, ['send', tryCatch('t', [], [], [child()])])],
+    parallel: [saga('s', pay, ['send', both])],
+    'caught parallel': [handsOn(both)],
+    items: [saga('s', pay, ['send', each(1)])],
+    'items side by side': [saga('s', pay, ['send', each(2)])],
+    compensation: [saga('s', ['pay', work('charge'), child()], ['send', work('ship')])],
+  };
+  for (const [flow = '', before = '', asks = '', then = '', comesTo = ''] of casesIn(`
+# The child of a saga that owes a refund is the one that goes on, and the saga runs again only behind that.
+saga | ok charge, c owes, ok refund | clean_up c | c fails | failed, retry: charge
+saga | ok charge, c owes, ok refund | clean_up c, clean_up c | c owes, retry, c fails | failed, retry: charge
+saga | ok charge, c owes, fail refund | clean_up c | c fails, ok refund | failed, retry: charge
+saga | ok charge, c owes, ok refund | clean_up c | c is cancelled | failed, retry: charge
+saga | ok charge, c fails, ok refund | start c | ok charge | running:
+# It was retried by itself, and is taken as it is: then it has to be taken back.
+no payment | c owes | clean_up c | c completes, ok back | failed, retry:
+# Where the catch list of a try_catch hands the failure on, the child cleans up before that, and nothing else runs.
+caught | ok charge, c owes, ok undo, ok refund | clean_up c | c fails | failed, retry: charge
+caught alone | c owes, ok undo | clean_up c | c fails | failed, retry:
+caught parallel | c owes, d fails, fail x, ok undo | clean_up c | c fails | failed, retry:
+finally | ok charge, c owes, ok refund | retry c | c completes | failed, retry: charge
+parallel | ok charge, c owes, d fails, fail x, ok refund | clean_up c | c fails | failed, retry: charge
+parallel | ok charge, c owes, d owes, fail x, ok refund | clean_up c, clean_up d | d fails, c fails | failed, retry: charge
+items | ok charge, c owes, ok refund | clean_up c | c completes | failed, retry: charge
+items side by side | ok charge, c owes, c fails, ok refund | clean_up c | c fails | failed, retry: charge
+compensation | ok charge, fail ship, c fails | retry c | c completes | failed, retry: charge
+# What of a plain flow has failed goes on as it would by itself, and one that was cancelled fails the block.
+plain | c owes | retry c | c fails | failed, retry:
+plain | c fails | retry c | c is cancelled | failed, retry:
+plain | c is cancelled | start c | c completes | completed:
+plain | c fails | retry c, start c | c is gone, c completes | completed:
+`)) {
+    test(`${flow}: after ${before} asks ${asks || 'no child'}`, () => {
+      const player = play(FLOWS[flow]!, { data: { xs: [1, 2, 3] } });
+      live(player, before);
+      player.shows({ state: 'failed' });
+      const from = player.children.length;
+      player.after('retry', 'wake');
+      live(player, then);
+      const [end = '', atWork = ''] = comesTo.split(':').map((one) => one.trim());
+      const [state, again] = end.split(', ');
+      assert.equal(player.state, state);
+      assert.deepEqual(askedOf(player, from).join(', '), asks);
+      if (again !== undefined) player.after('retry', 'wake');
+      assert.deepEqual(player.atWork.join(', '), atWork);
     });
-  ended('first');
-  player.shows({ state: 'failed' }).after('retry');
-  assert.deepEqual(player.children.at(-1), { kind: 'retry', child, ...step });
-  // Who makes it live again looks first whether the child has failed since.
-  player.send({ kind: 'wake', recovered: true });
-  assert.deepEqual(player.children.at(-1), { kind: 'look', child, ...step });
-  assert.equal(ended('first').stale, true);
-  player.send({ kind: 'child.ended', ...step, end: { kind: 'completed', output: [] } });
-  player.shows({ state: 'completed' });
+  }
 });
 
 test('a wait for an event whose key comes to null fails, and takes none that is meant for nobody', () => {

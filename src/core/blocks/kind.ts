@@ -64,6 +64,8 @@ export interface BlockKind<
   owes(run: Pick<Evaluation, 'plan' | 'execution'>, node: N, kept: R): boolean;
   /** Whether that is what runs also when the block is cut off: its list of `cleansUp`. */
   hasNotCleanedUp(run: Pick<Evaluation, 'plan' | 'execution'>, node: N, kept: R): boolean;
+  /** Whether of the list only that runs which is still to be cleaned up. */
+  onlyCleansUp(record: R, branch: number): boolean;
   /** Which of its lists run: each before the next one, all at once, or one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
   /** The parts of the block whose names count as ids; it may be of the wrong shape. */
@@ -128,7 +130,7 @@ export function leaf<B extends Block, N extends NodePlace>(
   own: Own<
     BlockKind<B, N, StepRecord>,
     'compile' | 'enter' | 'again' | 'due' | 'takeIn' | 'openState',
-    'recover' | 'cut' | 'withdraw' | 'leavesRow' | 'misguided' | 'isKept'
+    'recover' | 'cut' | 'withdraw' | 'leavesRow' | 'misguided' | 'isKept' | 'owes'
   >,
 ): BlockKind<B, N, StepRecord> {
   return { ...BASE, isLeaf: true, ...own };
@@ -165,6 +167,7 @@ const BASE: BlockKind = {
   forgives: () => false,
   owes: () => false,
   hasNotCleanedUp: () => false,
+  onlyCleansUp: () => false,
   order: 'in-turn',
   names: () => [],
   misguided(run, node, message) {

@@ -3,7 +3,8 @@
  * (docs/reference/blocks.md). Each time that the block is reached it has a child of its own, whose number
  * makes the child's id and is the try that events about it name. Who makes the child says so (`child.made`):
  * from then on its id is in the record, and the block waits for somebody outside. A retry of the instance
- * retries a child that has failed, and waits for the same one again.
+ * retries a child that has failed, and waits for the same one again; one that was cancelled or removed since it
+ * failed is replaced.
  */
 
 import type { SubSequenceBlock } from '../../../schema/blocks.js';
@@ -12,6 +13,7 @@ import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
 import { childInstanceId } from '../ids.js';
 import type { JsonObject } from '../json.js';
+import { isCleanedUp } from '../owed.js';
 import type { NodePlace } from '../plan-nodes.js';
 import type { ChildEnd } from '../progress.js';
 import { renderTemplate, type Template } from '../template.js';
@@ -37,21 +39,21 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
   },
   leavesRow: 'last',
   isKept: true,
+  owes: (_run, _node, { z }) => z === 1,
   misguided(run, node, message) {
     fail(run, node, 'expression_error', message);
   },
   enter(run, node) {
     const kept = run.takeKept(node) as StepRecord | undefined;
-    const number = kept?.a ?? run.execution.g ?? 0;
-    const record: StepRecord = { b: run.offset, p: 'child', a: number };
+    const record: StepRecord = { b: run.offset, p: 'child', a: kept?.a ?? 0 };
     if (node.timeoutMs !== null) record.d = run.env.now + node.timeoutMs;
     if (kept?.c !== undefined) {
       run.putLeaf(node, { ...record, c: kept.c, k: kept.k! });
-      run.askAboutChild({ kind: 'retry', child: kept.c, ...run.tryOf(node, number) });
+      const kind = retryOf(run, node);
+      run.askAboutChild({ kind, child: kept.c, ...run.tryOf(node, record.a) });
       return;
     }
-    run.execution.g = number + 1;
-    start(run, node, record);
+    startNext(run, node, record);
   },
   again() {},
   due: timeOutBlock,
@@ -60,11 +62,19 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
     if (event.kind === 'child.made') run.putLeaf(node, { ...record, c: event.child });
     else if (event.kind !== 'child.ended') return false;
     else if (event.end.kind === 'failed') {
-      const { note } = event.end;
+      const { note, owes, isGone } = event.end;
       // It was retried since.
       if (note !== undefined && note === record.k) return false;
-      const { k: _before, ...rest } = record;
-      run.putLeaf(node, note === undefined ? rest : { ...rest, k: note });
+      const { k: before, ...plain } = record;
+      if (isGone === true && before !== undefined) {
+        const { c: _gone, ...next } = plain;
+        startNext(run, node, next);
+        return true;
+      }
+      const told: StepRecord = plain;
+      if (note !== undefined) told.k = note;
+      if (owes === true) told.z = 1;
+      run.putLeaf(node, told);
       takeEnd(run, node, event.end);
     } else takeEnd(run, node, event.end);
     return true;
@@ -84,6 +94,18 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
   },
   openState: () => 'waiting',
 });
+
+/** What a child is asked for that has failed: where only that runs which is to be cleaned up, no more of it either. */
+export function retryOf(life: Pick<Evaluation, 'plan' | 'execution'>, node: NodePlace) {
+  return isCleanedUp(life, node) ? 'clean_up' : 'retry';
+}
+
+/** Another child, with a number of its own. */
+function startNext(run: Evaluation, node: SubSequenceNode, record: StepRecord): void {
+  const { g: number = 0 } = run.execution;
+  run.execution.g = number + 1;
+  start(run, node, { ...record, a: number });
+}
 
 function start(run: Evaluation, node: SubSequenceNode, record: StepRecord): void {
   const rendered = renderTemplate(node.input, run.scopeOf(node));

@@ -20,6 +20,7 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from '../execution.js';
+import { hasOwingChild } from '../owed.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { reopenList, repeatList } from '../runs-again.js';
 import { composite } from './kind.js';
@@ -38,6 +39,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   forgives: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   owes: (run, node, { m, z }) => z === 1 || (m !== undefined && owesCatch(run, node)),
   hasNotCleanedUp: (_run, _node, { z }) => z === 1,
+  onlyCleansUp: ({ m }, branch) => branch === TRY_LIST && m !== undefined,
   enter(run, node) {
     const kept = run.takeKept(node) as TryCatchRecord | undefined;
     const record = kept === undefined ? newRecord(run) : resumed(run, node, kept);
@@ -45,6 +47,12 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     goOn(run, node, record);
   },
   childDone(run, node, record, child, code) {
+    if (record.p === TRY_LIST && record.m !== undefined) {
+      // A child of it has cleaned up, and nothing else of it runs behind its catch list.
+      record.p = CATCH_LIST;
+      goOn(run, node, record);
+      return;
+    }
     const result = afterChild(run, node.lists[record.p]!, child, code);
     if (result === 'open') return;
     if (record.p === FINALLY_LIST) endFinally(run, node, record, result);
@@ -112,16 +120,18 @@ function newRecord(run: Evaluation): TryCatchRecord {
 
 /**
  * Where a retry goes on: in a finally list that failed, or that was stopped behind lists which went well; else
- * in the list that failed or was cut off, and the finally list is to run behind that again.
+ * in the list that failed or was cut off, and the finally list is to run behind that again. What children of the
+ * try list have to clean up comes before its catch list.
  */
 function resumed(run: Evaluation, node: TryCatchNode, kept: TryCatchRecord): TryCatchRecord {
   const { p, f, m, y, z } = kept;
   const caught = m === undefined ? {} : { m };
-  if (p !== FINALLY_LIST) return { ...newRecord(run), p, ...caught };
+  const begin = hasOwingChild(run, node.lists[TRY_LIST]!) ? TRY_LIST : CATCH_LIST;
+  if (p !== FINALLY_LIST) return { ...newRecord(run), p: m === undefined ? p : begin, ...caught };
   const isCleanUp = f === COMPLETED || (f === FAILED && z === 1);
   if (isCleanUp) return { ...newRecord(run), p, f, ...caught, ...(y && { y }) };
   repeatList(run, node, FINALLY_LIST);
-  return { ...newRecord(run), p: m === undefined ? TRY_LIST : CATCH_LIST, ...caught };
+  return { ...newRecord(run), p: m === undefined ? TRY_LIST : begin, ...caught };
 }
 
 /** With what is not done of its list. */
