@@ -18,6 +18,8 @@ export interface ManyChange {
   readonly filter: BatchAction['filter'];
   readonly signalType?: string;
   readonly payload?: unknown;
+  /** Children are retried, too, whose parents have gone on without them. */
+  readonly orphans?: boolean;
   /** Of the sentence `5 instances would be cancelled`. */
   readonly done: string;
   /** The person has agreed beforehand. */
@@ -43,6 +45,7 @@ export async function changeMany(session: Session, change: ManyChange): Promise<
     limit: JOB_MAX,
     ...(change.signalType === undefined ? {} : { signal_type: change.signalType }),
     ...(change.payload === undefined ? {} : { payload: change.payload }),
+    ...(change.orphans === true ? { orphans: true } : {}),
   };
   const counted = await countOf(session, body);
   if (change.isDryRun) {

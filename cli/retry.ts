@@ -29,18 +29,21 @@ async function expectRepeats(
   if (again === undefined) return;
   for (const line of linesOf(again)) out.note(line);
   if (!again.repeats_effects) return;
-  const repeated = `${id} would repeat effects outside`;
+  // Whose parent has gone on without it need not repeat any.
+  const isRepeating = again.blocks.some((block) => block.repeats_effects);
+  const repeated = `${id} would ${isRepeating ? 'repeat effects outside' : 'run for itself'}`;
   if (asker.isThere) return asker.confirm(`${repeated}. Go on?`);
   throw usageError(`${repeated}, and nobody is there to agree`, 'Give --yes to do it.');
 }
 
 /** What runs again and what stays, in the words of the server. */
-export function linesOf({ blocks, blocks_count, stays, stays_count }: RunsAgain): string[] {
+export function linesOf({ blocks, blocks_count, stays, stays_count, parent }: RunsAgain): string[] {
   const more = blocks_count - blocks.length;
   return [
     ...blocks.map(({ summary }) => summary),
     ...(more > 0 ? [`and ${more} more`] : []),
     ...(stays_count === 0 ? [] : [`Stays: ${listed(stays, stays_count)}`]),
+    ...(parent === undefined ? [] : [parent.summary]),
   ];
 }
 

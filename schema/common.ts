@@ -207,6 +207,15 @@ export const DryRun = optional(
   Type.Boolean({ default: false, description: 'Only counts: nothing is changed.' }),
 );
 
+/** Of a change of many that may retry instances. */
+export const Orphans = optional(
+  Type.Boolean({
+    default: false,
+    description:
+      'Also retry children whose parents have gone on without them: nobody takes what they come to. Else they are skipped.',
+  }),
+);
+
 export const AnyJson = Type.Unsafe<JsonValue>({});
 export type AnyJson = Static<typeof AnyJson>;
 

@@ -14,6 +14,7 @@ import {
   Name,
   named,
   noted,
+  Orphans,
   oneOfWords,
   optional,
   Timestamp,
@@ -142,6 +143,7 @@ export const BatchAction = Type.Object(
     signal_type: optional(Name),
     payload: Type.Optional(AnyJson),
     dry_run: DryRun,
+    orphans: Orphans,
     limit: optional(
       Type.Integer({
         minimum: 1,

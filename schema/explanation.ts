@@ -144,13 +144,41 @@ export const RunsAgainBlock = named('RunsAgainBlock', 'A block that a retry runs
   }),
   repeats_effects: noted(Type.Boolean(), 'Whether what had happened outside happens once more.'),
   child_id: Type.Optional(
-    noted(Uuid, 'The child that is retried; absent: none is, or another one is started.'),
+    noted(
+      Uuid,
+      'The child that is retried, or whose end is taken or waited for; absent: none is, or another one is started.',
+    ),
+  ),
+  cleans_up: Type.Optional(
+    Type.Literal(true, {
+      description: 'The child goes on only with what it has to clean up.',
+    }),
   ),
 });
 export type RunsAgainBlock = Static<typeof RunsAgainBlock>;
 
 /** What an instance can come to behind what a retry does. */
 const AGAIN_ENDS = ['cancelled', 'failed'] as const;
+
+/** Where a failed child stands with its parent, with what that means. */
+export const PARENT_STANDS = {
+  waits: 'a block of the parent waits for its end',
+  takes: 'the parent has failed, and a retry of it goes on with this child',
+  went_on: 'the parent, or one above it, goes on without it: nobody takes what it comes to',
+  ended: 'the parent, or one above it, has ended without it, or is not there any more',
+} as const;
+export type ParentStands = keyof typeof PARENT_STANDS;
+
+export const RunsAgainParent = named(
+  'RunsAgainParent',
+  'Of a child that is retried by itself: what its parent makes of it.',
+  {
+    id: Uuid,
+    stands: oneOfWords(Object.keys(PARENT_STANDS) as ParentStands[]),
+    summary: Type.String(),
+  },
+);
+export type RunsAgainParent = Static<typeof RunsAgainParent>;
 
 export const RunsAgain = named(
   'RunsAgain',
@@ -165,8 +193,9 @@ export const RunsAgain = named(
     stays_count: Type.Integer({ description: 'Of all that stay.' }),
     repeats_effects: noted(
       Type.Boolean(),
-      'Whether something that had completed and acts outside runs a second time: ask before.',
+      'Whether something that had completed and acts outside runs a second time, or a child goes on whose parent has gone on without it: ask before.',
     ),
+    parent: Type.Optional(RunsAgainParent),
     ends: Type.Optional(
       oneOfWords(
         AGAIN_ENDS,
@@ -192,10 +221,9 @@ export const NextAction = named(
 export type NextAction = Static<typeof NextAction>;
 
 export const ExplanationWarning = named('ExplanationWarning', {
-  kind: oneOfWords(
-    ['output_truncated'],
-    'An output was too large: expressions see a note instead.',
-  ),
+  kind: Type.Literal('output_truncated', {
+    description: 'An output was too large: expressions see a note instead.',
+  }),
   block_id: Type.String(),
   summary: Type.String(),
 });

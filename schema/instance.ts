@@ -25,6 +25,7 @@ import {
   named,
   noted,
   Offset,
+  Orphans,
   oneOfWords,
   optional,
   orNull,
@@ -158,7 +159,12 @@ export type SendSignal = Static<typeof SendSignal>;
 
 /** Terminal instances are skipped (docs/decisions/0040-changes-of-many-instances.md). */
 export const BulkState = strict(
-  named('BulkState', { filter: InstanceFilter, state: InstanceStateWord, dry_run: DryRun }),
+  named('BulkState', {
+    filter: InstanceFilter,
+    state: InstanceStateWord,
+    dry_run: DryRun,
+    orphans: Orphans,
+  }),
 );
 export type BulkState = Static<typeof BulkState>;
 

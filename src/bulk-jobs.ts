@@ -16,6 +16,7 @@ import {
   type ChangeManyOf,
   changeWindow,
   NOTHING_YET,
+  type OrphansOf,
   type RepeatingOf,
   windowSize,
   workOf,
@@ -37,6 +38,7 @@ export interface BulkJobsDeps {
   /** With marks of the job. */
   readonly change: (job: string, ...asked: Parameters<ChangeManyOf>) => Promise<ChangeCounts>;
   readonly repeating: RepeatingOf;
+  readonly orphans: OrphansOf;
   readonly progress: (id: string, progress: BulkProgress) => Promise<unknown>;
 }
 
@@ -95,7 +97,7 @@ export class BulkJobs {
   }
 
   async #oneWindow(id: string): Promise<boolean> {
-    const { standing, candidates, change, repeating, progress } = this.#deps;
+    const { standing, candidates, change, repeating, orphans, progress } = this.#deps;
     const row = await standing(id);
     if (row === undefined || row.ended_at !== null) return false;
     const { place: from, matched, tenant_id, traceparent } = row;
@@ -114,6 +116,7 @@ export class BulkJobs {
     const counts = await changeWindow(work, fresh, {
       changeMany: (...them) => change(id, ...them),
       repeating,
+      orphans,
     });
     const looked = found.map((candidate) => candidate.id);
     if (next === undefined) {

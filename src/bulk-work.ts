@@ -30,6 +30,8 @@ export interface BulkWork {
   readonly filter: CandidateFilter;
   readonly change: Change;
   readonly isDryRun: boolean;
+  /** Children are retried, too, whose parents have gone on without them. */
+  readonly takesOrphans: boolean;
   /** Matches beyond are left alone. */
   readonly most: number;
 }
@@ -63,7 +65,9 @@ export function workOf(
   const { operation, request } = asked as BulkRequest;
   const { states, ...filter } = request.filter;
   const wanted = { ...filter, tenant_id: tenant, state: states };
-  const shared = { tenant, isDryRun: request.dry_run ?? false, most: Number.POSITIVE_INFINITY };
+  const takesOrphans = 'orphans' in request && request.orphans === true;
+  const isDryRun = request.dry_run ?? false;
+  const shared = { tenant, isDryRun, takesOrphans, most: Number.POSITIVE_INFINITY };
   switch (operation) {
     case 'state': {
       const change = { kind: 'state', state: request.state } as const;
@@ -97,26 +101,41 @@ export function added(one: BulkCounts, other: BulkCounts): BulkCounts {
   };
 }
 
+export interface WindowDeps {
+  readonly changeMany: ChangeManyOf;
+  readonly repeating: RepeatingOf;
+  readonly orphans: OrphansOf;
+}
+
 /**
  * A dry run counts by the states in the rows, and asks those that would be retried what that repeats; otherwise each
- * instance decides for itself.
+ * instance decides for itself. Orphans are skipped unless they were asked for.
  */
 export async function changeWindow(
-  { change, isDryRun, tenant }: BulkWork,
+  { change, isDryRun, takesOrphans, tenant }: BulkWork,
   window: readonly Candidate[],
-  { changeMany, repeating }: { changeMany: ChangeManyOf; repeating: RepeatingOf },
+  { changeMany, repeating, orphans }: WindowDeps,
 ): Promise<BulkCounts> {
   const matched = window.length;
-  if (matched === 0) return NOTHING_YET;
+  const retried = window.filter(({ state }) => mayRetry(change, state));
+  const children = retried.filter(({ parent_instance_id: parent }) => parent !== null);
+  const asked = takesOrphans ? [] : idsOf(children);
+  const left = asked.length === 0 ? NONE : await orphans(tenant, asked);
+  const taken = window.filter(({ id }) => !left.has(id));
+  if (taken.length === 0) return { ...NOTHING_YET, matched, skipped: matched };
   if (!isDryRun) {
-    const ids = window.map(({ id }) => id);
-    return { ...NOTHING_YET, ...(await changeMany(tenant, ids, change)), matched };
+    const { applied, skipped, failed } = await changeMany(tenant, idsOf(taken), change);
+    return { ...NOTHING_YET, matched, applied, skipped: skipped + left.size, failed };
   }
-  const applied = window.filter(({ state }) => concerns(change, state)).length;
-  const retried = window.filter(({ state }) => mayRetry(change, state)).map(({ id }) => id);
-  const repeats_effects = await repeating(tenant, retried);
+  const applied = taken.filter(({ state }) => concerns(change, state)).length;
+  const ids = idsOf(retried).filter((id) => !left.has(id));
+  const repeats_effects = await repeating(tenant, ids);
   return { matched, applied, skipped: matched - applied, failed: 0, repeats_effects };
 }
+
+const NONE: ReadonlySet<string> = new Set();
+
+const idsOf = (candidates: readonly Candidate[]) => candidates.map(({ id }) => id);
 
 /** Asks the owners; resolves with what became of the instances, once that is durable. */
 export type ChangeManyOf = (
@@ -127,6 +146,9 @@ export type ChangeManyOf = (
 
 /** How many of the instances would act outside a second time if they were retried. */
 export type RepeatingOf = (tenant: string, ids: readonly string[]) => Promise<number>;
+
+/** Those of the children that would go on although nobody takes what they come to. */
+export type OrphansOf = (tenant: string, ids: readonly string[]) => Promise<ReadonlySet<string>>;
 
 function actionOf(
   { action, signal_type, payload: given }: BatchAction,

@@ -32,6 +32,7 @@ export function sequenceRemovalOf({ reads, client, many, log }: EngineJobsDeps):
 
 /** Goes on with changes of many instances behind their answer. */
 export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJobs {
+  const previews = new RetryPreviews(client);
   return new BulkJobs({
     clock: realClock,
     log,
@@ -40,7 +41,8 @@ export function bulkJobsOf({ reads, client, many, log }: EngineJobsDeps): BulkJo
     candidates: ({ tenant, filter }, limit, place) =>
       candidates(reads.of(tenant), filter, limit, place),
     change: (job, tenant, ids, change) => many.change(tenant, ids, change, job),
-    repeating: (tenant, ids) => new RetryPreviews(client).repeating(tenant, ids),
+    repeating: (tenant, ids) => previews.repeating(tenant, ids),
+    orphans: (tenant, ids) => previews.orphans(tenant, ids),
     progress: (id, progress) => client.ask(0, 'bulkJobs.progress', '', id, progress),
   });
 }

@@ -201,6 +201,7 @@ export function createFront(options: FrontOptions): Front {
       keyring: options.keyring,
       changeMany: (tenant, ids, change) => many.change(tenant, ids, change),
       repeating: (tenant, ids) => previews.repeating(tenant, ids),
+      orphans: (tenant, ids) => previews.orphans(tenant, ids),
       admitTenant: (tenant) => residence?.admit(tenant, true),
     },
     protectDocs: config.protectDocs,

@@ -82,7 +82,8 @@ const HANDLERS: {
     const { state } = record.snapshot;
     answer(turn, request, JSON.stringify({ state, failure: failureOf(record), version }));
   },
-  standing: (actor, turn, { request }) => answer(turn, request, JSON.stringify(standingOf(actor))),
+  standing: (actor, turn, { request, child }) =>
+    answer(turn, request, JSON.stringify(standingOf(actor, child))),
   patchState,
   patchContext,
   signal: signals.signal,

@@ -66,7 +66,7 @@ export type InstanceRequest =
       readonly given: GivenAnswer;
     } & FromOutside)
   /** For its explanation: what it waits for. */
-  | ({ readonly kind: 'standing' } & FromOutside)
+  | ({ readonly kind: 'standing'; readonly child?: string | undefined } & FromOutside)
   /** Of its execution, see `ownership.ts`. */
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
 

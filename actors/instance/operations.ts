@@ -129,11 +129,16 @@ export const INSTANCE_OPERATIONS = {
   ...rowsOf<TaskRouteId>('workers.', toldOfTask),
 } satisfies Partial<RouteOperations<InstanceParts>>;
 
+/** What it is to be said about, beside the instance. */
+interface StandingAsked {
+  readonly child: string;
+}
+
 export const INSTANCE_ENGINE_OPERATIONS = {
   'instances.standing': {
     isRead: true,
-    serve: ({ instances }, { request, tenant, target }: Call<undefined>) =>
-      instances.tell(target, { kind: 'standing', request, tenant }),
+    serve: ({ instances }, { request, tenant, target, body }: Call<StandingAsked | undefined>) =>
+      instances.tell(target, { kind: 'standing', request, tenant, ...body }),
   },
   'instances.answer': {
     serve: (

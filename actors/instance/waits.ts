@@ -4,12 +4,13 @@ import type { Failure } from '../../schema/failure.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
 import { cutOutputs } from '../../src/core/cut-outputs.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
-import { isRetried, runsAgain } from '../../src/core/retry-preview.js';
+import { isRetried, runsAgain, standsFor } from '../../src/core/retry-preview.js';
 import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
 
-export function standingOf(actor: LiveInstance): Standing {
+/** @param child one that it started: what that is to it is told, too */
+export function standingOf(actor: LiveInstance, child?: string): Standing {
   const { record, plan, env } = actor;
   const { id, sequence_id, tenant_id, created_at, continuity_id, snapshot } = record;
   const failure = failureOf(record);
@@ -23,6 +24,9 @@ export function standingOf(actor: LiveInstance): Standing {
     failure,
     cancelling: cancellingIn(snapshot.runtime),
     again: isRetried(snapshot) ? runsAgain(plan, snapshot) : null,
+    owes: snapshot.execution.m === 1,
+    is_dry_run: snapshot.runtime.dry_run === true,
+    ...(child === undefined ? {} : { stands: standsFor(plan, snapshot, child) }),
     cut: cutOutputs(plan, snapshot),
     parent: record.parent_instance_id,
     root: rootOf(actor, failure),

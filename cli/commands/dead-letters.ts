@@ -2,9 +2,8 @@
 
 import type { FailureGroup, TaskInstance } from '../../client/src/index.js';
 import { type Command, listing } from '../command.js';
-import { retryOne } from '../retry.js';
 import { ago } from '../table.js';
-import { changing, FAILED_COLUMNS, giveUpOne, withNames } from './instances.js';
+import { changing, FAILED_COLUMNS, giveUpOne, RETRYING, withNames } from './instances.js';
 import { NAMESPACE_OPTION, SELECTION_OPTIONS, selectionOf, timeOf } from './selection.js';
 
 export const DEAD_LETTER_COMMANDS: readonly Command[] = [
@@ -45,14 +44,7 @@ export const DEAD_LETTER_COMMANDS: readonly Command[] = [
     ask: ({ client }, given, limit) =>
       client.instances.deadLetters({ ...selectionOf(given, Date.now()), limit }),
   }),
-  changing({
-    name: 'dlq retry',
-    summary: 'Run failed instances again from where they failed.',
-    action: 'retry',
-    done: 'retried',
-    states: ['failed'],
-    one: retryOne,
-  }),
+  changing({ name: 'dlq retry', ...RETRYING }),
   changing({
     name: 'dlq drain',
     summary: 'Give failed instances up: they are cancelled and leave the queue.',

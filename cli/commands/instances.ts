@@ -207,7 +207,7 @@ export function changing(
     readonly one: (session: Session, id: string, given: Given) => Promise<unknown>;
     /** Those that it concerns: others would count, and take the place of some that it concerns. */
     readonly states: readonly InstanceState[];
-    readonly many?: (given: Given) => Pick<ManyChange, 'signalType' | 'payload'>;
+    readonly many?: (given: Given) => Pick<ManyChange, 'signalType' | 'payload' | 'orphans'>;
     /** Where the ids begin. */
     readonly idsAt?: number;
   },
@@ -389,6 +389,27 @@ const migrate: Command = {
   },
 };
 
+/** Of what may retry instances. */
+const WITH_ORPHANS = {
+  options: [
+    {
+      flags: '--orphans',
+      about: 'Of those that options select, also children whose parents have gone on without them.',
+    },
+  ],
+  many: (given: Given) => ({ orphans: given.flag('orphans') }),
+} as const;
+
+/** What `instances retry` and `dlq retry` do. */
+export const RETRYING = {
+  summary: 'Run failed instances again from where they failed.',
+  action: 'retry',
+  done: 'retried',
+  states: ['failed'],
+  one: retryOne,
+  ...WITH_ORPHANS,
+} as const;
+
 // ---------------------------------------------------------------- the rows
 
 export const INSTANCE_COMMANDS: readonly Command[] = [
@@ -444,6 +465,7 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     states: ['paused'],
     done: 'resumed',
     one: resumeOne,
+    ...WITH_ORPHANS,
   }),
   changing({
     name: 'instances cancel',
@@ -453,13 +475,6 @@ export const INSTANCE_COMMANDS: readonly Command[] = [
     done: 'cancelled',
     one: cancelOne,
   }),
-  changing({
-    name: 'instances retry',
-    summary: 'Run failed instances again from where they failed.',
-    action: 'retry',
-    done: 'retried',
-    states: ['failed'],
-    one: retryOne,
-  }),
+  changing({ name: 'instances retry', ...RETRYING }),
   migrate,
 ];

@@ -1,6 +1,6 @@
 /** Why instances fail and what they wait for, in the words of the schemas. */
 
-import { AGAIN_KINDS, WAIT_KINDS, type WaitKind } from '../../schema/explanation.js';
+import { AGAIN_KINDS, PARENT_STANDS, WAIT_KINDS, type WaitKind } from '../../schema/explanation.js';
 import { FAILURE_CODES } from '../../schema/failure.js';
 import { code, table } from './markdown.js';
 import type { Regions } from './regions.js';
@@ -34,8 +34,10 @@ export function waitRegions(): Regions {
   const kinds = Object.keys(WAIT_KINDS) as WaitKind[];
   const rows = kinds.map((kind) => [code(kind), WAIT_KINDS[kind], MEMBERS[kind]]);
   const again = Object.entries(AGAIN_KINDS).map(([kind, meaning]) => [code(kind), meaning]);
+  const stands = Object.entries(PARENT_STANDS).map(([word, meaning]) => [code(word), meaning]);
   return {
     waits: table(['kind', 'what it waits for', 'further members'], rows),
     'runs-again': table(['kind', 'what runs again'], again),
+    'parent-stands': table(['stands', 'what the parent makes of it'], stands),
   };
 }

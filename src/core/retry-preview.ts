@@ -5,6 +5,7 @@
  */
 
 import {
+  type ParentStands,
   REPEATS_MAX,
   RUNS_AGAIN_MAX,
   type RunsAgain,
@@ -27,10 +28,12 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from './execution.js';
+import { hasOwingChild, owesWithin } from './owed.js';
 import { pathOf, recordOf } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { type RunsAgainFacts, summaryOf } from './retry-words.js';
+import { isEnded } from './states.js';
 
 type Kind = RunsAgainFacts['kind'];
 
@@ -38,6 +41,8 @@ type Kind = RunsAgainFacts['kind'];
 interface Place {
   readonly kind: Kind;
   readonly isCaught: boolean;
+  /** Only children that have something to clean up go on. */
+  readonly isCleanUp?: boolean;
 }
 
 /** Whether the instance goes on by a retry: also one that was paused while it was failed. */
@@ -45,7 +50,27 @@ export function isRetried({ state, execution }: Snapshot): boolean {
   return state === 'failed' || (state === 'paused' && execution.f === 1);
 }
 
-export function runsAgain(plan: Plan, { execution, runtime }: Snapshot): RunsAgain {
+export function runsAgain(plan: Plan, snapshot: Snapshot): RunsAgain {
+  return previewOf(plan, snapshot).again;
+}
+
+/** What a child is to the instance that started it. */
+export function standsFor(plan: Plan, snapshot: Snapshot, child: string): ParentStands {
+  const isOpen = Object.values(snapshot.execution.o).some(
+    (record) => (record as Partial<StepRecord>).c === child,
+  );
+  if (isOpen && !isEnded(snapshot.state)) return 'waits';
+  if (!isRetried(snapshot)) return isEnded(snapshot.state) ? 'ended' : 'went_on';
+  return previewOf(plan, snapshot).children.has(child) ? 'takes' : 'ended';
+}
+
+interface Previewed {
+  readonly again: RunsAgain;
+  /** All that go on by it, or whose ends it takes. */
+  readonly children: ReadonlySet<string>;
+}
+
+function previewOf(plan: Plan, { execution, runtime }: Snapshot): Previewed {
   const { j, a, e, s = 0 } = execution;
   const hooks = j?.f;
   if (hooks !== undefined) {
@@ -76,6 +101,7 @@ class Preview {
   readonly #isDryRun: boolean;
   readonly #blocks: RunsAgainFacts[] = [];
   #count = 0;
+  readonly #children = new Set<string>();
   /** Nodes that are forgotten, by where they begin: up to where. */
   readonly #forgotten = new Map<number, number>();
   /** Compensations are done first, and then the instance fails for the reason that it had. */
@@ -92,10 +118,10 @@ class Preview {
     this.#before = { ...execution, o };
   }
 
-  told(asked?: RunsAgain['ends']): RunsAgain {
+  told(asked?: RunsAgain['ends']): Previewed {
     const { paths, count } = this.#stays();
     const ends = asked ?? (this.#fails ? 'failed' : undefined);
-    return {
+    const again: RunsAgain = {
       blocks: this.#blocks.map((block) => ({ ...block, summary: summaryOf(block) })),
       blocks_count: this.#count,
       stays: paths,
@@ -103,6 +129,7 @@ class Preview {
       repeats_effects: this.#blocks.some(({ repeats_effects }) => repeats_effects),
       ...(ends === undefined ? {} : { ends }),
     };
+    return { again, children: this.#children };
   }
 
   // -------------------------------------------------------------- what a retry comes to
@@ -143,6 +170,8 @@ class Preview {
       this.#leaf(node, place);
       return;
     }
+    // Beside what is to be cleaned up.
+    if (place.isCleanUp === true && !owesWithin(this.#life, node)) return;
     const before = this.#count;
     const kept = this.#keptOf(node);
     if (kept !== undefined || !node.kind.isKept) this.#inside(node, kept, place);
@@ -173,7 +202,8 @@ class Preview {
     }
   }
 
-  #leaf(node: PlanNode, { kind }: Place): void {
+  #leaf(node: PlanNode, { kind, isCleanUp }: Place): void {
+    if (isCleanUp === true && !owesWithin(this.#life, node)) return;
     if (node.type !== 'sub_sequence') {
       this.#put(node, kind, []);
       return;
@@ -182,25 +212,30 @@ class Preview {
     // One that was cancelled has another in its place, which begins at its beginning.
     const isRetried = child?.k !== undefined;
     const isReplaced = child !== undefined && !isRetried && !this.#isDryRun;
-    this.#put(
-      node,
-      'child',
-      isReplaced ? [this.#pathOf(node)] : [],
-      isRetried ? child.c : undefined,
-    );
+    this.#put(node, 'child', isReplaced ? [this.#pathOf(node)] : [], {
+      ...(isRetried && { child_id: child.c! }),
+      ...(isRetried && isCleanUp === true && { cleans_up: true as const }),
+    });
   }
 
   /** As `resumed` of the kind does it. */
   #tryCatch(node: PlanNode, { p, f, m, z }: TryCatchRecord, place: Place): void {
     const inFinally: Place = {
-      ...place,
       kind: place.kind === 'compensation' ? place.kind : 'finally',
+      isCaught: place.isCaught,
     };
     const inTry = { ...place, isCaught: true };
-    const again = (branch: number) =>
-      this.list(node.lists[branch]!, branch === TRY_LIST ? inTry : place);
+    const inCatch: Place = { kind: place.kind, isCaught: place.isCaught };
+    const again = (branch: number) => {
+      if (branch === TRY_LIST) this.list(node.lists[branch]!, inTry);
+      else {
+        const owing = node.lists[TRY_LIST]!;
+        if (hasOwingChild(this.#life, owing)) this.list(owing, { ...inTry, isCleanUp: true });
+        this.list(node.lists[branch]!, inCatch);
+      }
+    };
     if (p !== FINALLY_LIST) {
-      again(p);
+      again(m === undefined ? p : CATCH_LIST);
       return;
     }
     if (f === COMPLETED || (f === FAILED && z === 1)) {
@@ -240,17 +275,14 @@ class Preview {
   #cleanUps(list: readonly number[], place: Place): boolean {
     const failed = list.find((index) => !this.#isDone([index]));
     const node = failed === undefined ? undefined : this.#plan.nodes[failed]!;
-    if (node === undefined || !this.#owes(node)) return false;
-    this.#node(node, { ...place, isCaught: true });
+    if (node === undefined || !owesWithin(this.#life, node)) return false;
+    const isCleanUp = hasOwingChild(this.#life, list);
+    this.#node(node, { ...place, isCaught: true, isCleanUp });
     return true;
   }
 
-  #owes(node: PlanNode): boolean {
-    if (this.#isDone([node.index])) return false;
-    const kept = this.#keptOf(node);
-    const run = { plan: this.#plan, execution: this.#execution };
-    if (kept !== undefined && node.kind.owes(run, node, kept)) return true;
-    return node.lists.some((list) => list.some((index) => this.#owes(this.#plan.nodes[index]!)));
+  get #life() {
+    return { plan: this.#plan, execution: this.#execution };
   }
 
   /** Those that a saga owes of its steps up to this one; whether there are any. */
@@ -274,13 +306,20 @@ class Preview {
     }
   }
 
-  #goOnWith(node: PlanNode, { kind }: Place): void {
+  #goOnWith(node: PlanNode, { kind, isCleanUp }: Place): void {
+    if (isCleanUp === true) return;
     if (kind === 'step' && !node.kind.isLeaf) this.#put(node, 'block', []);
     else this.#put(node, node.type === 'sub_sequence' ? 'child' : kind, []);
   }
 
-  #put(node: NodePlace, kind: Kind, repeats: readonly string[], child_id?: string): void {
+  #put(
+    node: NodePlace,
+    kind: Kind,
+    repeats: readonly string[],
+    more: Pick<RunsAgainFacts, 'child_id' | 'cleans_up'> = {},
+  ): void {
     this.#count += 1;
+    if (more.child_id !== undefined) this.#children.add(more.child_id);
     const repeats_effects = repeats.length > 0;
     // What repeats effects is never left out.
     if (this.#blocks.length >= RUNS_AGAIN_MAX && !repeats_effects) return;
@@ -290,7 +329,7 @@ class Preview {
       path: this.#pathOf(node),
       repeats: repeats.slice(0, REPEATS_MAX),
       repeats_effects,
-      ...(child_id === undefined ? {} : { child_id }),
+      ...more,
     });
   }
 

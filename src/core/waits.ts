@@ -3,7 +3,12 @@
  * open leaves in the order of the plan. Who could end them is for others to say (`explanation.ts`).
  */
 
-import { type RunsAgain, WAITS_MAX, type Wait } from '../../schema/explanation.js';
+import {
+  type ParentStands,
+  type RunsAgain,
+  WAITS_MAX,
+  type Wait,
+} from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
 import type { Cancelling } from '../../schema/instance.js';
 import type { Execution, StepRecord } from './execution.js';
@@ -35,6 +40,12 @@ export interface Standing extends Waits {
   readonly cancelling?: Cancelling | undefined;
   /** What a retry runs once more; null: it cannot be retried. */
   readonly again: RunsAgain | null;
+  /** It has failed, and a retry has something to clean up. */
+  readonly owes: boolean;
+  /** Nothing that it does acts outside. */
+  readonly is_dry_run: boolean;
+  /** Of the child that was asked about. */
+  readonly stands?: ParentStands | undefined;
   /** Blocks whose outputs were too large to be kept whole. */
   readonly cut: readonly string[];
   /** The instance whose block started it. */

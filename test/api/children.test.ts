@@ -314,6 +314,59 @@ test('a child that was cancelled and owes a refund makes it, and only the next r
   assert.deepEqual(column(await childrenOf(id), 'state'), ['cancelled', 'completed']);
 });
 
+test('a child whose parent has gone on without it says so, asks, and is left out of retries of many', async () => {
+  await tenant.sequence([step('ship', 'orphan-ship')], { name: 'orphan' });
+  const guarded = tryCatch('guard', [childOf('orphan')], []);
+  const id = await tenant.run([guarded, step('next', 'orphan-next')]);
+  const [child] = await untilChildren(id, 1);
+  const other = await tenant.run([childOf('orphan')]);
+  await untilChildren(other, 1);
+  for (let i = 0; i < 2; i += 1) await tenant.fail(await tenant.task('orphan-ship'), 'no');
+  for (const one of [child!.id, other]) await tenant.until(one, 'failed');
+  const [taken] = await childrenOf(other);
+  const told = async (one: string) => {
+    const { next } = await explained(one);
+    const { runs_again: again, why } = next[0]!;
+    return { asks: again!.repeats_effects, stands: again!.parent?.stands, why };
+  };
+  await tenant.task('orphan-next');
+  const gone = await told(child!.id);
+  assert.deepEqual([gone.asks, gone.stands], [true, 'went_on']);
+  assert.match(gone.why, new RegExp(`Its parent ${id} has gone on without it and is waiting`));
+  const kept = await told(taken!.id);
+  assert.deepEqual([kept.asks, kept.stands], [false, 'takes']);
+  assert.equal((await told(other)).stands, undefined);
+  const ids = [child!.id, taken!.id, other];
+  const many = async (more: Json) => {
+    const body = { action: 'retry', filter: { ids }, ...more };
+    const { applied, skipped, repeats_effects } = expectStatus(
+      await tenant.post<Record<string, number>>('/instances/batch-action', body),
+      200,
+    );
+    return [applied, skipped, repeats_effects];
+  };
+  assert.deepEqual(await many({ dry_run: true }), [2, 1, 0]);
+  assert.deepEqual(await many({ dry_run: true, orphans: true }), [3, 0, 1]);
+  const [applied = 0, skipped = 0] = await many({});
+  assert.ok(applied >= 1 && applied + skipped === 3);
+  // The family is retried once.
+  await tenant.complete(await tenant.task('orphan-ship'));
+  await tenant.until(other, 'completed');
+  assert.deepEqual(await tenant.poll('orphan-ship'), []);
+  assert.equal((await tenant.instance(child!.id)).state, 'failed');
+});
+
+test('before a retry it is said that a child which was cancelled is replaced, and asked', async () => {
+  await tenant.sequence([step('try', 'try-said')], { name: 'said' });
+  const id = await tenant.run([childOf('said')]);
+  await tenant.fail(await tenant.task('try-said'), 'not now');
+  await tenant.until(id, 'failed');
+  await tenant.signal((await childrenOf(id))[0]!.id, 'cancel');
+  const { runs_again, why } = (await explained(id)).next[0]!;
+  assert.equal(runs_again!.repeats_effects, true);
+  assert.match(why, /starts another child in place of the one that was cancelled/);
+});
+
 test('a child that was cancelled after it had failed is replaced by the first retry of its parent', async () => {
   await tenant.sequence([step('try', 'try-replaced')], { name: 'replaced' });
   const id = await tenant.run([childOf('replaced')]);

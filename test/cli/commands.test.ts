@@ -209,6 +209,20 @@ test('a retry that repeats effects outside is named, and needs --yes where nobod
   assert.equal(await ok('instances retry --yes', id), `${id} retried\n`);
 });
 
+test('a child whose parent has gone on without it is retried with --yes, and of many with --orphans', async () => {
+  await apply('lost', step('ship', 'fail'));
+  const buy = { type: 'sub_sequence', id: 'buy', sequence_name: 'lost' };
+  await apply('buys', { type: 'try_catch', id: 'guard', try_block: [buy], catch_block: [] });
+  const parent = await start('buys');
+  await tenant.until(parent, 'completed');
+  const [child] = await json<{ id: string }[]>('dlq list --sequence lost');
+  const words = new RegExp(`Its parent ${parent} is completed, without it[^]*would run for itself`);
+  await refused(2, words, 'dlq retry', child!.id);
+  assert.match(await ok('dlq retry --sequence lost --dry-run'), /^0 instances would be retried\./);
+  const all = /^1 instance would be retried; 1 of them repeats effects outside\./;
+  assert.match(await ok('dlq retry --sequence lost --orphans --dry-run'), all);
+});
+
 test('many are changed only with --yes where nobody can be asked, and the count comes first', async () => {
   await apply('many', NOBODY);
   for (let i = 0; i < 3; i++) await ok('instances start many');

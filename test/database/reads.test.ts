@@ -92,6 +92,7 @@ before(async () => {
     keyring: undefined,
     admitTenant: () => undefined,
     repeating: async () => 0,
+    orphans: async () => new Set<string>(),
     changeMany: async (tenant, ids, change) => {
       assert.equal(tenant, 'acme');
       assert.ok(change.kind === 'state');

@@ -121,6 +121,7 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
         keyring: undefined,
         changeMany: () => assert.fail('nothing is changed'),
         repeating: () => assert.fail('nothing is counted'),
+        orphans: () => assert.fail('nothing is retried'),
         admitTenant: () => undefined,
       };
     },

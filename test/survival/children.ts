@@ -54,6 +54,29 @@ survives(
 );
 
 survives(
+  'a child that owes a refund makes it before its parent charges again, behind a kill',
+  async (tenant) => {
+    const [pay, undo, ship] = [newHandler(), newHandler(), newHandler()];
+    const steps = [
+      { id: 'pay', action: step('charge', pay), compensation: step('refund', undo) },
+      { id: 'send', action: step('ship', ship) },
+    ];
+    await tenant.sequence([{ type: 'saga', id: 'trip', steps }], { name: pay });
+    const buy = { type: 'sub_sequence', id: 'child', sequence_name: pay };
+    const parent = await tenant.run([{ type: 'saga', id: 's', steps: [{ id: 'b', action: buy }] }]);
+    await tenant.complete(await tenant.task(pay));
+    for (const handler of [ship, undo]) await tenant.fail(await tenant.task(handler), 'no');
+    await tenant.until(parent, 'failed');
+    return async () => {
+      expectStatus(await tenant.post(`/instances/${parent}/retry`), 200);
+      await tenant.complete(await tenant.task(undo));
+      await tenant.until(parent, 'failed');
+      assert.deepEqual(await tenant.poll(pay), []);
+    };
+  },
+);
+
+survives(
   'a note whose hint was lost is found at the start, in either direction',
   async (tenant, api) => {
     const [up, down] = [await family(tenant), await family(tenant)];

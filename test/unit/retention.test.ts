@@ -254,7 +254,12 @@ class World {
       candidates: async (_, limit, from) => {
         const ids = this.instances.slice(place(from), place(from) + limit);
         const next = place(from) + ids.length;
-        const found = ids.map((id) => ({ id, created_at: '', state: 'waiting' as const }));
+        const found = ids.map((id) => ({
+          id,
+          created_at: '',
+          state: 'waiting' as const,
+          parent_instance_id: null,
+        }));
         return { found, next: next < this.instances.length ? String(next) : undefined };
       },
       change: async (job, _tenant, ids) => {
@@ -265,6 +270,7 @@ class World {
         return { applied: ids.length, skipped: 0, failed: 0 };
       },
       repeating: async () => 0,
+      orphans: async () => new Set<string>(),
       progress: async (id, progress) => this.progress(id, progress),
     });
   }

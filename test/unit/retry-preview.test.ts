@@ -6,12 +6,12 @@ import fc from 'fast-check';
 import type { Block, Hooks, SagaBlock } from '../../schema/blocks.js';
 import type { Dispatch } from '../../src/core/evaluator.js';
 import { recordOf } from '../../src/core/paths.js';
-import { runsAgain } from '../../src/core/retry-preview.js';
+import { runsAgain, standsFor } from '../../src/core/retry-preview.js';
 import { retryText } from '../../src/core/retry-words.js';
 import { isEnded } from '../../src/core/states.js';
 import { contexts, trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
-import { forEach, loop, type Player, play, tryCatch, work } from '../helpers/player.js';
+import { failing, forEach, loop, type Player, play, tryCatch, work } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 import { casesIn } from '../helpers/table.js';
 
@@ -31,13 +31,17 @@ const pay = { id: 'pay', action: [work('charge'), work('bill')], compensation: w
 const send = { id: 'send', action: work('ship') };
 const saga = (id: string, ...steps: SagaBlock['steps']): Block => ({ type: 'saga', id, steps });
 const trip = saga('s', pay, send);
+const child: Block = { type: 'sub_sequence', id: 'c', sequence_name: 'parcel' };
 const FLOWS: Record<string, Block[]> = {
   steps: [work('a'), work('b')],
   trip: [work('a'), trip],
   inner: [saga('o', { id: 'in', action: saga('i', { ...pay, action: work('charge') }, send) })],
   order: [tryCatch('t', [work('charge')], [work('a'), work('b')], [work('c'), work('d')])],
   items: [loop('l', 'true', 2, [forEach('f', 'xs', [work('a'), work('b')], { concurrency: 2 })])],
-  child: [{ type: 'sub_sequence', id: 'c', sequence_name: 'parcel' }],
+  child: [child],
+  bought: [saga('o', { ...pay, action: work('charge') }, { id: 'send', action: child })],
+  caught: [tryCatch('t', [child], [work('a'), failing('no')]), work('b')],
+  handled: [tryCatch('t', [child], []), work('b')],
 };
 
 describe('before a retry it is said', () => {
@@ -53,15 +57,19 @@ that what failed of a finally list runs | order | fail charge, ok a, ok b, ok c,
 that what was cancelled cleans up and ends | order | cancel, ok c, fail d | finally t/d; stays t/c; cancelled
 with which item and pass it goes on | items | ok a, fail a, ok b | step l[0]/f[1]/a; stays
 that a hook runs again | steps | cancel, wake | hook h; stays ; cancelled
-that a child is retried | child | failed | child c; stays
-that another child is started | child | gone | child c (c); stays ; asks
+that a child is retried | child | c failed | child c; stays
+that another child is started | child | c gone | child c (c); stays ; asks
+that a child cleans up first | bought | ok charge, c owes, ok refund | child o[0]/c; stays o[0]/charge, o[0]/refund; failed
+that a saga starts another child for one that owes nothing | bought | ok charge, c failed, ok refund | saga o (o[0]/charge,o[0]/c); stays ; asks
+that a child cleans up before its failure is handed on | caught | c owes, ok a | child t/c, step t/no; stays t/a
+that none does that owes nothing | caught | c failed, ok a | step t/no; stays t/a
 `)) {
     test(`${what}: ${acts}`, () => {
       const hooks: Hooks = { on_cancel: [{ type: 'step', id: 'h', handler: 'fail' }] };
       const player = play(FLOWS[flow]!, { data: { xs: [1, 2, 3] }, hooks });
       for (const act of acts.split(', ')) {
         if (act === 'stop') player.send({ kind: 'stop', state: 'failed' });
-        else if (flow === 'child') endChild(player, act === 'failed' ? { note: 'then' } : {});
+        else if (act.startsWith('c ')) endChild(player, act.slice(2));
         else player.after(act as 'wake');
       }
       assert.equal(player.state, 'failed');
@@ -78,12 +86,43 @@ that another child is started | child | gone | child c (c); stays ; asks
     );
   });
 
-  function endChild(player: Player, more: { note?: string }): void {
+  for (const [stands = '', flow = '', acts = ''] of casesIn(`
+waits | child |
+takes | child | c failed
+takes | bought | ok charge, c owes, ok refund
+takes | caught | c owes, ok a
+ended | bought | ok charge, c failed, ok refund
+ended | caught | c failed, ok a
+went_on | handled | c failed
+ended | handled | c failed, ok b
+`)) {
+    test(`whether the parent ${stands} is said of its child: ${flow} ${acts}`, () => {
+      const player = play(FLOWS[flow]!);
+      const [first] = acts.split(', ');
+      if (first === '') makeChild(player);
+      for (const act of acts === '' ? [] : acts.split(', ')) {
+        if (act.startsWith('c ')) endChild(player, act.slice(2));
+        else player.after(act as 'wake');
+      }
+      const { plan, snapshot, children } = player;
+      assert.equal(standsFor(plan, snapshot, children[0]!.child!), stands);
+    });
+  }
+
+  function makeChild(player: Player) {
     const { node, iteration, attempt, child } = player.children[0]!;
     const step = { node, iteration, attempt };
     player.send({ kind: 'child.made', ...step, child: child! });
+    return step;
+  }
+
+  function endChild(player: Player, how: string): void {
+    const more = {
+      ...(how !== 'gone' && { note: 'then' }),
+      ...(how === 'owes' && { owes: true as const }),
+    };
     const end = { kind: 'failed', code: 'child_failed', message: 'no', ...more } as const;
-    player.send({ kind: 'child.ended', ...step, end });
+    player.send({ kind: 'child.ended', ...makeChild(player), end });
   }
 });
 

@@ -233,6 +233,11 @@ export interface BatchAction {
   readonly payload?: unknown;
   /** Only counts: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
+  /**
+   * Also retry children whose parents have gone on without them: nobody takes what they come to.
+   * Else they are skipped. Default: false.
+   */
+  readonly orphans?: boolean | null | undefined;
   /** Default: 1000. */
   readonly limit?: number | null | undefined;
 }
@@ -447,6 +452,11 @@ export interface BulkState {
   readonly state: InstanceState;
   /** Only counts: nothing is changed. Default: false. */
   readonly dry_run?: boolean | null | undefined;
+  /**
+   * Also retry children whose parents have gone on without them: nobody takes what they come to.
+   * Else they are skipped. Default: false.
+   */
+  readonly orphans?: boolean | null | undefined;
 }
 
 export interface BulkUpdated {
@@ -2899,8 +2909,12 @@ export interface RunsAgain {
   readonly stays: readonly string[];
   /** Of all that stay. */
   readonly stays_count: number;
-  /** Whether something that had completed and acts outside runs a second time: ask before. */
+  /**
+   * Whether something that had completed and acts outside runs a second time, or a child goes on
+   * whose parent has gone on without it: ask before.
+   */
   readonly repeats_effects: boolean;
+  readonly parent?: RunsAgainParent;
   /** What the instance comes to once this has gone well; absent: it goes on. */
   readonly ends?: 'cancelled' | 'failed';
 }
@@ -2919,8 +2933,20 @@ export interface RunsAgainBlock {
   readonly repeats: readonly string[];
   /** Whether what had happened outside happens once more. */
   readonly repeats_effects: boolean;
-  /** The child that is retried; absent: none is, or another one is started. */
+  /**
+   * The child that is retried, or whose end is taken or waited for; absent: none is, or another
+   * one is started.
+   */
   readonly child_id?: string;
+  /** The child goes on only with what it has to clean up. */
+  readonly cleans_up?: true;
+}
+
+/** Of a child that is retried by itself: what its parent makes of it. */
+export interface RunsAgainParent {
+  readonly id: string;
+  readonly stands: 'waits' | 'takes' | 'went_on' | 'ended';
+  readonly summary: string;
 }
 
 /** What a runtime says of itself; live until expires_at. */

@@ -35,6 +35,7 @@ export interface Candidate {
   readonly id: string;
   readonly created_at: string;
   readonly state: InstanceState;
+  readonly parent_instance_id: string | null;
 }
 
 /**
@@ -271,7 +272,7 @@ const CANDIDATES_ORDER = orderBy('instances', ['created_at', 'id'], 'descending'
 
 /** What a change of many may concern, newest first, so that instances created meanwhile are not chased. */
 export const candidateList = list({
-  columns: 'i.id, i.created_at, i.state',
+  columns: 'i.id, i.created_at, i.state, i.parent_instance_id',
   from: 'instances i',
   by: { ...FILTERS, is_open: OPEN },
   always: IS_PRESENT,

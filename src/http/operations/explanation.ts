@@ -27,8 +27,7 @@ const MOVES_MAX = 200;
 export function instanceExplanation(previews: RetryPreviews): Operation<'instances.explain'> {
   return async (deps, { tenant, params: { id } }) => {
     const told = await previews.standing(tenant, id);
-    const again = told.again && (await previews.whole(tenant, told.again));
-    const standing = { ...told, again };
+    const standing = { ...told, again: await previews.whole(tenant, told) };
     return jsonReply(JSON.stringify(explain(standing, await surroundings(deps, standing))));
   };
 }

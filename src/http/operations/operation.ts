@@ -17,7 +17,7 @@ import {
 } from '../../../schema/routes.js';
 import { createValidators, type Validators } from '../../../schema/validators.js';
 import { inPieces, LARGE_BODY, parseAsJudged, parseBody, parseInPieces } from '../../body.js';
-import type { ChangeManyOf, RepeatingOf } from '../../bulk-work.js';
+import type { ChangeManyOf, OrphansOf, RepeatingOf } from '../../bulk-work.js';
 import type { Keyring } from '../../core/continuity/keys.js';
 import type { UnixMs } from '../../core/time.js';
 import type { PageBounds } from '../../db/reads/query.js';
@@ -82,6 +82,7 @@ export interface FrontDeps {
   readonly keyring: Keyring | undefined;
   readonly changeMany: ChangeManyOf;
   readonly repeating: RepeatingOf;
+  readonly orphans: OrphansOf;
   /**
    * To be called before anything is written for a tenant that a row names, and not the request.
    *

@@ -7,13 +7,14 @@ import type {
   BulkJob,
   Client,
 } from 'durable-workflow-engine-client';
-import { type ReactNode, useId, useRef } from 'react';
+import { type ReactNode, useId, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../api/engine.tsx';
 import { countOf, formatCount } from '../lib/format.ts';
 import { useAction } from './action.ts';
 import { ConfirmDialog } from './dialog.tsx';
 import { ErrorBox } from './error-box.tsx';
+import { Checkbox } from './field.tsx';
 import { Loaded } from './loaded.tsx';
 
 export type BulkAction = Exclude<BatchAction['action'], 'signal'>;
@@ -52,7 +53,8 @@ export function BulkDialog(props: {
   const opened = useId();
   const counting = useRef<string | undefined>(undefined);
   const [verb, done] = WORDS[action];
-  const body = { filter, action };
+  const [orphans, setOrphans] = useState(false);
+  const body = { filter, action, ...(orphans && { orphans }) };
   const count = useQuery({
     queryKey: ['instances.batchAction', opened, body],
     queryFn: ({ signal }) => countMatches(client, { ...body, dry_run: true }, counting, signal),
@@ -76,6 +78,7 @@ export function BulkDialog(props: {
     },
   });
   const repeating = count.data?.repeats_effects ?? 0;
+  const isRetry = action === 'retry' || action === 'resume';
   const counted = count.data?.isCounting === false ? count.data.applied : undefined;
   return (
     <ConfirmDialog
@@ -89,11 +92,19 @@ export function BulkDialog(props: {
       onClose={onClose}
     >
       {children}
+      {isRetry && (
+        <Checkbox
+          label="Also children whose parents have gone on without them"
+          isChecked={orphans}
+          onChange={setOrphans}
+        />
+      )}
       <Loaded query={count} height={24}>
         {({ applied, skipped, isCounting }) => (
           <p role="status">
             <strong>{countOf(applied, 'instance')}</strong> would be {done}
             {skipped > 0 && `, ${formatCount(skipped)} left alone, since it does not concern them`}
+            {skipped > 0 && isRetry && !orphans && ' or their parents have gone on without them'}
             {isCounting ? '; still counting…' : '.'}
           </p>
         )}
@@ -102,8 +113,8 @@ export function BulkDialog(props: {
         <p>
           <strong>{countOf(repeating, 'instance')}</strong> of them{' '}
           {repeating === 1 ? 'repeats' : 'repeat'} effects outside: something that had completed
-          acts a second time, such as the charge of a saga that was compensated. The page of an
-          instance names what it is.
+          acts a second time, such as the charge of a saga that was compensated, or a child goes on
+          whose parent has gone on without it. The page of an instance names what it is.
         </p>
       )}
       {count.data && count.error && (

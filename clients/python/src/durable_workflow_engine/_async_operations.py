@@ -787,6 +787,7 @@ class AsyncInstancesOperations(Resource):
         filter: models.BatchActionFilter | JsonObject,
         state: models.InstanceState,
         dry_run: bool | None = None,
+        orphans: bool | None = None,
         async_: bool | None = None,
     ) -> models.BulkUpdated | models.BulkJob:
         """Set the state of every matching instance that is not completed or cancelled.
@@ -795,6 +796,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             dry_run: Only counts: nothing is changed. Default: False.
+            orphans: Also retry children whose parents have gone on without them: nobody takes
+                what they come to. Else they are skipped. Default: False.
             async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
                 Default: False.
         """
@@ -809,6 +812,7 @@ class AsyncInstancesOperations(Resource):
                 "filter": filter,
                 "state": state,
                 "dry_run": dry_run,
+                "orphans": orphans,
             },
             repeatable=True,
         )
@@ -1210,6 +1214,7 @@ class AsyncInstancesOperations(Resource):
         signal_type: str | None = None,
         payload: Any = None,
         dry_run: bool | None = None,
+        orphans: bool | None = None,
         limit: int | None = None,
         async_: bool | None = None,
     ) -> models.BatchActionResult | models.BulkJob:
@@ -1219,6 +1224,8 @@ class AsyncInstancesOperations(Resource):
 
         Args:
             dry_run: Only counts: nothing is changed. Default: False.
+            orphans: Also retry children whose parents have gone on without them: nobody takes
+                what they come to. Else they are skipped. Default: False.
             limit: Default: 1000.
             async_: Answers 202 with a job at once. So does the header Prefer: respond-async.
                 Default: False.
@@ -1236,6 +1243,7 @@ class AsyncInstancesOperations(Resource):
                 "signal_type": signal_type,
                 "payload": payload,
                 "dry_run": dry_run,
+                "orphans": orphans,
                 "limit": limit,
             },
         )

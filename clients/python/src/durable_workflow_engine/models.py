@@ -458,6 +458,15 @@ RunsAgainEnds = Annotated[
     ],
     Open,
 ]
+RunsAgainParentStands = Annotated[
+    Literal[
+        "waits",
+        "takes",
+        "went_on",
+        "ended",
+    ],
+    Open,
+]
 RuntimeConnectivity = Annotated[
     Literal[
         "offline",
@@ -794,6 +803,10 @@ class BatchAction(Model):
     payload: Any = None
     dry_run: bool | None = None
     """Only counts: nothing is changed. Default: False."""
+    orphans: bool | None = None
+    """Also retry children whose parents have gone on without them: nobody takes what they come
+    to. Else they are skipped. Default: False.
+    """
     limit: int | None = None
     """Default: 1000."""
 
@@ -914,6 +927,10 @@ class BulkState(Model):
     state: InstanceState
     dry_run: bool | None = None
     """Only counts: nothing is changed. Default: False."""
+    orphans: bool | None = None
+    """Also retry children whose parents have gone on without them: nobody takes what they come
+    to. Else they are skipped. Default: False.
+    """
 
 
 class BulkUpdated(Model):
@@ -2973,7 +2990,10 @@ class RunsAgain(Model):
     stays_count: int
     """Of all that stay."""
     repeats_effects: bool
-    """Whether something that had completed and acts outside runs a second time: ask before."""
+    """Whether something that had completed and acts outside runs a second time, or a child goes
+    on whose parent has gone on without it: ask before.
+    """
+    parent: RunsAgainParent | None = None
     ends: RunsAgainEnds | None = None
     """What the instance comes to once this has gone well; absent: it goes on."""
 
@@ -2993,7 +3013,19 @@ class RunsAgainBlock(Model):
     repeats_effects: bool
     """Whether what had happened outside happens once more."""
     child_id: str | None = None
-    """The child that is retried; absent: none is, or another one is started."""
+    """The child that is retried, or whose end is taken or waited for; absent: none is, or
+    another one is started.
+    """
+    cleans_up: Literal[True] | None = None
+    """The child goes on only with what it has to clean up."""
+
+
+class RunsAgainParent(Model):
+    """Of a child that is retried by itself: what its parent makes of it."""
+
+    id: str
+    stands: RunsAgainParentStands
+    summary: str
 
 
 class RuntimeCapabilities(Model):

@@ -76,6 +76,7 @@ export function RunAgainDialog(
   );
   const words = WORDS[mode];
   const again = mode === 'retry-with-data' ? againIn(run.explanation, 'retry') : undefined;
+  const isRepeating = again?.blocks.some((one) => one.repeats_effects) === true;
   const { leave, question } = useDiscard(text !== before, onClose);
   return (
     <>
@@ -105,7 +106,7 @@ export function RunAgainDialog(
           <Editor label="Data" value={text} onChange={setText} />
           {act.error !== null && <ErrorBox error={act.error} />}
           <DialogActions
-            label={again?.repeats_effects ? `${words.action}, and repeat effects` : words.action}
+            label={isRepeating ? `${words.action}, and repeat effects` : words.action}
             kind={mode === 'resume-from' || again?.repeats_effects ? 'danger' : 'primary'}
             isBusy={act.isBusy}
             isDisabled={mode !== 'retry-with-data' && block === ''}

@@ -18,10 +18,14 @@ export function againIn(
   return explanation?.next.find((one) => one.action === action)?.runs_again;
 }
 
+/** Whether its parent has gone on without it. */
+const isOrphan = ({ parent }: RunsAgain) =>
+  parent?.stands === 'went_on' || parent?.stands === 'ended';
+
 const SHOWN = 20;
 
 export function RunsAgainList({ again }: { readonly again: RunsAgain }) {
-  const { blocks, blocks_count, stays, stays_count, ends } = again;
+  const { blocks, blocks_count, stays, stays_count, ends, parent } = again;
   const first = [...blocks].sort((a, b) => Number(b.repeats_effects) - Number(a.repeats_effects));
   const shown = first.slice(0, SHOWN);
   const more = blocks_count - shown.length;
@@ -44,6 +48,7 @@ export function RunsAgainList({ again }: { readonly again: RunsAgain }) {
         {ends === 'failed' && ' Then it fails for the reason that it had.'}
         {ends === 'cancelled' && ' Then it is cancelled, as it was to be.'}
       </p>
+      {parent && <p>{isOrphan(again) ? <strong>{parent.summary}</strong> : parent.summary}</p>}
     </>
   );
 }
@@ -54,6 +59,8 @@ export function RepeatDialog(props: ActionDialogProps & { readonly action: Retry
   const { client } = useEngine();
   const { id } = run.instance;
   const again = againIn(run.explanation, action);
+  const isRepeating = again?.blocks.some((block) => block.repeats_effects) !== false;
+  const verb = action === 'retry' ? 'Retry' : 'Resume';
   const act = useAction(
     async () => {
       if (action === 'retry') await client.instances.retry(id);
@@ -63,8 +70,8 @@ export function RepeatDialog(props: ActionDialogProps & { readonly action: Retry
   );
   return (
     <ConfirmDialog
-      title="Repeat effects outside?"
-      action={action === 'retry' ? 'Retry, and repeat them' : 'Resume, and repeat them'}
+      title={isRepeating ? 'Repeat effects outside?' : 'Run without its parent?'}
+      action={isRepeating ? `${verb}, and repeat them` : `${verb} all the same`}
       kind="danger"
       isBusy={act.isBusy}
       error={act.error}
@@ -72,8 +79,9 @@ export function RepeatDialog(props: ActionDialogProps & { readonly action: Retry
       onClose={onClose}
     >
       <p>
-        Something that had completed acts outside a second time, such as a charge, with a new
-        idempotency key:
+        {isRepeating
+          ? 'Something that had completed acts outside a second time, such as a charge, with a new idempotency key:'
+          : 'Nobody takes what it comes to any more, and another one may have done its work:'}
       </p>
       {again && <RunsAgainList again={again} />}
     </ConfirmDialog>
