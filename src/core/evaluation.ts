@@ -7,15 +7,9 @@
 import type { Failure, FailureCode } from '../../schema/failure.js';
 import { startAt } from './blocks/list.js';
 import { forgetError } from './caught.js';
-import {
-  type Condition,
-  evaluateCondition,
-  isTruthy,
-  type Parsed,
-  type Scope,
-} from './condition.js';
+import { evaluateCondition, isTruthy, type Scope } from './condition.js';
 import type { EffectOutcome } from './continuity/effects.js';
-import { isBeingCut, reopenOwed } from './cutting.js';
+import { takeOverOwed } from './cutting.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -183,9 +177,7 @@ export class Evaluation {
     if (record !== undefined) node.kind.again(this, node, record);
     else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
       if (isLeftAlone(this, node)) this.finish(node, CANCELLED);
-      else if (node.when === undefined || this.#passes(node, node.when)) {
-        node.kind.enter(this, node);
-      }
+      else if (this.#passes(node, node.when)) node.kind.enter(this, node);
     }
   }
 
@@ -193,7 +185,8 @@ export class Evaluation {
    * Whether the block runs by its `when`; it is done otherwise. One that had begun when the instance failed
    * goes on: it would be left half done.
    */
-  #passes(node: NodePlace, when: Parsed<Condition>): boolean {
+  #passes(node: NodePlace, when: NodePlace['when']): boolean {
+    if (when === undefined) return true;
     const kept = this.execution.k?.[node.index];
     if (kept !== undefined) {
       if (!node.kind.isKept) delete this.execution.k![node.index];
@@ -261,9 +254,7 @@ export class Evaluation {
   /** The node is done: tells its parent, which may be done with it. */
   finish(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
-    if (record !== undefined && code !== COMPLETED && isBeingCut(this, node, record)) {
-      reopenOwed(this, node, record);
-    }
+    if (record !== undefined && code !== COMPLETED) takeOverOwed(this, node, record);
     if (record !== undefined && this.owesInside(node)) {
       record.j = code;
       this.#goOnAround(node);
