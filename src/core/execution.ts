@@ -188,8 +188,6 @@ export interface SagaRecord extends LoopRecord, CatchingRecord {
   n?: number;
   /** Why, if an action failed. */
   y?: Failure;
-  /** Children of the action that failed clean up, and nothing else of it runs. */
-  g?: 1;
 }
 
 export type OpenRecord =

@@ -276,8 +276,7 @@ class Preview {
     const failed = list.find((index) => !this.#isDone([index]));
     const node = failed === undefined ? undefined : this.#plan.nodes[failed]!;
     if (node === undefined || !owesWithin(this.#life, node)) return false;
-    const isCleanUp = hasOwingChild(this.#life, list);
-    this.#node(node, { ...place, isCaught: true, isCleanUp });
+    this.#node(node, { ...place, isCaught: true, isCleanUp: true });
     return true;
   }
 

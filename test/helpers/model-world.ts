@@ -27,6 +27,8 @@ export type Outcome =
 export interface Place extends Iteration {
   readonly scope: Scope;
   readonly frame: Frame;
+  /** In what a saga has to clean up before anything else: no step of it runs that does not. */
+  readonly onlyCleansUp?: boolean;
 }
 
 /** One try of a step. */

@@ -59,6 +59,10 @@ export class Model extends World {
       // Only after a retry: what completed or was skipped is not run again.
       if (isOver(place.frame, block)) continue;
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
+      if (place.onlyCleansUp && (block.type === 'step' || block.type === 'sub_sequence')) {
+        frame.end = 'cancelled';
+        return 'cancelled';
+      }
       frame.isBegun = true;
       frame.end = yield* this.guarded(block, frame, { ...place, frame, reader: block.id });
       if (frame.end !== 'completed') yield* this.takeOver(frame, place);
@@ -126,7 +130,8 @@ export class Model extends World {
 
   *parallel({ branches }: ParallelBlock, place: Place): Run<End> {
     const ends = yield* this.allOf(branches.map((branch) => this.start(branch, place)));
-    if (ends.includes('cancelled')) return 'cancelled';
+    const isLeftAlone = place.onlyCleansUp === true && !isCut(place.scope);
+    if (ends.includes('cancelled')) return isLeftAlone ? 'failed' : 'cancelled';
     return ends.includes('failed') ? 'failed' : 'completed';
   }
 
@@ -196,7 +201,7 @@ export class Model extends World {
     }
     frame.list ??= 'try';
     delete frame.hasNotCleanedUp;
-    const caught = { ...place, caught: frame };
+    const caught = { ...place, caught: frame, onlyCleansUp: false };
     if (frame.list === 'try') {
       frame.result = yield* this.list(block.try_block, place);
       if (frame.result === 'failed') {
@@ -220,11 +225,15 @@ export class Model extends World {
           frame.result = yield* this.later(place, frame, block.catch_block, again);
         } else if (at.type === 'step' || at.type === 'sub_sequence') {
           // The finally list comes behind it.
+          const shielded = { ...caught, scope: scopeIn(place.scope, 'all') };
           const finish = function* (this: Model): Run<End> {
-            const end = yield* again();
-            return end === 'failed'
-              ? end
-              : yield* this.list(last, { ...caught, scope: scopeIn(place.scope, 'all') });
+            const done = yield* again();
+            const end = done === 'failed' ? done : yield* this.list(last, shielded);
+            if (end === 'completed') {
+              frame.end = end;
+              this.context.forgetError(block);
+            }
+            return end;
           };
           this.noteOwed(place, frame, [...block.catch_block, ...last], finish.bind(this));
           return 'cancelled';
@@ -334,7 +343,9 @@ export class Model extends World {
     for (const [i, { id, action }] of block.steps.entries()) {
       const isLeft = isCleaningUp && i === undoes!.from;
       if (frame.undoes !== undefined && !isLeft) continue;
-      const end = yield* this.list(isLeft ? left : listOf(action), pass);
+      const list = isLeft ? left : listOf(action);
+      const ran = yield* this.list(list, isLeft ? { ...pass, onlyCleansUp: true } : pass);
+      const end = isLeft && ran === 'cancelled' && !isCut(place.scope) ? 'failed' : ran;
       if (end === 'failed') this.context.noteError(frame, { failed_step: id, ...error });
       if (end === 'cancelled') frame.error = { failed_step: null, ...error };
       if (end === 'cancelled' || (end !== 'completed' && !isLeft)) frame.undoes = { end, from: i };
@@ -349,7 +360,7 @@ export class Model extends World {
       for (const { action, compensation } of undone) {
         const hasRun = listOf(compensation).some(({ id }) => frame.inside.get(id)?.end);
         if (!isDone(listOf(action)) || (isLate && hasRun)) continue;
-        const undo = { ...pass, caught: frame, scope };
+        const undo = { ...pass, caught: frame, scope, onlyCleansUp: false };
         const ended = yield* this.list(listOf(compensation), undo);
         if (ended !== 'completed') result = 'failed';
       }

@@ -139,6 +139,32 @@ describe('a retry of a saga', () => {
     });
   }
 
+  for (const [what, around] of [
+    ['a branch', (one: Block, other: Block) => parallel('p', [one], [other])],
+    [
+      'an item',
+      (one: Block, other: Block) =>
+        forEach(
+          'f',
+          'xs',
+          [
+            { ...one, when: 'data.item == 1' },
+            { ...other, when: 'data.item == 2' },
+          ],
+          { concurrency: 2 },
+        ),
+    ],
+  ] as const) {
+    test(`charges nothing beside what ${what} of its action has not taken back`, () => {
+      const action = around(inner, work('other'));
+      const player = play([saga('s', ['pay', action, work('refund')])], { data: { xs: [1, 2] } });
+      player.after('fail charge', 'fail undo', 'fail other').shows({ state: 'failed' });
+      player.after('retry').shows({ atWork: ['undo'] });
+      player.after('ok undo').shows({ state: 'failed' });
+      assert.deepEqual(player.after('retry').atWork.sort(), ['charge', 'other']);
+    });
+  }
+
   test('charges again behind a catch list that has taken back, and hands the failure on', () => {
     const action = tryCatch('a', [work('charge')], [work('undo'), failing('again')]);
     const player = play([saga('s', ['pay', action])]).after('fail charge', 'ok undo');

@@ -38,10 +38,9 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[child.branch]!, child, code);
     if (result === 'open') return;
-    if (result === FAILED) {
-      record.f = 1;
-      noteFirst(run, record);
-    }
+    // A branch is cancelled beside one that is still to clean up.
+    if (result !== COMPLETED) record.f = 1;
+    if (result === FAILED) noteFirst(run, record);
     record.l -= 1;
     if (record.l === 0) end(run, node, record, record.f === 1 ? FAILED : COMPLETED);
   },

@@ -20,7 +20,6 @@ import {
 } from '../execution.js';
 import { failureMessage } from '../failures.js';
 import type { JsonObject } from '../json.js';
-import { hasOwingChild } from '../owed.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { reopenList } from '../runs-again.js';
 import { composite } from './kind.js';
@@ -48,7 +47,7 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
   cleansUp: isCompensation,
   owes: hasNotCompensated,
   hasNotCleanedUp: hasNotCompensated,
-  onlyCleansUp: ({ g }, branch) => g === 1 && !isCompensation(branch),
+  onlyCleansUp: ({ f }, branch) => f !== undefined && !isCompensation(branch),
   names({ steps }) {
     if (!Array.isArray(steps)) return [];
     return steps.flatMap((step: Partial<SagaBlock['steps'][number]> | null, i) =>
@@ -126,9 +125,7 @@ function resumed(run: Evaluation, node: SagaNode, kept: SagaRecord): SagaRecord 
     // It is not being cut off any more.
     const y = kept.y ?? run.failureAt(node, 'failed_by_request', 'the saga was cut off');
     const at = isCleaningUp ? failed : compensationOf(n);
-    const isOfChild = isCleaningUp && hasOwingChild(run, node.lists[failed]!);
-    const more = { ...(m && { m }), ...(isOfChild && { g: 1 as const }) };
-    return { ...newRun(run, i), l: at, f: FAILED, n, y, ...more };
+    return { ...newRun(run, i), l: at, f: FAILED, n, y, ...(m && { m }) };
   }
   run.reset(node);
   return newRun(run, i + 1);
