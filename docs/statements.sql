@@ -310,6 +310,11 @@ select r.instance_id, r.tenant_id, r.created_at, r.failed_at, r.reason, r.namesp
 from json_to_recordset($1::json) as r(instance_id uuid, tenant_id text, created_at timestamptz, failed_at timestamptz, reason text, namespace text, sequence_id uuid, failure_code text, block_id text, handler text, folded_reason text)
 on conflict (instance_id) do update set tenant_id = excluded.tenant_id, created_at = excluded.created_at, failed_at = excluded.failed_at, reason = excluded.reason, namespace = excluded.namespace, sequence_id = excluded.sequence_id, failure_code = excluded.failure_code, block_id = excluded.block_id, handler = excluded.handler, folded_reason = excluded.folded_reason;
 
+-- writer_deadletter_rebind
+update dead_letters t set sequence_id = r.sequence_id
+from json_to_recordset($1::json) as r(instance_id uuid, sequence_id uuid)
+where t.instance_id = r.instance_id;
+
 -- writer_kinnote_set
 insert into kin_notes (to_id, from_id, id, word)
 select r.to_id, r.from_id, r.id, r.word

@@ -53,32 +53,33 @@ export async function judgeMigration(
   ]);
   if (stored === undefined) throw notFound(`sequence ${target.id}`);
   const diff = JSON.parse(diffText) as SemanticDiff;
-  const removed = outputBlocks
+  const outputs = outputBlocks
     .map(({ block_id }) => block_id)
     .filter((block) => !stored.plan.indexOf.has(block));
-  const [replayed, obstacles] = await Promise.all([
+  const [replayed, { obstacles = [], lost = [] }] = await Promise.all([
     replay(service, asked, diff.entries.length === 0),
-    obstaclesOf(service, asked),
+    foreseen(service, asked),
   ]);
   if (!replayed.passed) {
     const { continuity_id } = execution;
     service.log.info({ execution: continuity_id, reason: replayed.reason }, 'a replay failed');
   }
   const inTheWay = [...obstacles, ...(replayed.passed ? [] : [replayed.finding])];
-  const codes = findingCodes(diff, removed, inTheWay.length === 0);
-  const findings = findingsIn(diff, removed, hasTransforms, inTheWay);
+  const losses = { outputs, cleanUps: lost };
+  const codes = findingCodes(diff, losses, inTheWay.length === 0);
+  const findings = findingsIn(diff, losses, hasTransforms, inTheWay);
   return { disposition: verdictOn(codes, hasTransforms), codes, findings };
 }
 
-/** What the instance waits for and could not take with it: only it knows. */
-async function obstaclesOf(
+/** What the instance waits for and could not take with it, and what it would forget: only it knows. */
+async function foreseen(
   service: ExecutionService,
   { execution, place, target, targetData: data }: JudgedMigration,
-): Promise<readonly MigrationFinding[]> {
+) {
   const { current_instance_id: instance, tenant_id } = execution;
   const change = { kind: 'foresee', sequenceId: target.id, data } as const;
   const order = { expect: unchanged(execution, place), changes: [change] };
-  return (await service.order(instance, tenant_id, order)).obstacles ?? [];
+  return await service.order(instance, tenant_id, order);
 }
 
 async function replay(

@@ -9,6 +9,7 @@ import {
   type BlocksInjected,
   RESUMABLE_STATES,
 } from '../../schema/edits.js';
+import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import { putData } from '../../src/core/lanes.js';
@@ -19,20 +20,18 @@ import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/c
 import { blocksFrom } from '../../src/core/rewind.js';
 import { isEnded } from '../../src/core/states.js';
 import { judgeDefinition } from '../../src/definition.js';
-import { conflict, EngineError, invalid, notFound } from '../../src/errors.js';
+import { conflict, conflictFor, EngineError, invalid, notFound } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
-import { putDeadLetter } from './dead-letter.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import { putAudit, putHistory } from './progress.js';
-import { failureOf } from './record.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
 import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
 
@@ -127,10 +126,10 @@ export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   record.sequence_id = sequenceId;
   turn.put('instance.rebind', record.id, { id: record.id, sequence_id: sequenceId });
   putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
-  // Its failure is one of the other version from now on.
-  const failure = failureOf(record);
-  if (record.snapshot.state === 'failed' && failure !== null) {
-    putDeadLetter(record, turn, failure.at);
+  // Its failure is one of the other version from now on, and as old as it was.
+  if (record.snapshot.state === 'failed') {
+    const row = { instance_id: record.id, sequence_id: sequenceId };
+    turn.put('deadLetter.rebind', record.id, row);
   }
   return change;
 }
@@ -294,10 +293,12 @@ export async function migrate(
   if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
   const clash = compiled.ok ? clashOf(snapshot.execution, plan, compiled.plan) : compiled.message;
   if (!compiled.ok || clash !== undefined) throw conflict(`${clash}`);
+  const place = placeIn(compiled.plan, actor);
+  const lost = lostCleanUps(plan, snapshot.execution, compiled.plan, place.execution);
+  if (lost.length > 0) throw conflictFor(lost);
   if (await rows.hasDoubtfulEffect(record.id)) {
     throw conflict(`it is not resolved what became of an effect of instance ${record.id}`);
   }
-  const place = placeIn(compiled.plan, actor);
   const kept = await keptOutputs(rows, compiled.plan, place);
   return (turn) => {
     plans.checkUsable(target.id, deletions);

@@ -111,6 +111,7 @@ export interface OrderView {
   readonly nextFireAt: string | null;
   /** What `foresee` has found. */
   readonly obstacles?: readonly MigrationFinding[];
+  readonly lost?: readonly MigrationFinding[];
 }
 
 export type OrderAnswer =

@@ -4,7 +4,6 @@
  * the execution's own mutations, as one unit.
  */
 
-import type { MigrationFinding } from '../../schema/continuity.js';
 import { kinFindings } from '../../src/core/continuity/kin.js';
 import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
 import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
@@ -26,8 +25,10 @@ import { resume } from './signals.js';
 import { taskHints } from './tasks.js';
 import {
   checkAtRest,
+  type Foreseen,
+  foresee,
   migrated,
-  obstacles,
+  NOTHING_FORESEEN,
   putOwnership,
   restored,
   takeBack,
@@ -89,7 +90,7 @@ export async function carryOut(
 ): Promise<Action> {
   const { expect, changes, mutations } = order;
   await check(actor, sources, expect);
-  const found: MigrationFinding[] = [];
+  const found: { of: Foreseen } = { of: NOTHING_FORESEEN };
   const prepared = await Promise.all(
     changes.map((change) => prepare(actor, sources, change, found)),
   );
@@ -97,7 +98,7 @@ export async function carryOut(
     let last: Came;
     for (const change of prepared) last = change(turn, last) ?? last;
     for (const part of mutations) turn.mutations.push(part);
-    turn.reply(request, 200, JSON.stringify(viewOf(actor, found)));
+    turn.reply(request, 200, JSON.stringify(viewOf(actor, found.of)));
     return last;
   };
 }
@@ -110,7 +111,7 @@ function checkKin({ record, plan }: LiveInstance): void {
   if (findings.length > 0) throw conflictFor(findings);
 }
 
-function viewOf({ record }: LiveInstance, obstacles: readonly MigrationFinding[]): OrderView {
+function viewOf({ record }: LiveInstance, { obstacles, lost }: Foreseen): OrderView {
   const { snapshot } = record;
   const { current_step: step } = snapshot.runtime;
   return {
@@ -119,6 +120,7 @@ function viewOf({ record }: LiveInstance, obstacles: readonly MigrationFinding[]
     currentStep: typeof step === 'string' ? step : null,
     nextFireAt: isoTimeOrNull(snapshot.nextFireAt),
     ...(obstacles.length > 0 && { obstacles }),
+    ...(lost.length > 0 && { lost }),
   };
 }
 
@@ -157,7 +159,7 @@ async function prepare(
   actor: LiveInstance,
   sources: Sources,
   change: OrderedChange,
-  found: MigrationFinding[],
+  found: { of: Foreseen },
 ): Promise<Action> {
   const { record } = actor;
   switch (change.kind) {
@@ -180,7 +182,7 @@ async function prepare(
     case 'resume':
       return (turn) => resume(actor, turn);
     case 'foresee':
-      found.push(...(await obstacles(actor, sources, change)));
+      found.of = await foresee(actor, sources, change);
       return (_, before) => before;
     case 'migrate':
       return migrated(actor, sources, change);

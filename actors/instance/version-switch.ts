@@ -11,6 +11,7 @@ import {
   carryOver,
   isCarried,
 } from '../../src/core/carry-over.js';
+import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
 import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
@@ -65,14 +66,24 @@ export async function migrated(
   };
 }
 
-/** Why the instance could not go over to that version as it is; none: it could. */
-export async function obstacles(
+export interface Foreseen {
+  /** Why the instance could not go over to the version as it is; none: it could. */
+  readonly obstacles: readonly MigrationFinding[];
+  /** Clean-ups that it owes, and that would be forgotten there. */
+  readonly lost: readonly MigrationFinding[];
+}
+
+export const NOTHING_FORESEEN: Foreseen = { obstacles: [], lost: [] };
+
+export async function foresee(
   actor: LiveInstance,
   sources: Sources,
   to: ToVersion,
-): Promise<readonly MigrationFinding[]> {
-  const { carried } = await crossingTo(actor, sources, to);
-  return isCarried(carried) ? [] : carried;
+): Promise<Foreseen> {
+  const { target, carried } = await crossingTo(actor, sources, to);
+  if (!isCarried(carried)) return { obstacles: carried, lost: [] };
+  const { execution } = actor.record.snapshot;
+  return { obstacles: [], lost: lostCleanUps(actor.plan, execution, target, carried.execution) };
 }
 
 interface Crossing {

@@ -3,8 +3,10 @@
 import type { Failure } from '../../schema/failure.js';
 import { cancellingIn } from '../../src/core/cancelling.js';
 import { cutOutputs } from '../../src/core/cut-outputs.js';
+import { owedPaths } from '../../src/core/owed-clean-ups.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
 import { isRetried, runsAgain, standsFor } from '../../src/core/retry-preview.js';
+import { isEnded } from '../../src/core/states.js';
 import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
@@ -27,6 +29,7 @@ export function standingOf(actor: LiveInstance, child?: string): Standing {
     owes: snapshot.execution.m === 1,
     is_dry_run: snapshot.runtime.dry_run === true,
     ...(child === undefined ? {} : { stands: standsFor(plan, snapshot, child) }),
+    owed: isEnded(snapshot.state) ? owedPaths(plan, snapshot.execution) : [],
     cut: cutOutputs(plan, snapshot),
     parent: record.parent_instance_id,
     root: rootOf(actor, failure),

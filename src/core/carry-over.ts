@@ -116,6 +116,8 @@ const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
 export function carryOver(asked: CarryOverCase): CarriedOver | readonly MigrationFinding[] {
   const { source, target, snapshot } = asked;
   const clash = clashOf(snapshot.execution, source, target);
+  const moved = movedCleanUps(asked, clash);
+  if (moved.length > 0) return moved;
   return clash === undefined ? goOnThere(asked) : beginAnew(asked, clash);
 }
 
@@ -123,6 +125,31 @@ export function isCarried(
   carried: CarriedOver | readonly MigrationFinding[],
 ): carried is CarriedOver {
   return 'execution' in carried;
+}
+
+/** What goes on by itself behind the end of an instance, or by a retry alone, cannot begin anew. */
+function movedCleanUps(asked: CarryOverCase, clash: string | undefined): MigrationFinding[] {
+  const { source, target, snapshot, env } = asked;
+  const { o, a, j } = snapshot.execution;
+  const findings: MigrationFinding[] = [];
+  if (clash !== undefined && a !== undefined) {
+    const [index = '-1'] = Object.entries(o).find(([, { z }]) => z === 1) ?? [];
+    const node = source.nodes[Number(index)];
+    const summary = `something is still to be cleaned up, and ${clash}`;
+    findings.push(
+      node === undefined
+        ? migrationFinding('CLEANUP_MOVED', summary)
+        : findingAt(new Evaluation(source, snapshot, env), node, 'CLEANUP_MOVED', summary),
+    );
+  }
+  for (const { l, e } of j?.r ?? []) {
+    const [before, after] = [source.hooks?.[l], target.hooks?.[l]];
+    if (before === undefined) continue;
+    const gone = Object.keys(e.o).length > 0 ? 'they are at work and not in the target' : undefined;
+    const why = after === undefined ? gone : clashOf(e, before, after);
+    if (why !== undefined) findings.push(migrationFinding('WAIT_MOVED', `hooks ${l}: ${why}`));
+  }
+  return findings;
 }
 
 // ---------------------------------------------------------------- at the same place

@@ -23,10 +23,14 @@ export function nextActions(standing: Standing, waits: readonly Wait[]): NextAct
       const retry = { action: 'retry', method: 'POST', path: `${at}/retry` };
       actions.push({ ...retry, ...whatRuns(again) });
     }
-    if (root !== null) actions.push(...resumed(at, root));
+    if (root !== null) actions.push(...resumed(at, root, standing.owed));
     if (state === 'failed') {
       actions.push(
-        signal(at, 'cancel', `Takes it off the dead letter queue for good${givenUp(again)}.`),
+        signal(
+          at,
+          'cancel',
+          `Takes it off the dead letter queue for good${givenUp(standing.owed)}.`,
+        ),
       );
     }
     return actions;
@@ -56,17 +60,14 @@ function whatRuns(again: RunsAgain | null): Pick<NextAction, 'why' | 'runs_again
   return { why: retryText(again), runs_again: again };
 }
 
-const CLEAN_UPS: ReadonlySet<string> = new Set(['compensation', 'finally', 'hook']);
-
 /** What is still to be taken back or cleaned up, and never will be. */
-function givenUp(again: RunsAgain | null): string {
-  const owed = again?.blocks.filter(({ kind }) => CLEAN_UPS.has(kind)) ?? [];
+function givenUp(owed: readonly string[]): string {
   if (owed.length === 0) return '';
-  const paths = owed.slice(0, 5).map(({ path }) => path);
-  return `, and gives up what is still to be cleaned up: ${paths.join(', ')}${owed.length > 5 ? ' and more' : ''}`;
+  const paths = owed.slice(0, 5).join(', ');
+  return `, and gives up what is still to be cleaned up: ${paths}${owed.length > 5 ? ' and more' : ''}`;
 }
 
-function resumed(at: string, root: string): NextAction[] {
+function resumed(at: string, root: string, owed: readonly string[]): NextAction[] {
   return [
     {
       action: 'resume_from',
@@ -74,7 +75,7 @@ function resumed(at: string, root: string): NextAction[] {
       path: `${at}/resume-from/${encodeURIComponent(root)}`,
       why:
         `Runs it again from the block ${root}, as if that had never been reached: what was done outside from there on ` +
-        'happens once more, and children are started anew.',
+        `happens once more, and children are started anew${givenUp(owed)}.`,
     },
     {
       action: 'fork',

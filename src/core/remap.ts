@@ -14,6 +14,7 @@ import {
   type ForEachRecord,
   type HookRun,
   type OpenRecord,
+  type SagaRecord,
   SKIPPED,
   type StepRecord,
 } from './execution.js';
@@ -227,8 +228,31 @@ function carryGates(
 /** Open records are changed in place, and each execution has its own. */
 function copied<T>(value: T, node: PlanNode, target: PlanNode): T {
   if (typeof value !== 'object') return value;
+  if (node.type === 'saga' && target.type === 'saga') {
+    return withSteps(value as SagaRecord, node.steps, target.steps) as T;
+  }
   if (node.kind.repeats !== 'items' || target.kind.repeats !== 'items') return { ...value };
   return withSlots(value as ForEachRecord, target.lists.length) as T;
+}
+
+/**
+ * The record of a saga whose steps are those. Its lists are counted by its steps: one that the target has not is
+ * passed over for the next one, and compensations go back from the last one that both have.
+ */
+function withSteps(
+  { l, n, ...record }: SagaRecord,
+  steps: readonly string[],
+  stepsThere: readonly string[],
+): SagaRecord {
+  const upTo = (step: number): number => {
+    const known = steps.slice(0, step + 1).findLast((id) => stepsThere.includes(id));
+    return known === undefined ? -1 : stepsThere.indexOf(known);
+  };
+  const at = l >> 1;
+  const isThere = upTo(at) >= 0 && stepsThere[upTo(at)] === steps[at];
+  // Which list is at work matters only for one that is there.
+  const list = isThere ? 2 * upTo(at) + (l % 2) : 2 * (upTo(at) + 1);
+  return { ...record, l: list, ...(n !== undefined && { n: upTo(n) }) };
 }
 
 /** Inside a loop `done` is about the present iteration, so the loops around have to be the same. */

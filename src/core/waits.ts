@@ -46,6 +46,8 @@ export interface Standing extends Waits {
   readonly is_dry_run: boolean;
   /** Of the child that was asked about. */
   readonly stands?: ParentStands | undefined;
+  /** Paths of the clean-ups that it has yet to run. */
+  readonly owed: readonly string[];
   /** Blocks whose outputs were too large to be kept whole. */
   readonly cut: readonly string[];
   /** The instance whose block started it. */

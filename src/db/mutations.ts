@@ -261,6 +261,7 @@ export const MUTATIONS = {
   'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
   'deadLetter.clear': clear('dead_letters'),
   'deadLetter.set': set('dead_letters', columnsBut('dead_letters', 'instance_id')),
+  'deadLetter.rebind': update('dead_letters', ['sequence_id']),
   'kinNote.set': set('kin_notes', ['id', 'word']),
   // The one that was read, by an id that no other ever has: one that has come in its place stays.
   'kinNote.clear': {

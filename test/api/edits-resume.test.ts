@@ -323,6 +323,21 @@ describe('migrate-instance: running instance 409; terminal 4xx; unknown ids 404;
         await assertRefused(await instanceIn('running', blocks, blocks), 409, /is running/);
       });
 
+      test('409 where a saga could not take back any more what has completed', async () => {
+        const trip = (more: Json) => {
+          const pay = { id: 'pay', action: step('charge', 'noop'), ...more };
+          const send = { id: 'send', action: step('ship', newHandler()) };
+          return [{ type: 'saga', id: 'trip', steps: [pay, send] }];
+        };
+        const source = trip({ compensation: step('refund', 'noop') });
+        const target = source.map((block) => ({
+          ...block,
+          steps: block.steps.map(({ id, action }) => ({ id, action })),
+        }));
+        const moving = await instanceIn('waiting', source, target);
+        await assertRefused(moving, 409, /step pay of saga trip .* its compensation refund/);
+      });
+
       test('at scheduled, before it began: the target runs from its beginning', async () => {
         const { id, to } = await instanceIn('scheduled', [step('a', 'noop')], [step('b', 'noop')], {
           next_fire_at: '2100-01-01T00:00:00Z',

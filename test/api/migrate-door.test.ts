@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { InstancesMigrated, MigratedInstance } from '../../schema/continuity.js';
+import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { FailureGroups } from '../../schema/statistics.js';
 import { type Json, newHandler, sleep, step, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
@@ -153,6 +154,35 @@ describe('the simple door', () => {
     await tenant.complete(await tenant.task(good));
     await tenant.until(id, 'completed');
     assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
+  });
+
+  test('a refund that failed is not forgotten without approval, and the queue keeps since when', async () => {
+    const saga = (...compensation: Json[]) => {
+      const charge = { id: 'pay', action: noop('charge'), compensation };
+      return [{ type: 'saga', id: 'trip', steps: [charge, { id: 'send', action: fails('ship') }] }];
+    };
+    const fails = (id: string) => step(id, 'fail');
+    const refund = newHandler();
+    const { id, to } = await started('waiting', saga(step('refund', refund)), saga());
+    await tenant.fail(await tenant.task(refund), 'no');
+    await tenant.until(id, 'failed');
+    const { next } = (await tenant.get<InstanceExplanation>(`/instances/${id}/explain`)).body;
+    const resume = next.find(({ action }) => action === 'resume_from');
+    assert.match(`${resume?.why}`, /gives up what is still to be cleaned up: trip\[0\]\/refund\.$/);
+    const since = async () => {
+      const of = 'select failed_at, sequence_id from dead_letters where instance_id = $1';
+      return (await api.sql.query(of, [id])).rows[0];
+    };
+    const before = await since();
+    const refused = await assertRefused(id, 'CLEANUP_REMOVED:trip');
+    assert.equal(refused.verdict, 'approval_required');
+    const finding = refused.findings?.find(({ block_id }) => block_id === 'trip');
+    assert.match(
+      `${finding?.summary}`,
+      /compensate its step pay: the target would not run refund$/,
+    );
+    await migrate(id, { version: 2, approved: true });
+    assert.deepEqual(await since(), { ...before, sequence_id: to });
   });
 
   test('a dry run says the verdict, whatever it is, and changes nothing', async () => {

@@ -257,12 +257,14 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   overdueTimers: ['from', 'time', 'shard', 2],
   recover: ['shard', 2],
   claimedTasks: ['shard', 2],
-  namedSequence: [
-    ['north', 'north', 'south', 'south', 'north', 'south', 'north', 'south'],
-    ['north', 'south', 'north', 'south', 'north', 'south', 'north', 'south'],
-    ['north', 'north', 'south', 'south', 'south', 'north', 'south', 'north'],
-    [null, null, null, null, 1, 2, 0, 3],
-  ],
+  // All names, each with no version and with four of them.
+  namedSequence: [0, 1, 2, 3].map((column) =>
+    [null, 0, 1, 2, 3].flatMap((version) =>
+      [0, 1, 2, 3, 4, 5, 6, 7].map((name) =>
+        column === 3 ? version : ['north', 'south'][(name >> column) & 1],
+      ),
+    ),
+  ),
   routingReleases: [],
   openReleases: [],
   oldestActivity: [],

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Block } from '../../schema/blocks.js';
+import type { Block, Hooks } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
+import { carryOver, isCarried } from '../../src/core/carry-over.js';
 import type { FrontierCase, FrontierVerdict } from '../../src/core/continuity/frontier.js';
 import { replayToFrontier } from '../../src/core/continuity/frontier.js';
 import { brokenRule, type JudgedReceipt } from '../../src/core/continuity/invariants.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
+import { lostCleanUps } from '../../src/core/continuity/lost-clean-ups.js';
 import {
   findingCodes,
   mayApply,
@@ -21,12 +23,16 @@ import {
   sealSecrets,
 } from '../../src/core/continuity/migration-record.js';
 import type { EffectState } from '../../src/core/continuity/states.js';
+import { advance } from '../../src/core/evaluator.js';
 import { emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Entry } from '../../src/core/releases/diff-entry.js';
 import type { RerunOptions } from '../../src/core/releases/rerun.js';
-import { loop, noop, parallel, planOf, tryCatch, work } from '../helpers/player.js';
+import { remapExecution } from '../../src/core/remap.js';
+import { column } from '../helpers/columns.js';
+import { loop, noop, parallel, planOf, play, START, tryCatch, work } from '../helpers/player.js';
 import { record, recordLife } from '../helpers/recorder.js';
+import { casesIn } from '../helpers/table.js';
 
 const entry = (category: Entry['category'], severity: Entry['severity']): Entry => {
   return { category, severity, summary: '' };
@@ -39,6 +45,7 @@ describe('the verdict', () => {
     ['transforms', [REPLAY_PASS], true, 'approval_required'],
     ['a risk', ['SIDE_EFFECT_RISK:BLOCK_ADDED', REPLAY_PASS], false, 'approval_required'],
     ['an output lost', ['CHECKPOINT_OUTPUT_REMOVED:a', REPLAY_PASS], false, 'approval_required'],
+    ['a clean-up lost', ['CLEANUP_REMOVED:s', REPLAY_PASS], false, 'approval_required'],
     ['a failed replay', [REPLAY_FAIL], false, 'pin'],
     ['a failed replay and transforms', [REPLAY_FAIL], true, 'pin'],
     ['a failed replay and a risk', ['SIDE_EFFECT_RISK:BLOCK_ADDED', REPLAY_FAIL], false, 'pin'],
@@ -64,11 +71,13 @@ describe('the verdict', () => {
       entry('input_schema_narrowed', 'incompatible'),
       entry('blocks_reordered', 'informational'),
     ];
-    assert.deepEqual(findingCodes({ entries }, ['z', 'a', 'z'], true), [
+    const losses = { outputs: ['z', 'a', 'z'], cleanUps: [{ code: 'CLEANUP_REMOVED:s' }] as never };
+    assert.deepEqual(findingCodes({ entries }, losses, true), [
       'BLOCKS_REORDERED',
       'BLOCK_ADDED',
       'CHECKPOINT_OUTPUT_REMOVED:a',
       'CHECKPOINT_OUTPUT_REMOVED:z',
+      'CLEANUP_REMOVED:s',
       REPLAY_PASS,
       'INCOMPATIBLE:INPUT_SCHEMA_NARROWED',
       'SIDE_EFFECT_RISK:BLOCK_ADDED',
@@ -263,6 +272,122 @@ describe('the frontier', () => {
   test('is not asked for what has not begun', () => {
     const life = { ...recordLife(source, { turns: 1 })!, execution: emptyExecution() };
     assert.deepEqual(judge(source, [work('other')], { life }), PASSED);
+  });
+});
+
+// ---------------------------------------------------------------- clean-ups
+
+describe('a clean-up that is owed', () => {
+  const saga = (id: string, ...steps: readonly (readonly [string, ...string[]])[]): Block => ({
+    ...{ type: 'saga', id },
+    steps: steps.map(([action, ...undo]) => ({
+      id: `do ${action}`,
+      action: work(action),
+      ...(undo.length > 0 && { compensation: undo.map((one) => work(one)) }),
+    })),
+  });
+  const order = (...last: string[]) => [
+    tryCatch(
+      't',
+      [work('pay')],
+      [work('tell'), work('log')],
+      last.map((id) => work(id)),
+    ),
+  ];
+  const hooked = (...ids: string[]): Hooks => ({
+    on_cancel: ids.map((id) => ({ type: 'step', id, handler: 'fail' })),
+  });
+  const trip = [saga('s', ['charge', 'refund'], ['ship'])];
+  const PLANS: Readonly<Record<string, Block[]>> = {
+    same: trip,
+    'same order': order('free', 'close'),
+    'without refund': [saga('s', ['charge'], ['ship'])],
+    'refund renamed': [saga('s', ['charge', 'refund2'], ['ship'])],
+    'another before': [saga('s', ['book', 'unbook'], ['charge', 'refund'], ['ship'])],
+    'another id': [saga('s2', ['charge', 'refund'], ['ship'])],
+    'in a loop': [loop('l', 'true', 2, trip)],
+    'no saga': [work('ship')],
+    'free only': order('free'),
+    'no block': [work('pay')],
+    'the same hook': [work('a')],
+    'no hook': [work('a')],
+  };
+  const HOOKS: Readonly<Record<string, Hooks>> = { 'the same hook': hooked('h'), 'no hook': {} };
+  for (const [flow = '', acts = '', target = '', lost = ''] of casesIn(`
+trip | ok charge, fail ship, fail refund | same | none
+trip | ok charge, fail ship, fail refund | another before | none
+trip | ok charge, fail ship, fail refund | without refund | s still has to compensate its step do charge: refund
+trip | ok charge, fail ship, fail refund | refund renamed | s still has to compensate its step do charge: refund
+trip | ok charge, fail ship, fail refund | another id | s still has to compensate its step do charge: refund
+trip | ok charge, fail ship, fail refund | in a loop | s still has to compensate its step do charge: refund
+trip | ok charge, fail ship, fail refund | no saga | s still has to compensate its step do charge: refund
+trip | ok charge, fail ship, ok refund | no saga | none
+trip | fail charge | no saga | none
+trip | ok charge | same | none
+trip | ok charge | without refund | step do charge of saga s has completed: refund
+trip | ok charge, stop | no saga | step do charge of saga s has completed: refund
+trip | ok charge, cancel, fail refund | without refund | s still has to compensate its step do charge: refund
+trip | ok charge, ok ship | no saga | none
+order | fail pay | no block | the finally list of t: free, close; the catch list of t: tell, log
+order | ok pay, ok free, fail close | same order | none
+order | ok pay, ok free, fail close | free only | the finally list of t: close
+order | ok pay, ok free, fail close | no block | the finally list of t: close
+order | fail pay, ok tell, fail log, ok free, ok close | no block | the catch list of t: log
+order | ok pay, ok free, ok close | no block | none
+hooked | cancel, wake | the same hook | none
+hooked | cancel, wake | no hook | the hooks on_cancel: h
+`)) {
+    test(`counts when it would not run in the target: ${flow}, ${acts} → ${target}`, () => {
+      const blocks = { trip, order: order('free', 'close'), hooked: [work('a')] }[flow]!;
+      const player = play(blocks, { hooks: flow === 'hooked' ? hooked('h') : {} });
+      for (const act of acts.split(', ')) {
+        if (act === 'stop') player.send({ kind: 'stop', state: 'failed' });
+        else player.after(act as 'wake');
+      }
+      const { plan, snapshot } = player;
+      const there = planOf(PLANS[target]!, undefined, HOOKS[target]);
+      const carried = remapExecution(snapshot.execution, plan, there);
+      const found = lostCleanUps(plan, snapshot.execution, there, carried);
+      const told = found.map(({ summary, code }) => {
+        assert.match(code, /^CLEANUP_REMOVED:(s|t|on_cancel)$/);
+        return summary
+          .replace(/^saga s/, 's')
+          .replace(
+            /(?: ha(?:s|ve) yet to end)?: .*the target would not run (?:its compensation )?/,
+            ': ',
+          );
+      });
+      assert.equal(told.join('; ') || 'none', lost);
+    });
+  }
+
+  test('is gone on with by a retry in a target that has another step before it', () => {
+    const player = play(trip).after('ok charge', 'fail ship', 'fail refund');
+    const there = planOf(PLANS['another before']!);
+    const execution = remapExecution(player.snapshot.execution, player.plan, there);
+    const snapshot = { ...player.snapshot, execution };
+    const env = { now: START, random: () => 0, stepBudget: 99, outputBytesBudget: 9_999 };
+    const retried = { ...env, unpoliciedRetry: 'redispatch' } as const;
+    advance(there, snapshot, { kind: 'retry' }, retried);
+    const { dispatches } = advance(there, snapshot, { kind: 'wake' }, retried);
+    assert.deepEqual(column(dispatches, 'blockId'), ['refund']);
+  });
+
+  test('keeps the instance where it is while only the block that is open can run it', () => {
+    const player = play(order('free')).after('cancel', 'fail free');
+    const { plan: source, snapshot } = player;
+    const target = planOf([work('pay')]);
+    const env = { now: START, random: () => 0, stepBudget: 0, outputBytesBudget: 0 };
+    const carried = carryOver({
+      ...{ source, target, snapshot, data: {}, outputs: new Map(), ended: new Set<string>() },
+      env: { ...env, unpoliciedRetry: 'redispatch' },
+      taskOf: () => undefined,
+    });
+    assert.ok(!isCarried(carried));
+    assert.deepEqual(
+      carried.map(({ code, block_id }) => [code, block_id]),
+      [['CLEANUP_MOVED', 't']],
+    );
   });
 });
 

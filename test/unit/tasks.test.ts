@@ -297,7 +297,7 @@ function explained(waits: readonly WaitFacts[], around: Partial<Surroundings> = 
     state: 'scheduled',
     created_at: AT,
     failure: null,
-    ...{ again: null, owes: false, is_dry_run: false, cut: [] },
+    ...{ again: null, owes: false, is_dry_run: false, owed: [], cut: [] },
     parent: null,
     root: 'a',
     continuity_id: 'c',

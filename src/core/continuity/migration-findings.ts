@@ -13,6 +13,9 @@ const RESOLVE =
   'find out what became of the effect and say so by POST /continuity/effects/{id}/resolve, then ask again';
 const AGAIN = 'nothing was changed: ask again in a moment';
 
+/** Before the block whose clean-up would be forgotten; somebody may see to that and approve. */
+export const CLEANUP_REMOVED = 'CLEANUP_REMOVED:';
+
 /** What would change each. */
 export const REMEDIES = {
   STEP_AT_WORK: AGAIN,
@@ -33,6 +36,13 @@ export const REMEDIES = {
   OWN_BLOCKS_CLASH: 'give the block of the target another id',
   TRANSFORMS: APPROVE,
   OUTPUT_REMOVED: APPROVE,
+  CLEANUP_REMOVED:
+    'keep these blocks in the target under their ids; or let them run with the version that the instance has ' +
+    '(POST /instances/{id}/retry, if it has failed); or do by hand what they do, and migrate by ' +
+    'POST /instances/{id}/migrate with "approved": true',
+  CLEANUP_MOVED:
+    'let it be cleaned up with the version that the instance has, by POST /instances/{id}/retry, or give it up by ' +
+    'the signal cancel; or keep the block in the target where it stands in the source',
 } as const;
 export type FindingCode = keyof typeof REMEDIES;
 

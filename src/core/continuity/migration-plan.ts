@@ -5,7 +5,7 @@
 import type { MigrationFinding } from '../../../schema/continuity.js';
 import type { SemanticDiff } from '../../../schema/release.js';
 import { compareText } from '../expression/bounds.js';
-import { findingsOfDiff, migrationFinding } from './migration-findings.js';
+import { CLEANUP_REMOVED, findingsOfDiff, migrationFinding } from './migration-findings.js';
 
 export const MIGRATION_VERDICTS = [
   'automatic',
@@ -29,17 +29,21 @@ const PREFIXES: Readonly<Record<SemanticDiff['entries'][number]['severity'], str
   informational: '',
 };
 
-/**
- * Sorted and distinct.
- *
- * @param removedOutputs blocks that have an output and are not in the target
- */
+/** What the state of the instance says of the target, beside the replay. */
+export interface Losses {
+  /** Blocks that have an output and are not in the target. */
+  readonly outputs: readonly string[];
+  /** Clean-ups that the instance owes and that would be forgotten (`lost-clean-ups.ts`). */
+  readonly cleanUps: readonly MigrationFinding[];
+}
+
+/** Sorted and distinct. */
 export function findingCodes(
   { entries }: Pick<SemanticDiff, 'entries'>,
-  removedOutputs: Iterable<string>,
+  { outputs: removedOutputs, cleanUps }: Losses,
   hasReplayed: boolean,
 ): string[] {
-  const codes = new Set(entries.map(codeOf));
+  const codes = new Set([...entries.map(codeOf), ...cleanUps.map(({ code }) => code)]);
   for (const block of removedOutputs) codes.add(OUTPUT_REMOVED + block);
   codes.add(hasReplayed ? REPLAY_PASS : REPLAY_FAIL);
   return [...codes].sort(compareText);
@@ -52,13 +56,14 @@ function codeOf({ category, severity }: SemanticDiff['entries'][number]): string
 /** What the codes stand for, in words, as far as it keeps the migration from being automatic. */
 export function findingsIn(
   { entries }: Pick<SemanticDiff, 'entries'>,
-  removedOutputs: readonly string[],
+  { outputs: removedOutputs, cleanUps }: Losses,
   hasTransforms: boolean,
   replayed: readonly MigrationFinding[],
 ): MigrationFinding[] {
   return [
     ...findingsOfDiff(entries, codeOf),
     ...replayed,
+    ...cleanUps,
     ...removedOutputs.map((block_id) => ({
       ...migrationFinding(
         'OUTPUT_REMOVED',
@@ -78,15 +83,16 @@ export function findingsIn(
  * |-------------------|--------------------------------------------------------------------------|
  * | incompatible      | a finding is incompatible                                                |
  * | pin               | the replay failed                                                        |
- * | approval_required | there are transforms, a risk of side effects, or outputs without a block |
+ * | approval_required | there are transforms, a risk of side effects, or outputs without a block,    |
+ * |                   | or a clean-up that is owed would be forgotten                            |
  * | automatic         | otherwise                                                                |
  */
 export function verdictOn(codes: readonly string[], hasTransforms: boolean): MigrationVerdict {
   const has = (prefix: string) => codes.some((code) => code.startsWith(prefix));
   if (has(INCOMPATIBLE)) return 'incompatible';
   if (!codes.includes(REPLAY_PASS)) return 'pin';
-  const isRisky = hasTransforms || has(SIDE_EFFECT_RISK) || has(OUTPUT_REMOVED);
-  return isRisky ? 'approval_required' : 'automatic';
+  const isRisky = [SIDE_EFFECT_RISK, OUTPUT_REMOVED, CLEANUP_REMOVED].some(has);
+  return hasTransforms || isRisky ? 'approval_required' : 'automatic';
 }
 
 /** Nobody can approve of what is pinned or incompatible. */
