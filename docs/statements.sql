@@ -197,9 +197,9 @@ from json_to_recordset($1::json) as r(instance_id uuid, key text, items json)
 on conflict (instance_id, key) do update set items = excluded.items;
 
 -- writer_signal_insert
-insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent, status, taken_at, taken_by)
-select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent, r.status, r.taken_at, r.taken_by
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text, status text, taken_at timestamptz, taken_by text);
+insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent, status, taken_at, taken_by, sent_by)
+select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent, r.status, r.taken_at, r.taken_by, r.sent_by
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text, status text, taken_at timestamptz, taken_by text, sent_by text);
 
 -- writer_signal_update
 update signals t set status = r.status, taken_at = r.taken_at, taken_by = r.taken_by
@@ -458,9 +458,9 @@ from json_to_recordset($1::json) as r(tenant_id text, limits json, set_at timest
 on conflict (tenant_id) do update set limits = excluded.limits, set_at = excluded.set_at;
 
 -- writer_bulkjob_insert
-insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, repeats_effects, error, place, traceparent, created_at, updated_at, ended_at)
-select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.repeats_effects, r.error, r.place, r.traceparent, r.created_at, r.updated_at, r.ended_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, traceparent text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
+insert into bulk_jobs (id, tenant_id, operation, request, state, matched, applied, skipped, failed, repeats_effects, error, place, traceparent, asked_by, created_at, updated_at, ended_at)
+select r.id, r.tenant_id, r.operation, r.request, r.state, r.matched, r.applied, r.skipped, r.failed, r.repeats_effects, r.error, r.place, r.traceparent, r.asked_by, r.created_at, r.updated_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, request json, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, traceparent text, asked_by text, created_at timestamptz, updated_at timestamptz, ended_at timestamptz);
 
 -- writer_bulkjob_update
 update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, repeats_effects = r.repeats_effects, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at

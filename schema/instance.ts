@@ -348,6 +348,7 @@ export const StoredSignal = named('StoredSignal', 'A signal that an instance was
   status: SignalStatus,
   taken_at: orNull(Timestamp),
   taken_by: noted(orNull(Type.String()), 'The block whose wait took it.'),
+  sent_by: noted(orNull(Type.String()), 'The name of the key that sent it; null: not known.'),
 });
 export type StoredSignal = Static<typeof StoredSignal>;
 
@@ -545,6 +546,7 @@ export const INSTANCE_ROWS = {
     body: SendSignal,
     bodySize: 'large',
     answers: GATE_SIGNAL,
+    bringsSignals: true,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
   },
   'instances.signals': {

@@ -86,6 +86,8 @@ export interface RouteRow {
   readonly isForm?: true;
   /** Of a signal: what the type of one begins with that answers for a person. */
   readonly answers?: string;
+  /** Signals that it brings may answer for a person: the owner is given the name of the key. */
+  readonly bringsSignals?: true;
   /** How long the body may be; absent: 1 MiB. */
   readonly bodySize?: BodySize;
   /** A request without a body stands for an empty object. */

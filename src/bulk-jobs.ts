@@ -100,7 +100,7 @@ export class BulkJobs {
     const { standing, candidates, change, repeating, orphans, progress } = this.#deps;
     const row = await standing(id);
     if (row === undefined || row.ended_at !== null) return false;
-    const { place: from, matched, tenant_id, traceparent } = row;
+    const { place: from, matched, tenant_id, traceparent, asked_by } = row;
     const uncounted = new Set(JSON.parse(row.uncounted) as string[]);
     const ended = (end: BulkProgress['end'], counts: BulkCounts, settled: readonly string[]) =>
       progress(id, { counts, from, place: from, settled, end, error: null }).then(() => true);
@@ -108,7 +108,8 @@ export class BulkJobs {
       return ended('cancelled', appliedBefore(uncounted.size), [...uncounted]);
     }
     const asked = { operation: row.operation as BulkOperation, request: JSON.parse(row.request) };
-    const work = workOf(asked, tenant_id, traceparent ?? undefined);
+    const sender = { traceparent: traceparent ?? undefined, by: asked_by ?? undefined };
+    const work = workOf(asked, tenant_id, sender);
     const size = windowSize(work, matched + uncounted.size);
     if (size === 0) return ended('completed', appliedBefore(uncounted.size), [...uncounted]);
     const { found, next } = await candidates(work, size, from);

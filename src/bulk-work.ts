@@ -8,6 +8,7 @@ import {
   type ChangeCounts,
   concerns,
   mayRetry,
+  type Signal,
 } from '../actors/instance/change-many.js';
 import type { BulkOperation } from '../schema/bulk-job.js';
 import {
@@ -56,11 +57,14 @@ export const NOTHING_YET: BulkCounts = {
  */
 const WINDOW = 100;
 
+/** What signals note of whoever has asked for the change. */
+export type Sender = Pick<Signal, 'traceparent' | 'by'>;
+
 /** @param tenant whose instances they are: of a change of many it is one */
 export function workOf(
   asked: { readonly operation: BulkOperation; readonly request: object },
   tenant: string,
-  traceparent: string | undefined,
+  from: Sender,
 ): BulkWork {
   const { operation, request } = asked as BulkRequest;
   const { states, ...filter } = request.filter;
@@ -81,7 +85,7 @@ export function workOf(
     }
     case 'batch_action': {
       const most = request.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
-      return { ...shared, filter: wanted, change: actionOf(request, traceparent), most };
+      return { ...shared, filter: wanted, change: actionOf(request, from), most };
     }
   }
 }
@@ -150,19 +154,16 @@ export type RepeatingOf = (tenant: string, ids: readonly string[]) => Promise<nu
 /** Those of the children that would go on although nobody takes what they come to. */
 export type OrphansOf = (tenant: string, ids: readonly string[]) => Promise<ReadonlySet<string>>;
 
-function actionOf(
-  { action, signal_type, payload: given }: BatchAction,
-  traceparent: string | undefined,
-): Change {
+function actionOf({ action, signal_type, payload: given }: BatchAction, from: Sender): Change {
   const payload = (given ?? null) as JsonValue;
   switch (action) {
     case 'retry':
       return { kind: 'retry' };
     case 'signal':
-      return { kind: 'signal', signalType: `custom:${signal_type}`, payload, traceparent };
+      return { kind: 'signal', signalType: `custom:${signal_type}`, payload, ...from };
     case 'pause':
     case 'resume':
     case 'cancel':
-      return { kind: 'signal', signalType: action, payload, traceparent };
+      return { kind: 'signal', signalType: action, payload, ...from };
   }
 }

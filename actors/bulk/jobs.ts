@@ -29,6 +29,8 @@ export interface BeginBulkJob {
   /** Behind what was looked at; null: nothing was. */
   readonly place: string | null;
   readonly traceparent: string | undefined;
+  /** The name of the key that has asked for it. */
+  readonly by: string;
 }
 
 export interface BulkProgress {
@@ -83,6 +85,7 @@ export class BulkJobs {
           error: null,
           place,
           traceparent: body.traceparent ?? null,
+          asked_by: body.by,
           created_at: at,
           updated_at: at,
           ended_at: null,
@@ -169,7 +172,12 @@ export class BulkJobs {
   }
 }
 
-function wireJob({ place: _place, traceparent: _trace, ...row }: BulkJobRow): BulkJob {
+function wireJob({
+  place: _place,
+  traceparent: _trace,
+  asked_by: _by,
+  ...row
+}: BulkJobRow): BulkJob {
   return {
     ...row,
     operation: row.operation as BulkOperation,

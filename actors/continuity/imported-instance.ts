@@ -78,10 +78,12 @@ function keptSignals({ pending_signals: signals }: PayloadFrame) {
   if (signals.length > LIMITS.keptSignalsMax) throw refused;
   return signals.map((signal) => {
     if (!isJsonObject(signal)) throw refused;
-    const { signal_type, created_at, payload = null } = signal;
+    // A capsule of a version that did not know who sent it has none.
+    const { signal_type, created_at, payload = null, sent_by = null } = signal;
     if (typeof signal_type !== 'string' || !signal_type.startsWith('custom:')) throw refused;
     if (typeof created_at !== 'string' || toUnixMs(created_at) === undefined) throw refused;
-    return { signal_type, created_at, payload };
+    if (sent_by !== null && typeof sent_by !== 'string') throw refused;
+    return { signal_type, created_at, payload, sent_by };
   });
 }
 

@@ -161,6 +161,7 @@ export const CONTINUITY_SQL = {
     'signal_type',
     'payload',
     'created_at',
+    'sent_by',
   ]),
   // Each receipt is where its facts lie.
   effectIds: sql<{ readonly id: string }>(

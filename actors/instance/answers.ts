@@ -11,7 +11,6 @@ import {
   noteRefusal,
 } from '../../src/core/blocks/gate.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
-import type { JsonValue } from '../../src/core/json.js';
 import { iterationOf, pathOf } from '../../src/core/paths.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
 import type { AuditEvent, Progress, TakenSignal } from '../../src/core/progress.js';
@@ -19,6 +18,7 @@ import { isoTime } from '../../src/core/time.js';
 import { conflict, invalid } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
+import type { Signal } from './change-many.js';
 import { type OpenGate, openGates } from './gate-rows.js';
 import type { LiveInstance } from './live-instance.js';
 import type { MessageOf } from './messages.js';
@@ -66,8 +66,7 @@ export function answer(
 export function answerBySignal(
   actor: LiveInstance,
   turn: Turn,
-  signalType: string,
-  payload: JsonValue,
+  { signalType, payload, by }: Signal,
 ): Progress | undefined {
   const { plan, record } = actor;
   if (!plan.hasGates || !signalType.startsWith(GATE_SIGNAL)) return undefined;
@@ -83,7 +82,7 @@ export function answerBySignal(
     if (isAnswered(execution, node)) useUp(actor, turn, node, 'refused');
     return undefined;
   }
-  const given = answerIn(open.gate, payload);
+  const given = answerIn(open.gate, payload, by ?? null);
   useUp(actor, turn, node, given === undefined ? 'refused' : 'taken');
   if (given !== undefined) return take(actor, turn, open, given);
   const audit: AuditEvent[] = [];

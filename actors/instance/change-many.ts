@@ -15,6 +15,8 @@ export interface Signal {
   readonly payload: JsonValue;
   /** Of the request that brings it; undefined: it is in no trace. */
   readonly traceparent?: string | undefined;
+  /** The name of the key that sends it. */
+  readonly by?: string | undefined;
 }
 
 export type Change =

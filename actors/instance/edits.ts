@@ -246,9 +246,9 @@ export function takeSignals(
   return last;
 }
 
-export function signalsOf({ body, traceparent }: Call<Amendments>): Signal[] {
+export function signalsOf({ body, traceparent, by }: Call<Amendments>): Signal[] {
   return (body.signals ?? []).map(({ signal_type: signalType, payload }) => {
-    return { signalType, payload: (payload ?? null) as JsonValue, traceparent };
+    return { signalType, payload: (payload ?? null) as JsonValue, traceparent, by };
   });
 }
 

@@ -61,7 +61,7 @@ const toldOfTask = (name: string): Serving => {
   const kind = `task.${name}`;
   return {
     // One by one, on the hot path: spread, they take several times as long.
-    serve: (parts, { request, tenant, target, body, traceparent }) =>
+    serve: (parts, { request, tenant, target, body, traceparent, by }) =>
       tellOfTask(parts, {
         kind,
         task: target,
@@ -70,6 +70,7 @@ const toldOfTask = (name: string): Serving => {
         target,
         body,
         traceparent,
+        by,
       } as WorkerRequest),
   };
 };

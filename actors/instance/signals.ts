@@ -29,8 +29,8 @@ export function signal(
   const { id, snapshot } = actor.record;
   if (isTerminal(snapshot.state)) throw invalid(`instance ${id} is ${snapshot.state}`);
   const { signal_type: signalType, payload } = message.body;
-  const { traceparent } = message;
-  const given = { signalType, payload: (payload ?? null) as JsonValue, traceparent };
+  const { traceparent, by } = message;
+  const given = { signalType, payload: (payload ?? null) as JsonValue, traceparent, by };
   const { id: signalId, came } = takeSignal(actor, turn, given);
   turn.reply(message.request, 201, `{"signal_id":"${signalId}"}`);
   return came;
@@ -95,10 +95,11 @@ function nameOf(signalType: string): string | undefined {
   return signalType.startsWith(CUSTOM) ? signalType.slice(CUSTOM.length) : undefined;
 }
 
-export function keptSignal({ id, seq, signal_type, payload }: KeptSignalRow): KeptSignal {
+export function keptSignal({ id, seq, signal_type, payload, sent_by }: KeptSignalRow): KeptSignal {
   const text = payload ?? 'null';
   const name = nameOf(signal_type) ?? '';
-  return { id, seq, name, payload: JSON.parse(text) as JsonValue, characters: text.length };
+  const kept = { id, seq, name, payload: JSON.parse(text) as JsonValue, characters: text.length };
+  return sent_by === null ? kept : { ...kept, by: sent_by };
 }
 
 /** @returns the id of its row */
@@ -109,7 +110,14 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
   const name = nameOf(given.signalType);
   if (name !== undefined) {
     const { payload } = given;
-    const kept = { id, seq: record.signal_count, name, payload, characters: charactersOf(payload) };
+    const kept: KeptSignal = {
+      id,
+      seq: record.signal_count,
+      name,
+      payload,
+      characters: charactersOf(payload),
+      ...(given.by !== undefined && { by: given.by }),
+    };
     record.snapshot.signals = [...(record.snapshot.signals ?? []), kept];
   }
   turn.put('signal.insert', id, {
@@ -119,6 +127,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
     signal_type: given.signalType,
     payload: given.payload,
     traceparent: given.traceparent,
+    sent_by: given.by,
     created_at: isoTime(actor.env.now()),
     ...(name === undefined ? {} : { status: 'kept' }),
   });
@@ -134,7 +143,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
 export function deliverSignal(
   actor: LiveInstance,
   turn: Turn,
-  { signalType, payload, traceparent }: Signal,
+  { signalType, payload, traceparent, by }: Signal,
 ): Progress | 'touched' {
   const { snapshot } = actor.record;
   const data = signalType === 'update_context' ? mergedData(actor, payload) : undefined;
@@ -153,7 +162,7 @@ export function deliverSignal(
     }
     default: {
       const taken =
-        answerBySignal(actor, turn, signalType, payload) ??
+        answerBySignal(actor, turn, { signalType, payload, by }) ??
         offerSignal(actor, turn, nameOf(signalType) ?? '');
       return taken ?? unpark(actor, turn);
     }

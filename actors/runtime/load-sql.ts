@@ -127,7 +127,7 @@ const SNAPSHOTS =
 // Of ended ones, too: they may be resumed from a block that waits.
 const KEPT_SIGNALS =
   'case when i.signal_count > 0 then (select json_agg(json_build_object(' +
-  "'seq', seq, 'id', id, 'signal_type', signal_type, 'payload', payload::text" +
+  "'seq', seq, 'id', id, 'signal_type', signal_type, 'payload', payload::text, 'sent_by', sent_by" +
   ") order by seq) from signals where instance_id = i.id and status = 'kept') end";
 
 export const LOAD_SQL = {

@@ -25,6 +25,7 @@ export interface Call<Body = unknown> {
   readonly traceparent: string | undefined;
   /** See `Request`. */
   readonly maySeeSecrets?: true | undefined;
+  readonly by?: string | undefined;
 }
 
 export interface Operation<Body, Parts, Query = unknown> {

@@ -74,6 +74,8 @@ export interface Request {
   readonly traceparent?: string | undefined;
   /** The key of the caller says that a worker with it is given the secrets of its tasks. */
   readonly maySeeSecrets?: true | undefined;
+  /** The name of the key, of a route that brings signals. */
+  readonly by?: string | undefined;
 }
 
 export interface RequestPost {

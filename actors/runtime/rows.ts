@@ -89,7 +89,10 @@ export interface LoadedInstance {
   readonly signals: readonly KeptSignalRow[];
 }
 
-export type KeptSignalRow = StoredRow<'signals', 'seq' | 'id' | 'signal_type' | 'payload'>;
+export type KeptSignalRow = StoredRow<
+  'signals',
+  'seq' | 'id' | 'signal_type' | 'payload' | 'sent_by'
+>;
 
 /** Which outputs of a run of a for_each are asked for. */
 export interface ItemsAsk {

@@ -185,7 +185,7 @@ export class ShardClient {
 
   /**
    * @param onReply called once, also after `abort`; before this returns when the answer is at hand
-   * @param traceparent see `Request`, as for `query` and `maySeeSecrets`
+   * @param traceparent see `Request`, as for `query`, `maySeeSecrets` and `by`
    * @returns the request's number, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is away, 429 when its tenant polls too much
    */
@@ -199,6 +199,7 @@ export class ShardClient {
     traceparent?: string,
     query?: Request['query'],
     maySeeSecrets?: true,
+    by?: string,
   ): number {
     const kept = operation === 'instances.get' ? this.kept.find(tenant, target) : undefined;
     if (kept !== undefined) {
@@ -231,9 +232,12 @@ export class ShardClient {
     });
     const request: Request = { id, operation, tenant, target, body };
     const whole =
-      traceparent === undefined && query === undefined && maySeeSecrets === undefined
+      traceparent === undefined &&
+      query === undefined &&
+      maySeeSecrets === undefined &&
+      by === undefined
         ? request
-        : { ...request, traceparent, query, maySeeSecrets };
+        : { ...request, traceparent, query, maySeeSecrets, by };
     const isShared = this.#crowd.isShared(now) && tenant !== '';
     if (work >= LIMITS.workBytesLarge) {
       void this.#giveInTurn(shard, whole, isShared ? this.#sharedLarge : undefined, work);

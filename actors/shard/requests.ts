@@ -128,7 +128,7 @@ export class Requests {
   #serve(request: Request, row: AnyOperation, given: unknown): void {
     const { parts, shard, shards, takeHints, release } = this.#deps;
     if (row.isBehindHints) takeHints();
-    const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets } = request;
+    const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets, by } = request;
     const body = given as never;
     const findings = row.isLookedThrough ? this.#findings.get(request) : undefined;
     const owner =
@@ -145,6 +145,7 @@ export class Requests {
           findings,
           traceparent,
           maySeeSecrets,
+          by,
         },
         query as never,
       );

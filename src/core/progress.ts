@@ -57,6 +57,8 @@ export interface KeptSignal {
   readonly payload: JsonValue;
   /** Of the text of its payload. */
   readonly characters: number;
+  /** The name of the key that sent it; absent: nobody knows. */
+  readonly by?: string;
 }
 
 /** A signal that a wait took; `refused`: its payload was none for that wait, which goes on. */

@@ -17,6 +17,7 @@ export const BULK_TABLES = {
     error: 'text?',
     place: 'text?',
     traceparent: 'text?',
+    asked_by: 'text?',
     created_at: 'timestamptz',
     updated_at: 'timestamptz',
     ended_at: 'timestamptz?',

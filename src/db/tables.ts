@@ -117,6 +117,7 @@ export const TABLES = {
     status: 'text?',
     taken_at: 'timestamptz?',
     taken_by: 'text?',
+    sent_by: 'text?',
   }),
   audit_log: belonging(['instance_id', 'seq'], {
     instance_id: 'uuid',

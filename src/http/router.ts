@@ -326,7 +326,8 @@ function serveCaller(
   } else {
     // Only polls hand tasks out.
     const maySeeSecrets = route.isParked && seesSecrets(key) ? true : undefined;
-    askShard(deps, request, exchange, { route, tenant, params, traceparent, maySeeSecrets });
+    const by = route.bringsSignals === true ? nameOf(key) : undefined;
+    askShard(deps, request, exchange, { route, tenant, params, traceparent, maySeeSecrets, by });
   }
 }
 
@@ -401,7 +402,7 @@ function serveHere(
   const call = checkCall(deps, route.id as FrontRouteId, {
     tenant,
     key,
-    by: key === undefined ? 'root' : key.name || key.id,
+    by: nameOf(key),
     params,
     path: request.path,
     search: request.query,
@@ -433,6 +434,11 @@ function serveHere(
   );
 }
 
+/** What answers of people, and signals, note as theirs. */
+function nameOf(key: Caller['key']): string {
+  return key === undefined ? 'root' : key.name || key.id;
+}
+
 /** @throws EngineError 400, or 503 when too much is in flight or the shard is away */
 function askShard(
   deps: RouterDeps,
@@ -444,7 +450,8 @@ function askShard(
     params,
     traceparent,
     maySeeSecrets,
-  }: Authorised & Pick<Request, 'maySeeSecrets'>,
+    by,
+  }: Authorised & Pick<Request, 'maySeeSecrets' | 'by'>,
 ): void {
   const { client, validators } = deps;
   const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
@@ -460,6 +467,7 @@ function askShard(
     traceparent,
     query,
     maySeeSecrets,
+    by,
   );
   if (route.isParked) exchange.onAbort(() => client.abort(id));
 }

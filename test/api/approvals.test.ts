@@ -133,6 +133,44 @@ describe('A human gate parks its step until somebody answers', () => {
     assert.deepEqual(context.data, { a: 'yes', b: 'no' });
   });
 
+  const answers = { signal_type: 'custom:human_input:a', payload: { value: 'no' } };
+  const SENDERS: Record<string, (desk: Client, id: string) => Promise<unknown>> = {
+    signal: async (desk, id) =>
+      expectStatus(await desk.post(`/instances/${id}/signals`, answers), 201),
+    'signal before its gate': async (desk, id) => {
+      expectStatus(await desk.post(`/instances/${id}/signals`, answers), 201);
+      const { body } = await desk.get<Json[]>(`/instances/${id}/signals`);
+      assert.deepEqual(column(body, 'sent_by'), ['desk']);
+    },
+    'signal to many': async (desk, id) => {
+      const signal = { signal_type: 'human_input:a', payload: answers.payload };
+      const filter = { sequence_id: (await desk.get<Json>(`/instances/${id}`)).body.sequence_id };
+      const body = { filter, action: 'signal', ...signal };
+      expectStatus(await desk.post('/instances/batch-action?async=true', body), 202);
+    },
+    'resume-from': async (desk, id) => {
+      expectStatus(await desk.post(`/instances/${id}/signals`, { signal_type: 'pause' }), 201);
+      const body = { signals: [answers] };
+      expectStatus(await desk.post(`/instances/${id}/resume-from/a`, body), 200);
+    },
+  };
+  for (const [way, send] of Object.entries(SENDERS)) {
+    test(`Human gate: an answer by ${way} notes the name of its key`, async () => {
+      const [tenant, handler] = [api.tenant(), newHandler()];
+      const desk = await keyOf(tenant, 'desk', 'operator');
+      const isAhead = way.endsWith('before its gate');
+      const blocks = [...(isAhead ? [step('first', handler)] : []), gated('a')];
+      const id = await tenant.runUntil('waiting', blocks);
+      await send(desk, id);
+      if (isAhead) await tenant.complete(await tenant.task(handler));
+      await tenant.until(id, 'completed');
+      const [row] = await answersOf(tenant, id);
+      assert.equal((row!.output as Json).answered_by, 'desk');
+      const [entry] = await auditOf(tenant, id, 'gate_answered');
+      assert.equal((entry!.details as Json).answered_by, 'desk');
+    });
+  }
+
   test('Human gate: several in a row, and at once, are answered one by one', async () => {
     const tenant = api.tenant();
     const body = [gated('item', { prompt: '{{ data.item }}?' })];

@@ -186,7 +186,7 @@ class Recorder {
       const value = this.#options.says?.[node?.id ?? ''];
       if (node?.type !== 'step' || node.gate === undefined || p !== 'gate') continue;
       if (value === undefined) continue;
-      const answer = answerIn(node.gate, { value });
+      const answer = answerIn(node.gate, { value }, null);
       assert.ok(answer !== undefined, `${value} is no choice`);
       this.#now += 1_000;
       const iteration = iterationOf(execution, node);

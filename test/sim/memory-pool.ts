@@ -340,8 +340,9 @@ function besideInstance(db: MemoryTables, { id, state, signal_count }: Row): Row
   return {
     snapshots: packed(snapshots.map(({ key, items }) => ({ key, items }))),
     signals: packed(
-      signals.map(({ seq, id, signal_type, payload }) => {
-        return { seq, id, signal_type, payload: payload === null ? null : JSON.stringify(payload) };
+      signals.map(({ seq, id, signal_type, payload, sent_by }) => {
+        const text = payload === null ? null : JSON.stringify(payload);
+        return { seq, id, signal_type, payload: text, sent_by };
       }),
     ),
   };

@@ -65,5 +65,8 @@ survives('an answer that came before its gate', async (tenant) => {
   return async () => {
     await tenant.complete(await tenant.task(handler));
     assert.deepEqual((await tenant.until(id, 'completed')).context.data, { a: 'no' });
+    const rows = expectStatus(await tenant.get<Json[]>(`/instances/${id}/outputs`), 200);
+    const said = rows.find(({ output_ref }) => output_ref === 'human_input')?.output;
+    assert.equal((said as Json).answered_by, 'root');
   };
 });

@@ -39,7 +39,7 @@ const gated = (block: Block, wait_for_input: object = {}, more: object = {}): Bl
 function say(player: Player, block: string, payload: JsonObject): Player {
   const node = player.plan.nodes[player.plan.indexOf.get(block)!]!;
   assert.ok(node.type === 'step' && node.gate !== undefined);
-  const answer = answerIn(node.gate, payload);
+  const answer = answerIn(node.gate, payload, null);
   assert.ok(answer !== undefined, 'is no choice');
   const iteration = iterationOf(player.snapshot.execution, node);
   player.send({ kind: 'gate.answered', node: node.index, iteration, attempt: 0, answer });
@@ -113,7 +113,8 @@ describe('a gate', () => {
 
 /** As a signal that nothing has taken yet. */
 function kept(block: string, payload: JsonValue, seq: number): KeptSignal {
-  return { id: `signal-${seq}`, seq, name: `human_input:${block}`, payload, characters: 10 };
+  const name = `human_input:${block}`;
+  return { id: `signal-${seq}`, seq, name, payload, characters: 10, by: `key ${seq}` };
 }
 
 describe('an answer that came before its gate', () => {
@@ -129,6 +130,7 @@ describe('an answer that came before its gate', () => {
       [gated(work('a'))],
     );
     player.shows({ data: { a: 'no' }, atWork: ['a'] });
+    assert.equal((rowsOf(player)[0]![2] as JsonObject).answered_by, 'key 1');
     assert.deepEqual(column(player.snapshot.signals ?? [], 'payload'), [{ value: 'yes' }]);
     assert.deepEqual(column(player.last?.takenSignals ?? [], 'status'), ['refused', 'taken']);
   });

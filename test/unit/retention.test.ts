@@ -217,7 +217,7 @@ function jobRow(id: string, tenant_id: string, given: Partial<Row> = {}): Row {
     request: JSON.stringify({ filter: {}, action: 'signal', signal_type: 'hi', limit: 10_000 }),
     ...{ state: 'running', matched: 0, applied: 0, skipped: 0, failed: 0, error: null },
     repeats_effects: 0,
-    ...{ place: null, traceparent: null, created_at: '2025-01-01T00:00:00.000Z' },
+    ...{ place: null, traceparent: null, asked_by: null, created_at: '2025-01-01T00:00:00.000Z' },
     ...{ updated_at: '2025-01-01T00:00:00.000Z', ended_at: null, uncounted: '[]' },
     ...given,
   };

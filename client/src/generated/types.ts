@@ -3385,6 +3385,8 @@ export interface StoredSignal {
   readonly taken_at: string | null;
   /** The block whose wait took it. */
   readonly taken_by: string | null;
+  /** The name of the key that sent it; null: not known. */
+  readonly sent_by: string | null;
 }
 
 /** Starts another sequence as a child instance, and waits for its end. */

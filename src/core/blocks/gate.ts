@@ -77,16 +77,21 @@ export function promptOf(run: Evaluation, node: StepNode, gate: GatePlan) {
 /**
  * The answer that the payload of a signal gives; undefined when it is none of the choices.
  * `path` and `iteration` say which of several open gates of the block is meant.
+ *
+ * @param by the name of the key that sent it; null: nobody knows
  */
-export function answerIn(gate: GatePlan, payload: JsonValue): GateAnswer | undefined {
+export function answerIn(
+  gate: GatePlan,
+  payload: JsonValue,
+  by: string | null,
+): GateAnswer | undefined {
   if (!isJsonObject(payload)) return undefined;
   const { value, comment, path: _path, iteration: _at, auto_approved: _auto, ...more } = payload;
   if (typeof value !== 'string' || !isChoice(gate, value)) return undefined;
   const said = gate.allowComment && typeof comment === 'string' && comment !== '' ? comment : null;
-  return { value, comment: said?.slice(0, COMMENT_LENGTH_MAX) ?? null, ...NOBODY, more };
+  const shown = said?.slice(0, COMMENT_LENGTH_MAX) ?? null;
+  return { value, comment: shown, by, answerId: null, more };
 }
-
-const NOBODY = { by: null, answerId: null } as const;
 
 export function isChoice({ choices }: GatePlan, value: string): boolean {
   return choices.some((choice) => choice.value === value);
@@ -118,7 +123,7 @@ export function answerAtHand(
   const { dry_run: isDry, dry_run_auto_approve: isAuto } = run.snapshot.runtime;
   if (isDry === true && isAuto === true) {
     const { value } = gate.choices[0]!;
-    return { value, comment: null, ...NOBODY, more: { auto_approved: true } };
+    return { value, comment: null, by: null, answerId: null, more: { auto_approved: true } };
   }
   const [iteration, path] = [run.iterationOf(node), run.pathOf(node)];
   for (;;) {
@@ -126,7 +131,7 @@ export function answerAtHand(
       isMeant(payload, iteration, path),
     );
     if (signal === undefined) return undefined;
-    const answer = answerIn(gate, signal.payload);
+    const answer = answerIn(gate, signal.payload, signal.by ?? null);
     run.takeSignal(signal, node, answer === undefined ? 'refused' : 'taken');
     if (answer !== undefined) return answer;
     noteRefusal(run, node, signal.payload);

@@ -193,7 +193,7 @@ export class Rerun {
       const iteration = iterationOf(execution, node);
       const said = this.script.answerAt(node.id, iteration);
       if (said === undefined) continue;
-      const answer = answerIn(node.gate, { value: said.value });
+      const answer = answerIn(node.gate, { value: said.value }, null);
       if (answer === undefined) {
         throw new NotReplayable(`step ${node.id} does not offer the answer ${said.value}`);
       }

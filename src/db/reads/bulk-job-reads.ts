@@ -43,6 +43,11 @@ export const bulkJobStanding = lookup<BulkJobStanding>(
     'where job_id = id)::text as uncounted from bulk_jobs where id = $1::uuid',
 );
 
-export function bulkJobText({ place: _place, traceparent: _trace, ...row }: BulkJobRow): string {
+export function bulkJobText({
+  place: _place,
+  traceparent: _trace,
+  asked_by: _by,
+  ...row
+}: BulkJobRow): string {
   return JSON.stringify({ ...row, request: JSON.parse(row.request) });
 }

@@ -75,15 +75,15 @@ async function changeAll(
   asked: BulkRequest,
   reply: (counts: BulkCounts, isDryRun: boolean) => HttpReply,
 ): Promise<HttpReply> {
-  const { traceparent } = call;
+  const { traceparent, by } = call;
   const tenant = tenantOf(call, asked.request.filter.tenant_id);
-  const work = workOf(asked, tenant, traceparent);
+  const work = workOf(asked, tenant, { traceparent, by });
   const endsAt = clock.monotonic() + (wantsJob(call) ? 0 : LIMITS.bulkAnswerMs);
   let counts = NOTHING_YET;
   let place: string | undefined;
   while (windowSize(work, counts.matched) > 0) {
     if (clock.monotonic() >= endsAt) {
-      const job = await begin(tenant, { ...asked, counts, place: place ?? null, traceparent });
+      const job = await begin(tenant, { ...asked, counts, place: place ?? null, traceparent, by });
       return jobReply(call, job);
     }
     const size = windowSize(work, counts.matched);

@@ -3416,6 +3416,8 @@ class StoredSignal(Model):
     taken_at: datetime | None
     taken_by: str | None
     """The block whose wait took it."""
+    sent_by: str | None
+    """The name of the key that sent it; null: not known."""
 
 
 class SubSequenceBlock(Model):

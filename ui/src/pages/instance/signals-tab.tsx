@@ -52,7 +52,15 @@ export function Signals({ run }: { readonly run: Run }) {
       cell: ({ payload }) =>
         payload === null ? '' : <code className={styles.mono}>{JSON.stringify(payload)}</code>,
     },
-    { name: 'Sent', cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      name: 'Sent',
+      cell: ({ created_at, sent_by }) => (
+        <>
+          <Time at={created_at} />
+          {sent_by !== null && <span className="dim"> by {sent_by}</span>}
+        </>
+      ),
+    },
   ];
   return (
     <Panel title="Signals, oldest first" actions={send} isFlush>
