@@ -16,6 +16,7 @@ import { type FindingCode, migrationFinding } from './continuity/migration-findi
 import { Evaluation, type TurnEnv } from './evaluation.js';
 import { COMPLETED, type Execution, type StepPhase, type StepRecord } from './execution.js';
 import type { JsonValue } from './json.js';
+import { nullInKey } from './key-params.js';
 import type { Plan, PlanNode, StepNode, SubSequenceNode } from './plan-nodes.js';
 import type { Snapshot, StepTry } from './progress.js';
 import { clashOf, goOnBehindEnd, indexesIn, remapExecution } from './remap.js';
@@ -387,12 +388,12 @@ function inputOf({ run, node }: Side<SubSequenceNode>) {
 
 function paramsOf({ run, node }: Side) {
   if (node.params === undefined) return { ok: true, value: {} } as const;
-  const params = renderTemplate(node.params, run.scopeOf(node));
-  if (params.ok) return params;
-  return {
-    ok: false,
-    message: `the params of step ${node.id} do not render: ${params.message}`,
-  } as const;
+  const scope = run.scopeOf(node);
+  const params = renderTemplate(node.params, scope);
+  const wrong = params.ok ? nullInKey(node.handler, node.keys, () => scope) : params.message;
+  if (params.ok && wrong === undefined) return params;
+  const message = `the params of step ${node.id} do not render: ${wrong}`;
+  return { ok: false, message } as const;
 }
 
 /** What a definition says of times is plain data, compiled in one order of members. */

@@ -528,3 +528,30 @@ test('a wait for an event whose key comes to null fails, and takes none that is 
   assert.equal(play([wait(null)]).state, 'waiting');
   assert.equal(player.now, START);
 });
+
+describe('an expression that comes to null', () => {
+  const headers = { 'idempotency-KEY': 'o-{{ data.none }}' };
+  for (const [handler, params, member] of [
+    ['wait_for_event', { name: 'paid', key: 'o-{{ data.none }}' }, 'key'],
+    ['wait_for_event', { name: 'paid-{{ data.none }}' }, 'name'],
+    ['charge', { idempotency_key: '{{ data.id }}/{{ data.none }}' }, 'idempotency_key'],
+    ['charge', { idempotency_key: '{{ data.none }}' }, 'idempotency_key'],
+    ['http_request', { url: 'http://x', headers }, 'headers.idempotency-KEY'],
+    ['wait_for_event', { name: 'paid', key: "o-{{ data.none | 'x' }}" }, undefined],
+    ['wait_for_event', { name: 'paid', key: "o-{{ data.none | default('x') }}" }, undefined],
+    ['charge', { idempotency_key: '{{ data.id }}', note: 'o-{{ data.none }}' }, undefined],
+    ['transform', { idempotency_key: '{{ data.none }}' }, undefined],
+  ] as const) {
+    const what = member === undefined ? 'is taken' : `fails the step in ${member}`;
+    test(`${what}: ${handler} ${JSON.stringify(params)}`, () => {
+      const block = { type: 'step', id: 'w', handler, params, retry: { max_attempts: 3 } };
+      const player = play([block as Block], { data: { id: 7 } });
+      const { code, message } = player.snapshot.execution.y ?? {};
+      const why = `${handler}: ${member} must not come to null, and {{ data.none }} does`;
+      assert.deepEqual(
+        [code, message],
+        member === undefined ? [undefined, undefined] : ['invalid_params', why],
+      );
+    });
+  }
+});

@@ -6,6 +6,7 @@ import type { BlockCompiler } from '../block-compiler.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
 import type { Condition, Parsed } from '../condition.js';
 import { isJsonObject, type JsonObject, ownValue } from '../json.js';
+import { type KeyExpression, keyExpressions } from '../key-params.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
 import { timeLimit } from '../time.js';
@@ -25,6 +26,7 @@ export interface BreachHandler {
   /** Called in place; undefined: it has an effect. */
   readonly pure: PureHandler | undefined;
   readonly params: Template | undefined;
+  readonly keys: readonly KeyExpression[];
 }
 
 export interface StepNode extends NodePlace {
@@ -34,6 +36,8 @@ export interface StepNode extends NodePlace {
   readonly mode: 'pure' | 'sleep' | 'event' | 'in_process' | 'external';
   readonly pure: PureHandler | undefined;
   readonly params: Template | undefined;
+  /** Of the parameters, what must not come to null. */
+  readonly keys: readonly KeyExpression[];
   readonly delay: DelayTimes | undefined;
   readonly window: WindowTimes | undefined;
   readonly retry: RetryPolicy | undefined;
@@ -74,6 +78,7 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     mode,
     pure: PURE_HANDLERS.get(handler),
     params: template,
+    keys: keyExpressions(handler, params, use === 'call'),
     delay: delayTimes(block, compiler),
     window: windowTimes(block, compiler),
     retry: retryPolicy(block, compiler),
@@ -143,6 +148,7 @@ function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler
     handler,
     pure: PURE_HANDLERS.get(handler),
     params: params == null ? undefined : compiler.template(params, 'on_deadline_breach.params'),
+    keys: keyExpressions(handler, params ?? undefined, mode === 'in_process'),
   };
 }
 

@@ -27,6 +27,7 @@ import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
 import { clip } from '../expression/bounds.js';
 import { BREACHED } from '../failures.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
+import { nullInKey } from '../key-params.js';
 import { earlier } from '../open-leaves.js';
 import type { TryEvent } from '../progress.js';
 import { runsOf } from '../runs-again.js';
@@ -130,6 +131,11 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
     return;
   }
   run.markCurrent(node, number);
+  const wrong = nullInKey(node.handler, node.keys, () => run.scopeOf(node));
+  if (wrong !== undefined) {
+    settleTry(run, node, number, failureOf('invalid_params', wrong));
+    return;
+  }
   switch (node.mode) {
     case 'pure':
       run.counts.stepsInPlace += 1;
@@ -518,13 +524,14 @@ function passDeadline(run: Evaluation, node: StepNode, record: StepRecord, h: Un
 function callOnBreach(
   run: Evaluation,
   node: StepNode,
-  { handler, pure, params }: BreachHandler,
+  { handler, pure, params, keys }: BreachHandler,
   limit: number,
   elapsed: number,
 ): void {
   const given = params === undefined ? NO_PARAMS : renderTemplate(params, run.scopeOf(node));
-  if (!given.ok) {
-    noteDeadlineHandlerFailure(run, node.id, handler, given.message);
+  const wrong = given.ok ? nullInKey(handler, keys, () => run.scopeOf(node)) : given.message;
+  if (!given.ok || wrong !== undefined) {
+    noteDeadlineHandlerFailure(run, node.id, handler, `${wrong}`);
     return;
   }
   const full = {

@@ -59,21 +59,33 @@ export function hasTemplate(text: string): boolean {
 export function splitTemplate(text: string): readonly Part[] | undefined {
   const parts: Part[] = [];
   let literalFrom = 0;
+  for (const { from, to } of placesOf(text)) {
+    if (from > literalFrom) parts.push(text.slice(literalFrom, from));
+    parts.push(parseChain(text.slice(from + 2, to - 2)));
+    literalFrom = to;
+  }
+  if (parts.length === 0) return undefined;
+  if (literalFrom < text.length) parts.push(text.slice(literalFrom));
+  return parts;
+}
+
+/** The chains of a text as they stand there, each with its braces. */
+export function templatesIn(text: string): string[] {
+  return Array.from(placesOf(text), ({ from, to }) => text.slice(from, to));
+}
+
+/** Where chains stand, with their braces. */
+function* placesOf(text: string): Generator<{ readonly from: number; readonly to: number }> {
   let open = text.indexOf('{{');
   while (open >= 0) {
     // One character on, so that of three braces the last two are the opening ones.
     const end = findEnd(text, open + 1);
     if (end.kind === 'none') break;
     if (end.kind === 'close') {
-      if (open > literalFrom) parts.push(text.slice(literalFrom, open));
-      parts.push(parseChain(text.slice(open + 2, end.at)));
-      literalFrom = end.at + 2;
-      open = text.indexOf('{{', literalFrom);
+      yield { from: open, to: end.at + 2 };
+      open = text.indexOf('{{', end.at + 2);
     } else open = end.at;
   }
-  if (parts.length === 0) return undefined;
-  if (literalFrom < text.length) parts.push(text.slice(literalFrom));
-  return parts;
 }
 
 type End = { readonly kind: 'close' | 'reopen'; readonly at: number } | { readonly kind: 'none' };
