@@ -104,7 +104,7 @@ class Preview {
   readonly #children = new Set<string>();
   /** Nodes that are forgotten, by where they begin: up to where. */
   readonly #forgotten = new Map<number, number>();
-  /** Compensations are done first, and then the instance fails for the reason that it had. */
+  /** What is owed is cleaned up first, and then the instance fails for the reason that it had. */
   #fails = false;
 
   constructor(plan: Plan, execution: Execution, isDryRun: boolean) {
@@ -155,6 +155,7 @@ class Preview {
       const node = this.#plan.nodes[Number(key)]!;
       const record = o[node.index]!;
       if (record.z !== 1) continue;
+      if (this.#failsThen(node)) this.#fails = true;
       if (node.type === 'saga') this.#compensations(node, (record as SagaRecord).n!);
       else {
         const { p } = record as TryCatchRecord;
@@ -162,6 +163,21 @@ class Preview {
         this.list(node.lists[p]!, { kind, isCaught: true });
       }
     }
+  }
+
+  /** Whether the block, or one around it, has failed but for what is to be cleaned up, with nobody to see to that. */
+  #failsThen({ index }: NodePlace): boolean {
+    let hasFailed = false;
+    for (let at = index; at >= 0; ) {
+      const node = this.#plan.nodes[at]!;
+      const record = this.#execution.o[at]!;
+      hasFailed ||= record.o === 1 || record.j === FAILED;
+      const above = this.#plan.nodes[node.parent];
+      const isTried = above?.type === 'try_catch' && node.branch === TRY_LIST;
+      if (isTried || above?.type === 'race' || above?.kind.cleansUp(node.branch)) return false;
+      at = node.parent;
+    }
+    return hasFailed;
   }
 
   /** A block that failed, or was cut off. */
@@ -239,6 +255,8 @@ class Preview {
       return;
     }
     if (f === COMPLETED || (f === FAILED && z === 1)) {
+      // The block then ends as the lists before had decided.
+      if (f === FAILED && !place.isCaught) this.#fails = true;
       this.list(node.lists[FINALLY_LIST]!, inFinally);
       return;
     }

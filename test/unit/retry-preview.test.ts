@@ -32,6 +32,7 @@ const send = { id: 'send', action: work('ship') };
 const saga = (id: string, ...steps: SagaBlock['steps']): Block => ({ type: 'saga', id, steps });
 const trip = saga('s', pay, send);
 const child: Block = { type: 'sub_sequence', id: 'c', sequence_name: 'parcel' };
+const TIMED = { ...tryCatch('t', [work('charge')], [], [work('c')]), timeout: 1_000 } as Block;
 const FLOWS: Record<string, Block[]> = {
   steps: [work('a'), work('b')],
   trip: [work('a'), trip],
@@ -42,6 +43,8 @@ const FLOWS: Record<string, Block[]> = {
   bought: [saga('o', { ...pay, action: work('charge') }, { id: 'send', action: child })],
   caught: [tryCatch('t', [child], [work('a'), failing('no')]), work('b')],
   handled: [tryCatch('t', [child], []), work('b')],
+  timed: [TIMED],
+  'timed in try': [tryCatch('o', [TIMED], [work('x')])],
 };
 
 describe('before a retry it is said', () => {
@@ -55,6 +58,10 @@ with what a stopped saga goes on | trip | ok a, ok charge, stop | step s[0]/bill
 that a finally list runs once more | order | fail charge, ok a, fail b, ok c, ok d | step t/b, finally t/c (t/c), finally t/d (t/d); stays t/a; asks
 that what failed of a finally list runs | order | fail charge, ok a, ok b, ok c, fail d | finally t/d; stays t/a, t/b, t/c
 that what was cancelled cleans up and ends | order | cancel, ok c, fail d | finally t/d; stays t/c; cancelled
+that a block fails behind what was left of its finally list | order | fail charge, ok a, fail b, ok c, fail d | finally t/d; stays t/a, t/c; failed
+nor where the block went well | order | ok charge, fail c | finally t/c; stays t/charge
+that what timed out fails once it has cleaned up | timed | tick, fail c | finally t/c; stays ; failed
+but not what is caught | timed in try | tick, fail c | finally o/t/c; stays
 with which item and pass it goes on | items | ok a, fail a, ok b | step l[0]/f[1]/a; stays
 that a hook runs again | steps | cancel, wake | hook h; stays ; cancelled
 that a child is retried | child | c failed | child c; stays
