@@ -1,7 +1,7 @@
 /**
  * Shapes of changes of one thing (docs/decisions/0100-unknown-members.md): a member that is absent
- * stays as it is, null gives back what a creation without it has, and a member that no change reaches is refused,
- * because ignoring it would do something else than was asked.
+ * stays as it is, null gives back what a creation without it has, and a member that no change reaches, or that the
+ * thing has not at all, is refused, because ignoring it would do something else than was asked.
  */
 
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
@@ -22,7 +22,7 @@ export function changeOf<P extends TProperties>(
     members,
   );
   const fixed = Object.keys(thing.properties).filter((member) => !(member in members));
-  return { ...shape, 'x-fixed': fixed };
+  return { ...shape, additionalProperties: false, 'x-fixed': fixed };
 }
 
 /** The members of a change that are refused. */

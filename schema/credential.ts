@@ -19,6 +19,7 @@ import {
   withDefault,
 } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 export const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
 /** In bytes: a key file or certificate fits in. */
@@ -54,17 +55,19 @@ const RefreshToken = secretText({
   description: 'Kept like the value, and as secret.',
 });
 
-export const CreateCredential = named('CreateCredential', {
-  tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
-  id: optional(noted(Id, 'The name when absent.')),
-  name: optional(noted(Name, 'The id when absent.')),
-  value: Value,
-  kind: optional(Kind),
-  description: optional(Description),
-  expires_at: optional(ExpiresAt),
-  refresh_url: optional(RefreshUrl),
-  refresh_token: optional(RefreshToken),
-});
+export const CreateCredential = strict(
+  named('CreateCredential', {
+    tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
+    id: optional(noted(Id, 'The name when absent.')),
+    name: optional(noted(Name, 'The id when absent.')),
+    value: Value,
+    kind: optional(Kind),
+    description: optional(Description),
+    expires_at: optional(ExpiresAt),
+    refresh_url: optional(RefreshUrl),
+    refresh_token: optional(RefreshToken),
+  }),
+);
 export type CreateCredential = Static<typeof CreateCredential>;
 
 export const Credential = named('Credential', 'Without what is secret in it.', {

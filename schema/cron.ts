@@ -22,6 +22,7 @@ import {
 } from './common.js';
 import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 /** Longer than any expression that a person writes; lists of every second and minute fit in. */
 export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
@@ -56,31 +57,38 @@ const STARTED = {
 };
 
 /** A sequence that is given by its name is looked up at each fire. */
-export const CreateSchedule = checked(
-  'sequence-or-id',
-  named(
-    'CreateSchedule',
-    'A schedule that creates an instance of the sequence at each of its instants.',
-    {
-      tenant_id: Name,
-      namespace: Name,
-      ...SEQUENCE_REFERENCE,
-      cron_expr: CronExpression,
-      timezone: optional(withDefault(TimeZone, 'UTC')),
-      ...STARTED,
-      priority: optional(withDefault(PriorityWord, 'normal')),
-      enabled: optional(Type.Boolean({ default: true })),
-      overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
-    },
+export const CreateSchedule = strict(
+  checked(
+    'sequence-or-id',
+    named(
+      'CreateSchedule',
+      'A schedule that creates an instance of the sequence at each of its instants.',
+      {
+        tenant_id: Name,
+        namespace: Name,
+        ...SEQUENCE_REFERENCE,
+        cron_expr: CronExpression,
+        timezone: optional(withDefault(TimeZone, 'UTC')),
+        ...STARTED,
+        priority: optional(withDefault(PriorityWord, 'normal')),
+        enabled: optional(Type.Boolean({ default: true })),
+        overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
+      },
+    ),
   ),
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
-export const RunSchedule = named('RunSchedule', {
-  idempotency_key: optional(
-    noted(Key, 'A repeated request of the same key is answered by the instance of the first one.'),
-  ),
-});
+export const RunSchedule = strict(
+  named('RunSchedule', {
+    idempotency_key: optional(
+      noted(
+        Key,
+        'A repeated request of the same key is answered by the instance of the first one.',
+      ),
+    ),
+  }),
+);
 export type RunSchedule = Static<typeof RunSchedule>;
 
 /** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
@@ -158,12 +166,16 @@ export const ScheduleRun = named('ScheduleRun', {
 });
 export type ScheduleRun = Static<typeof ScheduleRun>;
 
-export const PreviewSchedule = named('PreviewSchedule', {
-  cron_expr: CronExpression,
-  timezone: optional(withDefault(TimeZone, 'UTC')),
-  count: optional(Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES })),
-  from: optional(noted(Timestamp, 'Fires after this instant. When absent: after now.')),
-});
+export const PreviewSchedule = strict(
+  named('PreviewSchedule', {
+    cron_expr: CronExpression,
+    timezone: optional(withDefault(TimeZone, 'UTC')),
+    count: optional(
+      Type.Integer({ minimum: 1, maximum: PREVIEW_FIRES_MAX, default: PREVIEW_FIRES }),
+    ),
+    from: optional(noted(Timestamp, 'Fires after this instant. When absent: after now.')),
+  }),
+);
 export type PreviewSchedule = Static<typeof PreviewSchedule>;
 
 export const PreviewedFire = named('PreviewedFire', {

@@ -71,10 +71,12 @@ export const RetryInstance = strict(named('RetryInstance', AMENDED_DATA));
 export type RetryInstance = Static<typeof RetryInstance>;
 
 /** `context` is shallow-merged into context.data; signals take effect before the instance runs. */
-export const ResumeFrom = named('ResumeFrom', {
-  ...AMENDED_DATA,
-  signals: optional(Signals),
-});
+export const ResumeFrom = strict(
+  named('ResumeFrom', {
+    ...AMENDED_DATA,
+    signals: optional(Signals),
+  }),
+);
 export type ResumeFrom = Static<typeof ResumeFrom>;
 
 export const ResumedFrom = named('ResumedFrom', {
@@ -89,12 +91,14 @@ export type ResumedFrom = Static<typeof ResumedFrom>;
 export const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
 export type BlockParams = Static<typeof BlockParams>;
 
-export const ForkInstance = named('ForkInstance', {
-  from_block_id: Name,
-  ...AMENDED_DATA,
-  dry_run: optional(Type.Boolean({ default: true })),
-  signals: optional(Signals),
-});
+export const ForkInstance = strict(
+  named('ForkInstance', {
+    from_block_id: Name,
+    ...AMENDED_DATA,
+    dry_run: optional(Type.Boolean({ default: true })),
+    signals: optional(Signals),
+  }),
+);
 export type ForkInstance = Static<typeof ForkInstance>;
 
 export const InstanceForked = named('InstanceForked', {

@@ -36,14 +36,6 @@ export const runNamedCheck: SchemaValidateFunction = (name: string, value, paren
   return false;
 };
 
-/** Refuses the first member of a change that no change reaches (`change-shapes.ts`). */
-export const refuseFixed: SchemaValidateFunction = (fixed: readonly string[], value) => {
-  const member = fixed.find((name) => Object.hasOwn(value, name));
-  if (member === undefined) return true;
-  refuseFixed.errors = [{ keyword: 'x-fixed', params: { member } }];
-  return false;
-};
-
 /**
  * Rules beyond JSON Schema: each gives the end of a sentence that begins with the field, or nothing.
  * They may run before the types of inner fields were checked.

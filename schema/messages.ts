@@ -5,6 +5,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import { isJsonObject } from '../src/core/json.js';
 import { suggest } from '../src/core/suggest.js';
 import { BLOCK_TYPES } from './blocks.js';
+import { fixedMembers } from './change-shapes.js';
 import { UNSUPPORTED_VALUES } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
 import { type Finding, findingOf, joinPath, shownName } from './finding.js';
@@ -70,10 +71,6 @@ export function findingOfError(error: ErrorObject, what: string, more = ''): Fin
       const told = describeWords(field, params.allowedValues) + more;
       return findingOf(path, told, guess(data, params.allowedValues));
     }
-    case 'x-fixed': {
-      const place = joinPath(path, String(params.member));
-      return findingOf(place, `${place} cannot be changed${more}`);
-    }
     case 'x-check':
       return findingOf(path, `${field} ${error.message}${more}`);
     default:
@@ -90,6 +87,10 @@ function strayMember(schema: TSchema, value: unknown, path: string): Finding | u
   const members = Object.entries<TSchema>(schema.properties);
   const known = members.map(([name]) => name);
   const stray = Object.keys(value).find((name) => !known.includes(name));
+  if (stray !== undefined && fixedMembers(schema).includes(stray)) {
+    const place = joinPath(path, stray);
+    return findingOf(place, `${place} cannot be changed`);
+  }
   if (stray !== undefined) return findingOfStray(joinPath(path, stray), stray, known);
   for (const [name, member] of members) {
     const found = strayMember(member, value[name], joinPath(path, name));

@@ -3,16 +3,19 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 /** Grants are kept one by one within a window, so that no window of any position exceeds the limit. */
 export const RATE_COUNT_MAX = 100_000;
 export const RATE_WINDOW_SECONDS_MAX = 86_400;
 
 /** At most `max_count` tries in any window of `window_seconds`. */
-export const PutRateLimit = named('PutRateLimit', {
-  max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
-  window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
-});
+export const PutRateLimit = strict(
+  named('PutRateLimit', {
+    max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
+    window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
+  }),
+);
 export type PutRateLimit = Static<typeof PutRateLimit>;
 
 export const RateLimit = named('RateLimit', {

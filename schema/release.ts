@@ -22,6 +22,7 @@ import {
   withDefault,
 } from './common.js';
 import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 /** Nobody needs more: there are two metrics. */
 export const GATES_MAX = 16;
@@ -61,10 +62,8 @@ const InFlightPolicy = oneOfWords(
   'Neither moves a running instance: with operator_decision an operator migrates them explicitly.',
 );
 
-export const CreateRelease = named(
-  'CreateRelease',
-  'Baseline and candidate are versions of one name in one namespace.',
-  {
+export const CreateRelease = strict(
+  named('CreateRelease', 'Baseline and candidate are versions of one name in one namespace.', {
     tenant_id: optional(
       Type.String({ description: 'The same as in the header x-tenant-id when that is sent.' }),
     ),
@@ -72,7 +71,7 @@ export const CreateRelease = named(
     candidate_sequence_id: Uuid,
     gates: optional(Type.Array(Gate, { maxItems: GATES_MAX, default: [] })),
     in_flight_policy: optional(withDefault(InFlightPolicy, 'pin')),
-  },
+  }),
 );
 export type CreateRelease = Static<typeof CreateRelease>;
 
@@ -90,37 +89,43 @@ export const ReleaseListQuery = Type.Object({
 export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
 
 /** A sample beyond the bounds is taken for the nearest one. */
-export const ValidateRelease = named('ValidateRelease', {
-  sample: optional(
-    Type.Integer({
-      minimum: 0,
-      default: SAMPLE_DEFAULT,
-      description: `How many of the newest ended runs are replayed: at least 1, at most ${SAMPLE_MAX}.`,
-    }),
-  ),
-  skip: optional(
-    Type.Boolean({ default: false, description: 'Makes the release ready without a replay.' }),
-  ),
-});
+export const ValidateRelease = strict(
+  named('ValidateRelease', {
+    sample: optional(
+      Type.Integer({
+        minimum: 0,
+        default: SAMPLE_DEFAULT,
+        description: `How many of the newest ended runs are replayed: at least 1, at most ${SAMPLE_MAX}.`,
+      }),
+    ),
+    skip: optional(
+      Type.Boolean({ default: false, description: 'Makes the release ready without a replay.' }),
+    ),
+  }),
+);
 export type ValidateRelease = Static<typeof ValidateRelease>;
 
-export const StartCanary = named('StartCanary', {
-  percent: Type.Integer({
-    minimum: 1,
-    maximum: 100,
-    description: 'Of new instances of the baseline, those that the candidate gets.',
+export const StartCanary = strict(
+  named('StartCanary', {
+    percent: Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      description: 'Of new instances of the baseline, those that the candidate gets.',
+    }),
   }),
-});
+);
 export type StartCanary = Static<typeof StartCanary>;
 
-export const PromoteRelease = named('PromoteRelease', {
-  force: optional(
-    Type.Boolean({
-      default: false,
-      description: 'Noted in the decision; evidence that does not pass is refused all the same.',
-    }),
-  ),
-});
+export const PromoteRelease = strict(
+  named('PromoteRelease', {
+    force: optional(
+      Type.Boolean({
+        default: false,
+        description: 'Noted in the decision; evidence that does not pass is refused all the same.',
+      }),
+    ),
+  }),
+);
 export type PromoteRelease = Static<typeof PromoteRelease>;
 
 export const CompareSequences = named('CompareSequences', {

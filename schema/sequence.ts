@@ -72,10 +72,12 @@ export type CreateSequence = Static<typeof CreateSequence>;
 export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
 
-export const UpdateSequence = named(
-  'UpdateSequence',
-  'Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of the choice again.',
-  { hold: Type.Literal(false) },
+export const UpdateSequence = strict(
+  named(
+    'UpdateSequence',
+    'Lifts the hold of a version. The rest of it never changes; deprecate one to take it out of the choice again.',
+    { hold: Type.Literal(false) },
+  ),
 );
 export type UpdateSequence = Static<typeof UpdateSequence>;
 

@@ -1,7 +1,8 @@
 /**
- * Shapes of what selects or changes many, and of what grants rights: a member that is not one of their
- * own is refused. Ignoring a filter that is misspelt would reach everything that the filter should
- * have left out. Whatever creates a single thing goes on ignoring what it does not know.
+ * Shapes of what selects or changes many, of what grants rights, and of what is set up once and then acts by itself,
+ * such as a schedule: a member that is not one of their own is refused. Ignoring a filter that is misspelt would reach
+ * everything that the filter should have left out, and ignoring "metdata" of a schedule shows at each of its fires.
+ * What creates or reports a single thing, such as an instance or a task, goes on ignoring what it does not know.
  */
 
 import type { TObject, TSchema } from '@sinclair/typebox';

@@ -23,6 +23,7 @@ import {
   withDefault,
 } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 export const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
@@ -46,19 +47,21 @@ const Config = noted(
   'Of an event trigger: event_name, and correlation_key if only events with that key start it.',
 );
 
-export const CreateTrigger = named('CreateTrigger', {
-  slug: Slug,
-  tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
-  sequence_name: noted(Name, 'Looked up at each fire.'),
-  version: optional(
-    noted(Version, 'Pins this version. When absent: as a creation by name chooses one.'),
-  ),
-  namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
-  trigger_type: optional(withDefault(TriggerType, 'webhook')),
-  secret: optional(Secret),
-  config: optional(Config),
-  enabled: optional(Type.Boolean({ default: true })),
-});
+export const CreateTrigger = strict(
+  named('CreateTrigger', {
+    slug: Slug,
+    tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
+    sequence_name: noted(Name, 'Looked up at each fire.'),
+    version: optional(
+      noted(Version, 'Pins this version. When absent: as a creation by name chooses one.'),
+    ),
+    namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
+    trigger_type: optional(withDefault(TriggerType, 'webhook')),
+    secret: optional(Secret),
+    config: optional(Config),
+    enabled: optional(Type.Boolean({ default: true })),
+  }),
+);
 export type CreateTrigger = Static<typeof CreateTrigger>;
 
 export const Trigger = named('Trigger', {

@@ -21,6 +21,7 @@ import {
   Uuid,
 } from './common.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
 export const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
@@ -166,12 +167,14 @@ const SubscriptionSecret = secretText({
   description: 'What its webhooks are signed with.',
 });
 
-export const CreateSubscription = named('CreateSubscription', {
-  tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
-  url: SubscriptionUrl,
-  events: optional(noted(SubscriptionEvents, 'All that there are when absent.')),
-  secret: optional(noted(SubscriptionSecret, 'Made by the server when absent.')),
-});
+export const CreateSubscription = strict(
+  named('CreateSubscription', {
+    tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
+    url: SubscriptionUrl,
+    events: optional(noted(SubscriptionEvents, 'All that there are when absent.')),
+    secret: optional(noted(SubscriptionSecret, 'Made by the server when absent.')),
+  }),
+);
 export type CreateSubscription = Static<typeof CreateSubscription>;
 
 export const WebhookSubscription = named('WebhookSubscription', {

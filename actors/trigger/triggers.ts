@@ -5,6 +5,7 @@
 
 import { changedTo } from '../../schema/change-shapes.js';
 import { REDACTED } from '../../schema/common.js';
+import { findingOfStray } from '../../schema/strict.js';
 import {
   type CreateTrigger,
   NAMESPACE_DEFAULT,
@@ -148,7 +149,13 @@ export class Triggers {
 /** The name of the events that fire the trigger; null: none do. @throws EngineError 400 */
 function eventIn(type: string, config: JsonObject): string | null {
   if (type !== 'event') return null;
-  const { event_name: name, correlation_key: key } = config;
+  const { event_name: name, correlation_key: key, ...others } = config;
+  const [stray] = Object.keys(others);
+  // One that is misspelt would let every event of the name fire.
+  if (stray !== undefined) {
+    const known = ['event_name', 'correlation_key'];
+    throw invalid(findingOfStray(`config.${stray}`, stray, known).message);
+  }
   if (typeof name !== 'string' || name.trim() === '') {
     throw invalid('config.event_name is required for an event trigger');
   }

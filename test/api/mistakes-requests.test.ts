@@ -43,6 +43,15 @@ for (const [what, request, body, says] of [
     undefined,
     'the parameter dryrun is unknown; did you mean dry_run?',
   ],
+  [
+    'a misspelt member of the config of an event trigger',
+    'POST /triggers',
+    {
+      ...{ slug: 's', tenant_id: tenant.name, sequence_name: 'orders', trigger_type: 'event' },
+      config: { event_name: 'paid', corelation_key: 'x' },
+    },
+    'config.corelation_key is unknown; did you mean correlation_key?',
+  ],
   ['an empty key', 'POST /instances', emptyKey, ': concurrency_key must not be empty'],
   [
     'an empty key in a batch',

@@ -294,7 +294,7 @@ test('a change takes null for what a creation may leave out, and refuses what it
   const nulls = (...names: string[]) => Object.fromEntries(names.map((name) => [name, null]));
   const started = nulls('metadata', 'context', 'timeout', 'priority', 'overlap_policy');
   assertTable('cron.update', [
-    [{ ...nulls('timezone', 'enabled'), ...started, unknown: 1 }, undefined],
+    [{ ...nulls('timezone', 'enabled'), ...started }, undefined],
     [{ cron_expr: null }, 'cron_expr must be a string'],
     ...['id', 'tenant_id', 'sequence_id', 'version', 'next_fire_at', 'skipped_fires'].map(
       (name) => [{ enabled: true, [name]: null }, `${name} cannot be changed`] as const,
@@ -315,6 +315,40 @@ test('a change takes null for what a creation may leave out, and refuses what it
     [{ secret: null }, 'secret must be a string'],
     [{ tenant_id: 'other' }, 'tenant_id cannot be changed'],
   ]);
+});
+
+test('what is set up once and then acts by itself names the member that is misspelt', () => {
+  const id = '0195ffff-0000-7000-8000-000000000000';
+  const reference = { tenant_id: 't', namespace: 'n', sequence: 's' };
+  const bodies: readonly (readonly [BodyRouteId, object, stray: string, meant: string])[] = [
+    ['cron.create', { ...reference, cron_expr: '@daily' }, 'metdata', 'metadata'],
+    ['cron.update', {}, 'metdata', 'metadata'],
+    ['cron.preview', { cron_expr: '@daily' }, 'timezon', 'timezone'],
+    ['cron.run', {}, 'idempotencykey', 'idempotency_key'],
+    ['triggers.create', { slug: 's', tenant_id: 't', sequence_name: 's' }, 'confg', 'config'],
+    ['triggers.update', {}, 'enable', 'enabled'],
+    ['webhooks.subscribe', { url: 'https://example.com' }, 'event', 'events'],
+    ['webhooks.update', {}, 'event', 'events'],
+    ['credentials.create', { id: 's', value: 'v' }, 'expires', 'expires_at'],
+    ['credentials.update', {}, 'enable', 'enabled'],
+    ['rateLimits.put', { max_count: 1, window_seconds: 1 }, 'window_second', 'window_seconds'],
+    ['tenantLimits.put', {}, 'row_burst', 'rows_burst'],
+    ['sequences.update', {}, 'hld', 'hold'],
+    [
+      'releases.create',
+      { baseline_sequence_id: id, candidate_sequence_id: id },
+      'in_flight_polic',
+      'in_flight_policy',
+    ],
+    ['releases.canary', { percent: 5 }, 'percnt', 'percent'],
+    ['releases.promote', {}, 'forc', 'force'],
+    ['instances.resumeFrom', {}, 'contxt', 'context'],
+    ['instances.fork', { from_block_id: 'a' }, 'dryrun', 'dry_run'],
+  ];
+  for (const [route, body, stray, meant] of bodies) {
+    const told = `${stray} is unknown; did you mean ${meant}?`;
+    assertTable(route, [[{ ...body, [stray]: null }, told]]);
+  }
 });
 
 test('worker bodies are checked, and limits are lowered to their cap', () => {
