@@ -82,6 +82,18 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
     /no member of a step/,
     'timeout',
   ],
+  [
+    'an action that may fail behind what it has done',
+    [
+      {
+        type: 'saga',
+        id: 'g',
+        steps: [{ id: '1', action: [step('a', 'pay'), work()], compensation: step('u', 'refund') }],
+      },
+    ],
+    'blocks[0].steps[0].action',
+    /^when s fails, what a has done is not compensated, since step 1 has not completed/,
+  ],
   // Handlers and their parameters.
   ['htp_request', [step('s', 'htp_request')], 'blocks[0].handler', /workers/, 'http_request'],
   ['a level', params('log', { level: 'warning' }), 'blocks[0].params.level', /as info/, 'warn'],

@@ -5,13 +5,24 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { BLOCKS_MAX, type Block, DEPTH_MAX } from '../../schema/blocks.js';
 import type { Finding } from '../../schema/finding.js';
+import { CreateSequence as SCHEMA } from '../../schema/sequence.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { lintDefinition } from '../../src/core/lint/definition.js';
 import { compilePlan } from '../../src/core/plan.js';
 import { judgeDefinition } from '../../src/definition.js';
 import { trees } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
-import { forEach, loop, noop, parallel, planOf, work } from '../helpers/player.js';
+import {
+  forEach,
+  loop,
+  noop,
+  parallel,
+  planOf,
+  transform,
+  tryCatch,
+  work,
+} from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 
 function refusal(blocks: Block[]): string {
@@ -39,6 +50,48 @@ describe('what is refused', () => {
     assert.equal(refusal(many(BLOCKS_MAX)), '');
     assert.match(refusal([parallel('p', many(BLOCKS_MAX))]), /at most 5000 blocks/);
   });
+});
+
+describe('an action of a saga that may fail behind what it has done', () => {
+  const [a, b] = [work('a'), work('b')];
+  const http = (id: string, params: object): Block =>
+    ({ type: 'step', id, handler: 'http_request', params }) as Block;
+  const failing = { type: 'step', id: 'f', handler: 'fail' } as Block;
+  const race: Block = { type: 'race', id: 'r', branches: [[a, b], [noop('c')]] };
+  const scope: Block = { type: 'cancellation_scope', id: 'c', blocks: [a, b] };
+  const cases: readonly [string, Block[], string?][] = [
+    ['two that act', [a, b], 'a, b'],
+    ['one that acts before a pure one that may fail', [a, failing], 'a, f'],
+    ['one that acts before a limit of time', [a, { ...noop('n'), timeout: 5 } as Block], 'a, n'],
+    ['a request that changes something', [http('h', { method: 'POST' }), b], 'h, b'],
+    ['a scope', [scope], 'a, b'],
+    ['branches', [parallel('p', [noop('n'), a], [b])], 'a, b'],
+    ['iterations', [forEach('e', 'xs', [a])], 'a, a'],
+    ['one that acts', [a]],
+    ['one that acts behind others', [noop('n'), a]],
+    ['one that acts before what does not fail', [a, noop('n'), transform('t', { x: 1 })]],
+    ['a request that reads', [http('h', {}), b]],
+    ['what is caught', [tryCatch('t', [a, b], [work('undo'), failing])]],
+    ['one before what is caught for good', [a, tryCatch('t', [b], [noop('n')])]],
+    ['a race', [race]],
+  ];
+  const warned = (action: Block[], more: object) => {
+    const steps = [{ id: 's', action, ...more }];
+    const lint = lintDefinition(SCHEMA, { blocks: [{ type: 'saga', id: 'g', steps }] }, LINT);
+    return lint.warnings.filter(({ message }) => message.includes('not compensated'));
+  };
+  const LINT = { name: 'a sequence' };
+  for (const [what, action, pair] of cases) {
+    test(`is told where there is a compensation: ${what}: ${pair ?? 'no'}`, () => {
+      const found = warned(action, { compensation: work('u') });
+      const names = found.map(({ message }) => {
+        const [, failing, done] = /^when (\w+) fails.*?, what (\w+)/.exec(message) ?? [];
+        return `${done}, ${failing}`;
+      });
+      assert.deepEqual(names, pair === undefined ? [] : [pair]);
+      assert.deepEqual(warned(action, {}), []);
+    });
+  }
 });
 
 test('the plan fills in the defaults, for null as for what is absent', () => {

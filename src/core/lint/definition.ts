@@ -5,7 +5,13 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { BLOCKS_MAX, HOOK_LISTS, HOOKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
+import {
+  BLOCKS_MAX,
+  HOOK_LISTS,
+  HOOKS_MAX,
+  ITEM_VAR_DEFAULT,
+  type SagaBlock,
+} from '../../../schema/blocks.js';
 import {
   type Finding,
   findingOf,
@@ -26,6 +32,7 @@ import { misspelt, suggest } from '../suggest.js';
 import { ALONE, type Crowd, concurrencyOf, TreeRules } from '../tree-rules.js';
 import { type BlockAudience, namesIn, readBlock } from './block-reader.js';
 import { FindingList } from './finding-list.js';
+import { partialActions } from './partial-actions.js';
 import { whyNever } from './references.js';
 import { mendedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
 
@@ -119,9 +126,25 @@ class Lint implements BlockAudience {
   #lookAtBlocks(errors: readonly Finding[]): void {
     const unsound = this.#unsound(errors);
     for (const place of this.#places) this.#lookAt(place, !unsound.has(place));
+    if (errors.length === 0) this.#lookAtSagas();
     for (const path of this.#braces) {
       if ([...unsound].some((place) => isWithin(path, place.path))) continue;
       this.#warn(path, 'has braces, and is no place for a template: it stays as it is');
+    }
+  }
+
+  #lookAtSagas(): void {
+    for (const { block, path } of this.#places) {
+      if (block.type !== 'saga') continue;
+      for (const { member, step, done, failing } of partialActions(block as unknown as SagaBlock)) {
+        const [first, second] = [clip(done), clip(failing)];
+        const where = first === second ? `${second} fails in a later iteration` : `${second} fails`;
+        this.#warn(
+          `${path}.${member}`,
+          `when ${where}, what ${first} has done is not compensated, since step ${clip(step)} has not completed, and ` +
+            'a retry does it again: give each a step of its own, or take it back in a try_catch inside the action',
+        );
+      }
     }
   }
 

@@ -1,0 +1,130 @@
+/**
+ * Actions of sagas that may fail behind something that they have done outside: a step whose action failed did not
+ * complete, so that it is not compensated, and a retry of the saga does it once more (docs/reference/blocks.md).
+ * Only what is known to act outside counts, only in front of what is likely to fail, and only where the step has a
+ * compensation, which says that its effect is to be taken back.
+ */
+
+import type { Block, SagaBlock, StepBlock } from '../../../schema/blocks.js';
+import { isBuiltin } from '../../../schema/handlers.js';
+import { kindOf } from '../blocks/kinds.js';
+import { isJsonObject, type JsonValue, ownValue } from '../json.js';
+
+export interface PartialAction {
+  /** The place of the action within the block. */
+  readonly member: string;
+  readonly step: string;
+  /** The block that has acted by then, and the one that fails. */
+  readonly done: string;
+  readonly failing: string;
+}
+
+type List = readonly Block[];
+type Pair = Pick<PartialAction, 'done' | 'failing'>;
+
+/** One for each step at most. @param saga of the right shape, and all in it */
+export function partialActions({ steps }: SagaBlock): PartialAction[] {
+  return steps.flatMap(({ id: step, action, compensation }, i) => {
+    if ([compensation ?? []].flat().length === 0) return [];
+    const pair = pairIn([action].flat());
+    return pair === undefined ? [] : [{ member: `steps[${i}].action`, step, ...pair }];
+  });
+}
+
+function pairIn(list: List): Pair | undefined {
+  let done: string | undefined;
+  for (const block of list) {
+    if (done !== undefined && canFail(block)) return { done, failing: block.id };
+    const inside = pairInside(block);
+    if (inside !== undefined) return inside;
+    if (acts(block)) done ??= block.id;
+  }
+  return undefined;
+}
+
+/** Not in blocks that see to what fails inside of them. */
+function pairInside(block: Block): Pair | undefined {
+  switch (block.type) {
+    case 'try_catch':
+    case 'saga':
+    case 'race':
+      return undefined;
+    case 'parallel':
+      return pairBeside(listsOf(block)) ?? pairInEach(block);
+    case 'loop':
+    case 'for_each':
+      // What an iteration has done stays when a later one fails.
+      return pairInEach(block) ?? firstPair(block.body, block.body);
+    default:
+      return pairInEach(block);
+  }
+}
+
+function pairInEach(block: Block): Pair | undefined {
+  for (const list of listsOf(block)) {
+    const pair = pairIn(list);
+    if (pair !== undefined) return pair;
+  }
+  return undefined;
+}
+
+/** One branch may have acted when another one fails. */
+function pairBeside(branches: readonly List[]): Pair | undefined {
+  for (const [i, branch] of branches.entries()) {
+    const others = branches.filter((_, at) => at !== i).flat();
+    const pair = firstPair(branch, others);
+    if (pair !== undefined) return pair;
+  }
+  return undefined;
+}
+
+function firstPair(acting: List, failing: List): Pair | undefined {
+  const done = acting.find(acts);
+  const fails = done && failing.find(canFail);
+  return done && fails && { done: done.id, failing: fails.id };
+}
+
+function listsOf(block: Block): readonly List[] {
+  return kindOf(block).lists(block);
+}
+
+/** Whether it does something outside that somebody may want to take back. */
+function acts(block: Block): boolean {
+  if (block.type === 'sub_sequence') return true;
+  if (block.type !== 'step') return listsOf(block).some((list) => list.some(acts));
+  if (block.handler !== 'http_request') return !isBuiltin(block.handler);
+  const { params } = block;
+  const method = isJsonObject(params as JsonValue)
+    ? ownValue(params as Record<string, JsonValue>, 'method')
+    : undefined;
+  return !['GET', 'HEAD'].includes(String(method ?? 'GET').toUpperCase());
+}
+
+const NEVER_FAIL: readonly string[] = ['noop', 'log', 'sleep', 'transform'];
+
+function canFail(block: Block): boolean {
+  if (block.type === 'step') return stepCanFail(block);
+  if (block.type === 'sub_sequence' || block.timeout != null) return true;
+  const fails = (list: List) => list.some(canFail);
+  const lists = listsOf(block);
+  switch (block.type) {
+    case 'try_catch': {
+      const [tried = [], caught = [], last = []] = lists;
+      return (fails(tried) && fails(caught)) || fails(last);
+    }
+    case 'saga':
+      return lists.some((list, at) => at % 2 === 0 && fails(list));
+    case 'race':
+      return lists.every(fails);
+    default:
+      return lists.some(fails);
+  }
+}
+
+/** But for what a template or a lack of room may do to every step. */
+function stepCanFail({ handler, wait_for_input: gate, ...more }: StepBlock): boolean {
+  if (!NEVER_FAIL.includes(handler)) return true;
+  const { timeout, deadline, output_schema } = more;
+  if (timeout != null || deadline != null || output_schema != null) return true;
+  return gate?.timeout != null && gate.escalation_handler == null;
+}
