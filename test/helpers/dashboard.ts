@@ -190,10 +190,3 @@ export async function expectNoHorizontalScroll(page: Page): Promise<void> {
   })()`);
   assert.ok(over <= 0, `${page.url()} is ${over} px too wide: ${elements.join('\n')}`);
 }
-
-/** Milliseconds from the navigation to the first text on the screen. */
-export function firstPaintMs(page: Page): Promise<number> {
-  return page.evaluate(
-    `performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.NaN`,
-  );
-}

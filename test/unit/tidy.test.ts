@@ -134,7 +134,12 @@ const read = (name: string) => readFileSync(path.join(ROOT, name), 'utf8');
 const CLIENTS = ['client/src', 'cli'].filter((folder) => existsSync(path.join(ROOT, folder)));
 const PRODUCT: readonly Source[] = ['src', 'actors', 'schema', ...CLIENTS].flatMap(sourcesIn);
 const TESTS: readonly Source[] = sourcesIn('test');
-const OTHERS: readonly Source[] = ['bench', 'examples', 'scripts/reference'].flatMap(sourcesIn);
+const OTHERS: readonly Source[] = [
+  'bench',
+  'examples',
+  'scripts/dashboard',
+  'scripts/reference',
+].flatMap(sourcesIn);
 const EVERYTHING: readonly Source[] = [...PRODUCT, ...TESTS, ...OTHERS];
 const MIGRATIONS = filesIn('src/db/migrations', '.sql');
 /** The dashboard, whose markup the scanner does not read. */

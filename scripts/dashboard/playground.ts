@@ -5,10 +5,10 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createTestDatabase, stopSharedServer } from '../helpers/database.js';
-import { startEngine } from '../helpers/engine.js';
-import { openShop, SHOP_ENV, TENANT } from '../helpers/shop/shop.js';
-import { CARDS } from '../helpers/shop/workers.js';
+import { createTestDatabase, stopSharedServer } from '../../test/helpers/database.js';
+import { startEngine } from '../../test/helpers/engine.js';
+import { openShop, SHOP_ENV, TENANT } from '../../test/helpers/shop/shop.js';
+import { CARDS } from '../../test/helpers/shop/workers.js';
 
 const { values: flags } = parseArgs({
   options: { still: { type: 'boolean', default: false }, port: { type: 'string' } },

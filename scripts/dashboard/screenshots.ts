@@ -12,14 +12,14 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { Page } from 'playwright-core';
 import { bucketOf } from '../../src/core/durations.js';
-import { launchChromium } from '../helpers/chromium.js';
-import type { DashboardPage } from '../helpers/dashboard.js';
-import { addressOf, open, PAGES, SIGN_IN, signIn } from '../helpers/dashboard.js';
-import { TOUR, tourText } from '../helpers/dashboard-tour.js';
-import { createTestDatabase, stopSharedServer } from '../helpers/database.js';
-import { startEngine } from '../helpers/engine.js';
-import { CELL, openCells } from '../helpers/shop/cells.js';
-import { openShop, SHOP_ENV, TENANT } from '../helpers/shop/shop.js';
+import { launchChromium } from '../../test/helpers/chromium.js';
+import type { DashboardPage } from '../../test/helpers/dashboard.js';
+import { addressOf, open, PAGES, SIGN_IN, signIn } from '../../test/helpers/dashboard.js';
+import { createTestDatabase, stopSharedServer } from '../../test/helpers/database.js';
+import { startEngine } from '../../test/helpers/engine.js';
+import { CELL, openCells } from '../../test/helpers/shop/cells.js';
+import { openShop, SHOP_ENV, TENANT } from '../../test/helpers/shop/shop.js';
+import { TOUR, tourText } from './tour.js';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/dashboard/', import.meta.url));
 
