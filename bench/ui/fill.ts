@@ -1,8 +1,8 @@
 /** A tenant with very many instances, for the dashboard: those of the shop of the tests, copied in SQL. */
 
 import type pg from 'pg';
+import { openShop, SHOP_ENV, type Shop } from '../../scripts/dashboard/shop/shop.js';
 import { startEngine } from '../../test/helpers/engine.js';
-import { openShop, SHOP_ENV, type Shop } from '../../test/helpers/shop/shop.js';
 import { connect } from '../load/postgres.js';
 import { RowPattern } from '../scale/row-pattern.js';
 

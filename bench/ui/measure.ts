@@ -2,10 +2,10 @@
 
 import type { Page } from 'playwright-core';
 import { Client } from '../../client/src/index.js';
+import { SHOP_ENV, TENANT } from '../../scripts/dashboard/shop/shop.js';
 import { launchChromium } from '../../test/helpers/chromium.js';
 import { expectPage, open, settled, signIn } from '../../test/helpers/dashboard.js';
 import { startEngine } from '../../test/helpers/engine.js';
-import { SHOP_ENV, TENANT } from '../../test/helpers/shop/shop.js';
 
 type Row = readonly [what: string, times: number, p50: number, p95: number, max: number];
 

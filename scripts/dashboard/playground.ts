@@ -7,8 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createTestDatabase, stopSharedServer } from '../../test/helpers/database.js';
 import { startEngine } from '../../test/helpers/engine.js';
-import { openShop, SHOP_ENV, TENANT } from '../../test/helpers/shop/shop.js';
-import { CARDS } from '../../test/helpers/shop/workers.js';
+import { openShop, SHOP_ENV, TENANT } from './shop/shop.js';
+import { CARDS } from './shop/workers.js';
 
 const { values: flags } = parseArgs({
   options: { still: { type: 'boolean', default: false }, port: { type: 'string' } },

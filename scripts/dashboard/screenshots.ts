@@ -17,8 +17,8 @@ import type { DashboardPage } from '../../test/helpers/dashboard.js';
 import { addressOf, open, PAGES, SIGN_IN, signIn } from '../../test/helpers/dashboard.js';
 import { createTestDatabase, stopSharedServer } from '../../test/helpers/database.js';
 import { startEngine } from '../../test/helpers/engine.js';
-import { CELL, openCells } from '../../test/helpers/shop/cells.js';
-import { openShop, SHOP_ENV, TENANT } from '../../test/helpers/shop/shop.js';
+import { CELL, openCells } from './shop/cells.js';
+import { openShop, SHOP_ENV, TENANT } from './shop/shop.js';
 import { TOUR, tourText } from './tour.js';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/images/dashboard/', import.meta.url));

@@ -5,8 +5,8 @@
 
 import assert from 'node:assert/strict';
 import type { BrowserContext, Page } from 'playwright-core';
+import { type Shop, type ShopInstances, TENANT } from '../../scripts/dashboard/shop/shop.js';
 import type { Visit } from './browser.js';
-import { type Shop, type ShopInstances, TENANT } from './shop/shop.js';
 
 export interface DashboardPage {
   /** Of its test, and of its pictures. */

@@ -10,7 +10,7 @@ import { useSharedApi } from '../helpers/api.js';
 import { useBrowser } from '../helpers/browser.js';
 import { addressOf, open, PAGES, pushTo, signIn } from '../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
-import { useShop } from '../helpers/shop/use-shop.js';
+import { useShop } from '../helpers/use-shop.js';
 
 const server = useShop(() => useSharedApi());
 const test = useBrowser().tabs(

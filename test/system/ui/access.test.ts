@@ -6,12 +6,12 @@
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
+import { NEIGHBOUR_CUSTOMER, type ShopKeys } from '../../../scripts/dashboard/shop/shop.js';
 import { useSharedApi } from '../../helpers/api.js';
 import { useBrowser } from '../../helpers/browser.js';
 import { expectPage, open, PAGES, pushTo, signIn, signInByHand } from '../../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
-import { NEIGHBOUR_CUSTOMER, type ShopKeys } from '../../helpers/shop/shop.js';
-import { useShop } from '../../helpers/shop/use-shop.js';
+import { useShop } from '../../helpers/use-shop.js';
 
 const server = useShop(() => useSharedApi());
 

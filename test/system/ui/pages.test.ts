@@ -8,6 +8,8 @@ import assert from 'node:assert/strict';
 import { after, describe } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { BrowserContext, Page } from 'playwright-core';
+import { openCells } from '../../../scripts/dashboard/shop/cells.js';
+import { SHOP_ENV } from '../../../scripts/dashboard/shop/shop.js';
 import { useApi } from '../../helpers/api.js';
 import { expectNoAxeFindings, useBrowser, type Visit } from '../../helpers/browser.js';
 import {
@@ -25,9 +27,7 @@ import {
 } from '../../helpers/dashboard.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
-import { openCells } from '../../helpers/shop/cells.js';
-import { SHOP_ENV } from '../../helpers/shop/shop.js';
-import { useShop } from '../../helpers/shop/use-shop.js';
+import { useShop } from '../../helpers/use-shop.js';
 
 let database: TestDatabase | undefined;
 // A server of its own: as one of three cells it has something on the page of the cells, too.

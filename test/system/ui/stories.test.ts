@@ -6,12 +6,12 @@
 
 import assert from 'node:assert/strict';
 import type { Locator, Page, Route } from 'playwright-core';
+import { REASONS } from '../../../scripts/dashboard/shop/shop.js';
+import { CARDS } from '../../../scripts/dashboard/shop/workers.js';
 import { eventually, useSharedApi } from '../../helpers/api.js';
 import { useBrowser } from '../../helpers/browser.js';
 import { expectPage, open, settled, signIn } from '../../helpers/dashboard.js';
-import { REASONS } from '../../helpers/shop/shop.js';
-import { useShop } from '../../helpers/shop/use-shop.js';
-import { CARDS } from '../../helpers/shop/workers.js';
+import { useShop } from '../../helpers/use-shop.js';
 
 const server = useShop(() => useSharedApi());
 

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after } from 'node:test';
-import { beforeWith, type SharedApi } from '../api.js';
-import { DEFAULT_API_KEY } from '../engine.js';
-import { openShop, type Shop, TENANT } from './shop.js';
+import { openShop, type Shop, TENANT } from '../../scripts/dashboard/shop/shop.js';
+import { beforeWith, type SharedApi } from './api.js';
+import { DEFAULT_API_KEY } from './engine.js';
 
 export interface ShopServer {
   readonly api: SharedApi;
