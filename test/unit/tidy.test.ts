@@ -1,5 +1,5 @@
 /**
- * The rules of the house that a program can check, as tests over the source files. What they look at
+ * The rules of the house that neither the compiler nor Biome knows, as tests over the source files. What they look at
  * is the text, cut into code, comments and strings by the compiler's scanner, so that a word in a comment is
  * not taken for code. A failure lists every place that breaks the rule, as `file:line`.
  *
@@ -150,9 +150,6 @@ const UI: readonly Pick<Source, 'name' | 'text'>[] = ['.ts', '.tsx', '.css']
 function sourcesIn(folder: string): Source[] {
   return filesIn(folder, '.ts').map((name) => scan(name, read(name)));
 }
-
-/** Declarations of other people's modules, in other people's style. */
-const isDeclaration = ({ name }: Source) => name.endsWith('.d.ts');
 
 /** What turns schemas into checks and their errors into words. */
 const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
@@ -362,39 +359,7 @@ test('what makes a module impure is recognised', () => {
   assert.deepEqual([...pure, 'Date.UTC(1)'].filter(isImpure), []);
 });
 
-// ---------------------------------------------------------------- types and modules
-
-test('no type is any', () => {
-  const isAny = /(?:[:<|&,(=]|\bas|=>|\bextends)\s*any\b(?!\s*[:(?.\w])/g;
-  nothing(EVERYTHING.flatMap((source) => matches(source, 'code', isAny)));
-});
-
-test('there is no enum and no namespace', () => {
-  const declaration =
-    /^[ \t]*(?:(?:export|declare|const)\s+)*(?:enum|namespace|module)\s+[A-Za-z_$][\w$.]*\s*\{/gm;
-  nothing(EVERYTHING.flatMap((source) => matches(source, 'code', declaration)));
-});
-
-test('only entries of threads have a default export', () => {
-  nothing(
-    EVERYTHING.filter(
-      (source) => !isDeclaration(source) && !source.name.endsWith('.thread.ts'),
-    ).flatMap((source) => matches(source, 'code', /\bexport\s+default\b|\bas\s+default\b/g)),
-  );
-});
-
-test('own files are imported by their built name, which ends in .js', () => {
-  nothing(importsIn(EVERYTHING, ({ from }) => from.startsWith('.') && !from.endsWith('.js')));
-});
-
-test('no module passes on everything of another one', () => {
-  nothing(EVERYTHING.flatMap((source) => matches(source, 'code', /\bexport\s*\*/g)));
-});
-
-test('files are named in lower case with hyphens', () => {
-  const name = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.(?:thread|child|test|prop\.test|bench|d))?\.ts$/;
-  nothing(EVERYTHING.map((it) => it.name).filter((file) => !name.test(path.basename(file))));
-});
+// ---------------------------------------------------------------- modules
 
 const BEGINNING = { ts: /^(?:#!.*\n)?\/\*\*\s/, css: /^\/\*\s/ };
 
@@ -449,10 +414,6 @@ test('no test runs alone, and none is left out but where it cannot run', () => {
     assert.ok(isLeftOut(`describe(name, {\n  skip: ${given},\n}, async () => {})`), given);
   }
   assert.ok(!isLeftOut("test('a', () => send('validate', { skip: true }))"));
-});
-
-test('the product writes to the log, never to the console', () => {
-  nothing(PRODUCT.flatMap((source) => matches(source, 'code', /(?<![.\w$])console\s*[.[]/g)));
 });
 
 // ---------------------------------------------------------------- who writes rows
