@@ -10,7 +10,6 @@ import {
   sleep,
   step,
   type Tenant,
-  tryCatch,
   useSharedApi,
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
@@ -404,28 +403,6 @@ test('one that comes back waits for a slot like all others, however it went', as
   }
 });
 
-test('one that waits leaves the line with its state, and the slot passes it by', async () => {
-  const leave: Record<string, Way> = {
-    'the signal cancel': ({ tenant, next }) => tenant.signal(next, 'cancel'),
-    'PATCH cancelled': ({ tenant, next }) => tenant.move(next, 'cancelled'),
-    'the signal pause': ({ tenant, next }) => tenant.signal(next, 'pause'),
-    'PATCH paused': ({ tenant, next }) => tenant.move(next, 'paused'),
-    'a bulk change to failed': (pair) => moveInBulk(pair, pair.next, 'failed'),
-    'a bulk change to completed': (pair) => moveInBulk(pair, pair.next, 'completed'),
-  };
-  for (const [how, way] of Object.entries(leave)) {
-    const pair = await pairOf(api, 'waiting');
-    const { tenant, holder, next } = pair;
-    const last = await pair.add();
-    await way(pair);
-    const left = await stateOf(tenant, next);
-    assert.notEqual(left, 'scheduled', how);
-    assert.deepEqual([await pair.serve(), await pair.serve()], [holder, last], how);
-    assert.equal(await stateOf(tenant, next), left, how);
-    assert.deepEqual(await spansOf(tenant, [next]), [], how);
-  }
-});
-
 test('one that waits stays scheduled whoever asks for more, and still gets its slot', async () => {
   const pairs = await afterAWhile({
     'PATCH running': async ({ tenant, next }) =>
@@ -453,27 +430,5 @@ test('PATCH running of one that starts later asks for a slot at once', async () 
   assert.equal(state, 'scheduled');
   assert.notEqual(next_fire_at, FAR);
   assert.deepEqual([await line.serve(), await line.serve()], [free, busy]);
-  await assertNeverMore(1, tenant, line.ids);
-});
-
-test('a cancelled one waits for a slot for its protected work, too', async () => {
-  const line = await lineOf(api, 1, (handler) => [
-    tryCatch('t', [step('a', handler)], [], [sleep('last', 10)]),
-    step('after', 'noop'),
-  ]);
-  const { tenant } = line;
-  const guarded = await line.add();
-  await tenant.until(guarded, 'waiting');
-  await tenant.signal(guarded, 'pause');
-  const holder = await line.add();
-  await tenant.until(holder, 'waiting');
-  await tenant.signal(guarded, 'cancel');
-  await aWhile(api);
-  assert.equal(await stateOf(tenant, guarded), 'scheduled');
-  assert.deepEqual(await tenant.rowsOf(guarded), []);
-  assert.equal(await line.serve(), holder);
-  await tenant.until(guarded, 'cancelled');
-  assert.deepEqual(await tenant.rowsOf(guarded), ['last']);
-  await tenant.until(holder, 'completed');
   await assertNeverMore(1, tenant, line.ids);
 });

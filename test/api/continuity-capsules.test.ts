@@ -428,6 +428,7 @@ describe('a device that comes back', () => {
     expectStatus(await from.act(from.back.id, 'resume'), 200);
     await startNow(tenant, instance);
     await tenant.until(instance, 'completed');
+    assert.equal((await from.getHandoff(from.back.id)).state, 'completed');
     assert.deepEqual(column(await from.locations(from.id), 'epoch'), [0, 1, 2]);
     assert.deepEqual(column(await from.provenance(from.id), 'kind'), [
       'execution_created',

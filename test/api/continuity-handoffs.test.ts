@@ -10,9 +10,9 @@ import type { ImportFacts } from '../../src/core/continuity/statements.js';
 import { openStatement, signStatement } from '../../src/core/continuity/statements.js';
 import type { Json, Tenant } from '../helpers/api.js';
 import { eventually, newHandler, SHARED_MASTER_KEY, step, useSharedApi } from '../helpers/api.js';
-import { accepted, carried, exported, type Passage } from '../helpers/capsules.js';
+import { carried, exported, type Passage } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
-import { column, columns } from '../helpers/columns.js';
+import { columns } from '../helpers/columns.js';
 import { capabilities, continuityOf } from '../helpers/continuity.js';
 import { passageAtStart, startNow } from '../helpers/standing.js';
 
@@ -187,36 +187,6 @@ describe('a handoff', () => {
     await startNow(from.tenant, from.id);
     await from.tenant.until(from.id, 'completed');
     expectStatus(await from.act(handoff.id, 'revoke'), 409);
-  });
-
-  test('that is accepted and resumed goes on as the instance of its destination', async () => {
-    const handler = newHandler();
-    const from = await world([step('a', 'noop'), step('b', handler)]);
-    const { bundle, instance } = await carried(from);
-    const { handoff } = bundle;
-    const { handoff: moved, execution } = await accepted(from, handoff.id, instance);
-    assert.deepEqual(
-      [moved.state, execution.epoch, execution.owner_runtime_id, execution.current_instance_id],
-      ['accepted', 1, from.destination, instance],
-    );
-    assert.deepEqual(await from.execution(from.id), execution);
-    assert.deepEqual(columns(await from.locations(from.id), 'epoch', 'instance_id', 'handoff_id'), [
-      [0, from.id, null],
-      [1, instance, handoff.id],
-    ]);
-    assert.equal(expectStatus(await from.act(handoff.id, 'resume'), 200).state, 'resumed');
-    await startNow(from.tenant, instance);
-    await from.tenant.complete(await from.tenant.task(handler));
-    await from.tenant.until(instance, 'completed');
-    assert.equal((await from.getHandoff(handoff.id)).state, 'completed');
-    assert.deepEqual(column(await from.provenance(from.id), 'kind'), [
-      'execution_created',
-      'capsule_exported',
-      'runtime_claimed',
-      'execution_resumed',
-    ]);
-    const reply = await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' });
-    expectStatus(reply, 409);
   });
 });
 

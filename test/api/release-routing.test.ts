@@ -411,28 +411,6 @@ describe('a validation', () => {
     assert.deepEqual(await validate(tenant, release), { ...matched(1), release_state: 'ready' });
   });
 
-  test('names the calls that the candidate would make otherwise', async (t) => {
-    const { origin } = await listen(t, (_, response) => response.end('taken'));
-    const handler = newHandler();
-    const blocks = (amount: string, path: string) => [
-      step('charge', handler, { params: { order: { amount } } }),
-      step('tell', 'http_request', { params: { url: `${origin}${path}`, method: 'POST' } }),
-      tryCatch('t', [step('bad', 'http_request', { params: { url: 'no url', path } })], []),
-    ];
-    const baseline = blocks('{{data.total}}', '/a');
-    const release = await draftOf(tenant, baseline, blocks('{{data.total}}0', '/b'));
-    const id = await tenant.create(release.baseline_sequence_id, {
-      context: { data: { total: '5' } },
-    });
-    await tenant.complete(await tenant.task(handler));
-    await tenant.until(id, 'completed');
-    assert.deepEqual((await validate(tenant, release)).divergences[0]?.calls_changed, [
-      { block_id: 'charge', member: 'params.order.amount' },
-      { block_id: 'tell', member: 'params.url' },
-      { block_id: 'bad', member: 'params.path' },
-    ]);
-  });
-
   test('takes the newest runs of the baseline that completed or failed, and no dry runs', async () => {
     const handler = newHandler();
     const blocks = [step('a', 'noop'), step('b', handler)];

@@ -6,7 +6,6 @@ import { FAILURE_MESSAGE_MAX, type Failure } from '../../schema/failure.js';
 import type { AuditEntry, TaskInstance, Timeline } from '../../schema/instance.js';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
-  eventually,
   forEach,
   type Json,
   loop,
@@ -33,33 +32,6 @@ const api = useSharedApi();
 const tenant = api.tenant();
 
 describe('Retryable worker failure of a step with `retry`: Tries in total = max_attempts; the wait before try n+1 is the back-off formula, for external steps too. Meanwhile the instance is `scheduled` with that next_fire_at if nothing else of it is active, and the new task exists only when the wait ends. Exhausted = permanent failure. `initial_backoff` defaults to 1,000 ms, `max_backoff` to 60,000 ms, `backoff_multiplier` to 2', () => {
-  const busy = (retry: Json) => step('a', 'fail', { params: { retryable: true }, retry });
-
-  /** The waits before the tries 2, 3 …, each cut short by a move. */
-  async function waits(retry: Json, count: number): Promise<number[]> {
-    const tenant = api.tenant();
-    const id = await tenant.run([busy({ max_attempts: count + 1, ...retry })]);
-    const found: number[] = [];
-    for (let attempt = 0; attempt < count; attempt++) {
-      const { state, next_fire_at, context } = await eventually(async () => {
-        const instance = await tenant.instance(id);
-        assert.equal(instance.context.runtime.attempt, attempt);
-        return instance;
-      });
-      assert.equal(state, 'scheduled');
-      const triedAt = Date.parse(context.runtime.current_step_started_at ?? '');
-      found.push(Date.parse(next_fire_at ?? '') - triedAt);
-      await tenant.move(id, 'running');
-    }
-    await tenant.until(id, 'failed');
-    return found;
-  }
-
-  test('the defaults of the formula', async () => {
-    const expected = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000];
-    assert.deepEqual(await waits({}, expected.length), expected);
-  });
-
   /** When the only try of the task was reported as failed, by the engine's clock. */
   async function failedAt(tenant: Tenant, task: WorkerTask): Promise<number> {
     await tenant.fail(task, 'busy', true);

@@ -159,18 +159,6 @@ test('a redirect to an internal address fails permanently, and nothing connects 
   assert.equal(sink.connects(), 0);
 });
 
-test('an internal address at the end of a chain of redirects is refused', async (t) => {
-  const sink = await listenSink(t);
-  const { origin } = await listenRedirect(
-    t,
-    (path) => (path === '/9' ? [307, sink.origin] : [307, `/${Number(path.slice(1)) + 1}`]),
-    PUBLIC_HOST,
-  );
-  const failure = failureOf(await openHandler(t, { isAllowed }).run({ url: `${origin}/1` }));
-  assert.deepEqual(failure.details, { code: 'BLOCKED_URL' });
-  assert.equal(sink.connects(), 0);
-});
-
 test('a name that turns internal after it was judged is refused at the socket', async (t) => {
   const { port } = await listen(
     t,

@@ -107,13 +107,6 @@ test('a loop whose condition is as costly as one can be leaves every turn to oth
   assert.deepEqual(rows, { a: 100, l: 100 });
 });
 
-test('a failure whose message is cut inside of a character is stored', async () => {
-  const handler = newHandler();
-  const id = await guilty.run([step('a', handler)]);
-  await guilty.fail(await guilty.task(handler), `${'x'.repeat(499)}🙂 and more`);
-  await guilty.until(id, 'failed');
-});
-
 test('what the database refuses of a change of many is counted as failed, and leaves the instance as it was', async () => {
   const tenant = api.tenant();
   const ids = [

@@ -17,7 +17,6 @@ import {
   type ImportFacts,
   signStatement,
 } from '../../src/core/continuity/statements.js';
-import { newHandler, step } from '../helpers/api.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
@@ -35,8 +34,6 @@ import {
   send,
   startJourney,
   startPair,
-  startPlaces,
-  storeOnBoth,
 } from '../helpers/two-engines.js';
 import { describeKills } from './two-engines/kills.js';
 import { describeWaits } from './two-engines/waits.js';
@@ -108,58 +105,7 @@ test('a capsule of the other server is no device capsule: that server would go o
   await finish(journey, b, instance);
 });
 
-test('an instance that a worker still holds a task of cannot be taken away from under it', async () => {
-  const { a, b } = await startPlaces(pair);
-  const handler = newHandler();
-  const sequence = randomUUID();
-  await storeOnBoth({ a, b }, a.tenant.definition([step('x', handler)], { id: sequence }));
-  const id = await a.tenant.create(sequence);
-  const task = await a.tenant.task(handler);
-  await a.continuity.enrol(id, a.runtime);
-  const preview = await a.continuity.preview(id, b.runtime);
-  const seen = [preview.compatible, preview.unresolved_effects.map(({ id: effect }) => effect)];
-  assert.deepEqual(seen, [false, [task.id]]);
-  for (const state of ['unknown', 'abandoned']) {
-    expectStatus(await a.tenant.post(`/continuity/effects/${task.id}/resolve`, { state }), 200);
-  }
-  const bundle = await send(id, a, b);
-  expectStatus(await a.tenant.post(`/workers/tasks/${task.id}/complete`, done(task)), 409);
-  const { instance } = await land(bundle, a, b);
-  expectStatus(await a.tenant.post(`/workers/tasks/${task.id}/complete`, done(task)), 409);
-  assert.equal((await a.tenant.poll(handler)).length, 0);
-  await b.tenant.move(instance, 'scheduled');
-  await b.tenant.complete(await b.tenant.task(handler));
-  await b.tenant.until(instance, 'completed');
-});
-
-const done = (task: { worker_id: string | null; claim_epoch: number }) => {
-  return { worker_id: task.worker_id, claim_epoch: task.claim_epoch, output: {} };
-};
-
-test('a handoff that is revoked gives the execution back, and its capsule is worth nothing any more', async () => {
-  const journey = await startJourney(pair);
-  const { a, b, id } = journey;
-  const bundle = await send(id, a, b);
-  const { instance_id, import_receipt } = await imported(b.tenant, bundle);
-  refused(await fencesOf(a, id), 409);
-  expectStatus(await a.continuity.act(bundle.handoff.id, 'revoke'), 200);
-  refused(await accepting(a, bundle.handoff.id, instance_id, import_receipt), 409);
-  refused(await fencesOf(b, instance_id), 409);
-  const again = await land(await send(id, a, b), a, b);
-  refused(await fencesOf(b, instance_id), 409);
-  await finish(journey, b, again.instance);
-});
-
 // ---------------------------------------------------------------- statements
-
-const RECEIPT_CHANGES: Partial<ImportFacts>[] = [
-  { tenant_id: 'another' },
-  { capsule_id: randomUUID() },
-  { continuity_id: randomUUID() },
-  { epoch: 1 },
-  { destination_runtime_id: randomUUID() },
-  { instance_id: randomUUID() },
-];
 
 test('an acceptance believes only what the destination itself says of this very import', async () => {
   const journey = await startJourney(pair);
@@ -168,15 +114,8 @@ test('an acceptance believes only what the destination itself says of this very 
   const { instance_id, import_receipt } = await imported(b.tenant, bundle);
   const accept = (receipt: unknown) => accepting(a, bundle.handoff.id, instance_id, receipt);
   const facts = JSON.parse(import_receipt.statement) as ImportFacts;
-  const { signing } = pair.b.keyring;
-  for (const change of RECEIPT_CHANGES) {
-    refused(await accept(signStatement(signing, { ...facts, ...change })), 409, /receipt/);
-  }
-  refused(await accept(signStatement(newDevice().signing, facts)), 409, /receipt/);
   // Trusted, and not the destination: it registered a key of its own.
   refused(await accept(signStatement(pair.a.keyring.signing, facts)), 409, /receipt/);
-  const tampered = import_receipt.statement.replace('"epoch":0', '"epoch":0 ');
-  refused(await accept({ ...import_receipt, statement: tampered }), 409, /receipt/);
   refused(await accept(await receiptOfAnother(journey)), 409, /receipt/);
   expectStatus(await accept(undefined), 404);
   assert.equal((await a.continuity.getHandoff(bundle.handoff.id)).state, 'exported');
