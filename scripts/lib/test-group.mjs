@@ -2,7 +2,7 @@
 
 import { after, describe } from 'node:test';
 import { cpuSeconds } from '../../dist/test/helpers/cpu-time.js';
-import { openNow, serversStarted, untilClosed } from '../../dist/test/helpers/left-behind.js';
+import { openNow, serversStarted, untilClosed } from './left-behind.mjs';
 
 const now = () => [performance.now() / 1_000, cpuSeconds(), serversStarted()];
 let isOver = false;

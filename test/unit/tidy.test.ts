@@ -135,10 +135,7 @@ const CLIENTS = ['client/src', 'cli'].filter((folder) => existsSync(path.join(RO
 const PRODUCT: readonly Source[] = ['src', 'actors', 'schema', ...CLIENTS].flatMap(sourcesIn);
 const TESTS: readonly Source[] = sourcesIn('test');
 const OTHERS: readonly Source[] = [
-  'bench',
-  'examples',
-  'scripts/dashboard',
-  'scripts/reference',
+  ...['bench', 'examples', 'scripts/dashboard', 'scripts/reference', 'scripts/trials'],
 ].flatMap(sourcesIn);
 const EVERYTHING: readonly Source[] = [...PRODUCT, ...TESTS, ...OTHERS];
 const MIGRATIONS = filesIn('src/db/migrations', '.sql');

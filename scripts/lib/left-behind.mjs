@@ -1,6 +1,5 @@
 /** What test files leave behind in their process, which asks after each of them. */
 
-import type { ChildProcess } from 'node:child_process';
 import { subscribe } from 'node:diagnostics_channel';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -8,13 +7,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 const CLOSED_MS = 10_000;
 const POLL_MS = 10;
 
-const children: ChildProcess[] = [];
-subscribe('child_process', (message) => {
-  children.push((message as { process: ChildProcess }).process);
-});
+const children = [];
+subscribe('child_process', ({ process }) => children.push(process));
 
 /** How many servers this process has started, in whatever way: they are what costs most. */
-export function serversStarted(): number {
+export function serversStarted() {
   const isServer =
     /\/(?:server|src)\/(?:main\.js|cli\.js (?:start --unsafe-database|dev --port))\b/;
   // Absent from a child that could not be started.
@@ -22,12 +19,12 @@ export function serversStarted(): number {
 }
 
 /** The kinds of what keeps this process from its end; pipes are its output and come with the first line. */
-export function openNow(): string[] {
+export function openNow() {
   return process.getActiveResourcesInfo().filter((kind) => kind !== 'PipeWrap');
 }
 
 /** @throws Error that names what is open beyond what was open before, and does not end */
-export async function untilClosed(before: readonly string[]): Promise<void> {
+export async function untilClosed(before) {
   const giveUpAt = performance.now() + CLOSED_MS;
   for (;;) {
     const left = openNow();
