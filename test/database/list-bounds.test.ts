@@ -1,9 +1,8 @@
 /** How much one list may read, and how the connections of lists are shared among tenants. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
-import { createPool } from '../../src/db/pool.js';
 import { approvalCountQuery, approvalList } from '../../src/db/reads/approval-reads.js';
 import { narrow } from '../../src/db/reads/filters.js';
 import {
@@ -19,10 +18,10 @@ import type { Page, PageRequest } from '../../src/db/reads/reader.js';
 import { releaseList } from '../../src/db/reads/release-reads.js';
 import { deliveryList } from '../../src/db/reads/webhook-reads.js';
 import { taskList } from '../../src/db/reads/worker-reads.js';
-import { createReads, READ_POOL_OPTIONS, type Reads } from '../../src/db/reads.js';
+import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { LIMITS } from '../../src/limits.js';
 import { column } from '../helpers/columns.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { usePool } from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';
 
 const TENANT = 'acme';
@@ -60,17 +59,12 @@ const OLD = `
     'worker_failed', 'a', 'order #'
   from i, (select id from s where name = 'old' and version = 1) first where i.state = 'failed'`;
 
-let database: TestDatabase;
-let pool: pg.Pool;
-let reads: Reads;
+const { pool } = usePool(fill, READ_POOL_OPTIONS);
+const reads = createReads(pool);
 
-before(async () => {
-  database = await createTestDatabase();
-  const options = { connectionString: database.connectionString, onError: () => undefined };
-  pool = createPool({ ...READ_POOL_OPTIONS, ...options, applicationName: 'list-bounds' });
-  reads = createReads(pool);
+async function fill(connectionString: string): Promise<void> {
   // The pool of reads gives up after 10 s, which so many rows may take.
-  const admin = new pg.Client(database.connectionString);
+  const admin = new pg.Client(connectionString);
   await admin.connect();
   const id = "('01950000-0000-7000-8000-' || lpad(to_hex(g), 12, '0'))::uuid";
   const at = "timestamptz '2025-01-01' + g * interval '1 second'";
@@ -110,12 +104,7 @@ before(async () => {
   await admin.query(OLD);
   await admin.query('analyze');
   await admin.end();
-});
-
-after(async () => {
-  await pool.end();
-  await database.drop();
-});
+}
 
 /** The pages that somebody gets who follows the cursors. */
 async function follow(limit: number): Promise<Page[]> {

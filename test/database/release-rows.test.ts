@@ -2,55 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
-import type pg from 'pg';
+import { describe, test } from 'node:test';
 import { Loader } from '../../actors/runtime/loader.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
 import { RELEASE_STATES } from '../../src/core/releases/release.js';
-import { createPool } from '../../src/db/pool.js';
 import { STATEMENTS } from '../../src/db/statements.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { usePool } from '../helpers/database.js';
+import { releaseRow } from '../helpers/releases.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const GATE = { metric: 'error_rate', max_regression: 0.1, min_sample: 1 } as const;
 
-let database: TestDatabase;
-let pool: pg.Pool;
-let loader: Loader;
-
-before(async () => {
-  database = await createTestDatabase();
-  const { connectionString } = database;
-  const options = { applicationName: 'release rows', connectionsMax: 2, onError: () => undefined };
-  pool = createPool({ connectionString, ...options });
-  loader = new Loader(pool, { shard: 0, shards: 1 });
-});
-
-after(async () => {
-  await pool.end();
-  await database.drop();
-});
+const { pool } = usePool();
+const loader = new Loader(pool, { shard: 0, shards: 1 });
 
 async function put(changes: Partial<ReleaseRow> = {}): Promise<ReleaseRow> {
-  const row: ReleaseRow = {
-    id: randomUUID(),
-    tenant_id: 't',
-    namespace: 'n',
-    sequence_name: 's',
-    baseline_sequence_id: randomUUID(),
-    baseline_version: 1,
-    candidate_sequence_id: randomUUID(),
-    candidate_version: 2,
-    state: 'draft',
-    canary_percent: 0,
-    gates: [],
-    in_flight_policy: 'pin',
-    validation_summary: null,
-    canary_started_at: null,
-    created_at: AT,
-    updated_at: AT,
-    ...changes,
-  };
+  const row = releaseRow(changes);
   await pool.query(STATEMENTS['release.set'], [JSON.stringify([row])]);
   return row;
 }

@@ -1,13 +1,11 @@
 /** A shard reads what belongs to it, and nothing of the others: by the real statements. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type pg from 'pg';
+import { test } from 'node:test';
 import { OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
 import { Loader } from '../../actors/runtime/loader.js';
-import { createPool } from '../../src/db/pool.js';
 import { column } from '../helpers/columns.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { usePool } from '../helpers/database.js';
 
 /** Rows of other shards, which come before the own ones in every order. */
 const OTHERS = OVERDUE_ROWS_MAX + 200;
@@ -19,16 +17,10 @@ const AT = Date.parse('2026-01-01T00:00:00Z');
 const uuid = (number: number) => `01950000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`;
 const OWN = [3 * OTHERS + 1, 3 * OTHERS + 4, 3 * OTHERS + 0x3_0007].map(uuid);
 
-let database: TestDatabase;
-let pool: pg.Pool;
-let loader: Loader;
+const { pool } = usePool(fill);
+const loader = new Loader(pool, { shard: 1, shards: SHARDS });
 
-before(async () => {
-  database = await createTestDatabase();
-  const { connectionString } = database;
-  const options = { applicationName: 'shard rows', connectionsMax: 2, onError: () => undefined };
-  pool = createPool({ connectionString, ...options });
-  loader = new Loader(pool, { shard: 1, shards: SHARDS });
+async function fill(): Promise<void> {
   const others = Array.from({ length: OTHERS }, (_, n) => uuid(3 * n + (n % 2 === 0 ? 0 : 2)));
   const ids = [...others, ...OWN];
   const at = "timestamptz '2026-01-01' + n * interval '1 ms'";
@@ -53,12 +45,7 @@ before(async () => {
   ]) {
     await pool.query(`${sql} from unnest($1::uuid[]) with ordinality as r(id, n)`, [ids]);
   }
-});
-
-after(async () => {
-  await pool.end();
-  await database.drop();
-});
+}
 
 test('timers that are due', async () => {
   const found: string[] = [];

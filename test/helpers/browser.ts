@@ -221,3 +221,13 @@ export async function expectNoAxeFindings(page: Page, rules?: readonly string[])
   );
   assert.deepEqual(told, [], `axe has findings at ${page.url()}`);
 }
+
+/** From now on the engine seems to refuse these requests of the page. */
+export const refuse = (page: Page, path: string, status: number, code: string, error: string) =>
+  page.route(path, (route) =>
+    route.fulfill({
+      status,
+      headers: { 'x-request-id': 'sample', 'x-error-code': code },
+      json: { error },
+    }),
+  );

@@ -33,7 +33,7 @@ import {
   stopServer,
 } from '../../src/db/embedded-server.js';
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
-import { READER_ROLE } from '../../src/db/pool.js';
+import { createPool, type PoolOptions, READER_ROLE } from '../../src/db/pool.js';
 import { isAlive, tryProcessLock } from '../../src/db/process-lock.js';
 import { prepareRowSecurity } from '../../src/db/row-security.js';
 import { signalTree } from './process-tree.js';
@@ -113,6 +113,26 @@ export function useSession(prepare?: () => Promise<void>) {
     await made.database?.drop();
   });
   return { database: standIn(() => made.database), client: standIn(() => made.client) };
+}
+
+/** The same with a pool as the product makes it; `prepare` may be given what it needs to be filled by. */
+export function usePool(
+  prepare?: (connectionString: string) => Promise<void>,
+  options: Partial<PoolOptions> = {},
+) {
+  const made: { database?: TestDatabase; pool?: pg.Pool } = {};
+  before(async () => {
+    made.database = await createTestDatabase();
+    const { connectionString } = made.database;
+    const own = { applicationName: 'test', connectionsMax: 2, onError: () => undefined };
+    made.pool = createPool({ ...own, connectionString, ...options });
+    await prepare?.(connectionString);
+  });
+  after(async () => {
+    await made.pool?.end();
+    await made.database?.drop();
+  });
+  return { database: standIn(() => made.database), pool: standIn(() => made.pool) };
 }
 
 /** A server of one's own, for tests that stop it, or need another version than 18. */

@@ -1,5 +1,6 @@
 /** What a host of actors needs when a test drives it: turns run at once, and the writer is always known. */
 
+import type { InstancesDeps } from '../../actors/instance/instances.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { HostDeps } from '../../actors/runtime/host.js';
 import { createLogger } from '../../src/log.js';
@@ -20,3 +21,13 @@ export function hostDeps(told = new Map<number, number>(), commits = new CommitL
     },
   };
 }
+
+/** The same for the instances of a shard, beside what they are made of. */
+export const instancesDeps = (): Omit<InstancesDeps, 'env' | 'loader' | 'plans'> => ({
+  ...hostDeps(),
+  shard: 0,
+  taskDecided: () => undefined,
+  turnedAway: () => undefined,
+  changed: () => undefined,
+  createAgain: () => undefined,
+});

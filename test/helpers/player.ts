@@ -34,6 +34,15 @@ const WAITS: Partial<Record<StepPhase, 'said' | 'event' | 'child'>> = {
 
 export const START = 1_700_000_000_000;
 
+/** What an instance is advanced with. */
+export const ENV: Env = {
+  now: START,
+  random: () => 0.5,
+  unpoliciedRetry: 'redispatch',
+  stepBudget: 500,
+  outputBytesBudget: 1_000_000,
+};
+
 export function planOf(
   blocks: Block[],
   compileSchema?: () => SchemaCheck,
@@ -277,14 +286,7 @@ export class Player {
   }
 
   #env(): Env {
-    return {
-      now: this.now,
-      random: () => 0.5,
-      unpoliciedRetry: 'redispatch',
-      stepBudget: 500,
-      outputBytesBudget: 1_000_000,
-      ...this.env,
-    };
+    return { ...ENV, now: this.now, ...this.env };
   }
 
   #record(progress: Progress): void {

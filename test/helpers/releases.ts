@@ -3,10 +3,32 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EvaluationReport, Release, ReleaseDecision } from '../../schema/release.js';
+import type { ReleaseRow } from '../../src/core/releases/record.js';
 import type { ReleaseState, Variant } from '../../src/core/releases/release.js';
 import { type Json, newHandler, router, step, type Tenant } from './api.js';
 import { type Client, expectStatus, type Reply } from './client.js';
 import { keyOn } from './routed.js';
+
+/** The row of a draft. */
+export const releaseRow = (changes: Partial<ReleaseRow> = {}): ReleaseRow => ({
+  id: randomUUID(),
+  tenant_id: 't',
+  namespace: 'test',
+  sequence_name: 'order',
+  baseline_sequence_id: randomUUID(),
+  baseline_version: 1,
+  candidate_sequence_id: randomUUID(),
+  candidate_version: 2,
+  state: 'draft',
+  canary_percent: 0,
+  gates: [],
+  in_flight_policy: 'pin',
+  validation_summary: null,
+  canary_started_at: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+  ...changes,
+});
 
 export type Pair = Readonly<Record<'baseline_sequence_id' | 'candidate_sequence_id', string>>;
 

@@ -7,33 +7,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Scope } from '../../src/core/condition.js';
 import { evaluateCondition, isTruthy, parseCondition } from '../../src/core/condition.js';
 import { occurrences } from '../../src/core/expression/bounds.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
+import { scopeOf } from '../helpers/scopes.js';
 
-function scopeOf(data: JsonObject, outputs: JsonObject = {}): Scope {
-  return {
-    data,
-    config: { region: 'eu', holidays: [] },
-    outputs: {
-      get: (id) => (Object.hasOwn(outputs, id) ? outputs[id] : undefined),
-      all: () => outputs,
-    },
-    runtime: { attempt: 2 },
-    instanceId: '01890000-0000-7000-8000-000000000000',
-    now: Date.UTC(2024, 1, 29, 12, 30, 5, 7),
-    random: () => 0.5,
-  };
-}
+const AROUND = {
+  config: { region: 'eu', holidays: [] },
+  runtime: { attempt: 2 },
+  instanceId: '01890000-0000-7000-8000-000000000000',
+  now: Date.UTC(2024, 1, 29, 12, 30, 5, 7),
+  random: () => 0.5,
+};
 
 function evaluate(text: string, data: JsonObject = {}, outputs: JsonObject = {}): JsonValue {
   const parsed = parseCondition(text);
   assert.ok(parsed.ok, parsed.ok ? '' : parsed.message);
-  return evaluateCondition(parsed.value, scopeOf(data, outputs));
+  return evaluateCondition(parsed.value, scopeOf(data, { ...AROUND, outputs }));
 }
 
 function assertAll(data: JsonObject, expected: Record<string, JsonValue>, outputs?: JsonObject) {
@@ -340,7 +333,10 @@ test('parsing and evaluating never throw and give JSON', (t) => {
   check(t, byDepth(4_000, 20_000), fc.tuple(text, json, json), ([source, a, b]) => {
     const parsed = parseCondition(source);
     if (!parsed.ok) return;
-    const value = evaluateCondition(parsed.value, scopeOf({ a, b }, OUTPUTS));
+    const value = evaluateCondition(
+      parsed.value,
+      scopeOf({ a, b }, { ...AROUND, outputs: OUTPUTS }),
+    );
     assert.notEqual(JSON.stringify(value), undefined);
     assert.equal(typeof isTruthy(value), 'boolean');
   });

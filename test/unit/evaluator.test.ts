@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
-import type { EngineEvent, Env, Progress, Snapshot } from '../../src/core/evaluator.js';
+import type { EngineEvent, Progress, Snapshot } from '../../src/core/evaluator.js';
 import { advance, treeOf } from '../../src/core/evaluator.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { lines } from '../helpers/columns.js';
 import {
+  ENV,
   failing,
   forEach,
   freshSnapshot,
@@ -26,14 +27,6 @@ import {
   tryCatch,
   work,
 } from '../helpers/player.js';
-
-const ENV: Env = {
-  now: START,
-  random: () => 0.5,
-  unpoliciedRetry: 'redispatch',
-  stepBudget: 500,
-  outputBytesBudget: 1_000_000,
-};
 
 describe('pure steps', () => {
   test('run to the end in one turn, with one row each and every move audited', () => {
@@ -277,13 +270,7 @@ describe('retry of a failed instance', () => {
   });
 });
 
-const TURN_ENV: TurnEnv = {
-  now: START,
-  random: () => 0.5,
-  unpoliciedRetry: 'redispatch',
-  stepBudget: 1_000,
-  outputBytesBudget: 1_000_000,
-};
+const TURN_ENV: TurnEnv = { ...ENV, stepBudget: 1_000 };
 
 const stepOf = (id: string, handler: string, params: JsonObject): Block => ({
   type: 'step',

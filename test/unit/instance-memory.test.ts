@@ -19,7 +19,7 @@ import type { Block } from '../../schema/blocks.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { LIMITS } from '../../src/limits.js';
-import { createLogger } from '../../src/log.js';
+import { instancesDeps } from '../helpers/host-deps.js';
 import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { loop, planOf, transform, work } from '../helpers/player.js';
 import { created, told } from '../helpers/turns.js';
@@ -105,8 +105,7 @@ class Resident {
   /** By instance. */
   readonly #tasks = new Map<string, string>();
   readonly instances = new Instances({
-    shard: 0,
-    taskDecided: () => undefined,
+    ...instancesDeps(),
     env: { ...ENV, ids: this.#ids },
     commits: this.commits,
     loader: {
@@ -116,18 +115,11 @@ class Resident {
       },
     } as unknown as Rows,
     plans: {} as Plans,
-    log: createLogger('silent', 'test'),
-    turnedAway: () => undefined,
-    changed: () => undefined,
     release: (effects) => {
       for (const effect of effects) {
         if (effect.kind === 'task.opened') this.#tasks.set(effect.instance, effect.task);
       }
     },
-    schedule: (work) => work(),
-    scheduleSpare: (work) => work(),
-    whenWriterKnown: (then) => then(),
-    createAgain: () => undefined,
     residentBytesMax: RESIDENT_BYTES_MAX,
   });
 

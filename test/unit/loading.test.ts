@@ -8,15 +8,13 @@ import { Instances } from '../../actors/instance/instances.js';
 import { type InstanceEnv, liveInstance } from '../../actors/instance/live-instance.js';
 import type { Creation } from '../../actors/instance/messages.js';
 import { newRecord } from '../../actors/instance/record.js';
-import { CommitLog } from '../../actors/runtime/commit-log.js';
 import { ActorHost } from '../../actors/runtime/host.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { LoadedInstance, NamedId, SequenceName } from '../../actors/runtime/rows.js';
 import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { conflict } from '../../src/errors.js';
-import { createLogger } from '../../src/log.js';
-import { hostDeps } from '../helpers/host-deps.js';
+import { hostDeps, instancesDeps } from '../helpers/host-deps.js';
 import { instanceEnv, newInstance } from '../helpers/instances.js';
 import { planOf, work } from '../helpers/player.js';
 import { created, told } from '../helpers/turns.js';
@@ -147,10 +145,8 @@ describe('keyed creations', () => {
     again = [];
     refused = [];
     instances = new Instances({
-      shard: 0,
-      taskDecided: () => undefined,
+      ...instancesDeps(),
       env: { now: () => 0 } as InstanceEnv,
-      commits: new CommitLog(),
       loader: {
         instances: () =>
           new Promise((resolve) => {
@@ -164,17 +160,11 @@ describe('keyed creations', () => {
         get: () => undefined,
         compile: async () => whileRestored(),
       } as unknown as Plans,
-      log: createLogger('silent', 'test'),
-      turnedAway: () => undefined,
-      changed: () => undefined,
       release: (effects) => {
         for (const effect of effects) {
           if (effect.kind === 'error') refused.push([effect.request, effect.error.status]);
         }
       },
-      schedule: (work) => work(),
-      scheduleSpare: (work) => work(),
-      whenWriterKnown: (then) => then(),
       createAgain: ({ request }) => void again.push(request),
     });
   });

@@ -11,6 +11,7 @@ import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/c
 import { blocksFrom } from '../../src/core/rewind.js';
 import { column, lines } from '../helpers/columns.js';
 import {
+  ENV,
   failing,
   forEach,
   freshSnapshot,
@@ -193,19 +194,11 @@ describe('a list of the root that has ended', () => {
   });
 });
 
-/** What an instance is advanced with. */
-const ENV = {
-  random: () => 0.5,
-  unpoliciedRetry: 'redispatch',
-  stepBudget: 500,
-  outputBytesBudget: 1_000_000,
-} as const;
-
 /** Goes back as an actor does: the rows of the forgotten blocks are gone with it. */
 function rewind(player: Player, blockId: string): Progress {
   const { plan, snapshot, now } = player;
   const node = plan.indexOf.get(blockId)!;
-  const progress = advance(plan, snapshot, { kind: 'rewind', node }, { now, ...ENV });
+  const progress = advance(plan, snapshot, { kind: 'rewind', node }, { ...ENV, now });
   const forgotten = new Set(blocksFrom(plan, node));
   player.rows = player.rows.filter((row) => !forgotten.has(row.blockId));
   player.open.clear();

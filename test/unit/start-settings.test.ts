@@ -15,6 +15,7 @@ import { openSecret, storeSecret } from '../../src/core/stored-secret.js';
 import { compileTemplate, renderTemplate, secretTextsOf } from '../../src/core/template.js';
 import { databaseRefusal } from '../../src/db/database-refusal.js';
 import { hostUrlsOf, inSchema, splitSettings } from '../../src/db/database-url.js';
+import { scopeOf } from '../helpers/scopes.js';
 
 const SECRET = 'wrong-4711';
 const KEY = { ENGINE_API_KEY: 'k' };
@@ -199,15 +200,7 @@ const SECRET_VALUES: Readonly<Record<string, string>> = {
   db: '{"main": "hidden by the longer id", "user": "ada", "port": 5432}',
   login: 'ada:lovelace',
 };
-const SCOPE = {
-  data: { name: 'Ada', forged: '{{secrets.stripe}}', n: 3 },
-  config: {},
-  outputs: { get: () => undefined, all: () => ({}) },
-  runtime: {},
-  instanceId: 'i',
-  now: 0,
-  random: () => 0,
-};
+const SCOPE = scopeOf({ name: 'Ada', forged: '{{secrets.stripe}}', n: 3 });
 
 function rendered(params: JsonValue) {
   const template = compileTemplate(params);

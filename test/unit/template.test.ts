@@ -13,6 +13,7 @@ import { compileTemplate, renderTemplate } from '../../src/core/template.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
+import { scopeOf } from '../helpers/scopes.js';
 
 const outputs: JsonObject = {
   fetch: { status: 200, items: ['x', { id: 7 }], body: null },
@@ -31,18 +32,12 @@ const data: JsonObject = {
   input: { order: 9 },
   padded: '  Hi There ',
 };
-const scope: Scope = {
-  data,
+const scope = scopeOf(data, {
   config: { region: 'eu' },
-  outputs: {
-    get: (id) => (Object.hasOwn(outputs, id) ? outputs[id] : undefined),
-    all: () => outputs,
-  },
+  outputs,
   runtime: { attempt: 1 },
   instanceId: 'id-1',
-  now: 0,
-  random: () => 0,
-};
+});
 
 function render(value: JsonValue, world: Scope = scope): JsonValue {
   const result = renderTemplate(compileTemplate(value), world);
@@ -252,18 +247,6 @@ test('the outputs that a template can read are known beforehand', () => {
 });
 
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
-
-function scopeOf(data: JsonObject): Scope {
-  return {
-    data,
-    config: {},
-    outputs: { get: () => undefined, all: () => ({}) },
-    runtime: {},
-    instanceId: 'i',
-    now: 0,
-    random: () => 0,
-  };
-}
 
 const piece = fc.oneof(
   fc.constantFrom('{{', '}}', '{', '}', '|', '"', "'", '(', ')', ',', ' ', '.', 'data', 'data.x'),

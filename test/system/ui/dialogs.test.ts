@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { useSharedApi } from '../../helpers/api.js';
-import { useBrowser } from '../../helpers/browser.js';
+import { refuse, useBrowser } from '../../helpers/browser.js';
 import { expectStatus } from '../../helpers/client.js';
 import { open, signIn } from '../../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
@@ -62,13 +62,7 @@ test('an action that fails says so where nothing else shows it', async (visit) =
   complaints.allow(/409/);
   await signIn(context, asRoot());
   await openSchedules(page);
-  await page.route('**/cron/*/run', (route) =>
-    route.fulfill({
-      status: 409,
-      headers: { 'x-request-id': 'sample', 'x-error-code': 'ENG_CONFLICT' },
-      json: { error: 'conflict: it runs already' },
-    }),
-  );
+  await refuse(page, '**/cron/*/run', 409, 'ENG_CONFLICT', 'conflict: it runs already');
   await page.getByRole('button', { name: 'Run now' }).first().click();
   await page.getByRole('status').getByText('conflict: it runs already').waitFor();
 });

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { eventually, useApi, useSharedApi } from '../../helpers/api.js';
-import { expectNoAxeFindings, useBrowser } from '../../helpers/browser.js';
+import { expectNoAxeFindings, refuse, useBrowser } from '../../helpers/browser.js';
 import { expectStatus } from '../../helpers/client.js';
 import {
   expectNoHorizontalScroll,
@@ -238,13 +238,7 @@ describe('a server that is killed, stopped and replaced', () => {
     await open(page, api.url, '/approvals', 'Approvals');
     await isShown(page, 'Live');
     await page.getByText('Is it old?').waitFor();
-    await page.route('**/api/v1/approvals*', (route) =>
-      route.fulfill({
-        status: 404,
-        headers: { 'x-request-id': 'sample', 'x-error-code': 'ENG_NOT_FOUND' },
-        json: { error: 'not found: the list is gone' },
-      }),
-    );
+    await refuse(page, '**/api/v1/approvals*', 404, 'ENG_NOT_FOUND', 'not found: the list is gone');
     await api.tenant(TENANT).signal(question, 'cancel');
     await page
       .getByRole('alert')
@@ -268,12 +262,12 @@ describe('a server that is killed, stopped and replaced', () => {
     const { page, context, complaints } = visited;
     complaints.allow(/421/);
     await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: TENANT });
-    await page.route('**/changes/stream*', (route) =>
-      route.fulfill({
-        status: 421,
-        headers: { 'x-request-id': 'sample', 'x-error-code': 'ENG_OTHER_CELL' },
-        json: { error: 'the tenant lives in another cell' },
-      }),
+    await refuse(
+      page,
+      '**/changes/stream*',
+      421,
+      'ENG_OTHER_CELL',
+      'the tenant lives in another cell',
     );
     await open(page, api.url, '/approvals', 'Approvals');
     await isShown(page, 'Every 5 s');
