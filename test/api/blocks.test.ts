@@ -1,7 +1,7 @@
 /** What the kinds of blocks decide, loops, for_each and kinds within kinds, over HTTP. */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { TreeNode } from '../../schema/instance.js';
 import {
@@ -14,6 +14,7 @@ import {
   router,
   sleep,
   step,
+  testsOf,
   transform,
   tryCatch,
   useSharedApi,
@@ -24,6 +25,7 @@ import { column } from '../helpers/columns.js';
 const LONG_MS = 600_000;
 
 const api = useSharedApi();
+const test = testsOf(api);
 
 const noop = (id: string) => step(id, 'noop');
 const fail = (id: string) => step(id, 'fail');
@@ -46,8 +48,7 @@ async function assertRows(
 }
 
 describe('Parallel: every branch leaf has one output; two in-process sleeps overlap; one failing branch fails the instance; inside try_catch it is rescued; empty branches complete', () => {
-  test('every branch leaf has one output, and two in-process sleeps overlap', async () => {
-    const tenant = api.tenant();
+  test('every branch leaf has one output, and two in-process sleeps overlap', async (tenant) => {
     const blocks = [parallel('p', [sleep('a', 100), noop('c')], [sleep('b', 100)], [])];
     const id = await tenant.runUntil('completed', blocks);
     const { a, b } = await tenant.tree(id);
@@ -80,8 +81,7 @@ test('Steps within a parallel branch keep their order', async () => {
   }
 });
 
-test("Race: fast branch wins and the instance completes although the other branch's worker never answers; all branches failing fails; first_to_succeed ignores a fast failure", async () => {
-  const tenant = api.tenant();
+test("Race: fast branch wins and the instance completes although the other branch's worker never answers; all branches failing fails; first_to_succeed ignores a fast failure", async (tenant) => {
   const [slow, fast] = [newHandler(), newHandler()];
   const id = await tenant.run([race('r', [[step('slow', slow)], [step('fast', fast)]])]);
   await tenant.task(slow);
@@ -105,8 +105,7 @@ test('try_catch inside a race competes normally', async () => {
   assert.deepEqual((await tenant.rowsOf(id)).slice(-2), ['other', 'r']);
 });
 
-test('Router: first match of several; default only when none; nested path; missing or null value falls to default; no match without default completes; only the selected branch has outputs', async () => {
-  const tenant = api.tenant();
+test('Router: first match of several; default only when none; nested path; missing or null value falls to default; no match without default completes; only the selected branch has outputs', async (tenant) => {
   const routes = {
     'user.plan == pro': [noop('pro')],
     'user.plan': [noop('any')],
@@ -150,8 +149,7 @@ describe('try ok: no catch output; try failed: catch output and completed; catch
       ],
     ]));
 
-  test('all catch steps run, and see the failure in context.data._error', async () => {
-    const tenant = api.tenant();
+  test('all catch steps run, and see the failure in context.data._error', async (tenant) => {
     const seen = transform('seen', { error: '{{ data._error }}' });
     const id = await tenant.runUntil('completed', [tryCatch('t', [bad], [seen, caught, last])]);
     const outputs = await tenant.outputsOf(id);
@@ -258,8 +256,7 @@ describe('Loop condition: Tested before each iteration only. Conditions everywhe
     assert.deepEqual(await tenant.rowsOf(id), ['a', 'b', 'l', 'a', 'b', 'l']);
   });
 
-  test('so may those of routers, guards, assertions and retries', async () => {
-    const tenant = api.tenant();
+  test('so may those of routers, guards, assertions and retries', async (tenant) => {
     const read = 'outputs.first.kind == "x"';
     const retry = { max_attempts: 2, initial_backoff: 1, retry_if: read };
     const id = await tenant.runUntil('failed', [
@@ -275,8 +272,7 @@ describe('Loop condition: Tested before each iteration only. Conditions everywhe
   });
 });
 
-test('`for_each`: Missing or empty completes at once; anything else that is not an array fails the block; a collection longer than max_iterations fails the block before the first item: nothing is dropped silently', async () => {
-  const tenant = api.tenant();
+test('`for_each`: Missing or empty completes at once; anything else that is not an array fails the block; a collection longer than max_iterations fails the block before the first item: nothing is dropped silently', async (tenant) => {
   const block = forEach('f', 'items', [noop('a')], { max_iterations: 3 });
   const blocks = [tryCatch('t', [block, noop('after')], [noop('caught')])];
   const item = ['a', 'f'];

@@ -1,7 +1,7 @@
 /** Changes of many instances: by filter, by action, and as jobs that go on behind their answer. */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { BulkJob } from '../../schema/bulk-job.js';
 import type { BatchActionResult } from '../../schema/edits.js';
 import type { InstanceExplanation } from '../../schema/explanation.js';
@@ -12,12 +12,14 @@ import {
   newHandler,
   step,
   type Tenant,
+  testsOf,
   useSharedApi,
 } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 
 const api = useSharedApi();
+const test = testsOf(api);
 
 const bulk = (tenant: Tenant, filter: unknown, state: unknown) =>
   tenant.patch<{ count: number; updated: number; error: string }>('/instances/bulk/state', {
@@ -60,8 +62,7 @@ test('Bulk cancel honours tenant, namespace, sequence and state filters; no matc
   assert.equal((await other.instance(theirs)).state, 'waiting');
 });
 
-test('a dry run answers how many it would change, and changes nothing', async () => {
-  const tenant = api.tenant();
+test('a dry run answers how many it would change, and changes nothing', async (tenant) => {
   const ids = [
     await tenant.runUntil('waiting', [step('a', newHandler())]),
     await tenant.runUntil('failed', [step('a', 'fail')]),
@@ -108,8 +109,7 @@ const later = (offsetSecs: number, from = FAR) =>
   new Date(Date.parse(from) + offsetSecs * 1_000).toISOString();
 
 describe('Bulk reschedule moves only scheduled instances, accepts negative offsets, needs offset_secs', () => {
-  test('only scheduled instances of the tenant move, and none in a dry run', async () => {
-    const tenant = api.tenant();
+  test('only scheduled instances of the tenant move, and none in a dry run', async (tenant) => {
     const scheduled = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });
     const others = [
       await tenant.runUntil('waiting', [step('a', newHandler())]),
@@ -135,8 +135,7 @@ describe('Bulk reschedule moves only scheduled instances, accepts negative offse
     assert.deepEqual(await Promise.all(others.map((id) => tenant.instance(id))), before);
   });
 
-  test('negative offsets are accepted, and one that makes an instance due starts it', async () => {
-    const tenant = api.tenant();
+  test('negative offsets are accepted, and one that makes an instance due starts it', async (tenant) => {
     const far = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const near = await tenant.run([step('a', 'noop')], { next_fire_at: soon });
@@ -145,8 +144,7 @@ describe('Bulk reschedule moves only scheduled instances, accepts negative offse
     assert.equal(await fireTime(tenant, far), later(-7_200));
   });
 
-  test('offset_secs is needed', async () => {
-    const tenant = api.tenant();
+  test('offset_secs is needed', async (tenant) => {
     const id = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });
     for (const offset of [undefined, '60', 1.5, YEAR_SECS + 1]) {
       const { status, body } = await reschedule(tenant, {}, offset);
@@ -165,8 +163,7 @@ describe('Bulk reschedule moves only scheduled instances, accepts negative offse
   });
 });
 
-test('a back-off and a delay that are deferred are shifted both ways', async () => {
-  const tenant = api.tenant();
+test('a back-off and a delay that are deferred are shifted both ways', async (tenant) => {
   const retry = { max_attempts: 2, initial_backoff: 3_600_000, max_backoff: 3_600_000 };
   const failing = await tenant.runUntil('scheduled', [
     step('a', 'fail', { params: { retryable: true }, retry }),
@@ -234,8 +231,7 @@ async function oneOfEach(tenant: Tenant): Promise<string[]> {
 }
 
 describe('Batch-action appends one audit entry per touched instance', () => {
-  test('touched instances get one entry, whatever follows from the action; skipped ones none', async () => {
-    const tenant = api.tenant();
+  test('touched instances get one entry, whatever follows from the action; skipped ones none', async (tenant) => {
     const ids = await oneOfEach(tenant);
     assert.deepEqual(await counts(tenant, 'pause'), [6, 4, 2, 0]);
     const ended = ['completed', 'cancelled'];
@@ -248,8 +244,7 @@ describe('Batch-action appends one audit entry per touched instance', () => {
     assert.ok(types[0] === 'state_transition' && types.includes('batch_action'), `${types}`);
   });
 
-  test('the entry names the custom signal as the call did', async () => {
-    const tenant = api.tenant();
+  test('the entry names the custom signal as the call did', async (tenant) => {
     const id = await tenant.runUntil('waiting', [step('a', newHandler())]);
     const custom = { signal_type: 'approve', payload: { by: 'me' } };
     assert.deepEqual(await counts(tenant, 'signal', custom), [1, 1, 0, 0]);
@@ -260,8 +255,7 @@ describe('Batch-action appends one audit entry per touched instance', () => {
 });
 
 describe('what the actions do', () => {
-  test('retry touches failed instances only, and none in a dry run', async () => {
-    const tenant = api.tenant();
+  test('retry touches failed instances only, and none in a dry run', async (tenant) => {
     const ids = await oneOfEach(tenant);
     const failed = ids[3] ?? '';
     const before = await tenant.instance(failed);
@@ -274,8 +268,7 @@ describe('what the actions do', () => {
     assert.equal(moves.length, 2);
   });
 
-  test('a dry run of a retry counts those that would act outside a second time', async () => {
-    const tenant = api.tenant();
+  test('a dry run of a retry counts those that would act outside a second time', async (tenant) => {
     const [pay, refund] = [newHandler(), newHandler()];
     const steps = [
       { id: 'pay', action: step('charge', pay), compensation: step('back', refund) },
@@ -316,8 +309,7 @@ describe('what the actions do', () => {
     );
   });
 
-  test('resume wakes paused instances; cancel reaches all but the terminal ones', async () => {
-    const tenant = api.tenant();
+  test('resume wakes paused instances; cancel reaches all but the terminal ones', async (tenant) => {
     const ids = await oneOfEach(tenant);
     const paused = { filter: { states: ['paused'] } };
     assert.deepEqual(await counts(tenant, 'resume', paused), [1, 1, 0, 0]);
@@ -329,8 +321,7 @@ describe('what the actions do', () => {
     assert.deepEqual(await counts(tenant, 'cancel'), [6, 0, 6, 0]);
   });
 
-  test('1,000 of 1,200 are reached, the newest, unless the limit says other', async () => {
-    const tenant = api.tenant();
+  test('1,000 of 1,200 are reached, the newest, unless the limit says other', async (tenant) => {
     const sequence = await tenant.sequence([step('a', 'noop')]);
     const oldest = await tenant.create(sequence, { next_fire_at: FAR });
     const creation = tenant.creation(sequence, { next_fire_at: FAR });
@@ -341,8 +332,7 @@ describe('what the actions do', () => {
     assert.deepEqual(await counts(tenant, 'pause', { limit: 10_000 }), [1_200, 1_200, 0, 0]);
   });
 
-  test('a caller that goes away does not stop it', async () => {
-    const tenant = api.tenant();
+  test('a caller that goes away does not stop it', async (tenant) => {
     const sequence = await tenant.sequence([step('a', 'noop')]);
     const creation = tenant.creation(sequence, { next_fire_at: FAR });
     await createAll(tenant, Array(3_000).fill(creation));
@@ -357,8 +347,7 @@ describe('what the actions do', () => {
   });
 });
 
-test('what is wrong is 400, what is of others 403 or not found, and nothing changes', async () => {
-  const tenant = api.tenant();
+test('what is wrong is 400, what is of others 403 or not found, and nothing changes', async (tenant) => {
   const id = await tenant.runUntil('waiting', [step('a', newHandler())]);
   const foreign = await act(tenant, 'cancel', { filter: { tenant_id: api.tenant().name } });
   assert.equal(foreign.status, 403);
@@ -399,8 +388,7 @@ async function ended(tenant: Tenant, id: string): Promise<BulkJob> {
   });
 }
 
-test('a change of many that is to be a job answers where it can be asked for, and is done', async () => {
-  const tenant = api.tenant();
+test('a change of many that is to be a job answers where it can be asked for, and is done', async (tenant) => {
   const ids = await instances(tenant, 5);
   const request = { filter: {}, action: 'signal', signal_type: 'hello', payload: { n: 1 } };
   const reply = await tenant.post<BulkJob>('/instances/batch-action?async=true', request);
@@ -416,8 +404,7 @@ test('a change of many that is to be a job answers where it can be asked for, an
   for (const id of ids) assert.equal((await signalsTo(tenant, id)).length, 1, id);
 });
 
-test('the other changes of many are jobs as well, a dry run too', async () => {
-  const tenant = api.tenant();
+test('the other changes of many are jobs as well, a dry run too', async (tenant) => {
   const sequence = await tenant.sequence([step('a', newHandler())]);
   const id = await tenant.create(sequence, { next_fire_at: '2100-01-01T00:00:00Z' });
   const path = '/instances/bulk';
@@ -437,8 +424,7 @@ test('the other changes of many are jobs as well, a dry run too', async () => {
 });
 
 // `cursors.test.ts` has its pages.
-test('jobs are listed newest first, by state', async () => {
-  const tenant = api.tenant();
+test('jobs are listed newest first, by state', async (tenant) => {
   const made: string[] = [];
   for (const state of ['paused', 'scheduled', 'cancelled']) {
     const body = { filter: {}, state };

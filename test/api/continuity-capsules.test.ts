@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { CapsulePayload } from '../../schema/capsule.js';
 import type { CapsuleAttached, Handoff } from '../../schema/handoff.js';
 import { createValidators } from '../../schema/validators.js';
@@ -19,6 +19,7 @@ import {
   type SharedApi,
   sleep,
   step,
+  testsOf,
   useSharedApi,
 } from '../helpers/api.js';
 import {
@@ -45,6 +46,7 @@ import { passageAtStart, pausedAtStart, startNow } from '../helpers/standing.js'
 const { checkPayload } = createValidators();
 
 const api = useSharedApi();
+const test = testsOf(api);
 
 /** A tenant whose execution is paused before its first step. */
 const world = (blocks?: readonly Json[]) => passageAtStart(api.tenant(), blocks);
@@ -135,8 +137,7 @@ describe('an instance that waits for a time, or has failed,', () => {
     ['in a delay', 'scheduled', step('b', 'noop', { delay: { duration: WEEK_MS } })],
   ];
   for (const [title, state, block] of waits) {
-    test(`is handed over ${title}, and goes on to the same moment`, async () => {
-      const tenant = api.tenant();
+    test(`is handed over ${title}, and goes on to the same moment`, async (tenant) => {
       const id = await tenant.run([step('a', 'noop'), block]);
       await tenant.until(id, state);
       const due = await dueAt(id);
@@ -148,8 +149,7 @@ describe('an instance that waits for a time, or has failed,', () => {
     });
   }
 
-  test('is retried where it is handed to', async () => {
-    const tenant = api.tenant();
+  test('is retried where it is handed to', async (tenant) => {
     const id = await tenant.runUntil('failed', [step('a', 'noop'), step('b', 'fail')]);
     const there = await handedOver(await passageOf(tenant, id));
     await tenant.until(there, 'failed');
@@ -176,8 +176,7 @@ describe('a large instance', () => {
     await from.tenant.until(from.id, 'completed');
   });
 
-  test('is handed over with outputs of any size', async () => {
-    const tenant = api.tenant();
+  test('is handed over with outputs of any size', async (tenant) => {
     const large = 'ä'.repeat(150_000);
     const blocks = [step('a', 'transform', { params: { large } }), sleep('b', 3_600_000)];
     const id = await tenant.run(blocks);
@@ -249,8 +248,7 @@ describe('an import', () => {
     refused(await importing(tenant, bundle), 409, /revoked/);
   });
 
-  test('keeps everything that belongs to an instance, and drops the keys', async () => {
-    const tenant = api.tenant();
+  test('keeps everything that belongs to an instance, and drops the keys', async (tenant) => {
     const id = await pausedAtStart(tenant, await tenant.sequence([step('a', 'noop')]), {
       priority: 'critical',
       timezone: 'Europe/Vienna',
@@ -303,8 +301,7 @@ describe('an import', () => {
   });
 });
 
-test('migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies', async () => {
-  const tenant = api.tenant();
+test('migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies', async (tenant) => {
   const name = `s-${randomUUID()}`;
   const blocks = [step('a', 'noop'), step('b', 'noop')];
   const id = await pausedAtStart(tenant, await tenant.sequence(blocks, { name }));

@@ -1,7 +1,7 @@
 /** `GET /instances/{id}/explain`: each kind of wait, and what the requests that it names come to. */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { InstanceExplanation, NextAction, Wait } from '../../schema/explanation.js';
 import {
   eventually,
@@ -12,6 +12,7 @@ import {
   sleep,
   step,
   type Tenant,
+  testsOf,
   useSharedApi,
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
@@ -22,6 +23,7 @@ const LONG_MS = 600_000;
 const FAR = '2099-01-01T00:00:00.000Z';
 
 const api = useSharedApi();
+const test = testsOf(api);
 
 const explained = async (tenant: Tenant, id: string): Promise<InstanceExplanation> =>
   expectStatus(await tenant.get<InstanceExplanation>(`/instances/${id}/explain`), 200);
@@ -85,8 +87,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     await follow(tenant, id, 'look_at_task');
   });
 
-  test('a delay or a scheduled start, which can be ended', async () => {
-    const tenant = api.tenant();
+  test('a delay or a scheduled start, which can be ended', async (tenant) => {
     const id = await tenant.run([step('a', 'noop', { delay: { duration: LONG_MS } })]);
     const wait = await waitOf(tenant, id, 'delay');
     assert.equal(wait.until, (await tenant.instance(id)).next_fire_at);
@@ -113,8 +114,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     assert.equal((await waitOf(tenant, id, 'task')).last_error, 'busy');
   });
 
-  test('a permit of a rate limit', async () => {
-    const tenant = api.tenant();
+  test('a permit of a rate limit', async (tenant) => {
     const limit = { max_count: 1, window_seconds: 3_600 };
     expectStatus(await tenant.put('/rate-limits/mail', limit), 200);
     const blocks = [step('a', 'noop', { rate_limit_key: 'mail' })];
@@ -130,8 +130,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     await tenant.until(id, 'completed');
   });
 
-  test('a slot of a concurrency key, who holds it, and how many come before', async () => {
-    const tenant = api.tenant();
+  test('a slot of a concurrency key, who holds it, and how many come before', async (tenant) => {
     const sequence = await tenant.sequence([step('a', newHandler())]);
     const keyed = { concurrency_key: 'k', max_concurrency: 1 };
     const holder = await tenant.create(sequence, keyed);
@@ -147,8 +146,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     assert.equal(next.id, holder);
   });
 
-  test('a pause, beside what goes on after it', async () => {
-    const tenant = api.tenant();
+  test('a pause, beside what goes on after it', async (tenant) => {
     const id = await tenant.run([step('a', newHandler())]);
     await tenant.signal(id, 'pause');
     const { waiting_for: waits, state, since: pausedAt, summary } = await explained(tenant, id);
@@ -159,8 +157,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
     await tenant.until(id, 'waiting');
   });
 
-  test('a signal, after a move to waiting', async () => {
-    const tenant = api.tenant();
+  test('a signal, after a move to waiting', async (tenant) => {
     const id = await tenant.run([sleep('a', LONG_MS)]);
     await tenant.move(id, 'waiting');
     const { waiting_for: waits } = await explained(tenant, id);
@@ -190,8 +187,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
 });
 
 describe('Explain: Of an instance that ended it says how, and what can be done', () => {
-  test('completed', async () => {
-    const tenant = api.tenant();
+  test('completed', async (tenant) => {
     const id = await tenant.runUntil('completed', [step('a', 'noop')]);
     const { summary, waiting_for: waits, failure, since: at } = await explained(tenant, id);
     assert.deepEqual([waits, failure, summary], [[], null, `It completed at ${at}.`]);

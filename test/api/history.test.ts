@@ -2,16 +2,26 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { StepAttempt } from '../../schema/attempt.js';
 import type { Checkpoint } from '../../schema/edits.js';
 import type { BlockOutput, InstanceContext, Timeline, TreeNode } from '../../schema/instance.js';
 import type { Tenant } from '../helpers/api.js';
-import { forEach, loop, newHandler, sleep, step, transform, useSharedApi } from '../helpers/api.js';
+import {
+  forEach,
+  loop,
+  newHandler,
+  sleep,
+  step,
+  testsOf,
+  transform,
+  useSharedApi,
+} from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 
 const api = useSharedApi();
+const test = testsOf(api);
 const tenant = api.tenant();
 
 const attemptsOf = async (id: string, query = '') => {
@@ -182,8 +192,7 @@ const dataOf = async (tenant: Tenant, id: string) =>
   (await list(tenant, id)).map((checkpoint) => checkpoint.checkpoint_data);
 
 describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune keeps N; prune 0 clears', () => {
-  test('they round-trip, whatever JSON they are, and latest is the newest', async () => {
-    const tenant = api.tenant();
+  test('they round-trip, whatever JSON they are, and latest is the newest', async (tenant) => {
     const id = await waiting(tenant);
     const values = [{ page: 7, of: [1, 'zwei', null] }, 'text', 0, false, null, [], '"\\\u2028'];
     const ids: string[] = [];
@@ -196,8 +205,7 @@ describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune k
     assert.deepEqual(expectStatus(await latest(tenant, id), 200), newest);
   });
 
-  test('prune keeps the newest N and says how many went, a dry run would; prune 0 clears', async () => {
-    const tenant = api.tenant();
+  test('prune keeps the newest N and says how many went, a dry run would; prune 0 clears', async (tenant) => {
     const id = await waiting(tenant);
     const other = await waiting(tenant);
     await save(tenant, other, 'kept');
@@ -217,8 +225,7 @@ describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune k
   });
 });
 
-test('counts of prunes are exact among saves that are under way', async () => {
-  const tenant = api.tenant();
+test('counts of prunes are exact among saves that are under way', async (tenant) => {
   const id = await waiting(tenant);
   const saves = Array.from({ length: 30 }, (_, index) => save(tenant, id, index));
   const prunes = Array.from({ length: 5 }, () => prune(tenant, id, 1));
@@ -229,8 +236,7 @@ test('counts of prunes are exact among saves that are under way', async () => {
   assert.equal((await prune(tenant, id, 0)) + pruned, 60);
 });
 
-test('every state takes them, and saving one changes nothing else', async () => {
-  const tenant = api.tenant();
+test('every state takes them, and saving one changes nothing else', async (tenant) => {
   const cancelled = await waiting(tenant);
   await tenant.signal(cancelled, 'cancel');
   for (const id of [
@@ -245,8 +251,7 @@ test('every state takes them, and saving one changes nothing else', async () => 
   }
 });
 
-test('the newest 100 are listed', async () => {
-  const tenant = api.tenant();
+test('the newest 100 are listed', async (tenant) => {
   const id = await waiting(tenant);
   await Promise.all(Array.from({ length: 120 }, (_, index) => save(tenant, id, index)));
   const checkpoints = await list(tenant, id);
@@ -255,8 +260,7 @@ test('the newest 100 are listed', async () => {
   assert.deepEqual(ids, [...ids].sort().reverse());
 });
 
-test('what is too large is 413, what is wrong 400, and nothing is kept', async () => {
-  const tenant = api.tenant();
+test('what is too large is 413, what is wrong 400, and nothing is kept', async (tenant) => {
   const id = await waiting(tenant);
   const fits = 'x'.repeat(BYTES_MAX - 2);
   assert.equal((await post(tenant, id, `${fits}x`)).status, 413);

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { TaskInstance, Timeline } from '../../schema/instance.js';
 import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
 import type { Json, Tenant } from '../helpers/api.js';
-import { beforeWith, eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
+import { beforeWith, eventually, newHandler, step, testsOf, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { byDepth } from '../helpers/depth.js';
@@ -16,6 +16,7 @@ type Created = { readonly id: string; readonly deduplicated: boolean };
 let sequence: string;
 
 const api = useSharedApi();
+const test = testsOf(api);
 const tenant = api.tenant();
 
 beforeWith(api, async () => {
@@ -115,16 +116,14 @@ async function total(tenant: Tenant, query = ''): Promise<number> {
 
 const MANY = byDepth(1_200, 10_000);
 
-test(`${MANY} instances are created, and all of them run to their end`, async () => {
-  const tenant = api.tenant();
+test(`${MANY} instances are created, and all of them run to their end`, async (tenant) => {
   const sequence = await tenant.sequence([step('a', 'noop')]);
   const reply = await batch(tenant, Array(MANY).fill(tenant.creation(sequence)));
   assert.deepEqual([reply.status, reply.body], [201, { count: MANY, created: MANY }]);
   await eventually(async () => assert.equal(await total(tenant, '&state=completed'), MANY));
 });
 
-test('one bad item refuses all of them and is named', async () => {
-  const tenant = api.tenant();
+test('one bad item refuses all of them and is named', async (tenant) => {
   const good = tenant.creation(await tenant.sequence([step('a', 'noop')]));
   const unknown = randomUUID();
   const bad: [Json, number, RegExp][] = [
@@ -143,8 +142,7 @@ test('one bad item refuses all of them and is named', async () => {
   assert.equal(await total(tenant), 0);
 });
 
-test('items whose key matches are deduplicated each and counted as accepted', async () => {
-  const tenant = api.tenant();
+test('items whose key matches are deduplicated each and counted as accepted', async (tenant) => {
   const sequence = await tenant.sequence([step('a', 'noop')]);
   const keyed = (idempotency_key: string) => tenant.creation(sequence, { idempotency_key });
   const existing = await tenant.create(sequence, { idempotency_key: 'a' });
@@ -158,8 +156,7 @@ test('items whose key matches are deduplicated each and counted as accepted', as
   assert.notEqual(single.body.id, existing);
 });
 
-test('batches and single creations with the same keys at once make one instance each', async () => {
-  const tenant = api.tenant();
+test('batches and single creations with the same keys at once make one instance each', async (tenant) => {
   const sequence = await tenant.sequence([step('a', 'noop')]);
   const items = Array.from({ length: 50 }, (_, index) =>
     tenant.creation(sequence, { idempotency_key: `k${index}` }),
@@ -231,7 +228,11 @@ async function taskOf(id: string) {
   });
 }
 
-describe('the table of moves', () => {
+describe('PATCH state scheduled to paused works; invalid move on a terminal instance is 4xx; unknown instance 404', () => {
+  test('an unknown instance is 404', async () => {
+    assert.equal((await patch(randomUUID(), 'paused')).status, 404);
+  });
+
   for (const from of INSTANCE_STATES) {
     for (const to of INSTANCE_STATES) {
       const allowed = ALLOWED[from].includes(to);

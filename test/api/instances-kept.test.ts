@@ -6,17 +6,18 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { KeyMinted } from '../../schema/api-key.js';
 import type { ApprovalPage } from '../../schema/approval.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Json, Tenant } from '../helpers/api.js';
-import { eventually, newHandler, sleep, step, useSharedApi } from '../helpers/api.js';
+import { eventually, newHandler, sleep, step, testsOf, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { migrate, resumeFrom } from '../helpers/edits.js';
 import { apply, moving, plan, rollBack } from '../helpers/migrations.js';
 
 const api = useSharedApi('quick');
+const test = testsOf(api);
 
 const DAY_MS = 86_400_000;
 const LONG = [sleep('rest', DAY_MS)];
@@ -152,8 +153,7 @@ describe('A read behind a change shows it', () => {
     });
   }
 
-  test('what a list shows of what nobody asked for: a timer, an event', async () => {
-    const tenant = api.tenant();
+  test('what a list shows of what nobody asked for: a timer, an event', async (tenant) => {
     const name = `e-${randomUUID()}`;
     const slept = await tenant.run([sleep('rest', 700)]);
     const waited = await tenant.run([step('wait', 'wait_for_event', { params: { name } })]);
@@ -177,8 +177,7 @@ describe('A read behind a change shows it', () => {
     }
   });
 
-  test('a list that shows a change is never ahead of a read behind it', async () => {
-    const tenant = api.tenant();
+  test('a list that shows a change is never ahead of a read behind it', async (tenant) => {
     const id = await tenant.run(LONG);
     await tenant.until(id, 'running');
     let isOver = false;
@@ -196,8 +195,7 @@ describe('A read behind a change shows it', () => {
     await Promise.all([change(), look()]);
   });
 
-  test('another version of its sequence', async () => {
-    const tenant = api.tenant();
+  test('another version of its sequence', async (tenant) => {
     const name = `s-${randomUUID()}`;
     const blocks = [step('work', newHandler())];
     const id = await tenant.create(await tenant.sequence(blocks, { name }));
@@ -208,8 +206,7 @@ describe('A read behind a change shows it', () => {
     assert.equal((await tenant.instance(id)).sequence_id, next);
   });
 
-  test('a migration of its execution, and its way back', async () => {
-    const tenant = api.tenant();
+  test('a migration of its execution, and its way back', async (tenant) => {
     const subject = await moving(tenant);
     const before = await known(tenant, subject.id);
     const { id: migration } = await plan(tenant, subject);
@@ -221,8 +218,7 @@ describe('A read behind a change shows it', () => {
 });
 
 describe('A record that is kept is given to nobody else', () => {
-  test('an instance whose sequence was deleted is gone, and so is one that retention removed', async () => {
-    const tenant = api.tenant();
+  test('an instance whose sequence was deleted is gone, and so is one that retention removed', async (tenant) => {
     const sequence = await tenant.sequence([step('a', 'noop')]);
     const ids = await Promise.all(Array.from({ length: 4 }, () => tenant.create(sequence)));
     for (const id of ids) {
@@ -237,8 +233,7 @@ describe('A record that is kept is given to nobody else', () => {
     }
   });
 
-  test('an instance that is made anew under the id of one that is gone is read as it is', async () => {
-    const tenant = api.tenant();
+  test('an instance that is made anew under the id of one that is gone is read as it is', async (tenant) => {
     const idempotency_key = randomUUID();
     const first = await tenant.sequence([step('a', 'noop')]);
     const id = await tenant.create(first, { idempotency_key });
@@ -253,8 +248,7 @@ describe('A record that is kept is given to nobody else', () => {
     assert.equal(sequence_id, second);
   });
 
-  test('other tenants get 404, whoever has no key or a revoked one 401, whoever may not read 403', async () => {
-    const tenant = api.tenant();
+  test('other tenants get 404, whoever has no key or a revoked one 401, whoever may not read 403', async (tenant) => {
     const id = await tenant.run(LONG);
     await tenant.until(id, 'running');
     const mint = async (...capabilities: string[]) => {
@@ -276,8 +270,7 @@ describe('A record that is kept is given to nobody else', () => {
   });
 });
 
-test('with many writers and readers of the same instances no read goes back, or misses what was acknowledged', async () => {
-  const tenant = api.tenant();
+test('with many writers and readers of the same instances no read goes back, or misses what was acknowledged', async (tenant) => {
   const sequence = await tenant.sequence(LONG);
   const ids = await Promise.all(Array.from({ length: 4 }, () => tenant.create(sequence)));
   for (const id of ids) await tenant.until(id, 'running');

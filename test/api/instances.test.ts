@@ -21,26 +21,6 @@ const listed = async (tenant: Tenant, query = '', path = '/instances') =>
   expectStatus(await tenant.get<TaskInstance[]>(`${path}${query}`), 200).map(({ id }) => id);
 const later = { next_fire_at: FAR };
 
-describe('PATCH state scheduled to paused works; invalid move on a terminal instance is 4xx; unknown instance 404', () => {
-  test('scheduled to paused works', async () => {
-    const id = await tenant.run([step('a', 'noop')], later);
-    assert.equal((await tenant.move(id, 'paused')).state, 'paused');
-    assert.equal((await tenant.instance(id)).state, 'paused');
-  });
-
-  // `instances-create.test.ts` has every move.
-  test('a move of a terminal instance is 400, of an unknown one 404', async () => {
-    const id = await tenant.runUntil('completed', [step('a', 'noop')]);
-    for (const [of, status] of [
-      [id, 400],
-      [randomUUID(), 404],
-    ] as const) {
-      const reply = await tenant.patch(`/instances/${of}/state`, { state: 'paused' });
-      assert.equal(reply.status, status);
-    }
-  });
-});
-
 test('Outputs are visible while later steps still run; empty for a fresh instance; a completed block is not run again after a retry of the instance', async () => {
   assert.deepEqual(await tenant.outputs(await tenant.run([sleep('a', 600_000)])), []);
   const failing = step('b', 'assert', { params: { condition: 'ok' } });

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { before, describe, test } from 'node:test';
+import { before, describe } from 'node:test';
 import type { Release, ReleaseDecision, SemanticDiff } from '../../schema/release.js';
 import type { SequenceDefinition } from '../../schema/sequence.js';
-import { type Json, newHandler, step, type Tenant, useSharedApi } from '../helpers/api.js';
+import { type Json, newHandler, step, type Tenant, testsOf, useSharedApi } from '../helpers/api.js';
 import { type Client, expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import { fork, resumeFrom } from '../helpers/edits.js';
@@ -18,10 +18,12 @@ import {
   pairOf,
   look as recordOf,
   releaseIn,
+  releaseRow,
 } from '../helpers/releases.js';
 import { canary, keyOn, move, pair, versions } from '../helpers/routed.js';
 
 const api = useSharedApi();
+const test = testsOf(api);
 const tenant = api.tenant();
 
 async function insert(table: string, row: Json): Promise<void> {
@@ -33,25 +35,7 @@ async function insert(table: string, row: Json): Promise<void> {
 
 /** Stores the row of a release; resolves with it. */
 async function stored(tenant: Tenant, changes: Json = {}): Promise<Json & { id: string }> {
-  const row = {
-    id: randomUUID(),
-    tenant_id: tenant.name,
-    namespace: 'test',
-    sequence_name: 'order',
-    baseline_sequence_id: randomUUID(),
-    baseline_version: 1,
-    candidate_sequence_id: randomUUID(),
-    candidate_version: 2,
-    state: 'draft',
-    canary_percent: 0,
-    gates: [],
-    in_flight_policy: 'pin',
-    validation_summary: null,
-    canary_started_at: null,
-    created_at: '2026-01-01T00:00:00.000Z',
-    updated_at: '2026-01-01T00:00:00.000Z',
-    ...changes,
-  };
+  const row = { ...releaseRow({ tenant_id: tenant.name }), ...changes };
   await insert('releases', row);
   return row;
 }
@@ -104,8 +88,7 @@ describe('a list', () => {
     }
   });
 
-  test('is narrowed by the state and by the name of the sequence', async () => {
-    const tenant = api.tenant();
+  test('is narrowed by the state and by the name of the sequence', async (tenant) => {
     const made = async (state: string, sequence_name: string) =>
       (await stored(tenant, { state, sequence_name })).id;
     const order = await made('canary', 'order');
@@ -291,8 +274,7 @@ test('a failed instance that lives again has no row until it ends anew', async (
   }
 });
 
-test('who was not routed leaves no row: dry runs, forks, pins, forged stamps, other times', async () => {
-  const tenant = api.tenant();
+test('who was not routed leaves no row: dry runs, forks, pins, forged stamps, other times', async (tenant) => {
   const [v1, v2] = await pair(tenant);
   const early = await tenant.create(v1);
   const release = await canary(tenant, v1, v2, 100);
@@ -320,8 +302,7 @@ async function look(tenant: Tenant, release: Release): Promise<[Release, Release
   return [await recordOf(tenant, release), await decisionsOf(tenant, release)];
 }
 
-test('same id both sides → 400; other name → 400; other namespace → 400; missing baseline → 404; missing candidate → 404; foreign sequences → 404', async () => {
-  const tenant = api.tenant();
+test('same id both sides → 400; other name → 400; other namespace → 400; missing baseline → 404; missing candidate → 404; foreign sequences → 404', async (tenant) => {
   const own = await pairOf(tenant);
   const { baseline_sequence_id: baseline } = own;
   const { body } = await tenant.get<SequenceDefinition>(`/sequences/${baseline}`);
@@ -349,8 +330,7 @@ test('same id both sides → 400; other name → 400; other namespace → 400; m
   assert.deepEqual((await tenant.get('/releases')).body, []);
 });
 
-test('the tenant of a body must be that of the header, which counts when the body names none', async () => {
-  const tenant = api.tenant();
+test('the tenant of a body must be that of the header, which counts when the body names none', async (tenant) => {
   const pair = await pairOf(tenant);
   const other = api.tenant().name;
   const create = (tenant_id: unknown) =>
@@ -375,8 +355,7 @@ describe('get, every action, decisions and diff under another tenant → 404, no
     ['rollback'],
   ];
   for (const state of ['draft', 'ready', 'canary', 'paused'] as const) {
-    test(`of one that is ${state}`, async () => {
-      const tenant = api.tenant();
+    test(`of one that is ${state}`, async (tenant) => {
       const stranger = api.tenant();
       const release = await releaseIn(tenant, state);
       const before = await look(tenant, release);
@@ -458,8 +437,7 @@ describe('a body', () => {
   });
 });
 
-test('either side of a release may be deprecated', async () => {
-  const tenant = api.tenant();
+test('either side of a release may be deprecated', async (tenant) => {
   const pair = await pairOf(tenant);
   for (const id of Object.values(pair)) {
     expectStatus(await tenant.post(`/sequences/${id}/deprecate`), 204);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { ScheduleCreated } from '../../schema/cron.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Release, ValidationReport } from '../../schema/release.js';
@@ -18,6 +18,7 @@ import {
   sleep,
   step,
   type Tenant,
+  testsOf,
   transform,
   tryCatch,
   useSharedApi,
@@ -38,6 +39,7 @@ import {
 import { changedTables, snapshotOf } from '../helpers/table-rows.js';
 
 const api = useSharedApi();
+const test = testsOf(api);
 
 /** Creates one instance and reads it. */
 const created = async (tenant: Tenant, sequence: string, more: Json = {}): Promise<TaskInstance> =>
@@ -74,8 +76,7 @@ async function instancesOf(tenant: Tenant, ...sequences: string[]): Promise<Task
 const NEEDS = { type: 'object', required: ['customer'] };
 
 describe('a canary', () => {
-  test('routing variant equals the FNV assignment for idempotency_key and for metadata.cohort_key; idempotency_key wins over cohort_key', async () => {
-    const tenant = api.tenant();
+  test('routing variant equals the FNV assignment for idempotency_key and for metadata.cohort_key; idempotency_key wins over cohort_key', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 40);
     const keys = ['ключ-1', 'a', ...Array.from({ length: 8 }, () => randomUUID())];
@@ -95,8 +96,7 @@ describe('a canary', () => {
     );
   });
 
-  test('candidate-routed instance has candidate sequence_id and stamp; baseline-routed has baseline id and stamp', async () => {
-    const tenant = api.tenant();
+  test('candidate-routed instance has candidate sequence_id and stamp; baseline-routed has baseline id and stamp', async (tenant) => {
     const definitions = ['one', 'two'].map((id) => ({ blocks: [step(id, 'noop')] }));
     const [v1 = '', v2 = ''] = await versions(tenant, ...definitions);
     const release = await canary(tenant, v1, v2, 50);
@@ -113,8 +113,7 @@ describe('a canary', () => {
     }
   });
 
-  test('splits creations without a key one by one', async () => {
-    const tenant = api.tenant();
+  test('splits creations without a key one by one', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 50);
     const metadata = { cohort_key: 5 };
@@ -123,8 +122,7 @@ describe('a canary', () => {
     assert.deepEqual(stamps, new Set([`baseline of ${release}`, `candidate of ${release}`]));
   });
 
-  test('judges the data by the version that the instance gets', async () => {
-    const tenant = api.tenant();
+  test('judges the data by the version that the instance gets', async (tenant) => {
     const [v1, v2] = await versions(tenant, {}, { input_schema: NEEDS });
     assert.ok(v1 && v2);
     const release = await canary(tenant, v1, v2, 50);
@@ -165,8 +163,7 @@ describe('a canary', () => {
     await assertRouted(await tenant.instance(during), v2, `candidate of ${release}`);
   });
 
-  test('routes each item of a batch like a creation of its own', async () => {
-    const tenant = api.tenant();
+  test('routes each item of a batch like a creation of its own', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 30);
     const keys = Array.from({ length: 10 }, () => randomUUID());
@@ -187,8 +184,7 @@ describe('a canary', () => {
     }
   });
 
-  test('routes what schedules create, by the cohort key of the schedule', async () => {
-    const tenant = api.tenant();
+  test('routes what schedules create, by the cohort key of the schedule', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 50);
     const place = { tenant_id: tenant.name, namespace: 'test', sequence_id: v1 };
@@ -212,8 +208,7 @@ describe('a canary', () => {
 });
 
 describe('other states', () => {
-  test('promoted at 1 % canary → all new creations on baseline id go to candidate', async () => {
-    const tenant = api.tenant();
+  test('promoted at 1 % canary → all new creations on baseline id go to candidate', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await promoted(tenant, v1, v2);
     for (const more of [{}, { idempotency_key: 'a' }, { metadata: { cohort_key: 'b' } }]) {
@@ -221,8 +216,7 @@ describe('other states', () => {
     }
   });
 
-  test('paused or rolled back → baseline, no stamp; direct candidate id → no stamp', async () => {
-    const tenant = api.tenant();
+  test('paused or rolled back → baseline, no stamp; direct candidate id → no stamp', async (tenant) => {
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 100);
     await assertRouted(await created(tenant, v1), v2, `candidate of ${release}`);
@@ -383,7 +377,7 @@ describe('a validation', () => {
     assert.equal((await validate(tenant, release, { skip: true })).release_state, 'ready');
   });
 
-  test('replays runs of all kinds of blocks, with workers, retries and signals, as matches', async (t) => {
+  test('replays runs of all kinds of blocks, with workers, retries and signals, as matches', async (_, t) => {
     const { origin: url } = await listen(t, (_, response) => response.end('taken'));
     const [handler, flaky] = [newHandler(), newHandler()];
     const blocks = [
@@ -457,7 +451,7 @@ describe('a validation', () => {
     assert.deepEqual(seen, { ...counts, inconclusive_runs: [{ instance_id, reason }] });
   });
 
-  test('changes nothing of the runs, and reaches nobody', async (t) => {
+  test('changes nothing of the runs, and reaches nobody', async (_, t) => {
     const { origin: url, connects } = await listen(t, (_, response) => {
       response.setHeader('connection', 'close').end('taken');
     });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { SequenceDefinition, SequenceListed } from '../../schema/sequence.js';
 import {
   eventually,
@@ -15,6 +15,7 @@ import {
   router,
   step,
   type Tenant,
+  testsOf,
   tryCatch,
   useSharedApi,
 } from '../helpers/api.js';
@@ -24,6 +25,7 @@ import { column } from '../helpers/columns.js';
 const noop = (id = 'x'): Json => step(id, 'noop');
 
 const api = useSharedApi();
+const test = testsOf(api);
 const tenant = api.tenant();
 
 const definition = (more: Json = {}): Json => ({
@@ -319,8 +321,7 @@ const countOf = async (tenant: Tenant) =>
   expectStatus(await tenant.get<unknown[]>('/instances?limit=1000'), 200).length;
 
 describe('Deprecated version disappears from by-name and versions, stays readable by id; deprecating twice is fine; deprecating an unknown id is 404', () => {
-  test('deprecate: hidden from by-name and versions list, still readable by id with deprecated true, idempotent, unknown id → 404', async () => {
-    const tenant = api.tenant();
+  test('deprecate: hidden from by-name and versions list, still readable by id with deprecated true, idempotent, unknown id → 404', async (tenant) => {
     const first = await tenant.sequence(blocks, { name: 'order', version: 1 });
     const second = await tenant.sequence(blocks, { name: 'order', version: 2 });
     for (const time of ['once', 'twice']) {
@@ -348,8 +349,7 @@ describe('Deprecated version disappears from by-name and versions, stays readabl
   });
 });
 
-test('a sequence with a live instance is kept, whatever the instance does', async () => {
-  const tenant = api.tenant();
+test('a sequence with a live instance is kept, whatever the instance does', async (tenant) => {
   const sequence = await tenant.sequence([step('a', newHandler())]);
   for (const state of ['scheduled', 'waiting', 'paused']) {
     const id = await tenant.create(sequence, state === 'scheduled' ? { next_fire_at: FAR } : {});
@@ -374,8 +374,7 @@ describe('Same idempotency key twice gives one instance and the same id, also af
     return expectStatus(reply, 201);
   };
 
-  test('the same key twice gives one instance and the same id, at the same time, too', async () => {
-    const tenant = api.tenant();
+  test('the same key twice gives one instance and the same id, at the same time, too', async (tenant) => {
     const sequence = await tenant.sequence(blocks);
     const replies = await Promise.all(Array.from(Array(20), () => create(tenant, sequence, 'k')));
     const [{ id } = { id: '' }] = replies;
@@ -385,8 +384,7 @@ describe('Same idempotency key twice gives one instance and the same id, also af
     assert.equal(await countOf(tenant), 1);
   });
 
-  test('also after it failed and was retried', async () => {
-    const tenant = api.tenant();
+  test('also after it failed and was retried', async (tenant) => {
     const sequence = await tenant.sequence([step('a', 'assert', { params: { condition: 'ok' } })]);
     const { id } = await create(tenant, sequence, 'k');
     await tenant.until(id, 'failed');
@@ -398,8 +396,7 @@ describe('Same idempotency key twice gives one instance and the same id, also af
     assert.equal(await countOf(tenant), 1);
   });
 
-  test('different or absent keys give distinct instances', async () => {
-    const tenant = api.tenant();
+  test('different or absent keys give distinct instances', async (tenant) => {
     const sequence = await tenant.sequence(blocks);
     const keys = ['k', 'l', 'K', 'k ', undefined, undefined, '', ''];
     const replies = [];
@@ -441,8 +438,7 @@ const contextOf = (bytes: number) => {
 };
 const large = { context: contextOf(LIMIT + 1) };
 
-test('Context above 256 KiB is 413 on single and batch create, nothing stored', async () => {
-  const tenant = api.tenant();
+test('Context above 256 KiB is 413 on single and batch create, nothing stored', async (tenant) => {
   const sequence = await tenant.sequence(blocks);
   assert.equal((await tenant.post('/instances', tenant.creation(sequence, large))).status, 413);
   const instances = [tenant.creation(sequence), tenant.creation(sequence, large)];
@@ -451,8 +447,7 @@ test('Context above 256 KiB is 413 on single and batch create, nothing stored', 
   await tenant.create(sequence, { context: contextOf(LIMIT) });
 });
 
-test('An instance created with a future next_fire_at stays scheduled until then', async () => {
-  const tenant = api.tenant();
+test('An instance created with a future next_fire_at stays scheduled until then', async (tenant) => {
   const sequence = await tenant.sequence(blocks);
   const next_fire_at = new Date(Date.now() + 500).toISOString();
   const id = await tenant.create(sequence, { next_fire_at });

@@ -1,7 +1,7 @@
 /** Statistics, rate limits, and explanations of waits. */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { RateLimit } from '../../schema/rate.js';
 import type { FailureGroups, Queues, ReleaseSeries } from '../../schema/statistics.js';
 import {
@@ -14,6 +14,7 @@ import {
   sleep,
   step,
   type Tenant,
+  testsOf,
   tryCatch,
   useSharedApi,
 } from '../helpers/api.js';
@@ -23,6 +24,7 @@ import { canary, keyOn, versions } from '../helpers/routed.js';
 import { assertNeverMore, underKey, untilAll } from '../helpers/slots.js';
 
 const api = useSharedApi();
+const test = testsOf(api);
 
 /** Instances whose step gives up with these messages, each of a sequence of its own name. */
 async function failWith(tenant: Tenant, name: string, messages: readonly string[]) {
@@ -37,8 +39,7 @@ async function failWith(tenant: Tenant, name: string, messages: readonly string[
 const groupsOf = async (tenant: Tenant, query = '') =>
   expectStatus(await tenant.get<FailureGroups>(`/instances/failures${query}`), 200);
 
-test('failures are told by reason, and each group can be listed and retried by itself', async () => {
-  const tenant = api.tenant();
+test('failures are told by reason, and each group can be listed and retried by itself', async (tenant) => {
   const sequence = await failWith(tenant, 'order', [
     'order 123 refused',
     'out of "paper"',
@@ -72,8 +73,7 @@ test('failures are told by reason, and each group can be listed and retried by i
   assert.deepEqual((await tenant.get<unknown[]>('/instances/dlq?failure_code=timeout')).body, []);
 });
 
-test('the version, block, handler, code and reason each make a group of their own', async () => {
-  const tenant = api.tenant();
+test('the version, block, handler, code and reason each make a group of their own', async (tenant) => {
   const name = 'apart';
   const no = (id: string) => step(id, 'fail', { params: { message: 'no' } });
   const different = [
@@ -102,8 +102,7 @@ test('the version, block, handler, code and reason each make a group of their ow
   for (const { first_at, last_at } of groups) assert.ok(first_at < last_at);
 });
 
-test('failures are narrowed by name and time, and are those of the tenant only', async () => {
-  const tenant = api.tenant();
+test('failures are narrowed by name and time, and are those of the tenant only', async (tenant) => {
   await failWith(tenant, 'one', ['no']);
   await failWith(tenant, 'two', ['no']);
   const named = await groupsOf(tenant, '?sequence_name=two');
@@ -117,8 +116,7 @@ test('failures are narrowed by name and time, and are those of the tenant only',
   assert.equal((await tenant.get('/instances/failures?name=x')).status, 400);
 });
 
-test('queues tell what waits, what is claimed, and that nobody serves a handler', async () => {
-  const tenant = api.tenant();
+test('queues tell what waits, what is claimed, and that nobody serves a handler', async (tenant) => {
   const [served, alone] = [newHandler(), newHandler()];
   await tenant.run([step('a', served)]);
   await tenant.run([step('a', served)]);
@@ -185,8 +183,7 @@ test('a release tells what ended of both versions since the canary began', async
   assert.equal((await api.tenant().get(path)).status, 404);
 });
 
-test('schedules are listed by when they fire next', async () => {
-  const tenant = api.tenant();
+test('schedules are listed by when they fire next', async (tenant) => {
   const sequence_id = await tenant.sequence([step('a', 'noop')]);
   const add = (cron_expr: string, enabled = true) =>
     tenant.post('/cron', {
@@ -259,8 +256,7 @@ async function putOff(tenant: Tenant, block = limited('in')) {
 }
 
 describe('rate_limit_key defers but never loses instances; also combined with concurrency keys', () => {
-  test('one key shared by steps of several sequences, at every depth', async () => {
-    const tenant = api.tenant();
+  test('one key shared by steps of several sequences, at every depth', async (tenant) => {
     await limit(tenant, { max_count: 10, window_seconds: 1 });
     const handler = newHandler();
     const data = { on: true, items: [1, 2, 3] };
@@ -285,8 +281,7 @@ describe('rate_limit_key defers but never loses instances; also combined with co
     assert.ok(mostInASecond(times) <= 10);
   });
 
-  test('also combined with concurrency keys', async () => {
-    const tenant = api.tenant();
+  test('also combined with concurrency keys', async (tenant) => {
     await limit(tenant, { max_count: 6, window_seconds: 1 });
     const sequence = await tenant.sequence([limited('in1'), sleep('s', 5), limited('in2')]);
     const key = underKey(2);
@@ -298,8 +293,7 @@ describe('rate_limit_key defers but never loses instances; also combined with co
     await assertNeverMore(2, tenant, ids);
   });
 
-  test('those that are put off are scheduled, each at its own time, and no try is consumed', async () => {
-    const tenant = api.tenant();
+  test('those that are put off are scheduled, each at its own time, and no try is consumed', async (tenant) => {
     await limit(tenant, HOURLY(1));
     const handler = newHandler();
     const first = await tenant.runUntil('completed', [limited('in')]);
@@ -325,8 +319,7 @@ describe('rate_limit_key defers but never loses instances; also combined with co
 });
 
 describe('Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `GET /rate-limits`, `DELETE /rate-limits/{key}`; per tenant; a key without a limit is unlimited. Sliding window, exact: never more than max_count in any window', () => {
-  test('PUT answers with the limit, and again with the new one; DELETE is 404 without one', async () => {
-    const tenant = api.tenant();
+  test('PUT answers with the limit, and again with the new one; DELETE is 404 without one', async (tenant) => {
     for (const body of [HOURLY(3), { max_count: 100_000, window_seconds: 86_400 }]) {
       const { updated_at, ...rest } = await limit(tenant, body);
       assert.deepEqual(rest, { tenant_id: tenant.name, key: 'k', ...body });
@@ -353,8 +346,7 @@ describe('Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `
     ['raised', (tenant: Tenant) => limit(tenant, HOURLY(3)), 2],
     ['deleted', (tenant: Tenant) => unlimit(tenant), 4],
   ] as const) {
-    test(`when it is ${how}, as many as it lets pass go on at once`, async () => {
-      const tenant = api.tenant();
+    test(`when it is ${how}, as many as it lets pass go on at once`, async (tenant) => {
       await limit(tenant, HOURLY(1));
       await tenant.runUntil('completed', [limited('in')]);
       const ids: string[] = [];
@@ -372,8 +364,7 @@ describe('Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `
   }
 
   // `limits.test.ts` has their largest values.
-  test('what is no limit is 400, says so and sets nothing', async () => {
-    const tenant = api.tenant();
+  test('what is no limit is 400, says so and sets nothing', async (tenant) => {
     for (const max_count of [undefined, 0, '5']) {
       const body = { max_count, window_seconds: 1 };
       const reply = await tenant.put<{ error: string }>('/rate-limits/k', body);

@@ -1,7 +1,7 @@
 /** Streams of an instance and of the changes of a tenant. */
 
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { after, describe } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
 import {
   beforeWith,
@@ -11,6 +11,7 @@ import {
   newHandler,
   step,
   type Tenant,
+  testsOf,
   transform,
   useSharedApi,
 } from '../helpers/api.js';
@@ -24,6 +25,7 @@ import { closeStreams, type EventReader, openEvents } from '../helpers/event-str
 const UNKNOWN = '01950000-0000-7000-8000-00000000abcd';
 
 const api = useSharedApi();
+const test = testsOf(api);
 after(closeStreams);
 
 /** Opens the stream of an instance, as fast as streams go unless `query` says otherwise. */
@@ -76,8 +78,7 @@ test('SSE: at least one state event, one output per step, done last with a termi
   assert.deepEqual(column(outputs(stream), 'block_id'), ['a', 'b', 'c']);
 });
 
-test('each change of state is told, also long after the one before', async () => {
-  const tenant = api.tenant();
+test('each change of state is told, also long after the one before', async (tenant) => {
   const id = await tenant.run([step('a', newHandler())]);
   const stream = await open(tenant, id);
   await stream.until(has('state', 'waiting'));
@@ -90,8 +91,7 @@ test('each change of state is told, also long after the one before', async () =>
   assert.deepEqual(states(stream).slice(0, 2), ['waiting', 'paused']);
 });
 
-test('an instance that ended before is told at once, its failure with the error row', async () => {
-  const tenant = api.tenant();
+test('an instance that ended before is told at once, its failure with the error row', async (tenant) => {
   const failed = await tenant.runUntil('failed', [step('a', 'noop'), step('b', 'fail')]);
   const stream = await open(tenant, failed);
   await endsWith(stream, 'failed');
@@ -99,8 +99,7 @@ test('an instance that ended before is told at once, its failure with the error 
   assert.equal(outputs(stream)[1]?.output_ref, '__error__');
 });
 
-test('more outputs than one batch holds reach a client that reads late', async () => {
-  const tenant = api.tenant();
+test('more outputs than one batch holds reach a client that reads late', async (tenant) => {
   const body = [transform('t', { text: 'y'.repeat(30_000) })];
   const id = await tenant.runUntil('completed', [loop('l', 'go', body, 150)], { go: true });
   const stream = await open(tenant, id);
@@ -118,8 +117,7 @@ test('more outputs than one batch holds reach a client that reads late', async (
   );
 });
 
-test('what cannot be streamed is refused before the start', async () => {
-  const tenant = api.tenant();
+test('what cannot be streamed is refused before the start', async (tenant) => {
   const id = await tenant.run([step('a', newHandler())]);
   const refusals: [Promise<EventReader>, number, RegExp][] = [
     [open(tenant, UNKNOWN), 404, /not found/],
@@ -158,8 +156,7 @@ const openAll = (open: () => Promise<EventReader>) =>
     return opened;
   });
 
-test('the 257th stream of a tenant is refused until another one ends, and other tenants find room', async () => {
-  const tenant = api.tenant();
+test('the 257th stream of a tenant is refused until another one ends, and other tenants find room', async (tenant) => {
   const id = await tenant.run([step('a', newHandler())]);
   // The streams of earlier tests have to be gone from the count.
   const streams = await openAll(() => open(tenant, id));
@@ -226,15 +223,13 @@ async function streamOf(tenant: Tenant, options: StreamOptions = {}): Promise<Ev
 }
 
 describe('Change feed: ascending, exclusive cursor, exact-size page has_more false, limit 0 acts as 1, limit above 500 accepted, malformed cursor 400, tenant required, header beats query, Last-Event-ID resumes without repeats, query cursor beats it', () => {
-  test('what happened to all instances is listed once, oldest first', async () => {
-    const tenant = api.tenant();
+  test('what happened to all instances is listed once, oldest first', async (tenant) => {
     const expected = await someChanges(tenant);
     assert.ok(expected.length >= 12, String(expected.length));
     for (const limit of [1, 2, 5, 500]) assertSame(await allChanges(tenant, limit), expected);
   });
 
-  test('a cursor is exclusive, and a page of exactly what is left has no more', async () => {
-    const tenant = api.tenant();
+  test('a cursor is exclusive, and a page of exactly what is left has no more', async (tenant) => {
     const expected = await someChanges(tenant);
     const exact = await changesOf(tenant, `limit=${expected.length}`);
     assertSame(exact.changes, expected);
@@ -249,8 +244,7 @@ describe('Change feed: ascending, exclusive cursor, exact-size page has_more fal
     assert.deepEqual(end, { changes: [], has_more: false });
   });
 
-  test('the entry that a cursor names need not exist', async () => {
-    const tenant = api.tenant();
+  test('the entry that a cursor names need not exist', async (tenant) => {
     const expected = await someChanges(tenant);
     const third = expected[2] as AuditEntry;
     const before = { ...third, id: `${third.id.slice(0, -1)}${'0'}` };
@@ -264,8 +258,7 @@ describe('Change feed: ascending, exclusive cursor, exact-size page has_more fal
     assert.deepEqual(none, { changes: [], has_more: false });
   });
 
-  test('a limit of 0 acts as 1, and one above 500 as 500', async () => {
-    const tenant = api.tenant();
+  test('a limit of 0 acts as 1, and one above 500 as 500', async (tenant) => {
     const expected = await someChanges(tenant, 1);
     assertSame((await changesOf(tenant, 'limit=0')).changes, expected.slice(0, 1));
     const sequence = await tenant.sequence([step('a', newHandler())]);
@@ -282,8 +275,7 @@ describe('Change feed: ascending, exclusive cursor, exact-size page has_more fal
     }
   });
 
-  test('instances without entries are walked past, however many a batch made at one time', async () => {
-    const tenant = api.tenant();
+  test('instances without entries are walked past, however many a batch made at one time', async (tenant) => {
     const sequence = await tenant.sequence([step('a', newHandler())]);
     const later = { next_fire_at: '2100-01-01T00:00:00Z' };
     const items = Array.from({ length: 4_500 }, () => tenant.creation(sequence, later));
@@ -296,8 +288,7 @@ describe('Change feed: ascending, exclusive cursor, exact-size page has_more fal
     assert.deepEqual(column(changes, 'to_state'), ['running', 'waiting']);
   });
 
-  test('a malformed cursor is refused, wherever it comes from', async () => {
-    const tenant = api.tenant();
+  test('a malformed cursor is refused, wherever it comes from', async (tenant) => {
     for (const cursor of MALFORMED) {
       assert.equal((await tenant.get(`/changes?cursor=${cursor}`)).status, 400, cursor);
       const byQuery = await openChanges(api, tenant.name, { query: `cursor=${cursor}` });
@@ -327,8 +318,7 @@ describe('Change feed: ascending, exclusive cursor, exact-size page has_more fal
     for (const reader of [stream, queried]) reader.close();
   });
 
-  test('Last-Event-ID resumes without repeats, and a cursor in the query beats it', async () => {
-    const tenant = api.tenant();
+  test('Last-Event-ID resumes without repeats, and a cursor in the query beats it', async (tenant) => {
     const expected = await someChanges(tenant);
     const [first, second] = expected.map(cursorOf) as [string, string];
     const resumed = await openChanges(api, tenant.name, { lastEventId: first });
@@ -344,8 +334,7 @@ describe('Change feed: ascending, exclusive cursor, exact-size page has_more fal
     for (const reader of [resumed, beaten, winning]) reader.close();
   });
 
-  test('what was answered is in the feed at once', async () => {
-    const tenant = api.tenant();
+  test('what was answered is in the feed at once', async (tenant) => {
     const id = await tenant.run([step('a', newHandler())]);
     for (let i = 0; i < 10; i++) {
       const before = (await allChanges(tenant)).length;
@@ -358,8 +347,7 @@ describe('Change feed: ascending, exclusive cursor, exact-size page has_more fal
 });
 
 describe('streams of changes', () => {
-  test('a stream without a cursor begins with the present, and can be resumed from there', async () => {
-    const tenant = api.tenant();
+  test('a stream without a cursor begins with the present, and can be resumed from there', async (tenant) => {
     const old = await someChanges(tenant, 1);
     const stream = await streamOf(tenant);
     assert.equal(stream.headers['content-type'], 'text/event-stream');
@@ -373,8 +361,7 @@ describe('streams of changes', () => {
     resumed.close();
   });
 
-  test('a tenant has 256 streams at most: one more is 429 until another one ends, and other tenants find room', async () => {
-    const tenant = api.tenant();
+  test('a tenant has 256 streams at most: one more is 429 until another one ends, and other tenants find room', async (tenant) => {
     const streams = await openAll(() => openChanges(api, tenant.name));
     const refused = await openChanges(api, tenant.name);
     assert.equal(refused.status, 429);
@@ -392,8 +379,7 @@ describe('streams of changes', () => {
     }
   });
 
-  test('a client that reads late gets everything, page after page', async () => {
-    const tenant = api.tenant();
+  test('a client that reads late gets everything, page after page', async (tenant) => {
     const retry = { max_attempts: 60, initial_backoff: 1, max_backoff: 1 };
     const sequence = await tenant.sequence([
       step('b', 'fail', { params: { retryable: true }, retry }),

@@ -3,16 +3,17 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import { ROUTES } from '../../schema/routes.js';
 import { MIGRATIONS_DIR, readMigrations } from '../../src/db/migrate.js';
 import type { Json, Tenant } from '../helpers/api.js';
-import { eventually, newHandler, step, useSharedApi } from '../helpers/api.js';
+import { eventually, newHandler, step, testsOf, useSharedApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { listen } from '../helpers/http-handler.js';
 import { noThings, requestTo } from '../helpers/route-requests.js';
 
 const api = useSharedApi();
+const test = testsOf(api);
 
 const newTrace = () => `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`;
 
@@ -38,8 +39,7 @@ async function storedTrace(id: string): Promise<unknown> {
 }
 
 describe('creation', () => {
-  test('the trace of the request is stored, and given to the worker with the task', async () => {
-    const tenant = api.tenant();
+  test('the trace of the request is stored, and given to the worker with the task', async (tenant) => {
     const [handler, trace] = [newHandler(), newTrace()];
     assert.equal(await storedTrace(await createTraced(tenant, [step('a', handler)], trace)), trace);
     const [listed] = await tenant.tasks(handler);
@@ -47,8 +47,7 @@ describe('creation', () => {
     assert.equal((await tenant.task(handler)).traceparent, trace);
   });
 
-  test('an instance with an idempotency key keeps the trace of its first creation', async () => {
-    const tenant = api.tenant();
+  test('an instance with an idempotency key keeps the trace of its first creation', async (tenant) => {
     const sequence = await tenant.sequence([step('a', newHandler())]);
     // Enough keys for both shards: a keyed creation is handed on to the shard of its key.
     for (const key of ['k1', 'k2', 'k3', 'k4', 'k5', 'k6']) {
@@ -60,8 +59,7 @@ describe('creation', () => {
     }
   });
 
-  test('the items of a batch belong to the trace of its request', async () => {
-    const tenant = api.tenant();
+  test('the items of a batch belong to the trace of its request', async (tenant) => {
     const [handler, trace] = [newHandler(), newTrace()];
     const item = tenant.creation(await tenant.sequence([step('a', handler)]));
     await post(tenant, '/instances/batch', { instances: [item, item, item] }, trace);
@@ -73,8 +71,7 @@ describe('creation', () => {
     assert.deepEqual(traces, [trace, trace, trace]);
   });
 
-  test('a fork belongs to the trace of the request that forks', async () => {
-    const tenant = api.tenant();
+  test('a fork belongs to the trace of the request that forks', async (tenant) => {
     const [handler, trace] = [newHandler(), newTrace()];
     const id = await createTraced(tenant, [step('a', handler)], newTrace());
     const body = { from_block_id: 'a', dry_run: false };
@@ -84,8 +81,7 @@ describe('creation', () => {
 });
 
 describe('signals', () => {
-  test('a signal keeps its trace, and the work that follows it belongs to it', async () => {
-    const tenant = api.tenant();
+  test('a signal keeps its trace, and the work that follows it belongs to it', async (tenant) => {
     const [first, second] = [newHandler(), newHandler()];
     const [born, signalled] = [newTrace(), newTrace()];
     const id = await createTraced(tenant, [step('a', first), step('b', second)], born);
@@ -104,8 +100,7 @@ describe('signals', () => {
     assert.equal(await storedTrace(id), signalled);
   });
 
-  test('a signal that is refused changes no trace', async () => {
-    const tenant = api.tenant();
+  test('a signal that is refused changes no trace', async (tenant) => {
     const [handler, born] = [newHandler(), newTrace()];
     const id = await createTraced(tenant, [step('a', handler)], born);
     const body = { signal_type: 'update_context', payload: { text: 'x'.repeat(300_000) } };
@@ -114,8 +109,7 @@ describe('signals', () => {
     assert.equal((await tenant.task(handler)).traceparent, born);
   });
 
-  test('an action on many and a resumption are followed too', async () => {
-    const tenant = api.tenant();
+  test('an action on many and a resumption are followed too', async (tenant) => {
     const [handler, acted, resumed] = [newHandler(), newTrace(), newTrace()];
     const id = await createTraced(tenant, [step('a', handler)], newTrace());
     await post(tenant, '/instances/batch-action', { action: 'cancel', filter: {} }, acted);
@@ -126,7 +120,7 @@ describe('signals', () => {
   });
 });
 
-test('http_request sends the trace of its instance, unless the step names one itself', async (t) => {
+test('http_request sends the trace of its instance, unless the step names one itself', async (_, t) => {
   const arrived = new Map<string, unknown>();
   const { origin } = await listen(t, ({ url = '', headers }, response) => {
     arrived.set(url, headers.traceparent);

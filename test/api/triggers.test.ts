@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { createHmac, randomUUID } from 'node:crypto';
-import { describe, test } from 'node:test';
+import { describe } from 'node:test';
 import type { EventReceipt, EventReceipts } from '../../schema/event.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Trigger, TriggerFired, WebhookTaken } from '../../schema/trigger.js';
@@ -12,12 +12,13 @@ import type {
   WebhookSubscription,
 } from '../../schema/webhook.js';
 import { signatureOf } from '../../src/core/trigger-signature.js';
-import { eventually, type Json, step, type Tenant, useSharedApi } from '../helpers/api.js';
+import { eventually, type Json, step, type Tenant, testsOf, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import { type Arrival, useReceiver } from '../helpers/receiver.js';
 
 const api = useSharedApi();
+const test = testsOf(api);
 const SECRET = 'correct horse battery staple';
 
 /** Of a new sequence. */
@@ -33,8 +34,7 @@ function create(tenant: Tenant, more: Json): Promise<Reply<Trigger>> {
 }
 
 describe('a trigger', () => {
-  test('is made, read, listed, changed and deleted, and never shows its secret', async () => {
-    const tenant = api.tenant();
+  test('is made, read, listed, changed and deleted, and never shows its secret', async (tenant) => {
     const made = await trigger(tenant, { secret: SECRET });
     assert.deepEqual(
       [made.tenant_id, made.trigger_type, made.secret, made.version, made.enabled, made.config],
@@ -56,8 +56,7 @@ describe('a trigger', () => {
     expectStatus(await tenant.post(`${path}/fire`), 404);
   });
 
-  test('loses what a change gives null for, and can be switched off when its sequence is gone', async () => {
-    const tenant = api.tenant();
+  test('loses what a change gives null for, and can be switched off when its sequence is gone', async (tenant) => {
     const { slug, sequence_name } = await trigger(tenant, { secret: SECRET, version: 1 });
     const change = async (changes: Json) =>
       expectStatus(await tenant.patch<Trigger>(`/triggers/${slug}`, changes), 200);
@@ -72,8 +71,7 @@ describe('a trigger', () => {
     expectStatus(await tenant.patch(`/triggers/${slug}`, { version: 1 }), 404);
   });
 
-  test('is refused with what is wrong', async () => {
-    const tenant = api.tenant();
+  test('is refused with what is wrong', async (tenant) => {
     const { slug, sequence_name } = await trigger(tenant);
     const cases: readonly (readonly [Json, number, RegExp])[] = [
       [{ slug, sequence_name }, 409, /trigger .* exists/],
@@ -96,8 +94,7 @@ describe('a trigger', () => {
     expectStatus(await create(other, { slug, sequence_name: theirs.sequence_name }), 409);
   });
 
-  test('starts an instance that is told of it, with the version that is newest then', async () => {
-    const tenant = api.tenant();
+  test('starts an instance that is told of it, with the version that is newest then', async (tenant) => {
     const { slug, sequence_name } = await trigger(tenant);
     const path = `/triggers/${slug}/fire`;
     const fired = expectStatus(await tenant.post<TriggerFired>(path, { amount: 12 }), 201);
@@ -114,8 +111,7 @@ describe('a trigger', () => {
     assert.equal((await tenant.until(again.instance_id, 'completed')).sequence_id, next);
   });
 
-  test('asks for its secret, and starts nothing while it is switched off', async () => {
-    const tenant = api.tenant();
+  test('asks for its secret, and starts nothing while it is switched off', async (tenant) => {
     const { slug } = await trigger(tenant, { secret: SECRET });
     const fire = (secret?: string) =>
       tenant.request('POST', `/triggers/${slug}/fire`, {
@@ -166,8 +162,7 @@ describe('a webhook from outside', () => {
       });
   }
 
-  test('is charged to the tenant whose trigger it is, once its signature fits', async () => {
-    const tenant = api.tenant();
+  test('is charged to the tenant whose trigger it is, once its signature fits', async (tenant) => {
     const { slug } = await trigger(tenant, { secret: SECRET });
     const limits = `/tenants/${tenant.name}/limits`;
     expectStatus(await api.root.put(limits, { rows_per_second: 1, rows_burst: 1 }), 200);
@@ -179,8 +174,7 @@ describe('a webhook from outside', () => {
     expectStatus(await send({ slug }), 202);
   });
 
-  test('that is signed starts an instance of the tenant, once for each nonce', async () => {
-    const tenant = api.tenant();
+  test('that is signed starts an instance of the tenant, once for each nonce', async (tenant) => {
     const { slug } = await trigger(tenant, { secret: SECRET });
     const nonce = randomUUID();
     const taken = expectStatus(await send({ slug, nonce }), 202);
@@ -194,8 +188,7 @@ describe('a webhook from outside', () => {
     assert.equal(expectStatus(await tenant.get<Json[]>('/instances'), 200).length, 2);
   });
 
-  test('with any flaw is 401 and starts nothing', async () => {
-    const tenant = api.tenant();
+  test('with any flaw is 401 and starts nothing', async (tenant) => {
     const { slug } = await trigger(tenant, { secret: SECRET });
     const old = String(Math.floor(Date.now() / 1_000) - 400);
     const cases: readonly Omit<Sent, 'slug'>[] = [
@@ -217,8 +210,7 @@ describe('a webhook from outside', () => {
     expectStatus(await send({ slug, raw: JSON.stringify({ text: 'x'.repeat(1024 * 1024) }) }), 413);
   });
 
-  test('finds no trigger that is switched off, of events, or of nobody', async () => {
-    const tenant = api.tenant();
+  test('finds no trigger that is switched off, of events, or of nobody', async (tenant) => {
     const off = await trigger(tenant, { secret: SECRET, enabled: false });
     const config = { event_name: 'paid' };
     const ofEvents = await trigger(tenant, { secret: SECRET, trigger_type: 'event', config });
@@ -250,8 +242,7 @@ const slugsOf = (instances: readonly TaskInstance[]) =>
   instances.map(({ metadata }) => metadata._trigger).sort();
 
 describe('triggers of events', () => {
-  test('an event fires every trigger with its name, which starts an instance with the payload', async () => {
-    const tenant = api.tenant();
+  test('an event fires every trigger with its name, which starts an instance with the payload', async (tenant) => {
     const slugs = [await eventTrigger(tenant, 'paid'), await eventTrigger(tenant, 'paid')];
     await eventTrigger(tenant, 'other');
     const more = { correlation_key: 'A-17', payload: { amount: 12 } };
@@ -277,8 +268,7 @@ describe('triggers of events', () => {
     assert.deepEqual([event.status, Object.hasOwn(event, 'fires')], ['pending', false]);
   });
 
-  test('an event with a payload that is no object fires with that as its member payload', async () => {
-    const tenant = api.tenant();
+  test('an event with a payload that is no object fires with that as its member payload', async (tenant) => {
     await eventTrigger(tenant, 'paid');
     await send(tenant, 'paid', { payload: [1, 2] });
     await send(tenant, 'paid');
@@ -286,8 +276,7 @@ describe('triggers of events', () => {
     assert.deepEqual(data.sort(), ['{"payload":[1,2]}', '{"payload":null}']);
   });
 
-  test('an event fires a trigger with a correlation_key only if it has that key', async () => {
-    const tenant = api.tenant();
+  test('an event fires a trigger with a correlation_key only if it has that key', async (tenant) => {
     const plain = await eventTrigger(tenant, 'paid');
     const keyed = await eventTrigger(tenant, 'paid', {}, { correlation_key: 'A-17' });
     assert.equal((await send(tenant, 'paid', { correlation_key: 'A-18' })).body.triggers, 1);
@@ -308,8 +297,7 @@ describe('triggers of events', () => {
     assert.deepEqual(expectStatus(await other.get('/instances'), 200), []);
   });
 
-  test('an event that is sent twice fires once', async () => {
-    const tenant = api.tenant();
+  test('an event that is sent twice fires once', async (tenant) => {
     await eventTrigger(tenant, 'paid');
     const event = { producer_event_id: 'settlement-4711' };
     const replies = await Promise.all([1, 2, 3].map(() => send(tenant, 'paid', event)));
@@ -321,8 +309,7 @@ describe('triggers of events', () => {
     await started(tenant, 2);
   });
 
-  test('an event of a batch fires like any other, and those beside it that fire nothing do not', async () => {
-    const tenant = api.tenant();
+  test('an event of a batch fires like any other, and those beside it that fire nothing do not', async (tenant) => {
     await eventTrigger(tenant, 'paid');
     const names = ['paid', 'other', 'paid'];
     const events = names.map((event_name, n) => ({
@@ -337,8 +324,7 @@ describe('triggers of events', () => {
     assert.deepEqual(numbers.sort(), [0, 2]);
   });
 
-  test('an event that cannot start the instance of one trigger fires the others', async () => {
-    const tenant = api.tenant();
+  test('an event that cannot start the instance of one trigger fires the others', async (tenant) => {
     const name = `s-${randomUUID()}`;
     const input_schema = { type: 'object', required: ['amount'] };
     await tenant.sequence([step('a', 'noop')], { name, input_schema });
@@ -382,8 +368,7 @@ const paths = (arrivals: readonly Arrival[]) => column(arrivals, 'path').sort();
 const pathOf = ({ url }: WebhookSubscription) => new URL(url).pathname;
 
 describe('a webhook subscription', () => {
-  test('is made, read, listed, changed and deleted', async () => {
-    const tenant = api.tenant();
+  test('is made, read, listed, changed and deleted', async (tenant) => {
     const { secret, ...made } = await subscribe(tenant, { events: ['instance.failed'] });
     assert.match(secret, /^whsec_[0-9a-f]{64}$/);
     assert.deepEqual([made.tenant_id, made.events], [tenant.name, ['instance.failed']]);
@@ -410,8 +395,7 @@ describe('a webhook subscription', () => {
     }
   });
 
-  test('whose address, events or secret cannot be meant is 400, and nothing is stored', async () => {
-    const tenant = api.tenant();
+  test('whose address, events or secret cannot be meant is 400, and nothing is stored', async (tenant) => {
     for (const [more, field] of [
       [{ url: 'not an address' }, /url: the url is not valid/],
       [{ url: 'ftp://hooks.example/in' }, /url: the url must use http or https/],
@@ -426,8 +410,7 @@ describe('a webhook subscription', () => {
     assert.deepEqual((await tenant.get('/webhooks')).body, []);
   });
 
-  test('is the twenty-first of its tenant: 409', async () => {
-    const tenant = api.tenant();
+  test('is the twenty-first of its tenant: 409', async (tenant) => {
     const made = await Promise.all(Array.from({ length: 20 }, () => subscribe(tenant)));
     const [status, error] = await refused(tenant, {});
     assert.equal(status, 409);
@@ -446,8 +429,7 @@ describe('a webhook subscription', () => {
 });
 
 describe('what a subscription is told', () => {
-  test('every instance that ends after the answer, signed with its own secret', async () => {
-    const tenant = api.tenant();
+  test('every instance that ends after the answer, signed with its own secret', async (tenant) => {
     for (let count = 1; count <= 3; count += 1) {
       const made = await subscribe(tenant);
       // On different shards.
@@ -460,8 +442,7 @@ describe('what a subscription is told', () => {
     }
   });
 
-  test('what ended, of which tenant, namespace and version, with its metadata', async () => {
-    const tenant = api.tenant();
+  test('what ended, of which tenant, namespace and version, with its metadata', async (tenant) => {
     await subscribe(tenant);
     const blocks = [step('a', 'fail', { params: { message: 'broken' } })];
     const sequence = await tenant.sequence(blocks, { name: 'payments', version: 7 });
@@ -484,8 +465,7 @@ describe('what a subscription is told', () => {
     });
   });
 
-  test('only its own events of its own tenant', async () => {
-    const tenant = api.tenant();
+  test('only its own events of its own tenant', async (tenant) => {
     const other = api.tenant();
     const failures = await subscribe(tenant, { events: ['instance.failed'] });
     const all = await subscribe(tenant);
@@ -499,8 +479,7 @@ describe('what a subscription is told', () => {
     assert.deepEqual(paths(await receiver.until(foreign, 1)), [pathOf(strange)]);
   });
 
-  test('at its new address and with its new secret once the change is answered', async () => {
-    const tenant = api.tenant();
+  test('at its new address and with its new secret once the change is answered', async (tenant) => {
     const made = await subscribe(tenant);
     const url = receiver.url(`/${randomUUID()}`);
     expectStatus(await tenant.patch(`/webhooks/${made.id}`, { url, secret: SECRET }), 200);
@@ -509,8 +488,7 @@ describe('what a subscription is told', () => {
     assert.equal(arrival.path, new URL(url).pathname);
   });
 
-  test('its tenant sees the deliveries, and nobody else', async () => {
-    const tenant = api.tenant();
+  test('its tenant sees the deliveries, and nobody else', async (tenant) => {
     const made = await subscribe(tenant);
     const twin = await subscribe(tenant);
     const id = await ended(tenant);

@@ -6,7 +6,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { BlockOutput, TaskInstance, TreeNode } from '../../schema/instance.js';
@@ -279,6 +279,12 @@ export function useApi(options: ApiOptions | (() => ApiOptions | Promise<ApiOpti
 export function useSharedApi(kind: PreparedName = 'standard'): SharedApi {
   return started(() => sharedApi(kind));
 }
+
+/** Tests that are given a tenant of their own, as `test` of Node.js takes them. */
+export const testsOf =
+  (api: Pick<SharedApi, 'tenant'>) =>
+  (title: string, run: (tenant: Tenant, t: TestContext) => unknown) =>
+    test(title, async (t) => void (await run(api.tenant(), t)));
 
 /** A hook that needs the server, since hooks at the top of a file run all at once. */
 export function beforeWith(api: SharedApi, prepare: () => Promise<unknown>): void {
