@@ -15,8 +15,6 @@ type Plan = ReturnType<typeof readPlan>;
 const KILLS_PER_ROUND = 50;
 const PROGRESS_EVERY_FAULTS = 10;
 
-process.exitCode = await main(readPlan());
-
 function readPlan() {
   const { values } = parseArgs({
     options: {
@@ -114,3 +112,5 @@ function times(values: readonly number[]): string {
   const sorted = values.map(Math.round).sort((a, b) => a - b);
   return `median ${sorted[Math.floor(sorted.length / 2)]} ms, most ${sorted.at(-1)} ms`;
 }
+
+process.exitCode = await main(readPlan());
