@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
+  FAR,
   newHandler,
   parallel,
   sleep,
@@ -33,8 +34,6 @@ import {
 
 /** Never over within a test. */
 const LONG_MS = 600_000;
-const FAR = '2100-01-01T00:00:00.000Z';
-
 // No safety scan comes within a test: whoever goes on was woken by an event.
 const quick = useSharedApi('quick');
 /** No claim expires within a test. */

@@ -5,6 +5,7 @@ import { describe } from 'node:test';
 import type { InstanceExplanation, NextAction, Wait } from '../../schema/explanation.js';
 import {
   eventually,
+  FAR,
   forEach,
   type Json,
   newHandler,
@@ -20,8 +21,6 @@ import { column, columns } from '../helpers/columns.js';
 
 /** Never over within a test. */
 const LONG_MS = 600_000;
-const FAR = '2099-01-01T00:00:00.000Z';
-
 const api = useSharedApi();
 const test = testsOf(api);
 

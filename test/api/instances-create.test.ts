@@ -6,7 +6,15 @@ import { describe } from 'node:test';
 import type { TaskInstance, Timeline } from '../../schema/instance.js';
 import { INSTANCE_STATES, type InstanceState } from '../../src/core/states.js';
 import type { Json, Tenant } from '../helpers/api.js';
-import { beforeWith, eventually, newHandler, step, testsOf, useSharedApi } from '../helpers/api.js';
+import {
+  beforeWith,
+  eventually,
+  FAR,
+  newHandler,
+  step,
+  testsOf,
+  useSharedApi,
+} from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 import { byDepth } from '../helpers/depth.js';
@@ -188,8 +196,6 @@ const ALLOWED: Readonly<Record<InstanceState, readonly InstanceState[]>> = {
   completed: [],
   cancelled: [],
 };
-
-const FAR = '2100-01-01T00:00:00.000Z';
 
 let external: string;
 let handler: string;

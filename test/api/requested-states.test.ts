@@ -5,8 +5,10 @@ import { describe, test } from 'node:test';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { AuditEntry, TaskInstance } from '../../schema/instance.js';
 import type { WorkerTask } from '../../schema/worker.js';
+import { INSTANCE_STATES } from '../../src/core/states.js';
 import {
   eventually,
+  FAR,
   type Json,
   newHandler,
   parallel,
@@ -20,7 +22,6 @@ import { expectStatus } from '../helpers/client.js';
 
 /** Never over within a test. */
 const LONG_MS = 600_000;
-const FAR = '2100-01-01T00:00:00.000Z';
 
 const api = useSharedApi();
 
@@ -181,19 +182,8 @@ const bulk = async (tenant: Tenant, state: string, filter: Json = {}) =>
 
 test('Bulk state: Every match whose current state is not completed or cancelled; those are skipped and not counted. Progress is by cursor in windows; a repeated call is safe', async () => {
   const tenant = api.tenant();
-  const external = await tenant.sequence([step('a', newHandler())]);
-  const ids: Record<string, string> = {
-    completed: await tenant.runUntil('completed', [noop('a')]),
-    cancelled: await tenant.create(external),
-    failed: await tenant.runUntil('failed', [step('a', 'fail')]),
-    scheduled: await tenant.create(external, { next_fire_at: FAR }),
-    waiting: await tenant.create(external),
-    running: await tenant.run([sleep('a', LONG_MS)]),
-    paused: await tenant.create(external),
-  };
-  await tenant.move(ids.cancelled ?? '', 'cancelled');
-  await tenant.signal(ids.paused ?? '', 'pause');
-  for (const [state, id] of Object.entries(ids)) await tenant.until(id, state);
+  const ids: Record<string, string> = {};
+  for (const state of INSTANCE_STATES) ids[state] = await tenant.inState(state);
   const done = await tenant.instance(ids.completed ?? '');
   assert.equal(await bulk(tenant, 'paused'), 5);
   for (const [state, id] of Object.entries(ids)) {

@@ -6,6 +6,7 @@ import { describe } from 'node:test';
 import type { SequenceDefinition, SequenceListed } from '../../schema/sequence.js';
 import {
   eventually,
+  FAR,
   forEach,
   type Json,
   loop,
@@ -310,8 +311,6 @@ for (const [says, more] of REFUSED) {
 
 // ---------------------------------------------------------------- definitions
 
-const FAR = '2100-01-01T00:00:00.000Z';
-
 const blocks = [step('a', 'noop')];
 
 const named = async (tenant: Tenant, route: 'by-name' | 'versions', name: string) =>
@@ -350,16 +349,14 @@ describe('Deprecated version disappears from by-name and versions, stays readabl
 });
 
 test('a sequence with a live instance is kept, whatever the instance does', async (tenant) => {
-  const sequence = await tenant.sequence([step('a', newHandler())]);
   for (const state of ['scheduled', 'waiting', 'paused']) {
-    const id = await tenant.create(sequence, state === 'scheduled' ? { next_fire_at: FAR } : {});
-    if (state === 'paused') await tenant.signal(id, 'pause');
-    await tenant.until(id, state);
-    assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 409);
-    assert.equal((await tenant.get(`/sequences/${sequence}`)).status, 200);
+    const id = await tenant.inState(state);
+    const path = `/sequences/${(await tenant.instance(id)).sequence_id}`;
+    assert.equal((await tenant.delete(path)).status, 409);
+    assert.equal((await tenant.get(path)).status, 200);
     await tenant.signal(id, 'cancel');
+    assert.equal((await tenant.delete(path)).status, 204);
   }
-  assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 204);
 });
 
 test('versions of an unknown name is an empty array', async () => {

@@ -8,6 +8,7 @@ import type { TaskInstance } from '../../schema/instance.js';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
+  FAR,
   forEach,
   type Json,
   loop,
@@ -230,7 +231,6 @@ test('Poll order: Priority of the instance, then age of the task', async () => {
 
 // ---------------------------------------------------------------- limits of time
 
-const FAR = '2100-01-01T00:00:00.000Z';
 const SHORT_MS = 150;
 
 const codeOf = async (id: string) => (await tenant.instance(id)).failure?.code;

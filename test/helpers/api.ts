@@ -29,6 +29,9 @@ import { DEFAULT_API_KEY, type Engine, type EngineOptions, startEngine } from '.
 
 export type Json = Record<string, unknown>;
 
+/** A time that no test lives to see. */
+export const FAR = '2100-01-01T00:00:00.000Z';
+
 /** One tenant's view of the API. Methods that take no status require the success status. */
 export interface Tenant extends Client {
   readonly name: string;
@@ -60,6 +63,8 @@ export interface Tenant extends Client {
   outputsOf(id: string): Promise<Record<string, Json>>;
   /** Runs the blocks until the instance is in this state; resolves with its id. */
   runUntil(state: string, blocks: readonly Json[], data?: Json, more?: Json): Promise<string>;
+  /** Creates an instance that came into this state and stays in it; resolves with its id. */
+  inState(state: string, more?: Json): Promise<string>;
   signal(id: string, type: string, payload?: unknown): Promise<void>;
   /** PATCH state; resolves with the instance as the reply shows it. */
   move(id: string, state: string, more?: Json): Promise<TaskInstance>;
@@ -475,6 +480,16 @@ function tenantOf(root: () => Client, name: string): Tenant {
       Object.fromEntries((await self.outputs(id)).map((row) => [row.block_id, row.output])),
     runUntil: async (state, blocks, data = {}, more = {}) => {
       const id = await self.run(blocks, { context: { data }, ...more });
+      await self.until(id, state);
+      return id;
+    },
+    inState: async (state, more = {}) => {
+      const alone = { completed: 'noop', failed: 'fail', scheduled: 'noop' }[state];
+      const block = state === 'running' ? sleep('a', 600_000) : step('a', alone ?? newHandler());
+      const at = state === 'scheduled' ? { next_fire_at: FAR } : {};
+      const id = await self.run([block], { ...at, ...more });
+      if (state === 'paused') await self.signal(id, 'pause');
+      if (state === 'cancelled') await self.signal(id, 'cancel');
       await self.until(id, state);
       return id;
     },

@@ -1,10 +1,7 @@
 /** Instances that stand still before their first step, and their executions. */
 
-import { type Json, step, type Tenant } from './api.js';
+import { FAR, type Json, step, type Tenant } from './api.js';
 import { type Passage, passageOf } from './capsules.js';
-
-/** Never within a test. */
-const FAR = '2100-01-01T00:00:00.000Z';
 
 /** An instance of the sequence that is paused before its first step; `startNow` lets it begin. */
 export async function pausedAtStart(
