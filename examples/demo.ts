@@ -20,7 +20,8 @@ import {
   NoReplyError,
   UnexpectedStatusError,
 } from '../test/helpers/client.js';
-import { type Engine, makeDataDir, startEngine } from '../test/helpers/engine.js';
+import { newFolder } from '../test/helpers/database.js';
+import { type Engine, startEngine } from '../test/helpers/engine.js';
 import {
   EXPECTED_CHARGE_ATTEMPT,
   expectedReceipt,
@@ -72,7 +73,7 @@ async function demo(isKilled: boolean): Promise<number> {
   process.on('SIGINT', () => interrupted.abort(new Error('interrupted')));
   const deadline = AbortSignal.any([interrupted.signal, AbortSignal.timeout(TIME_MAX_MS)]);
   const progress = createProgress(process.stdout);
-  const dataDir = makeDataDir();
+  const dataDir = newFolder();
   const apiKey = randomBytes(16).toString('hex');
   let engine: Engine | undefined;
   try {

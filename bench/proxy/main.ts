@@ -9,8 +9,9 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { haproxyFiles } from '../../src/cluster/proxy/haproxy.js';
 import { checkedTopology, type Topology } from '../../src/cluster/proxy/topology.js';
+import { newFolder } from '../../test/helpers/database.js';
 import { freePort } from '../../test/helpers/engine.js';
-import { proxyFolder, type RunningProxy, runProxy } from '../../test/helpers/proxies.js';
+import { type RunningProxy, runProxy } from '../../test/helpers/proxies.js';
 import { TENANT } from '../fixtures.js';
 import { Generator } from '../load/generator.js';
 import { startPostgres } from '../load/postgres.js';
@@ -57,7 +58,7 @@ function topologyBefore(port: number): Topology {
 }
 
 async function startHaproxy(server: number, more: string): Promise<RunningProxy> {
-  const folder = proxyFolder('haproxy');
+  const folder = newFolder('haproxy');
   const port = await freePort();
   const settings = { listen: `127.0.0.1:${port}`, folder };
   for (const { name, text } of haproxyFiles(

@@ -7,6 +7,7 @@ import type { TreeNode } from '../../schema/instance.js';
 import {
   forEach,
   type Json,
+  LONG_MS,
   loop,
   newHandler,
   parallel,
@@ -20,9 +21,6 @@ import {
   useSharedApi,
 } from '../helpers/api.js';
 import { column } from '../helpers/columns.js';
-
-/** Never over within a test. */
-const LONG_MS = 600_000;
 
 const api = useSharedApi();
 const test = testsOf(api);

@@ -6,6 +6,7 @@ import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   eventually,
   FAR,
+  LONG_MS,
   newHandler,
   parallel,
   sleep,
@@ -32,8 +33,6 @@ import {
   untilAll,
 } from '../helpers/slots.js';
 
-/** Never over within a test. */
-const LONG_MS = 600_000;
 // No safety scan comes within a test: whoever goes on was woken by an event.
 const quick = useSharedApi('quick');
 /** No claim expires within a test. */

@@ -8,6 +8,7 @@ import {
   FAR,
   forEach,
   type Json,
+  LONG_MS,
   newHandler,
   parallel,
   sleep,
@@ -19,8 +20,6 @@ import {
 import { expectStatus } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 
-/** Never over within a test. */
-const LONG_MS = 600_000;
 const api = useSharedApi();
 const test = testsOf(api);
 
@@ -146,8 +145,7 @@ describe('Explain: Each thing that an instance waits for is named, with the bloc
   });
 
   test('a pause, beside what goes on after it', async (tenant) => {
-    const id = await tenant.run([step('a', newHandler())]);
-    await tenant.signal(id, 'pause');
+    const id = await tenant.inState('paused');
     const { waiting_for: waits, state, since: pausedAt, summary } = await explained(tenant, id);
     assert.deepEqual([state, waits.map(({ kind }) => kind)], ['paused', ['pause', 'task']]);
     assert.equal(waits[0]?.since, pausedAt);

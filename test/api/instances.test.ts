@@ -139,8 +139,7 @@ test('Pause then resume drives paused then back to progress; pause/resume/pause/
 });
 
 test('update_context on a paused instance makes the new key visible while it stays paused', async () => {
-  const id = await tenant.run([step('a', newHandler())], { context: { data: { old: 1 } } });
-  await tenant.signal(id, 'pause');
+  const id = await tenant.inState('paused', { context: { data: { old: 1 } } });
   await tenant.signal(id, 'update_context', { fresh: { n: 2 } });
   const { state, context } = await tenant.instance(id);
   assert.equal(state, 'paused');

@@ -10,6 +10,7 @@ import {
   eventually,
   FAR,
   type Json,
+  LONG_MS,
   newHandler,
   parallel,
   sleep,
@@ -19,9 +20,6 @@ import {
   useSharedApi,
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
-
-/** Never over within a test. */
-const LONG_MS = 600_000;
 
 const api = useSharedApi();
 

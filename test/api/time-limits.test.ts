@@ -11,6 +11,7 @@ import {
   FAR,
   forEach,
   type Json,
+  LONG_MS,
   loop,
   newHandler,
   parallel,
@@ -24,9 +25,6 @@ import {
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-
-/** Never over within a test. */
-const LONG_MS = 600_000;
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -282,9 +280,8 @@ describe('Pause: While paused nothing starts: unclaimed tasks are not offered, t
   };
   for (const [how, resume] of Object.entries(resumes)) {
     test(`a start in the future stays there when ${how} resumes`, async () => {
-      const metadata = { resumed: how };
-      const id = await tenant.run([step('a', 'noop')], { next_fire_at: FAR, metadata });
-      await tenant.signal(id, 'pause');
+      const more = { next_fire_at: FAR, metadata: { resumed: how } };
+      const id = await tenant.inState('paused', more);
       assert.equal((await tenant.instance(id)).next_fire_at, null);
       await resume(id, how);
       const { state, next_fire_at } = await tenant.instance(id);

@@ -8,6 +8,7 @@ import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   forEach,
   type Json,
+  LONG_MS,
   loop,
   newHandler,
   parallel,
@@ -25,9 +26,6 @@ import { columns } from '../helpers/columns.js';
 
 const CALLS = ['complete', 'fail', 'heartbeat'] as const;
 const QUICK = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
-/** Never over within a test. */
-const LONG_MS = 600_000;
-
 const api = useSharedApi();
 const tenant = api.tenant();
 

@@ -17,6 +17,7 @@ import { signatureOf } from '../../src/core/trigger-signature.js';
 import {
   eventually,
   type Json,
+  LONG_MS,
   newHandler,
   router,
   sleep,
@@ -27,9 +28,6 @@ import {
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { columns } from '../helpers/columns.js';
-
-/** Never over within a test. */
-const LONG_MS = 600_000;
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -232,6 +230,12 @@ function named(name = `name-${randomUUID()}`, tenant = api.tenant()): Named {
   };
 }
 
+/** A name with two versions; `more` is said of the second. */
+async function twice(more?: Json) {
+  const it = named();
+  return { it, first: await it.version(1), second: await it.version(2, more) };
+}
+
 /** Not by itself within a test. */
 const NEVER_SOON = '0 0 0 1 1 ? 2998';
 const SECRET = 'correct horse battery staple';
@@ -343,9 +347,7 @@ describe('a creation by name', () => {
   });
 
   test('with a version gets that one, deprecated or not', async () => {
-    const it = named();
-    const first = await it.version(1);
-    const second = await it.version(2);
+    const { it, first, second } = await twice();
     await deprecate(it, first);
     assert.deepEqual(
       [await it.started({ version: 1 }), await it.started({ version: 2 }), await it.started()],
@@ -402,9 +404,7 @@ describe('a version on hold', () => {
     tenant.patch<{ error: string } | null>(`/sequences/${id}`, body);
 
   test('A version on hold is passed over by its name in every way, and started by its id or a pin, until the hold is lifted', async () => {
-    const it = named();
-    const first = await it.version(1);
-    const second = await it.version(2, { hold: true });
+    const { it, first, second } = await twice({ hold: true });
     assert.deepEqual(await straying(it, {}, first), []);
     assert.deepEqual(await straying(it, { version: 2 }, second), []);
     assert.equal(await it.started({ sequence: undefined, sequence_id: second }), second);
@@ -492,9 +492,7 @@ describe('a name and a release', () => {
 
   /** Two versions, the second of which gets everything by its release. */
   async function canaried(more: Json = {}) {
-    const it = named();
-    const first = await it.version(1);
-    const second = await it.version(2, more);
+    const { it, first, second } = await twice(more);
     const id = await released(it, first, second);
     await move(it, id, 'validate', { skip: true });
     await move(it, id, 'canary', { percent: 100 });
@@ -502,9 +500,7 @@ describe('a name and a release', () => {
   }
 
   test('the candidate is reached through its release alone until it is promoted', async () => {
-    const it = named();
-    const first = await it.version(1);
-    const second = await it.version(2);
+    const { it, first, second } = await twice();
     assert.equal(await it.started(), second);
     const id = await released(it, first, second);
     assert.equal(await it.started(), first);

@@ -5,7 +5,7 @@
 
 import { rmSync } from 'node:fs';
 import { ensureServer, type ServerOptions, stopServer } from '../../src/db/embedded-server.js';
-import { makeDataDir } from '../helpers/engine.js';
+import { newFolder } from '../helpers/database.js';
 import { signalTree } from '../helpers/process-tree.js';
 
 export interface CrashablePostgres {
@@ -32,7 +32,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
 };
 
 export async function startCrashablePostgres(): Promise<CrashablePostgres> {
-  const dataDir = makeDataDir();
+  const dataDir = newFolder();
   const log = { info: ignore, warn: ignore, error: ignore };
   const options: ServerOptions = { dataDir, major: 18, settings: SETTINGS, isDurable: true, log };
   let server = await ensureServer(options);

@@ -1,8 +1,6 @@
 /** Where the http_request steps of a chaos run arrive: remembers the last path segment of each. */
 
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { serve } from '../helpers/loopback.js';
 
 export interface Sink {
   readonly url: string;
@@ -12,20 +10,10 @@ export interface Sink {
 
 export async function startSink(): Promise<Sink> {
   const tokens = new Set<string>();
-  const server = createServer((request, response) => {
+  const { url, stop } = await serve((request, response) => {
     tokens.add((request.url ?? '').split('/').at(-1)!);
     request.resume();
     response.end('{}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    tokens,
-    stop() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  return { url, tokens, stop };
 }

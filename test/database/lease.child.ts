@@ -3,29 +3,19 @@
  * Arguments: connection string, owner, lease timing as JSON.
  */
 
-import { realClock } from '../../src/clock.js';
 import { acquireLease } from '../../src/db/lease.js';
 import { createClient } from '../../src/db/pool.js';
+import { leaseOptions } from '../helpers/writer.js';
 
 const [connectionString = '', owner = '', timing = '{}'] = process.argv.slice(2);
 const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
-const silent = () => undefined;
 
-const applicationName = `${owner} writer`;
-const lease = await acquireLease({
-  connectionString,
-  owner,
-  applicationName,
-  laneCount: 2,
-  clock: realClock,
-  log: { info: silent, warn: silent, error: silent },
-  onStandby: () => say({ standby: true }),
-  signal: new AbortController().signal,
-  timing: JSON.parse(timing),
-});
+const more = { onStandby: () => say({ standby: true }), timing: JSON.parse(timing) };
+const options = leaseOptions(connectionString, owner, more);
+const lease = await acquireLease(options);
 
-const writer = createClient({ connectionString, applicationName, idleInTransactionTimeoutMs: 0 });
-writer.on('error', silent);
+const writer = createClient({ ...options, idleInTransactionTimeoutMs: 0 });
+writer.on('error', () => undefined);
 await writer.connect();
 await writer.query('begin');
 await writer.query('select from lanes where lane = 0 and epoch = $1 for no key update', [

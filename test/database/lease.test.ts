@@ -7,12 +7,13 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { realClock } from '../../src/clock.js';
 import { acquireLease, LEASE_TIMING, type Lease, type LeaseOptions } from '../../src/db/lease.js';
 import { startChild, type TestChild } from '../helpers/child.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { shadowClock } from '../helpers/database-clock.js';
 import { FaultProxy } from '../helpers/proxy.js';
+import { withResolvers } from '../helpers/resolvers.js';
+import { leaseOptions } from '../helpers/writer.js';
 
 const TIMING = { ttlMs: 1_000, renewMs: 200, standbyPollMs: 50, statementMs: 400 };
 
@@ -49,18 +50,8 @@ afterEach(async () => {
 });
 
 async function acquire(owner: string, changes: Partial<LeaseOptions> = {}): Promise<Lease> {
-  const lease = await acquireLease({
-    connectionString: database.connectionString,
-    owner,
-    applicationName: `${owner} writer`,
-    laneCount: 2,
-    clock: realClock,
-    log: { info: silent, warn: silent, error: silent },
-    onStandby: silent,
-    signal: waiting.signal,
-    timing: TIMING,
-    ...changes,
-  });
+  const usual = { signal: waiting.signal, timing: TIMING, ...changes };
+  const lease = await acquireLease(leaseOptions(database.connectionString, owner, usual));
   leases.push(lease);
   return lease;
 }
@@ -79,8 +70,8 @@ function startOwner(owner: string, timing = TIMING): TestChild {
 async function startStandby(
   owner: string,
   changes: Partial<LeaseOptions> = {},
-): Promise<{ lease: Promise<Lease>; troubled: Promise<void> }> {
-  const [seen, troubled] = [withResolvers(), withResolvers()];
+): Promise<{ lease: Promise<Lease>; troubled: Promise<unknown> }> {
+  const [seen, troubled] = [withResolvers<unknown>(), withResolvers<unknown>()];
   const log = { info: silent, warn: troubled.resolve, error: silent };
   const lease = acquire(owner, { onStandby: seen.resolve, log, ...changes });
   await seen.promise;
@@ -102,14 +93,6 @@ async function nobodyTookOver(): Promise<void> {
 async function untilPast(end: string): Promise<void> {
   const isPast = 'select clock_timestamp() > $1::timestamptz as past';
   await until(async () => (await admin.query(isPast, [end])).rows[0].past);
-}
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = silent as () => void;
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }
 
 async function lanes(): Promise<string[]> {

@@ -20,11 +20,10 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import pg from 'pg';
 import { startCrashablePostgres } from '../chaos/postgres.js';
 import { eventually, type Json, newHandler, startApi, step } from '../helpers/api.js';
 import { createClient } from '../helpers/client.js';
-import { startPostgres, type TestDatabase } from '../helpers/database.js';
+import { startPostgres, type TestDatabase, withAdmin } from '../helpers/database.js';
 import { isDeep } from '../helpers/depth.js';
 
 const SIZE = '160M';
@@ -74,11 +73,10 @@ async function withTables(ends: Ends): Promise<SmallDisk> {
   const database = await postgres.createDatabase();
   const elsewhere = new URL(database.connectionString);
   elsewhere.pathname = '/postgres';
-  const admin = new pg.Client(elsewhere.href);
-  await admin.connect();
-  await admin.query(`create tablespace small location '${space}'`);
-  await admin.query(`alter database "${database.name}" set tablespace small`);
-  await admin.end();
+  await withAdmin(elsewhere.href, async (admin) => {
+    await admin.query(`create tablespace small location '${space}'`);
+    await admin.query(`alter database "${database.name}" set tablespace small`);
+  });
   return {
     folder,
     database,
@@ -94,10 +92,9 @@ async function withLog(ends: Ends): Promise<SmallDisk> {
   const folder = mountSmall(ends);
   const postgres = await startCrashablePostgres();
   ends.push(() => postgres.remove());
-  const admin = new pg.Client(postgres.url);
-  await admin.connect();
-  const { rows } = await admin.query<{ data_directory: string }>('show data_directory');
-  await admin.end();
+  const { rows } = await withAdmin(postgres.url, (admin) =>
+    admin.query<{ data_directory: string }>('show data_directory'),
+  );
   const log = path.join(rows[0]?.data_directory ?? '', 'pg_wal');
   await postgres.crash();
   execFileSync('cp', ['-a', `${log}/.`, folder]);

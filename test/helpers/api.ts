@@ -29,7 +29,8 @@ import { DEFAULT_API_KEY, type Engine, type EngineOptions, startEngine } from '.
 
 export type Json = Record<string, unknown>;
 
-/** A time that no test lives to see. */
+/** Never over within a test, and a time that no test lives to see. */
+export const LONG_MS = 600_000;
 export const FAR = '2100-01-01T00:00:00.000Z';
 
 /** One tenant's view of the API. Methods that take no status require the success status. */
@@ -485,7 +486,7 @@ function tenantOf(root: () => Client, name: string): Tenant {
     },
     inState: async (state, more = {}) => {
       const alone = { completed: 'noop', failed: 'fail', scheduled: 'noop' }[state];
-      const block = state === 'running' ? sleep('a', 600_000) : step('a', alone ?? newHandler());
+      const block = state === 'running' ? sleep('a', LONG_MS) : step('a', alone ?? newHandler());
       const at = state === 'scheduled' ? { next_fire_at: FAR } : {};
       const id = await self.run([block], { ...at, ...more });
       if (state === 'paused') await self.signal(id, 'pause');

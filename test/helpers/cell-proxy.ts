@@ -11,9 +11,10 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CLI } from './cli.js';
+import { newFolder } from './database.js';
 import { freePort } from './engine.js';
 import type { ProxyKind, RunningProxy } from './proxies.js';
-import { nginxFolders, proxyFolder, runProxy } from './proxies.js';
+import { nginxFolders, runProxy } from './proxies.js';
 
 export interface CellProxy extends RunningProxy {
   /** With the files that were written. */
@@ -29,7 +30,7 @@ export async function startCellProxy(
   kind: ProxyKind,
   { clusterUrl }: { readonly clusterUrl: string },
 ): Promise<CellProxy> {
-  const home = proxyFolder(kind);
+  const home = newFolder(kind);
   const folder = path.join(home, 'written');
   const socket = path.join(home, 'runtime.sock');
   const port = await freePort();

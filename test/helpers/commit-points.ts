@@ -5,8 +5,9 @@
  */
 
 import assert from 'node:assert/strict';
-import pg from 'pg';
+import type pg from 'pg';
 import { type Api, eventually } from './api.js';
+import { withAdmin } from './database.js';
 
 export type Moment = 'before' | 'after';
 
@@ -20,14 +21,8 @@ export async function killAt(
   table: string,
   act: () => Promise<unknown>,
 ): Promise<void> {
-  const session = new pg.Client(api.database.connectionString);
-  await session.connect();
-  try {
-    if (moment === 'before') await killBefore(session, api, table, act);
-    else await killAfter(session, api, table, act);
-  } finally {
-    await session.end();
-  }
+  const kill = moment === 'before' ? killBefore : killAfter;
+  await withAdmin(api.database.connectionString, (session) => kill(session, api, table, act));
 }
 
 const WAITING =

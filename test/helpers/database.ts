@@ -146,9 +146,12 @@ export async function startPostgres(
   return servedFrom(newFolder(), options.major ?? 18, { ...FAST_SETTINGS, ...options.settings });
 }
 
-function newFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'engine-test-pg-'));
-  // Under root Postgres runs as another user, who must be able to enter.
+/**
+ * A new folder among the temporary files. Others may enter it, because under root Postgres and proxies run
+ * as other users. The caller removes it.
+ */
+export function newFolder(name = 'engine-test'): string {
+  const folder = mkdtempSync(path.join(tmpdir(), `${name}-`));
   chmodSync(folder, 0o755);
   return folder;
 }
@@ -368,7 +371,11 @@ function urlOf(adminUrl: string, database: string): string {
   return url.href;
 }
 
-async function withAdmin<T>(url: string, work: (admin: pg.Client) => Promise<T>): Promise<T> {
+/** A session of the superuser for as long as the work takes. */
+export async function withAdmin<T>(
+  url: string,
+  work: (admin: pg.Client) => Promise<T>,
+): Promise<T> {
   const admin = new pg.Client({ connectionString: url });
   await admin.connect();
   try {

@@ -1,6 +1,5 @@
 /** What is done to single instances beside their normal course, as a tenant asks for it. */
 
-import pg from 'pg';
 import type {
   BlocksInjected,
   InstanceForked,
@@ -9,6 +8,8 @@ import type {
 } from '../../schema/edits.js';
 import type { Json, SharedApi, Tenant } from './api.js';
 import { expectStatus } from './client.js';
+import { column } from './columns.js';
+import { withAdmin } from './database.js';
 
 /** These require the success status. */
 export async function inject(
@@ -63,15 +64,9 @@ export async function auditOf(tenant: Tenant, id: string): Promise<string[]> {
 
 /** The types of the signals that are stored of an instance, in their order. */
 export async function signalsOf({ database }: SharedApi, id: string): Promise<string[]> {
-  const client = new pg.Client(database.connectionString);
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ signal_type: string }>(
-      'select signal_type from signals where instance_id = $1 order by seq',
-      [id],
-    );
-    return rows.map((row) => row.signal_type);
-  } finally {
-    await client.end();
-  }
+  const text = 'select signal_type from signals where instance_id = $1 order by seq';
+  const { rows } = await withAdmin(database.connectionString, (admin) =>
+    admin.query<{ signal_type: string }>(text, [id]),
+  );
+  return column(rows, 'signal_type');
 }

@@ -6,10 +6,9 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
-import { constants, tmpdir } from 'node:os';
+import { constants } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -117,16 +116,6 @@ export async function startEngine(options: EngineOptions = {}): Promise<Engine> 
     child.kill('SIGKILL');
     throw error;
   }
-}
-
-/**
- * A new folder for a database among the temporary files. Others may enter it, because under root
- * Postgres runs as another user. The caller removes it.
- */
-export function makeDataDir(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'engine-test-'));
-  chmodSync(folder, 0o755);
-  return folder;
 }
 
 /**

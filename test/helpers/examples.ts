@@ -1,22 +1,23 @@
 /** Plays the examples of docs/reference on a server: people, workers and producers say what the pages say. */
 
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before } from 'node:test';
 import type { SequenceExample } from '../../scripts/reference/sequence-examples.js';
 import { eventually, type Json, type Tenant } from './api.js';
 import { expectStatus } from './client.js';
+import { type Served, serve } from './loopback.js';
 
 /** Takes the place of the shop that the example of http_request names; gives its address while tests run. */
 export function useShop(): () => string {
-  const shop = createServer((request, response) => {
-    request.resume();
-    response.writeHead(201, { 'content-type': 'application/json' }).end('{"id": 7}');
+  let shop: Served;
+  before(async () => {
+    shop = await serve((request, response) => {
+      request.resume();
+      response.writeHead(201, { 'content-type': 'application/json' }).end('{"id": 7}');
+    });
   });
-  before(() => new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve)));
-  after(() => shop.close());
-  return () => `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  after(() => shop.stop());
+  return () => shop.url;
 }
 
 /** Stores what the example needs beside its own sequence. */

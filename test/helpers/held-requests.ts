@@ -1,11 +1,10 @@
 /** A server whose requests a test answers when it wants to, and steps that call it. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { after, before } from 'node:test';
 import { eventually, type Json, step } from './api.js';
+import { type Served, serve } from './loopback.js';
 
 export interface HeldRequests {
   /** A step that calls the path. */
@@ -17,25 +16,16 @@ export interface HeldRequests {
 /** For the tests of a file. */
 export function useHeldRequests(): HeldRequests {
   const held = new Map<string, ServerResponse[]>();
-  const server = createServer(({ url = '' }, response) => {
-    held.set(url, [...(held.get(url) ?? []), response]);
-  });
+  let server: Served;
   before(async () => {
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    server = await serve(({ url = '' }, response) => {
+      held.set(url, [...(held.get(url) ?? []), response]);
+    });
   });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => server.stop());
   return {
-    call: (id, path, more = {}) => {
-      const { port } = server.address() as AddressInfo;
-      return step(id, 'http_request', {
-        params: { url: `http://127.0.0.1:${port}${path}` },
-        ...more,
-      });
-    },
+    call: (id, path, more = {}) =>
+      step(id, 'http_request', { params: { url: `${server.url}${path}` }, ...more }),
     request: (path, n = 1) =>
       eventually(() => {
         const response = held.get(path)?.[n - 1];

@@ -1,14 +1,14 @@
 /** Real servers on loopback, and the http_request handler as a shard would call it. */
 
-import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { StepFailure, StepOutcome } from '../../src/core/builtin.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { HttpOptions, HttpRequestDeps } from '../../src/handlers/http-transport.js';
 import { openHttp } from '../../src/handlers/http-transport.js';
 import { createRegistry, type HandlerContext } from '../../src/handlers/registry.js';
+import { portOf } from './loopback.js';
 
 export interface TestServer {
   readonly port: number;
@@ -31,13 +31,11 @@ export async function listen(
   server.on('connection', () => {
     connects += 1;
   });
-  server.listen(port, host);
-  await once(server, 'listening');
+  const bound = await portOf(server, port, host);
   t.after(() => {
     server.close();
     server.closeAllConnections();
   });
-  const { port: bound } = server.address() as AddressInfo;
   return { port: bound, origin: `http://${host}:${bound}`, server, connects: () => connects };
 }
 

@@ -5,11 +5,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { newFolder } from './database.js';
 import { hasProgram, page, ROOT } from './docs.js';
 import { freePort } from './engine.js';
 
@@ -35,16 +35,9 @@ export type Behind = { readonly ports: readonly [number, number?] };
 const START_TIMEOUT_MS = 60_000;
 
 export async function startProxy(kind: ProxyKind, behind: Behind): Promise<RunningProxy> {
-  const folder = proxyFolder(kind);
+  const folder = newFolder(kind);
   const port = await freePort();
   return runProxy(kind, port, ARGS[kind](folder, port, behind), folder);
-}
-
-/** A new folder whose files the workers of a proxy may read, who are other users where the tests run as root. */
-export function proxyFolder(kind: ProxyKind): string {
-  const folder = mkdtempSync(path.join(tmpdir(), `${kind}-`));
-  chmodSync(folder, 0o755);
-  return folder;
 }
 
 /**

@@ -1,10 +1,9 @@
 /** A receiver of webhooks on loopback: keeps what arrives, and answers as the test says. */
 
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { after, before } from 'node:test';
 import type { WebhookBody } from '../../schema/webhook.js';
+import { serve } from './loopback.js';
 import { standIn } from './stand-in.js';
 
 export interface Arrival {
@@ -34,7 +33,7 @@ export async function startReceiver(): Promise<Receiver> {
   const arrivals: Arrival[] = [];
   const answers = new Map<string, Respond>();
   const waiting = new Set<() => void>();
-  const server = createServer(async (request, response) => {
+  const { url: origin, stop } = await serve(async (request, response) => {
     const text = Buffer.concat(await request.toArray()).toString();
     const { url: path = '', headers } = request;
     const arrival: Arrival = { path, headers, text, body: JSON.parse(text) };
@@ -43,12 +42,9 @@ export async function startReceiver(): Promise<Receiver> {
     const respond = answers.get(path) ?? statusOf(200);
     respond(response, arrival);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   const of = (instance: string) => arrivals.filter(({ body }) => body.instance_id === instance);
   return {
-    url: (path) => `http://127.0.0.1:${port}${path}`,
+    url: (path) => `${origin}${path}`,
     answer: (path, respond) => answers.set(path, respond),
     of,
     until: (instance, count) =>
@@ -62,10 +58,7 @@ export async function startReceiver(): Promise<Receiver> {
         waiting.add(look);
         look();
       }),
-    stop() {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop,
   };
 }
 

@@ -1,9 +1,8 @@
 /** A server that answers as it is told, for what a real one does at moments that cannot be chosen. */
 
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after } from 'node:test';
+import { serve } from './loopback.js';
 
 /** One request as it came. */
 export interface Asked {
@@ -24,7 +23,7 @@ export interface ScriptedServer {
 /** Answers the first request by the first answer, and so on; every further one by the last. */
 export async function scripted(...answers: readonly Answer[]): Promise<ScriptedServer> {
   const asked: Asked[] = [];
-  const server = createServer((request, response) => {
+  const { url, stop } = await serve((request, response) => {
     let body = '';
     request.setEncoding('utf8');
     request.on('data', (text: string) => {
@@ -37,13 +36,8 @@ export async function scripted(...answers: readonly Answer[]): Promise<ScriptedS
       answers[Math.min(asked.length, answers.length) - 1]?.(response, one);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  after(stop);
+  return { url, asked };
 }
 
 /** As the engine answers. */

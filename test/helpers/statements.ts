@@ -1,7 +1,8 @@
 /** A TCP proxy before Postgres that reads along: which statements are sent, with what they are given. */
 
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { portOf } from './loopback.js';
 
 /** One execution: the text of the statement, and its parameters as they were sent. */
 export type SentStatement = { readonly text: string; readonly given: string };
@@ -40,10 +41,8 @@ export async function tapStatements(connectionString: string): Promise<Statement
       });
     }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   url.hostname = '127.0.0.1';
-  url.port = String((server.address() as AddressInfo).port);
+  url.port = String(await portOf(server));
   return {
     url: url.href,
     take() {

@@ -1,6 +1,7 @@
 /** All rows of the database as one value for each table, to show that nothing changed. */
 
-import pg from 'pg';
+import type pg from 'pg';
+import { withAdmin } from './database.js';
 
 /** What the engine writes by itself, whoever asks or does not. */
 const OWN_TABLES: ReadonlySet<string> = new Set(
@@ -19,9 +20,7 @@ export async function snapshotOf(
   connectionString: string,
   tenants?: readonly string[],
 ): Promise<Snapshot> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  try {
+  return withAdmin(connectionString, async (client) => {
     if (tenants === undefined) return await readTables(client, await conditions(client, false));
     const found = new Map<string, string>();
     for (const tenant of tenants) {
@@ -31,9 +30,7 @@ export async function snapshotOf(
       }
     }
     return found;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 type Rows = { readonly name: string; readonly condition: string };

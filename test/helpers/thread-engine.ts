@@ -20,6 +20,7 @@ import type { FrontDeps } from '../../src/http/operations/operation.js';
 import { createLogger } from '../../src/log.js';
 import type { Json } from './api.js';
 import { createTestDatabase } from './database.js';
+import { leaseOptions } from './writer.js';
 
 export interface ThreadEngine {
   readonly connectionString: string;
@@ -53,16 +54,8 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
   const { connectionString } = database;
   const sql = new pg.Client({ connectionString });
   await sql.connect();
-  const lease = await acquireLease({
-    connectionString,
-    owner,
-    applicationName: writerName(owner),
-    laneCount: 4,
-    clock: realClock,
-    log,
-    onStandby: () => undefined,
-    signal: new AbortController().signal,
-  });
+  const more = { applicationName: writerName(owner), laneCount: 4 };
+  const lease = await acquireLease(leaseOptions(connectionString, owner, more));
   const client = new ShardClient({
     shards,
     clock: realClock,

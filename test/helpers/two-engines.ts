@@ -5,9 +5,6 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Execution } from '../../schema/continuity.js';
 import type { Handoff, HandoffAccepted, OwnershipGrant } from '../../schema/handoff.js';
 import { createKeyring, type Keyring } from '../../src/core/continuity/keys.js';
@@ -15,6 +12,7 @@ import { type Api, type Json, newHandler, startApi, step, type Tenant } from './
 import { accepted, type Bundle, exported, imported } from './capsules.js';
 import { expectStatus, type Reply } from './client.js';
 import { type Continuity, continuityOf } from './continuity.js';
+import { serve } from './loopback.js';
 
 export interface Side {
   readonly api: Api;
@@ -49,22 +47,18 @@ export async function startPair(): Promise<Pair> {
     return { api: await startApi({ env }), keyring: keyrings[own], env };
   };
   const seen: string[] = [];
-  const server = createServer((request, response) => {
+  const sink = await serve((request, response) => {
     seen.push(request.url ?? '');
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   const a = await start('a', 'b');
   const b = await start('b', 'a');
   return {
     a,
     b,
-    sink: { url: `http://127.0.0.1:${port}`, seen },
+    sink: { url: sink.url, seen },
     stop: async () => {
-      server.close();
-      server.closeAllConnections();
+      sink.stop();
       await a.api.stop();
       await b.api.stop();
     },
@@ -102,6 +96,13 @@ export async function startPlaces({ a, b }: Pick<Pair, 'a' | 'b'>): Promise<Plac
   const places = { a: place(a.api.tenant(name)), b: place(b.api.tenant(name)) };
   await announce(places, { a, b });
   return places;
+}
+
+/** One that is exported to the other server already. */
+export async function startSent(pair: Pair) {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  return { journey, a, b, id, bundle: await send(id, a, b) };
 }
 
 /** `before` and `there` are done on the first server; `here`, `after` and `end` are still to come. */

@@ -5,6 +5,7 @@ import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
+import type { LeaseOptions } from '../../src/db/lease.js';
 import { rowText } from '../../src/db/lines.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
@@ -203,3 +204,19 @@ export function poisonPut(n: number): Put {
 }
 
 const silent: DbLog = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** What a lease is asked for with, where a test says nothing else. */
+export function leaseOptions(
+  connectionString: string,
+  owner: string,
+  more: Partial<LeaseOptions> = {},
+): LeaseOptions {
+  return {
+    ...{ connectionString, owner, applicationName: `${owner} writer`, laneCount: 2 },
+    clock: realClock,
+    log: silent,
+    onStandby: () => undefined,
+    signal: new AbortController().signal,
+    ...more,
+  };
+}

@@ -4,12 +4,13 @@
  */
 
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import type { Resolver } from '../../src/handlers/address-guard.js';
 import { type OutboundSettings, outboundPolicy } from '../../src/handlers/outbound-rules.js';
 import { failureOf, listen, openHandler, type TestServer } from '../helpers/http-handler.js';
+import { serve } from '../helpers/loopback.js';
 import { spellings } from '../helpers/ssrf-vectors.js';
 
 /** What names resolve to; one with several answers gives all of them, `flip` a new one each time. */
@@ -192,7 +193,7 @@ interface Proxy {
 /** Takes every CONNECT to the server, whatever it asks for. */
 async function openProxy(t: TestContext, to: TestServer): Promise<Proxy> {
   const asked: string[] = [];
-  const server: Server = createServer();
+  const { server, port, stop } = await serve(() => undefined);
   server.on('connect', (request, socket) => {
     asked.push([request.url, request.headers['proxy-authorization']].filter(Boolean).join(' '));
     const there = connect(to.port, '127.0.0.1', () => {
@@ -202,10 +203,6 @@ async function openProxy(t: TestContext, to: TestServer): Promise<Proxy> {
     for (const each of [socket, there]) each.on('error', () => there.destroy());
     t.after(() => [socket, there].map((each) => each.destroy()));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { port: (server.address() as AddressInfo).port, asked };
+  t.after(stop);
+  return { port, asked };
 }

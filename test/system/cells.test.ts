@@ -28,7 +28,12 @@ import {
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
+import {
+  startPostgres,
+  type TestDatabase,
+  type TestPostgres,
+  withAdmin,
+} from '../helpers/database.js';
 import type { Engine } from '../helpers/engine.js';
 import { parseExposition } from '../helpers/exposition.js';
 import { HAS_LATER, makeNewer } from './cells/newer.js';
@@ -243,17 +248,13 @@ test('each statement of the writer and of the actors is understood with rights i
   // It has all that docs/statements.sql shows parsed, by which names are looked up.
   const session = await WriterSession.open(client, () => undefined);
   session.destroy();
-  const reader = new pg.Client({ connectionString });
-  await reader.connect();
-  try {
+  await withAdmin(connectionString, async (reader) => {
     for (const [name, text] of Object.entries(LOAD_SQL)) {
       await reader.query(`prepare "${name}" as ${text}`);
     }
     const across = 'prepare across as select from instances join east.timers on true';
     await assert.rejects(reader.query(across), { code: '42501' });
-  } finally {
-    await reader.end();
-  }
+  });
 });
 
 test('nothing in a schema is tied to another one, and it holds tables and indexes alone', async () => {

@@ -19,15 +19,16 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { useSharedApi } from '../helpers/api.js';
+import { newFolder } from '../helpers/database.js';
 import { isDeep } from '../helpers/depth.js';
-import { DEFAULT_API_KEY, makeDataDir } from '../helpers/engine.js';
+import { DEFAULT_API_KEY } from '../helpers/engine.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const NAME = 'durable-workflow-engine-client';
 const run = promisify(execFile);
 
 const api = useSharedApi();
-const folder = makeDataDir();
+const folder = newFolder();
 const home = path.join(folder, 'home');
 const installed = path.join(home, 'node_modules', NAME);
 let tarball: string;

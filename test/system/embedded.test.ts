@@ -9,7 +9,6 @@
 import assert from 'node:assert/strict';
 import {
   chmodSync,
-  mkdtempSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -17,7 +16,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -29,6 +27,7 @@ import { findPostmaster, stopServer } from '../../src/db/embedded-server.js';
 import { withClient } from '../../src/db/pool.js';
 import { startChild, type TestChild } from '../helpers/child.js';
 import { column } from '../helpers/columns.js';
+import { newFolder } from '../helpers/database.js';
 import { cannotChangeTables } from './database/world.js';
 
 let dataDir: string;
@@ -38,7 +37,7 @@ let children: TestChild[];
 
 const note = (_fields: object, message: string) => void logged.push(message);
 
-const sharedDir = makeFolder();
+const sharedDir = newFolder();
 
 beforeEach(() => {
   dataDir = sharedDir;
@@ -57,13 +56,6 @@ afterEach(async () => {
 });
 
 after(() => rmSync(sharedDir, { recursive: true }));
-
-/** Others may enter it, because under root Postgres runs as another user. */
-function makeFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'engine-test-embedded-'));
-  chmodSync(folder, 0o755);
-  return folder;
-}
 
 async function start(major?: 15 | 18): Promise<EmbeddedPostgres> {
   const embedded = await startEmbedded({
@@ -213,7 +205,7 @@ test('a server that dies is brought back on the same port with what was committe
 });
 
 test('a database of Postgres 15 works with 15 and is refused by 18', async () => {
-  dataDir = makeFolder();
+  dataDir = newFolder();
   const old = await start(15);
   const rows = await query(old.connectionString, 'show server_version_num');
   assert.match(String(rows[0]!.server_version_num), /^15/);
@@ -223,7 +215,7 @@ test('a database of Postgres 15 works with 15 and is refused by 18', async () =>
 
 test('under root, the database lies in its data folder also where its user cannot walk to', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('not root');
-  dataDir = makeFolder();
+  dataDir = newFolder();
   chmodSync(dataDir, 0o700);
   const first = await start();
   assert.equal(first.location, path.join(realpathSync(dataDir), 'postgres'));
@@ -235,10 +227,10 @@ test('under root, the database lies in its data folder also where its user canno
 });
 
 test('a database that an earlier version put elsewhere is used there, and said where', async () => {
-  dataDir = makeFolder();
+  dataDir = newFolder();
   const first = await start();
   await first.stop();
-  const elsewhere = path.join(realpathSync(makeFolder()), 'moved');
+  const elsewhere = path.join(realpathSync(newFolder()), 'moved');
   renameSync(first.location, elsewhere);
   writeFileSync(path.join(dataDir, 'postgres.location'), elsewhere);
   const second = await start();

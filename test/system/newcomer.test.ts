@@ -27,17 +27,17 @@ import { promisify } from 'node:util';
 import { findPostmaster, stopServer } from '../../src/db/embedded-server.js';
 import { type Api, SHARED_MASTER_KEY, startApi, step } from '../helpers/api.js';
 import { column } from '../helpers/columns.js';
-import { startPostgres, type TestPostgres } from '../helpers/database.js';
+import { newFolder, startPostgres, type TestPostgres } from '../helpers/database.js';
 import { isDeep } from '../helpers/depth.js';
 import { hasProgram, type Place, pages, ROOT, runPages } from '../helpers/docs.js';
-import { DEFAULT_API_KEY, freePort, makeDataDir } from '../helpers/engine.js';
+import { DEFAULT_API_KEY, freePort } from '../helpers/engine.js';
 
 const NAME = 'durable-workflow-engine';
 const run = promisify(execFile);
 
 // ---------------------------------------------------------------- the package
 
-const folder = realpathSync(makeDataDir());
+const folder = realpathSync(newFolder());
 let tarball: string;
 let files: readonly string[];
 
@@ -207,7 +207,7 @@ const COLUMNS = 80;
  * sources, since a build would take it away from the others that run.
  */
 async function checkout(t: TestContext): Promise<Required<Place>> {
-  const folder = makeDataDir();
+  const folder = newFolder();
   t.after(async () => {
     const left = findPostmaster(path.join(folder, 'data/postgres'));
     if (left !== undefined) await stopServer(left, 'immediate');

@@ -10,7 +10,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -20,6 +19,7 @@ import { eventually, newHandler, step, useApi } from '../helpers/api.js';
 import { type Client, expectStatus } from '../helpers/client.js';
 import { type Exposition, parseExposition } from '../helpers/exposition.js';
 import { listen } from '../helpers/http-handler.js';
+import { portOf } from '../helpers/loopback.js';
 import type { WrittenSpan } from '../helpers/otel-preload.js';
 
 const CANARY = 'canary-6f1d2c';
@@ -41,8 +41,7 @@ let target: string;
 
 const api = useApi(async () => {
   writeFileSync(file, '');
-  await once(called.listen(0, '127.0.0.1'), 'listening');
-  target = `http://127.0.0.1:${(called.address() as AddressInfo).port}`;
+  target = `http://127.0.0.1:${await portOf(called)}`;
   const webhooks = `${target}/refuses/${canary('path')}?token=${canary('query')}`;
   return {
     apiKey: KEY,

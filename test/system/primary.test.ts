@@ -4,14 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { databaseChecks } from '../../cli/doctor/database-checks.js';
 import { isAway } from '../../src/db/away.js';
 import { createPool, withClient } from '../../src/db/pool.js';
 import { troubleOf } from '../../src/errors.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
+import * as loopback from '../helpers/loopback.js';
 import { FaultProxy } from '../helpers/proxy.js';
 
 let primary: TestPostgres;
@@ -130,10 +130,7 @@ test('a session that the server ends as it begins fails, and nothing else', asyn
       socket.end(messages.join(''), 'latin1');
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const connectionString = `postgres://engine@127.0.0.1:${port}/engine`;
+  const connectionString = `postgres://engine@127.0.0.1:${await loopback.portOf(server)}/engine`;
   const pool = createPool({
     ...options(connectionString),
     connectionsMax: 1,

@@ -26,14 +26,18 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 import { databaseRefusal } from '../../src/db/database-refusal.js';
 import { withClient } from '../../src/db/pool.js';
 import { eventually } from '../helpers/api.js';
 import { CLI } from '../helpers/cli.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import {
+  createTestDatabase,
+  newFolder,
+  type TestDatabase,
+  withAdmin,
+} from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';
-import { makeDataDir } from '../helpers/engine.js';
+import { portOf } from '../helpers/loopback.js';
 
 const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url));
 const isLinux = process.platform === 'linux';
@@ -79,7 +83,7 @@ const GOLDEN = 'test/golden/first-lines.txt';
 const IS_READY = /api\/v1\/instances\r?\n|"msg":"ready"/;
 
 const hasScript = isLinux && existsSync('/usr/bin/script');
-const dataDir = makeDataDir();
+const dataDir = newFolder();
 after(() => rmSync(dataDir, { recursive: true }));
 
 /** Starts the server, ends it with SIGTERM once it is ready, and gives all that it wrote. */
@@ -204,10 +208,7 @@ before(async () => {
     "Object.defineProperty(process.versions, 'node', { value: '18.20.4' });",
   );
   taken = createServer();
-  await new Promise<void>((resolve) => {
-    taken.listen(0, '127.0.0.1', resolve);
-  });
-  takenPort = (taken.address() as { port: number }).port;
+  takenPort = await portOf(taken);
   database = await createTestDatabase({ isMigrated: false });
   await asAdmin(`create role ${STRANGER} login password '${SECRET}'`);
   await asAdmin(`create database ${ASCII} encoding 'SQL_ASCII' locale 'C' template template0`);
@@ -226,13 +227,7 @@ const STRANGER = `stranger_${process.pid}`;
 const ASCII = `ascii_${process.pid}`;
 
 async function asAdmin(sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: database.connectionString });
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
+  await withAdmin(database.connectionString, (admin) => admin.query(sql));
 }
 
 const READ_ONLY = '-c default_transaction_read_only=on';
@@ -350,7 +345,7 @@ describe('a start that cannot succeed says in one line what to do', () => {
 
 // ---------------------------------------------------------------- starts that are cut off
 
-const cutOffDir = realpathSync(makeDataDir());
+const cutOffDir = realpathSync(newFolder());
 const fileOf = (name: string) => path.join(cutOffDir, name);
 after(() => rmSync(cutOffDir, { recursive: true }));
 
@@ -434,7 +429,7 @@ describe('SIGTERM ends a start without leftovers', () => {
 
 // ---------------------------------------------------------------- dev
 
-const home = makeDataDir();
+const home = newFolder();
 after(() => rmSync(home, { recursive: true, force: true }));
 
 const step = (message: string) => ({ type: 'step', id: 'a', handler: 'log', params: { message } });

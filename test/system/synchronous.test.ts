@@ -7,15 +7,14 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { realClock } from '../../src/clock.js';
 import { ConfigError } from '../../src/config-values.js';
 import { firstContact } from '../../src/db/first-contact.js';
-import { acquireLease, type LeaseOptions } from '../../src/db/lease.js';
+import { acquireLease } from '../../src/db/lease.js';
 import { withClient } from '../../src/db/pool.js';
 import { column } from '../helpers/columns.js';
 import { startPostgres, type TestDatabase, type TestPostgres } from '../helpers/database.js';
 import * as replicas from '../helpers/replicas.js';
-import { auditPut, harness, prepareLanes, stopHarnesses } from '../helpers/writer.js';
+import { auditPut, harness, leaseOptions, prepareLanes, stopHarnesses } from '../helpers/writer.js';
 
 let postgres: TestPostgres;
 let database: TestDatabase;
@@ -51,20 +50,11 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await wait(10);
 }
 
-function leaseOptions(owner: string): LeaseOptions {
-  const silent = () => undefined;
-  return {
-    connectionString: database.connectionString,
-    owner,
-    applicationName: `${owner} writer`,
+const ownedBy = (owner: string) =>
+  leaseOptions(database.connectionString, owner, {
     laneCount: 1,
-    clock: realClock,
-    log: { info: silent, warn: silent, error: silent },
-    onStandby: silent,
-    signal: new AbortController().signal,
     timing: { ttlMs: 1_000, renewMs: 200, standbyPollMs: 50, statementMs: 400 },
-  };
-}
+  });
 
 async function audited(): Promise<number> {
   const { rows } = await admin.query('select count(*)::int as n from audit_log');
@@ -139,7 +129,7 @@ test('a session without a limit has none, whatever its role has', async () => {
 test('a take-over whose wait for a replica is cancelled is not believed, and is made again', async () => {
   await admin.query('delete from lanes');
   await confirmNone();
-  const acquired = acquireLease(leaseOptions('first'));
+  const acquired = acquireLease(ownedBy('first'));
   const first = await Promise.race([waiting('first lease'), acquired]);
   assert.ok(typeof first === 'number');
   await admin.query('select pg_cancel_backend($1::int)', [first]);
@@ -154,7 +144,7 @@ test('a take-over whose wait for a replica is cancelled is not believed, and is 
 test('an owner renews its lease while no replica confirms anything', async () => {
   await admin.query('delete from lanes');
   await admin.query('update engine_lease set epoch = 0');
-  const lease = await acquireLease(leaseOptions('second'));
+  const lease = await acquireLease(ownedBy('second'));
   await confirmNone();
   const version = async () => (await admin.query('select xmin from engine_lease')).rows[0].xmin;
   const before = await version();

@@ -9,10 +9,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import pg from 'pg';
 import { startServer, type TestServer } from '../../client/src/testing/index.js';
-import { createTestDatabase } from '../helpers/database.js';
-import { makeDataDir } from '../helpers/engine.js';
+import { createTestDatabase, newFolder, withAdmin } from '../helpers/database.js';
 
 test('a server of one own is there for a test, and leaves nothing behind', async () => {
   const { connectionString, drop } = await createTestDatabase({ isMigrated: false });
@@ -27,12 +25,8 @@ test('a server of one own is there for a test, and leaves nothing behind', async
   assert.equal(outputs.hello.to, 'Ada');
   await Promise.all([server.stop(), server.stop()]);
   await assert.rejects(client.info({ retries: 0 }), { code: 'CLIENT_UNREACHABLE' });
-  const session = new pg.Client({ connectionString });
-  await session.connect();
-  const { rows } = await session.query(
-    `select datname from pg_database where datname like 'engine\\_test\\_${process.pid}\\_%'`,
-  );
-  await session.end();
+  const left = `select datname from pg_database where datname like 'engine\\_test\\_${process.pid}\\_%'`;
+  const { rows } = await withAdmin(connectionString, (admin) => admin.query(left));
   await drop();
   assert.deepEqual(rows, []);
 });
@@ -76,7 +70,7 @@ async function startsAnyway(): Promise<void> {
 
 /** An empty folder for what is prepared, as long as the test runs. */
 function useCache(t: TestContext) {
-  const cache = makeDataDir();
+  const cache = newFolder();
   const folder = path.join(cache, 'durable-workflow-engine');
   const { XDG_CACHE_HOME } = process.env;
   process.env.XDG_CACHE_HOME = cache;

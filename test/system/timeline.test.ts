@@ -8,7 +8,6 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import pg from 'pg';
-import { realClock } from '../../src/clock.js';
 import { acquireLease } from '../../src/db/lease.js';
 import { createPool, withClient, withCursor } from '../../src/db/pool.js';
 import { troubleOf } from '../../src/errors.js';
@@ -19,6 +18,7 @@ import {
   auditPut,
   createHarness,
   harness,
+  leaseOptions,
   prepareLanes,
   stopHarnesses,
 } from '../helpers/writer.js';
@@ -130,17 +130,7 @@ test('once a take-over has proven a timeline, no session of any thread stays on 
       withCursor(pool, rows, [], async (reader) => {
         assert.equal((await reader.read(1, 5_000)).length, 1);
         proxy.resume();
-        const silent = () => undefined;
-        const lease = await acquireLease({
-          ...options(urls[2]),
-          owner: 'newer',
-          laneCount: 1,
-          clock: realClock,
-          log: { info: silent, warn: silent, error: silent },
-          onStandby: silent,
-          signal: new AbortController().signal,
-        });
-        await lease.release();
+        await (await acquireLease(leaseOptions(urls[2] ?? '', 'newer'))).release();
         // What it read before was true then. What it reads from now on may lack what was committed elsewhere.
         await reader.read(1, 5_000);
       }),

@@ -34,6 +34,7 @@ import {
   send,
   startJourney,
   startPair,
+  startSent,
 } from '../helpers/two-engines.js';
 import { describeKills } from './two-engines/kills.js';
 import { describeWaits } from './two-engines/waits.js';
@@ -53,9 +54,7 @@ const fencesOf = ({ tenant }: Place, id: string) =>
   tenant.patch<{ error: string }>(`/instances/${id}/state`, { state: 'scheduled' });
 
 test('an instance starts on one server, is handed over, and ends on the other; the first never runs it again', async () => {
-  const journey = await startJourney(pair);
-  const { a, b, id } = journey;
-  const bundle = await send(id, a, b);
+  const { journey, a, b, id, bundle } = await startSent(pair);
   const { instance, handoff, execution } = await land(bundle, a, b);
   const seen = [execution.epoch, execution.owner_runtime_id, execution.current_instance_id];
   assert.deepEqual(seen, [1, b.runtime, instance]);
@@ -108,9 +107,7 @@ test('a capsule of the other server is no device capsule: that server would go o
 // ---------------------------------------------------------------- statements
 
 test('an acceptance believes only what the destination itself says of this very import', async () => {
-  const journey = await startJourney(pair);
-  const { a, b, id } = journey;
-  const bundle = await send(id, a, b);
+  const { journey, a, b, bundle } = await startSent(pair);
   const { instance_id, import_receipt } = await imported(b.tenant, bundle);
   const accept = (receipt: unknown) => accepting(a, bundle.handoff.id, instance_id, receipt);
   const facts = JSON.parse(import_receipt.statement) as ImportFacts;
@@ -143,9 +140,7 @@ const GRANT_CHANGES: Partial<GrantFacts>[] = [
 ];
 
 test('a claim believes only what the source itself grants, once', async () => {
-  const journey = await startJourney(pair);
-  const { a, b, id } = journey;
-  const bundle = await send(id, a, b);
+  const { journey, a, b, id, bundle } = await startSent(pair);
   const { instance_id, import_receipt } = await imported(b.tenant, bundle);
   const { ownership_grant } = await accepted(a.continuity, bundle.handoff.id, instance_id, {
     import_receipt,
@@ -180,8 +175,7 @@ test('a claim believes only what the source itself grants, once', async () => {
 });
 
 test('a server takes no capsule of a stranger, nor one that is for somebody else', async () => {
-  const { a, b, id } = await startJourney(pair);
-  const bundle = await send(id, a, b);
+  const { a, b, bundle } = await startSent(pair);
   const reply = await importing(b.tenant, bundle, { destination_runtime_id: a.runtime });
   refused(reply, 409, /another destination/);
   refused(await importing(b.tenant, bundle, { payload_base64: undefined }), 409, /not stored here/);

@@ -6,10 +6,8 @@
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { beforeEach, describe, type TestContext, test } from 'node:test';
 import { WINDOW_MAX } from '../../actors/webhook/memory.js';
 import { ATTEMPTS_AT_ONCE_MAX } from '../../actors/webhook/webhooks.js';
@@ -20,6 +18,7 @@ import { isPublicAddress } from '../../src/handlers/address-guard.js';
 import { type HttpOptions, openHttp } from '../../src/handlers/http-transport.js';
 import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
 import { cut, listen, manualTimers } from '../helpers/http-handler.js';
+import { portOf } from '../helpers/loopback.js';
 import { busy, TAKEN, WebhookWorld } from '../helpers/webhook-world.js';
 
 const A = 'http://a.example/';
@@ -555,14 +554,12 @@ test('a refused or cut connection, a name that does not exist and bad TLS have c
   const closed = await listen(t, () => undefined, PUBLIC_HOST);
   closed.server.close();
   const tls = createTlsServer({});
-  tls.listen(0, PUBLIC_HOST);
-  await once(tls, 'listening');
+  const port = await portOf(tls, 0, PUBLIC_HOST);
   t.after(() => tls.close());
   const unknown = async () => {
     throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' });
   };
   const send = openSender(t, { resolve: unknown });
-  const { port } = tls.address() as AddressInfo;
   const classes: Record<string, string> = {
     [cutting.origin]: 'connect',
     [closed.origin]: 'connect',

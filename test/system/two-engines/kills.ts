@@ -36,6 +36,7 @@ import {
   type Pair,
   send,
   startJourney,
+  startSent,
 } from '../../helpers/two-engines.js';
 
 /** An answer that is lost with what it says committed is the harder case. */
@@ -156,9 +157,7 @@ export function describeKills(pairOf: () => Pair): void {
     }
 
     test(`${moment} the commit of an acceptance leaves one owner`, async () => {
-      const journey = await startJourney(pair);
-      const { a, b, id } = journey;
-      const bundle = await send(id, a, b);
+      const { journey, a, b, bundle } = await startSent(pair);
       const { instance_id, import_receipt } = expectStatus(await importing(b.tenant, bundle), 201);
       const accept = () => accepting(a, bundle.handoff.id, instance_id, import_receipt);
       await killAt(moment, pair.a.api, 'continuity_locations', accept);
@@ -166,18 +165,14 @@ export function describeKills(pairOf: () => Pair): void {
       await goOn(journey, bundle);
     });
     test(`${moment} the commit of an import leaves one owner`, async () => {
-      const journey = await startJourney(pair);
-      const { a, b, id } = journey;
-      const bundle = await send(id, a, b);
+      const { journey, b, bundle } = await startSent(pair);
       await killAt(moment, pair.b.api, 'capsule_imports', () => importing(b.tenant, bundle));
       assert.equal(await owners(journey), 0);
       await goOn(journey, bundle);
     });
 
     test(`${moment} the commit of a claim leaves one owner`, async () => {
-      const journey = await startJourney(pair);
-      const { a, b, id } = journey;
-      const bundle = await send(id, a, b);
+      const { journey, a, b, bundle } = await startSent(pair);
       const { instance_id, import_receipt } = expectStatus(await importing(b.tenant, bundle), 201);
       const reply = await accepting(a, bundle.handoff.id, instance_id, import_receipt);
       const accepted = expectStatus(reply, 200);
