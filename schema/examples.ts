@@ -258,7 +258,9 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     cell: 'public',
     env_label: null,
     env_color: null,
+    encryption_key: 'fits',
   },
+  SealingKeyState: 'fits',
 
   CreateSequence: { id: EXAMPLE_IDS.sequence },
   SequenceCreated: { id: EXAMPLE_IDS.sequence },

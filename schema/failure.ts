@@ -23,7 +23,7 @@ export const FAILURE_CODES = {
   expression_error:
     'a `when` of any block, a template of `params` or of a `prompt`, or a collection does not parse or cannot be evaluated',
   secret_missing:
-    'a secret that the parameters name does not exist, is disabled or has expired when the step is called',
+    'a secret that the parameters name does not exist, is disabled or has expired when the step is called, or is sealed with another encryption key',
   invalid_params: 'a built-in handler cannot work with its `params`',
   invalid_collection:
     'the collection of a `for_each` is not an array, or has more items than `max_iterations`',

@@ -25,9 +25,14 @@ export const NotReady = named(
 );
 export type NotReady = Static<typeof NotReady>;
 
+export const SEALING_KEY_STATES = ['unknown', 'none', 'fits', 'former', 'other'] as const;
+export type SealingKeyState = (typeof SEALING_KEY_STATES)[number];
+
 /**
  * `version` is the server's own semantic version, `cell` the schema of its tables, `cluster` whether other cells are
- * known; labels are null when not set.
+ * known; labels are null when not set. `encryption_key` says whether the secrets in the database can be opened: there is
+ * no key (`none`), the key `fits`, some secrets are still sealed with the `former` one, or some with an `other` one that the
+ * server does not have; `unknown` until it owns the database.
  */
 export const Info = named('Info', {
   version: Type.String(),
@@ -37,6 +42,10 @@ export const Info = named('Info', {
   cluster: Type.Boolean(),
   env_label: Type.Union([Type.String(), Type.Null()]),
   env_color: Type.Union([Type.String(), Type.Null()]),
+  encryption_key: Type.Unsafe<SealingKeyState>({
+    ...oneOfWords(SEALING_KEY_STATES),
+    $id: 'SealingKeyState',
+  }),
 });
 export type Info = Static<typeof Info>;
 

@@ -17,7 +17,7 @@ import { type Membership, membershipOf } from './cluster/membership.js';
 import { CellMoves } from './cluster/moves-of-cell.js';
 import { tenantsAfter } from './cluster/tenants-there.js';
 import type { Config } from './config.js';
-import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
+import { type ContinuityKeys, type Keyring, keyringOf } from './core/continuity/keys.js';
 import { Crowd } from './crowd.js';
 import { readChangeMark } from './db/change-mark.js';
 import { DEFAULT_SCHEMA, inSchema } from './db/database-url.js';
@@ -25,6 +25,7 @@ import { startEmbedded } from './db/embedded.js';
 import type { RoleUrls } from './db/embedded-roles.js';
 import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
+import { reportSealingKey } from './db/lease-key.js';
 import { prepareSchema } from './db/migrate.js';
 import { createPool } from './db/pool.js';
 import { firingEvents } from './db/reads/event-reads.js';
@@ -183,14 +184,8 @@ class Engine {
       this.#parts.push({ name: 'jobs', stop: async () => job.stop() });
     }
     const apiKey = key?.value ?? this.#config.apiKey;
-    const port = await this.#listen({
-      reads,
-      removal,
-      bulkJobs,
-      apiKey,
-      supervisor,
-      continuityKeys,
-    });
+    const keyring = keyringOf(continuityKeys);
+    const port = await this.#listen({ reads, removal, bulkJobs, apiKey, supervisor, keyring });
     await this.#firstContact(connectionString, ownerUrl);
     await this.#unlessStopped(this.#join(port, supervisor));
     const lease = await this.#own(connectionString);
@@ -199,6 +194,8 @@ class Engine {
     const schemaUrl = runMigrations ? ownerUrl : connectionString;
     await this.#unlessStopped(prepareSchema(schemaUrl, runMigrations));
     await this.#unlessStopped(this.#wallTenants(reads, connectionString, ownerUrl));
+    const sealing = reportSealingKey(connectionString, keyring, this.#log);
+    this.#gate.sealingKey = await this.#unlessStopped(sealing);
     if (this.#config.migrateOnly) {
       this.#log.info('the tables are up to date: ending, as --migrate-only says');
       return this.#end(0);
@@ -315,11 +312,10 @@ class Engine {
     readonly bulkJobs: BulkJobs;
     readonly apiKey: string | undefined;
     readonly supervisor: Supervisor;
-    readonly continuityKeys: ContinuityKeys;
+    readonly keyring: Keyring | undefined;
   }): Promise<number> {
     const config = this.#config;
-    const { reads, removal, bulkJobs, apiKey, supervisor, continuityKeys } = facts;
-    const keyring = keyringOf(continuityKeys);
+    const { reads, removal, bulkJobs, apiKey, supervisor, keyring } = facts;
     const connections = this.#connections();
     const requests = new AddressRequests(config.maxRequestsPerAddress);
     const front = createFront({

@@ -9,6 +9,7 @@ import type { Parsed } from '../../src/core/expression/syntax.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-texts.js';
 import { openSecret, type StoredSecret } from '../../src/core/stored-secret.js';
+import type { UnixMs } from '../../src/core/time.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
@@ -44,14 +45,22 @@ export class Secrets {
     const ids = secretIdsIn(texts);
     const rows = await Promise.all(ids.map((id) => this.#reads.read({ tenant_id: tenant, id })));
     const values = new Map(ids.map((id, i) => [id, this.#valueOf(rows[i])]));
-    return fillSecrets(params, texts, (id) => values.get(id));
+    const closed = ids.find((_, i) => isUsable(rows[i], this.#deps.now()) && !values.get(ids[i]!));
+    const filled = fillSecrets(params, texts, (id) => values.get(id));
+    if (filled.ok || closed === undefined) return filled;
+    const message = `secret ${closed} is sealed with an encryption key that the server does not have`;
+    return { ok: false, message };
   }
 
   #valueOf(row: CredentialRow | undefined): string | undefined {
-    if (row === undefined || !row.enabled) return undefined;
-    if (row.expires_at !== null && Date.parse(row.expires_at) <= this.#deps.now()) return undefined;
+    if (!isUsable(row, this.#deps.now())) return undefined;
     return openSecret(row, JSON.parse(row.value) as StoredSecret, this.#deps.keyring);
   }
+}
+
+function isUsable(row: CredentialRow | undefined, now: UnixMs): row is CredentialRow {
+  if (row === undefined || !row.enabled) return false;
+  return row.expires_at === null || Date.parse(row.expires_at) > now;
 }
 
 function keyOf({ tenant_id, id }: Place): string {

@@ -6,6 +6,7 @@ import {
   type TaskStats,
   type WorkerInfo,
 } from '../../client/src/index.js';
+import type { Info, NotReady } from '../../schema/system.js';
 import { packageVersion } from '../../src/package-files.js';
 import type { Session } from '../session.js';
 import { durationText } from '../table.js';
@@ -54,7 +55,7 @@ export async function reachChecks({ connection }: Session): Promise<Check[]> {
       : ok(about, reached),
     clockCheck(reply.headers.get('date'), startedAt + tookMs / 2),
     await readyCheck(url),
-    await versionCheck(url),
+    ...infoFindings(await infoOf(url)),
   ];
 }
 
@@ -86,13 +87,16 @@ const READY_TODO: Readonly<Record<string, string>> = {
 };
 
 async function readyCheck(url: string): Promise<Check> {
-  const about = 'ready';
   const reply = await probe(`${url}/health/ready`);
-  if (reply.ok) return ok(about, 'owns its database and can write');
-  const { error = '', reason } = (await reply.json()) as {
-    readonly error?: string;
-    readonly reason?: { readonly kind: string; readonly sql_state?: string };
-  };
+  return readyFinding(reply.ok ? undefined : ((await reply.json()) as Partial<NotReady>));
+}
+
+/** @param told what a server says that is not ready; undefined: it is */
+export function readyFinding(told: Partial<NotReady> | undefined): Check {
+  const about = 'ready';
+  if (told === undefined) return ok(about, 'owns its database and can write');
+  const { error = '', reason } = told;
+  if (reason?.kind === 'lease') return ok(about, 'a standby, which waits for the owner to end');
   const state = reason?.sql_state === undefined ? '' : ` (${reason.sql_state})`;
   const todo =
     READY_TODO[reason?.kind ?? ''] ??
@@ -100,20 +104,40 @@ async function readyCheck(url: string): Promise<Check> {
   return check('bad', about, `${error}${state}`, todo);
 }
 
-async function versionCheck(url: string): Promise<Check> {
-  const about = 'version';
-  // The path that proxies in front of cells answer for any of them.
-  const reply = await probe(`${url}/info`);
-  const { version } = (await reply.json()) as { readonly version: string };
-  const own = packageVersion();
-  if (version === own) return ok(about, `${version}, as this command line`);
-  return check(
-    'warn',
-    about,
-    `the server is ${version}, this command line ${own}`,
-    `Use npx durable-workflow-engine@${version}: commands may ask for what the other does not have.`,
-  );
+/** From the path that proxies in front of cells answer for any of them. */
+async function infoOf(url: string): Promise<Partial<Info>> {
+  return (await (await probe(`${url}/info`)).json()) as Partial<Info>;
 }
+
+/** Its version, and whether it has the key of its secrets (docs/operate/encryption-key.md). */
+export function infoFindings({ version, encryption_key }: Partial<Info>): Check[] {
+  const own = packageVersion();
+  const todo = `Use npx durable-workflow-engine@${version}: commands may ask for what the other does not have.`;
+  const told = `the server is ${version}, this command line ${own}`;
+  const about = 'encryption key';
+  return [
+    version === own
+      ? ok('version', `${version}, as this command line`)
+      : check('warn', 'version', told, todo),
+    ...(encryption_key === 'fits' ? [ok(about, 'opens every secret')] : []),
+    ...(encryption_key === 'former'
+      ? [check('warn', about, 'some secrets are sealed with the old key', GIVE_ANEW)]
+      : []),
+    ...(encryption_key === 'other'
+      ? [
+          check(
+            'bad',
+            about,
+            'secrets are sealed with a key that the server does not have',
+            OTHER_KEY,
+          ),
+        ]
+      : []),
+  ];
+}
+
+const GIVE_ANEW = 'Give them anew before ENGINE_OLD_ENCRYPTION_KEY is taken away.';
+const OTHER_KEY = 'Start it with that key, or give them anew: docs/operate/encryption-key.md.';
 
 // ---------------------------------------------------------------- the key
 

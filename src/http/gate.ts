@@ -5,6 +5,7 @@
  * for longer than that may have been replaced, and answers nothing from its memory before it has looked.
  */
 
+import type { SealingKeyState } from '../../schema/system.js';
 import type { Clock } from '../core/clock.js';
 import type { LeaseTimes } from '../db/lease.js';
 import { type DatabaseTrouble, databaseDown, type EngineError, unavailable } from '../errors.js';
@@ -32,6 +33,8 @@ export class Gate {
   #trouble: DatabaseTrouble | undefined;
   /** A thread is being replaced: the others serve, and the engine is not ready. */
   isComplete = true;
+  /** Whether the secrets in the database can be opened, once it is owned. */
+  sealingKey: SealingKeyState = 'unknown';
   /** Of the lease, once it is held. */
   times: LeaseTimes = {
     confirmedAt: Number.POSITIVE_INFINITY,

@@ -5,7 +5,13 @@ import { test } from 'node:test';
 import type { Check } from '../../cli/doctor/check.js';
 import { type ClusterFacts, clusterFindings } from '../../cli/doctor/cluster-checks.js';
 import { databaseFindings, diskFinding } from '../../cli/doctor/database-checks.js';
-import { clockCheck, fleetFindings, loadFindings } from '../../cli/doctor/server-checks.js';
+import {
+  clockCheck,
+  fleetFindings,
+  infoFindings,
+  loadFindings,
+  readyFinding,
+} from '../../cli/doctor/server-checks.js';
 import type { WorkerInfo } from '../../client/src/index.js';
 import { beforeWith, step, useSharedApi } from '../helpers/api.js';
 import { cliWorld } from '../helpers/cli.js';
@@ -179,4 +185,14 @@ test('of a cluster it tells what nobody serves, what differs and what stands sti
       'bad moves: acme on its way from east to west stands still for 5m: cut off',
     ],
   );
+});
+
+test('a standby is healthy, and a server without the key of its secrets is not', () => {
+  const lease = { kind: 'lease' as const };
+  assert.equal(readyFinding({ error: 'a standby', reason: lease }).health, 'ok');
+  assert.equal(readyFinding({ error: 'away', reason: { kind: 'unreachable' } }).health, 'bad');
+  const keyOf = (encryption_key: 'none' | 'fits' | 'former' | 'other') =>
+    infoFindings({ encryption_key }).find((one) => one.about === 'encryption key')?.health;
+  const told = (['none', 'fits', 'former', 'other'] as const).map(keyOf);
+  assert.deepEqual(told, [undefined, 'ok', 'warn', 'bad']);
 });

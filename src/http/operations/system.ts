@@ -19,7 +19,7 @@ const OK: HttpReply = { status: 200, body: '{"status":"ok"}' };
 
 /** These answer without key, tenant and database. */
 export function createProbes(deps: ProbeDeps) {
-  const info: Info = {
+  const info = (): Info => ({
     version: deps.version,
     storage_schema_version: deps.storageVersion,
     contract_schema_version: CONTRACT_VERSION,
@@ -27,12 +27,12 @@ export function createProbes(deps: ProbeDeps) {
     cluster: deps.isClustered,
     env_label: deps.envLabel ?? null,
     env_color: deps.envColor ?? null,
-  };
-  const infoText = JSON.stringify(info);
+    encryption_key: deps.gate.sealingKey,
+  });
   return {
     'health.live': () => OK,
     'health.ready': () => readiness(deps.gate),
-    info: () => ({ status: 200, body: infoText }),
+    info: () => ({ status: 200, body: JSON.stringify(info()) }),
   } satisfies Partial<FrontOperations>;
 }
 

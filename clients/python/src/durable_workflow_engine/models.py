@@ -2099,6 +2099,7 @@ class Info(Model):
     cluster: bool
     env_label: str | None
     env_color: str | None
+    encryption_key: SealingKeyState
 
 
 class InjectBlocks(Model):
@@ -2452,12 +2453,8 @@ class NotReadyReason(Model):
 
 class OpenApiDocument(Model):
     openapi: str
-    info: OpenApiDocumentInfo
-    paths: OpenApiDocumentInfo
-
-
-class OpenApiDocumentInfo(Model):
-    pass
+    info: SealingKeyState
+    paths: SealingKeyState
 
 
 class OutboxEntry(Model):
@@ -3104,6 +3101,10 @@ class ScheduleRun(Model):
     deduplicated: bool
     """True: the id is that of an instance that was there already."""
     instance_id: str
+
+
+class SealingKeyState(Model):
+    pass
 
 
 class SemanticDiff(Model):
