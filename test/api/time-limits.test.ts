@@ -372,7 +372,8 @@ describe('`timeout` works on every kind of block', { concurrency: true }, () => 
     test(`${kind}: what is inside is withdrawn, finally lists run, a try_catch around catches`, async () => {
       const handler = newHandler();
       const inside = [tryCatch('i', [step('x', handler)], [], [step('clean', 'noop')])];
-      const block = { ...make(inside), timeout: SHORT_MS };
+      // Long enough for what is inside to begin, however busy the machine is.
+      const block = { ...make(inside), timeout: 10 * SHORT_MS };
       const told = step('told', 'transform', {
         params: { code: '{{ data._error.code }}', block: '{{ data._error.failed_block_id }}' },
       });

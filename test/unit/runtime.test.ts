@@ -389,7 +389,7 @@ test('a parent hears that a child which it retries is gone, wherever it lives', 
   shard.hint({ kind: 'kin.note', to: child, from: parent, id: 'note', word: 'retry' });
   await shard.run();
   const told = rowsOf(shard.units, 'kinNote.set');
-  assert.deepEqual(told, [{ to_id: parent, from_id: child, id: 'note', word: 'cancelled' }]);
+  assert.deepEqual(told, [{ to_id: parent, from_id: child, id: 'note', word: 'gone' }]);
   const heard = rowsOf(shard.units, 'kinNote.clear');
   assert.deepEqual(heard, [{ to_id: child, from_id: parent, id: 'note' }]);
 });
