@@ -291,6 +291,9 @@ export type TaskOutcome = Static<typeof TaskOutcome>;
 export const TasksExchanged = named('TasksExchanged', {
   outcomes: noted(Type.Array(TaskOutcome), 'In the order of the results.'),
   tasks: noted(Type.Array(WorkerTask), 'As a poll answers them.'),
+  max_body_bytes: Type.Optional(
+    Type.Integer({ description: 'The largest body of an exchange that the server accepts.' }),
+  ),
 });
 export type TasksExchanged = Static<typeof TasksExchanged>;
 

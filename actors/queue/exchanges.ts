@@ -25,6 +25,7 @@ import type { Queues } from './queues.js';
 export interface ExchangesDeps {
   readonly shard: number;
   readonly shards: number;
+  readonly maxBodyBytes: number;
   readonly now: () => UnixMs;
   readonly queues: Pick<Queues, 'endWait' | 'poll' | 'seen'>;
   readonly ownRequests: OwnRequests;
@@ -291,7 +292,9 @@ export class Exchanges {
   #answer({ request, outcomes, gathering }: Exchange): void {
     this.#exchanges.delete(request);
     const found = gathering?.found ?? [];
-    const body = `{"outcomes":[${outcomes.join(',')}],"tasks":${arrayOf(found)}}`;
+    const { maxBodyBytes } = this.#deps;
+    const tasks = arrayOf(found);
+    const body = `{"outcomes":[${outcomes.join(',')}],"tasks":${tasks},"max_body_bytes":${maxBodyBytes}}`;
     const claims = found.map(({ task, epoch }) => ({ task, epoch }));
     this.#deps.release([replyWith(request, body, claims)]);
   }

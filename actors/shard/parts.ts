@@ -75,6 +75,7 @@ export interface ShardSettings {
   readonly lostClaimsMax: number;
   /** The longest time that a call inside the process may take. */
   readonly stepTimeoutMaxMs: number;
+  readonly maxBodyBytes: number;
   readonly requireClaimEpoch: boolean;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly maxContextBytes: number;
@@ -258,6 +259,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const exchanges = new Exchanges({
     ...shared,
     shard,
+    maxBodyBytes: settings.maxBodyBytes,
     queues,
     ownRequests,
     takeHints: hooks.takeHints,

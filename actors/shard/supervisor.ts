@@ -291,6 +291,7 @@ export class Supervisor {
         workerReaperTickMs: config.workerReaperTickMs,
         lostClaimsMax: config.lostClaimsMax,
         stepTimeoutMaxMs: config.stepTimeoutMaxMs,
+        maxBodyBytes: config.maxBodyBytes,
         requireClaimEpoch: config.requireClaimEpoch,
         unpoliciedRetry: config.unpoliciedRetry,
         maxContextBytes: config.maxContextBytes,

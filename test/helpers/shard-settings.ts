@@ -10,7 +10,7 @@ export const SHARD_SETTINGS: ShardSettings = {
   ...{ workerReaperTickMs: 5_000, lostClaimsMax: 10, requireClaimEpoch: false },
   // Long enough that `letHoursPass` of a local shard is what ends a call.
   ...{ stepTimeoutMaxMs: 3_600_000, unpoliciedRetry: 'redispatch', maxContextBytes: 262_144 },
-  ...{ maxOutputBytes: 1_048_576, webhookUrls: [] },
+  ...{ maxOutputBytes: 1_048_576, maxBodyBytes: 10_485_760, webhookUrls: [] },
 };
 
 export const NO_WEBHOOKS: WebhookSender = {

@@ -204,6 +204,7 @@ class Simulation {
         unpoliciedRetry: random.pick(['redispatch', 'fail']),
         maxContextBytes: 262_144,
         maxOutputBytes: 1_048_576,
+        maxBodyBytes: 10_485_760,
         webhookUrls: this.#receivers.urls,
       },
       lanes: random.integer(1, 3),

@@ -3481,6 +3481,8 @@ export interface TasksExchanged {
   readonly outcomes: readonly TaskOutcome[];
   /** As a poll answers them. */
   readonly tasks: readonly WorkerTask[];
+  /** The largest body of an exchange that the server accepts. */
+  readonly max_body_bytes?: number;
 }
 
 export interface Tenant {

@@ -3506,6 +3506,8 @@ class TasksExchanged(Model):
     """In the order of the results."""
     tasks: list[WorkerTask]
     """As a poll answers them."""
+    max_body_bytes: int | None = None
+    """The largest body of an exchange that the server accepts."""
 
 
 class Tenant(Model):
