@@ -294,7 +294,10 @@ test('hooks are told of tasks, polls, reports and errors, and one that throws ha
         if (tasks > 0) told.push(`poll ${tasks}`);
         throw new Error('a bad hook');
       },
-      onReport: ({ results, refused }) => told.push(`report ${results} ${refused}`),
+      onReport: async ({ results, refused }) => {
+        told.push(`report ${results} ${refused}`);
+        throw new Error('a late hook');
+      },
     },
   });
   const retry = { max_attempts: 2, initial_backoff: 1 };
@@ -304,7 +307,9 @@ test('hooks are told of tasks, polls, reports and errors, and one that throws ha
     assert.ok(told.includes(line), told.join('\n'));
   }
   assert.equal(told.filter((line) => line === 'poll 1').length, 2);
-  assert.ok(warnings.some((line) => line.includes('onPoll threw: Error: a bad hook')));
+  for (const line of ['onPoll threw: a bad hook', 'onReport threw: a late hook']) {
+    assert.ok(warnings.join().includes(line));
+  }
 });
 
 test('a worker is listed with its id, version, handlers and queues, and sends its epochs', async (t) => {

@@ -3,21 +3,17 @@
  * handler does. Every word about it goes through `say`, with the epoch of the claim.
  */
 
-import type { TaskResult, WorkerTask } from '../generated/types.js';
+import { byteLength, jsonOf } from '../client/json.js';
+import type { WorkerTask } from '../generated/types.js';
 import { type AbortReason, TaskAbortedError } from './errors.js';
 import type { Task, TaskContext } from './handlers.js';
-import { Lines, type LogLine } from './lines.js';
+import { Lines } from './lines.js';
 import { type Outcome, type Report, reportOf } from './outbox.js';
 
 /** A result without what the claim adds to it. */
 export type Said =
-  | { readonly kind: 'complete'; readonly output: object; readonly logs?: readonly LogLine[] }
-  | {
-      readonly kind: 'fail';
-      readonly message: string;
-      readonly retryable: boolean;
-      readonly logs?: readonly LogLine[];
-    }
+  | { readonly kind: 'complete'; readonly output: object }
+  | { readonly kind: 'fail'; readonly message: string; readonly retryable: boolean }
   | {
       readonly kind: 'heartbeat';
       readonly checkpoint_seq?: number;
@@ -25,6 +21,15 @@ export type Said =
       /** Gives the claim back. */
       readonly release?: true;
     };
+
+/** Where reports go: the conversation with the server. */
+export interface ReportSink {
+  /** What the server accepts of one result, logs included. */
+  readonly resultBytesMax: number;
+  say(report: Report): void;
+}
+
+const LOGS_NAME = ',"logs":';
 
 /** What timers wait at most, in milliseconds: some 24 days. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
@@ -35,7 +40,7 @@ export class Claim {
   readonly given: Task;
   readonly context: TaskContext;
   readonly lines = new Lines();
-  readonly #send: (report: Report) => void;
+  readonly #sink: ReportSink;
   readonly #onAbort: (reason: TaskAbortedError) => void;
   readonly #ending = new AbortController();
   readonly #timeLimit: ReturnType<typeof setTimeout> | undefined;
@@ -52,7 +57,7 @@ export class Claim {
   constructor(
     task: WorkerTask,
     now: number,
-    send: (report: Report) => void,
+    sink: ReportSink,
     onAbort: (reason: TaskAbortedError) => void,
   ) {
     this.task = task;
@@ -61,7 +66,7 @@ export class Claim {
       params: task.params as Task['params'],
       checkpoint: task.resume_checkpoint,
     };
-    this.#send = send;
+    this.#sink = sink;
     this.#onAbort = onAbort;
     this.#checkpointSeq = task.checkpoint_seq;
     this.#claimedAt = now;
@@ -107,12 +112,18 @@ export class Claim {
     this.#onAbort(error);
   }
 
-  /** @throws TypeError when it has something that is no JSON */
-  say(said: Said, isFleeting = false): Promise<Outcome> {
+  /**
+   * @param hasLogs with the lines that the handler logged, as far as there is room for them
+   * @throws TypeError when it has something that is no JSON
+   */
+  say(said: Said, { isFleeting = false, hasLogs = false } = {}): Promise<Outcome> {
     const { id, claim_epoch } = this.task;
-    const result = { task_id: id, claim_epoch, ...said } as TaskResult;
-    const { report, outcome } = reportOf(result, isFleeting);
-    this.#send(report);
+    const bare = jsonOf({ task_id: id, claim_epoch, ...said });
+    const room = this.#sink.resultBytesMax - byteLength(bare) - LOGS_NAME.length;
+    const logs = hasLogs ? this.lines.json(room) : '';
+    const text = logs === '' ? bare : `${bare.slice(0, -1)}${LOGS_NAME}${logs}}`;
+    const { report, outcome } = reportOf(text, isFleeting);
+    this.#sink.say(report);
     return outcome;
   }
 
@@ -128,7 +139,7 @@ export class Claim {
     }
     if (this.#isLost || now - this.#beatAt < heartbeatMs) return;
     this.#beatAt = now;
-    const { status } = await this.say({ kind: 'heartbeat' }, true);
+    const { status } = await this.say({ kind: 'heartbeat' }, { isFleeting: true });
     if (status === 200) this.#heardAt = Math.max(this.#heardAt, now);
     else if (isLoss(status)) this.#lose();
   }

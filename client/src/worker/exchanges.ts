@@ -7,9 +7,13 @@
  * 3. A poll never asks for more than the places that are free and that no other poll asks for.
  * 4. A poll that waits carries no results: their outcomes would wait with it.
  * 5. What was not answered is sent again as it was, until it is. The epoch of the claim makes that harmless.
+ * 6. After a failure that a report may be to blame for, the reports of the request go apart, the smallest first, beside
+ *    those that come up meanwhile: one that never arrives holds none of the others back.
+ * 7. No request is larger than what the server accepts, which its answers say.
  */
 
 import type { EngineError } from '../client/errors.js';
+import { byteLength } from '../client/json.js';
 import { backoffMs } from '../client/transport.js';
 import type { TasksExchanged, WorkerTask } from '../generated/types.js';
 import { Outbox, type Report } from './outbox.js';
@@ -51,14 +55,18 @@ interface Poll {
 
 /** Requests with results under way at once: the next batch is made while the server works on the one before. */
 const SENDING_MAX = 2;
+/** Of the results of one request: far below what a server takes. A larger one goes alone. */
+const BATCH_BYTES_MAX = 2_000_000;
+/** Of a server that does not say what it accepts. */
+const BODY_BYTES_MAX = 10_485_760;
 /** How long an answer may take, beside the wait of a poll. */
 const ANSWER_MS = 30_000;
 const BACKOFF_MS_MAX = 5_000;
 /** Where asking again soon does not help, since somebody has to act. */
 const DENIED_MS_MAX = 30_000;
 /** What is said is wrong or too large: sending it again would not help. */
-const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
-/** Nothing of the request was done. */
+export const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
+/** Nothing of a request was done. */
 const UNDONE: ReadonlySet<number> = new Set([401, 403, 404, 405, 429]);
 const DENIED: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 /** Of an engine whose database is away. */
@@ -69,6 +77,9 @@ export class Exchanges {
   readonly #settings: ExchangesSettings;
   readonly #owner: ExchangesOwner;
   readonly #outbox = new Outbox();
+  /** A request without results, as it begins; and the bytes that a result may have beside it. */
+  readonly #head: string;
+  #resultBytesMax = 0;
   readonly #closing = new AbortController();
   #isPolling = false;
   /** An answer came: before that no poll waits, so that a server that refuses the worker says so at once. */
@@ -83,12 +94,27 @@ export class Exchanges {
   #isScheduled = false;
   #failures = 0;
   #pause: ReturnType<typeof setTimeout> | undefined;
+  #isSendingAside = false;
+  /** Of those that have failed alone. */
+  #asidePause: ReturnType<typeof setTimeout> | undefined;
   #quiet: (() => void)[] = [];
 
   constructor(send: SendExchange, settings: ExchangesSettings, owner: ExchangesOwner) {
     this.#send = send;
     this.#settings = settings;
     this.#owner = owner;
+    const { workerId: worker_id, version } = settings;
+    this.#head = JSON.stringify({ worker_id, version }).slice(0, -1);
+    this.#accepted(BODY_BYTES_MAX);
+  }
+
+  /** What the server accepts of one result, logs included. */
+  get resultBytesMax(): number {
+    return this.#resultBytesMax;
+  }
+
+  #accepted(bodyBytesMax: number): void {
+    this.#resultBytesMax = bodyBytesMax - byteLength(`${this.#head},"results":[]}`);
   }
 
   startPolling(): void {
@@ -103,8 +129,12 @@ export class Exchanges {
   }
 
   say(report: Report): void {
-    if (this.#closing.signal.aborted) report.settle({ status: 0, isRepeated: false });
-    else this.#outbox.add(report);
+    const { bytes, settle } = report;
+    if (this.#closing.signal.aborted) this.#giveUp([report]);
+    else if (bytes > this.#resultBytesMax) {
+      const error = `${bytes} bytes are more than the ${this.#resultBytesMax} that the server accepts`;
+      settle({ status: 413, error, isRepeated: false });
+    } else this.#outbox.add(report);
     this.schedule();
   }
 
@@ -131,7 +161,8 @@ export class Exchanges {
     this.stopPolling();
     this.#closing.abort();
     clearTimeout(this.#pause);
-    while (!this.#outbox.isEmpty) this.#giveUp(this.#outbox.take());
+    clearTimeout(this.#asidePause);
+    this.#giveUp(this.#outbox.empty());
   }
 
   #free(): number {
@@ -139,14 +170,18 @@ export class Exchanges {
   }
 
   #pump(): void {
-    if (this.#outbox.isEmpty && this.#sending === 0) {
+    const outbox = this.#outbox;
+    if (outbox.isEmpty && this.#sending === 0) {
       for (const resolve of this.#quiet.splice(0)) resolve();
     }
     if (this.#closing.signal.aborted || this.#pause !== undefined) return;
-    while (!this.#outbox.isEmpty && this.#sending < SENDING_MAX) {
+    while (outbox.hasNext && this.#sending < SENDING_MAX) {
       const limit = this.#isPolling && this.#isBusy ? this.#free() : 0;
       const poll = limit > 0 ? { limit, waitMs: 0 } : undefined;
-      void this.#exchange(this.#outbox.take(), poll);
+      void this.#exchange(outbox.take(this.#batchBytes(poll)), poll);
+    }
+    if (!this.#isSendingAside && outbox.hasAside(this.#asidePause !== undefined)) {
+      void this.#exchangeAside();
     }
     const limit = this.#free();
     if (!this.#isPolling || this.#waiting !== undefined || limit === 0) return;
@@ -155,7 +190,23 @@ export class Exchanges {
     void this.#exchange([], { limit, waitMs, ending: this.#waiting });
   }
 
-  async #exchange(reports: readonly Report[], poll: Poll | undefined): Promise<void> {
+  /** One request of those that are set aside, after the other. */
+  async #exchangeAside(): Promise<void> {
+    this.#isSendingAside = true;
+    const isReceived = await this.#exchange(this.#outbox.takeAside(this.#batchBytes(undefined)));
+    this.#isSendingAside = false;
+    if (isReceived) this.#outbox.received();
+  }
+
+  #batchBytes(poll: Poll | undefined): number {
+    return Math.min(BATCH_BYTES_MAX, this.#resultBytesMax - byteLength(this.#pollText(poll)));
+  }
+
+  /** @returns whether it was answered */
+  async #exchange(reports: readonly Report[], asked?: Poll): Promise<boolean> {
+    // A report that leaves no room for a poll goes without one.
+    const bytes = reports.reduce((sum, report) => sum + report.bytes + 1, 0);
+    const poll = reports.length === 0 || bytes <= this.#batchBytes(asked) ? asked : undefined;
     const { limit = 0, waitMs = 0, ending = this.#closing } = poll ?? {};
     const sentAt = performance.now();
     if (reports.length > 0) this.#sending += 1;
@@ -174,18 +225,24 @@ export class Exchanges {
     else if (ending.signal.aborted) this.#giveUp(reports);
     else this.#failed(answer.error, reports, poll, sentAt);
     this.schedule();
+    return 'value' in answer;
   }
 
   #textOf(reports: readonly Report[], poll: Poll | undefined): string {
-    const { workerId: worker_id, version, handlers, queues } = this.#settings;
-    const asked = poll && { handlers, queues, limit: poll.limit, wait_ms: poll.waitMs };
-    const text = JSON.stringify({ worker_id, version, poll: asked });
-    if (reports.length === 0) return text;
-    return `${text.slice(0, -1)},"results":[${reports.map((report) => report.text).join(',')}]}`;
+    const results = reports.map(({ text }) => text).join(',');
+    const listed = reports.length === 0 ? '' : `,"results":[${results}]`;
+    return `${this.#head}${this.#pollText(poll)}${listed}}`;
+  }
+
+  #pollText(poll: Poll | undefined): string {
+    if (poll === undefined) return '';
+    const { handlers, queues } = this.#settings;
+    const asked = { handlers, queues, limit: poll.limit, wait_ms: poll.waitMs };
+    return `,"poll":${JSON.stringify(asked)}`;
   }
 
   #take(
-    { outcomes, tasks }: TasksExchanged,
+    { outcomes, tasks, max_body_bytes: bodyBytesMax }: TasksExchanged,
     reports: readonly Report[],
     poll: Poll | undefined,
     sentAt: number,
@@ -193,6 +250,7 @@ export class Exchanges {
     const durationMs = performance.now() - sentAt;
     this.#failures = 0;
     this.#hasMet = true;
+    if (bodyBytesMax !== undefined) this.#accepted(bodyBytesMax);
     this.#owner.onAnswer();
     const unknown: Report[] = [];
     let refused = 0;
@@ -208,7 +266,11 @@ export class Exchanges {
       report.settle({ status, checkpoint_seq, error, code, isRepeated });
     });
     if (reports.length > 0) this.#owner.onReport(reports.length, refused, durationMs);
-    if (unknown.length > 0) this.#again(unknown, true, backoffMs(0));
+    // Where others were judged, the server is well, and does not wait for these.
+    if (unknown.length === reports.length && unknown.length > 0) {
+      this.#putBack(unknown, true);
+      this.#pauseFor(backoffMs(0));
+    } else for (const report of unknown) this.#setAside([report]);
     if (poll === undefined) return;
     this.#isBusy = tasks.length >= poll.limit;
     this.#owner.onPoll(poll.limit, tasks.length, durationMs);
@@ -221,45 +283,35 @@ export class Exchanges {
     poll: Poll | undefined,
     sentAt: number,
   ): void {
-    const { status = 0, code, retryAfterMs = 0, message } = error as Partial<EngineError>;
+    const { status = 0, code = '', retryAfterMs = 0, message } = error as Partial<EngineError>;
     if (code === AWAY) this.#owner.onAway(sentAt);
-    if (REFUSED.has(status) && reports.length > 0) {
-      void this.#refused(reports, poll !== undefined, status, message);
+    const [first] = reports;
+    if (first !== undefined && REFUSED.has(status)) {
+      const isAlone = reports.length === 1;
+      if (isAlone && poll === undefined) {
+        first.settle({ status, error: message, code, isRepeated: first.isRepeated });
+      } else this.#outbox.setAside(reports, isAlone);
+      return;
+    }
+    const meaning = meaningOf(status, code);
+    const { failedAlone = 0 } = first ?? {};
+    if (meaning === 'unclear') this.#setAside(reports);
+    else this.#putBack(reports, meaning === 'away');
+    if (meaning === 'unclear' && failedAlone > 0) {
+      // That it fails again says nothing about the server.
+      this.#owner.onFailure(error, failedAlone + 1);
       return;
     }
     this.#failures += 1;
     this.#owner.onFailure(error, this.#failures);
+    if (meaning === 'unclear' && reports.length === 1 && this.#failures === 1) return;
     const longestMs = DENIED.has(status) ? DENIED_MS_MAX : BACKOFF_MS_MAX;
-    const waitMs = backoffMs(this.#failures - 1, retryAfterMs, longestMs);
-    this.#again(reports, !UNDONE.has(status), waitMs);
+    this.#pauseFor(backoffMs(this.#failures - 1, retryAfterMs, longestMs));
   }
 
-  /**
-   * One of them is to blame for the whole, or the poll that went with them: without it each half is sent by itself.
-   */
-  async #refused(
-    reports: readonly Report[],
-    hadPoll: boolean,
-    status: number,
-    error: string | undefined,
-  ): Promise<void> {
-    const [first, ...others] = reports;
-    if (first !== undefined && others.length === 0 && !hadPoll) {
-      first.settle({ status, error, isRepeated: first.isRepeated });
-      return;
-    }
-    const half = Math.ceil(reports.length / 2);
-    await this.#exchange(reports.slice(0, half), undefined);
-    if (half < reports.length) await this.#exchange(reports.slice(half), undefined);
-  }
-
-  #again(reports: readonly Report[], mayHaveArrived: boolean, waitMs: number): void {
-    const isClosed = this.#closing.signal.aborted;
-    this.#giveUp(reports.filter(({ isFleeting }) => isClosed || isFleeting));
-    if (isClosed) return;
-    const lasting = reports.filter(({ isFleeting }) => !isFleeting);
-    for (const report of lasting) report.isRepeated ||= mayHaveArrived;
-    this.#outbox.putBack(lasting);
+  /** Nothing is asked or said for a while. */
+  #pauseFor(waitMs: number): void {
+    if (this.#closing.signal.aborted) return;
     clearTimeout(this.#pause);
     this.#pause = setTimeout(() => {
       this.#pause = undefined;
@@ -267,9 +319,51 @@ export class Exchanges {
     }, waitMs);
   }
 
+  /** They are sent again, before all others. */
+  #putBack(reports: readonly Report[], mayHaveArrived: boolean): void {
+    this.#outbox.putBack(this.#lasting(reports, mayHaveArrived));
+  }
+
+  /** They are sent again, apart. */
+  #setAside(reports: readonly Report[]): void {
+    const lasting = this.#lasting(reports, true);
+    const isAlone = reports.length === 1;
+    this.#outbox.setAside(lasting, isAlone);
+    if (!isAlone || lasting[0] === undefined) return;
+    clearTimeout(this.#asidePause);
+    this.#asidePause = setTimeout(
+      () => {
+        this.#asidePause = undefined;
+        this.#pump();
+      },
+      backoffMs(lasting[0].failedAlone - 1, 0, BACKOFF_MS_MAX),
+    );
+  }
+
+  /** Those that are sent again; the others are given up. */
+  #lasting(reports: readonly Report[], mayHaveArrived: boolean): readonly Report[] {
+    const isClosed = this.#closing.signal.aborted;
+    this.#giveUp(reports.filter(({ isFleeting }) => isClosed || isFleeting));
+    if (isClosed) return [];
+    const lasting = reports.filter(({ isFleeting }) => !isFleeting);
+    for (const report of lasting) report.isRepeated ||= mayHaveArrived;
+    return lasting;
+  }
+
   #giveUp(reports: readonly Report[]): void {
     for (const { settle, isRepeated } of reports) settle({ status: 0, isRepeated });
   }
+}
+
+/**
+ * What a failure says: nothing was done, as the server says itself; the server is away, and nobody knows; or neither
+ * is clear, since nobody answered or somebody else did, so that a report may be to blame.
+ */
+function meaningOf(status: number, code: string): 'undone' | 'away' | 'unclear' {
+  if (code === 'CLIENT_UNREACHABLE' || status === 429) return 'undone';
+  if (!code.startsWith('ENG_')) return 'unclear';
+  if (UNDONE.has(status)) return 'undone';
+  return status === 503 ? 'away' : 'unclear';
 }
 
 /** Behind the promises that are settled now. Not every runtime has the one that does not wait a millisecond. */

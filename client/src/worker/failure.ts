@@ -1,37 +1,41 @@
-/** From whatever a handler threw to what the server is told. Pure. */
+/** From whatever a handler threw to what the server receives. Nothing in here throws. */
+
+import { memberOf, storable, textOf } from './texts.js';
 
 export interface Failure {
   readonly message: string;
   readonly retryable: boolean;
   readonly retryAfterMs: number;
-  /** As JSON. */
+  /** A line of the step's log. */
   readonly details: string | undefined;
 }
 
+/** What the server keeps of a message, in characters. */
+const MESSAGE_LENGTH_MAX = 500;
+
 /** An error is retryable unless it says that it is not. */
 export function failureOf(thrown: unknown): Failure {
-  const { retryable, retryAfterMs, details } = (
-    typeof thrown === 'object' && thrown !== null ? thrown : {}
-  ) as { retryable?: unknown; retryAfterMs?: unknown; details?: unknown };
+  const retryAfterMs = memberOf(thrown, 'retryAfterMs');
+  const details = memberOf(thrown, 'details');
   return {
     message: messageOf(thrown),
-    retryable: retryable !== false,
+    retryable: memberOf(thrown, 'retryable') !== false,
     retryAfterMs: typeof retryAfterMs === 'number' && retryAfterMs > 0 ? retryAfterMs : 0,
     details: details === undefined ? undefined : textOf(details),
   };
 }
 
-function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message || thrown.name;
-  if (typeof thrown === 'string' && thrown !== '') return thrown;
-  return `the handler threw ${textOf(thrown)}`;
+/** As the server stores it. */
+export function messageOf(thrown: unknown): string {
+  const text = textOf(thrown);
+  return storable(isSaid(thrown) ? text : `the handler threw ${text}`, MESSAGE_LENGTH_MAX);
 }
 
-function textOf(value: unknown): string {
+function isSaid(thrown: unknown): boolean {
   try {
-    return JSON.stringify(value) ?? String(value);
+    return thrown instanceof Error || (typeof thrown === 'string' && thrown !== '');
   } catch {
-    // It contains itself, or a bigint; not everything has a text of its own.
-    return Object.prototype.toString.call(value);
+    // A proxy may refuse to say what it is.
+    return false;
   }
 }

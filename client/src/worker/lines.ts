@@ -1,6 +1,8 @@
-/** The lines that a handler logs, kept within what the contract takes of one try. */
+/** The lines that a handler logs, kept within what the contract takes of one try and of one body. */
 
+import { byteLength } from '../client/json.js';
 import type { TaskLog } from './handlers.js';
+import { storable, textOf } from './texts.js';
 
 export interface LogLine {
   readonly ts: string;
@@ -10,6 +12,8 @@ export interface LogLine {
 
 const LINES_MAX = 1_000;
 const MESSAGE_LENGTH_MAX = 8_192;
+/** What the line takes that says how many are missing, brackets included. */
+const NOTE_BYTES = 128;
 
 export class Lines {
   readonly #lines: LogLine[] = [];
@@ -22,21 +26,38 @@ export class Lines {
     error: (message) => this.add('error', message),
   };
 
+  get isEmpty(): boolean {
+    return this.#lines.length === 0;
+  }
+
   add(level: string, message: unknown): void {
-    const text = String(message).slice(0, MESSAGE_LENGTH_MAX);
+    const text = storable(textOf(message), MESSAGE_LENGTH_MAX);
     this.#lines.push({ ts: new Date().toISOString(), level, message: text });
-    // The end tells more than the beginning; one place is for what says that something is missing.
+    // One place is for the line that says how many are missing.
     if (this.#lines.length < LINES_MAX) return;
     this.#lines.shift();
     this.#dropped += 1;
   }
 
-  /** To be spread into a result: `logs`, unless there are none. */
-  get said(): { readonly logs?: readonly LogLine[] } {
-    const [first] = this.#lines;
-    if (first === undefined) return {};
-    if (this.#dropped === 0) return { logs: this.#lines };
-    const message = `${this.#dropped} earlier lines were left out`;
-    return { logs: [{ ts: first.ts, level: 'warn', message }, ...this.#lines] };
+  /**
+   * As a list of JSON, of so many bytes at most; '' without lines. The oldest are dropped: the end tells more than
+   * the beginning.
+   */
+  json(bytesMax: number): string {
+    const kept: string[] = [];
+    let bytes = NOTE_BYTES;
+    for (const line of this.#lines.toReversed()) {
+      const text = JSON.stringify(line);
+      bytes += byteLength(text) + 1;
+      if (bytes > bytesMax) break;
+      kept.push(text);
+    }
+    const dropped = this.#dropped + this.#lines.length - kept.length;
+    if (dropped > 0 && NOTE_BYTES <= bytesMax) {
+      const ts = this.#lines.at(-kept.length)?.ts;
+      const message = `${dropped} earlier lines were left out`;
+      kept.push(JSON.stringify({ ts, level: 'warn', message }));
+    }
+    return kept.length === 0 ? '' : `[${kept.reverse().join(',')}]`;
   }
 }

@@ -10,6 +10,8 @@ import type {
   TasksExchanged,
   WorkerTask,
 } from '../generated/types.js';
+import { isLoss } from './claim.js';
+import { REFUSED } from './exchanges.js';
 
 /** Between two rounds of polls that found nothing, since one that waits would keep the others from theirs. */
 const ROUND_MS = 500;
@@ -51,13 +53,12 @@ async function say(
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     const { status, message, code } = error;
-    // What says nothing about the result may be otherwise the next time, as a 503 of the exchange.
-    return { task_id, status: JUDGED.has(status) ? status : 503, error: message, code };
+    // What says nothing about the result may be otherwise the next time, as a 503 of the exchange; that a task is gone
+    // only the server knows.
+    const isJudged = REFUSED.has(status) || (isLoss(status) && code.startsWith('ENG_'));
+    return { task_id, status: isJudged ? status : 503, error: message, code };
   }
 }
-
-/** What an answer says of the result itself. */
-const JUDGED: ReadonlySet<number> = new Set([400, 404, 409, 413, 422]);
 
 async function ask(
   client: Client,

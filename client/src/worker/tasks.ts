@@ -4,14 +4,15 @@
  */
 
 import type { WorkerTask } from '../generated/types.js';
-import { Claim, isLoss, type Said } from './claim.js';
+import { Claim, isLoss, type ReportSink, type Said } from './claim.js';
 import { FatalError } from './errors.js';
-import { failureOf } from './failure.js';
+import { failureOf, messageOf } from './failure.js';
 import type { Handler, Task } from './handlers.js';
 import type { TaskEnding } from './options.js';
-import type { Outcome, Report } from './outbox.js';
+import type { Outcome } from './outbox.js';
 import { conforming, type Schema } from './schemas.js';
 import type { Telling } from './telling.js';
+import { textOf } from './texts.js';
 
 export interface TasksSettings {
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -34,13 +35,10 @@ const GIVEN_BACK = { kind: 'heartbeat', release: true } as const;
 /** Of a result that is sent again: the claim was ended by it before. */
 const TAKEN = 'ENG_RESULT_REPEATED';
 
-/** What the server keeps of a message, in characters. */
-const MESSAGE_LENGTH_MAX = 500;
-
 export class Tasks {
   readonly #settings: TasksSettings;
   readonly #telling: Telling;
-  readonly #send: (report: Report) => void;
+  readonly #sink: ReportSink;
   readonly #onFree: () => void;
   /** Those that have to be kept alive: of running handlers, and of failures that are held back. */
   readonly #claims = new Set<Claim>();
@@ -52,15 +50,10 @@ export class Tasks {
   #isStopping = false;
 
   /** @param onFree a handler has ended */
-  constructor(
-    settings: TasksSettings,
-    telling: Telling,
-    send: (report: Report) => void,
-    onFree: () => void,
-  ) {
+  constructor(settings: TasksSettings, telling: Telling, sink: ReportSink, onFree: () => void) {
     this.#settings = settings;
     this.#telling = telling;
-    this.#send = send;
+    this.#sink = sink;
     this.#onFree = onFree;
   }
 
@@ -73,12 +66,15 @@ export class Tasks {
   }
 
   begin(task: WorkerTask): void {
-    const claim = new Claim(task, performance.now(), this.#send, ({ reason, message }) => {
+    const claim = new Claim(task, performance.now(), this.#sink, ({ reason, message }) => {
       if (reason !== 'stopping') this.#telling.warn(`${nameOf(task)} is aborted: ${message}`);
     });
     this.#claims.add(claim);
     this.#running += 1;
-    const work = this.#do(claim).finally(() => this.#work.delete(work));
+    const work = this.#do(claim).finally(() => {
+      this.#work.delete(work);
+      this.#claims.delete(claim);
+    });
     this.#work.add(work);
   }
 
@@ -110,6 +106,14 @@ export class Tasks {
     for (const claim of this.#claims) this.#end(claim, { ending: 'given_up', said: undefined });
   }
 
+  /** As `giveUpAll`, and others may have them at once. */
+  giveBackAll(): void {
+    for (const claim of this.#claims) {
+      if (!claim.isLost) void claim.say(GIVEN_BACK);
+      this.#end(claim, { ending: 'given_up', said: undefined });
+    }
+  }
+
   async #do(claim: Claim): Promise<void> {
     const { given: task } = claim;
     this.#telling.tell('onTaskStart', { task });
@@ -127,7 +131,7 @@ export class Tasks {
     try {
       const output = await run(this.#settings.handlers.get(task.handler_name), task, claim);
       if (claim.isLost) return { ending: 'dropped', said: undefined };
-      return { ending: 'completed', said: { kind: 'complete', output, ...claim.lines.said } };
+      return { ending: 'completed', said: { kind: 'complete', output } };
     } catch (error) {
       const { aborted, isLost } = claim;
       if (aborted === 'stopping') return { ending: 'given_up', said: GIVEN_BACK, error };
@@ -136,7 +140,7 @@ export class Tasks {
       }
       const { message, retryable, retryAfterMs, details } = failureOf(error);
       if (details !== undefined) claim.lines.add('error', details);
-      const said = { kind: 'fail', message, retryable, ...claim.lines.said } as const;
+      const said = { kind: 'fail', message, retryable } as const;
       return { ending: 'failed', said, error, retryAfterMs: retryable ? retryAfterMs : 0 };
     } finally {
       claim.end();
@@ -170,12 +174,12 @@ export class Tasks {
   }
 
   /**
-   * What is refused for its claim is dropped, unless it was sent twice and taken the first time; what is refused for
-   * what it says is a failure.
+   * What is refused for its claim is dropped, unless it was sent twice and taken the first time. What is refused for
+   * what it says is sent without its log, which is worth less than the result; then an output is a failure.
    */
-  async #report(claim: Claim, said: Said): Promise<void> {
+  async #report(claim: Claim, said: Said, hasLogs = true): Promise<void> {
     if (claim.isLost) return;
-    const { status, error = '', code } = await outcomeOf(claim, said);
+    const { status, error = '', code } = await outcomeOf(claim, said, hasLogs);
     if (status === 200 || status === 0 || said.kind === 'heartbeat') return;
     const name = nameOf(claim.task);
     if (isLoss(status)) {
@@ -186,13 +190,10 @@ export class Tasks {
     }
     this.#telling.warn(`the result of ${name} was refused: ${error}`);
     this.#telling.tell('onError', { error: new Error(error), task: claim.given });
-    if (said.kind === 'complete') {
-      const message = `the output was refused: ${error}`.slice(0, MESSAGE_LENGTH_MAX);
-      const failure = { kind: 'fail', message, retryable: false } as const;
-      await this.#report(claim, { ...failure, ...claim.lines.said });
-    } else if (said.kind === 'fail' && said.logs !== undefined) {
-      const { kind, message, retryable } = said;
-      await this.#report(claim, { kind, message: message.slice(0, MESSAGE_LENGTH_MAX), retryable });
+    if (hasLogs && !claim.lines.isEmpty) await this.#report(claim, said, false);
+    else if (said.kind === 'complete') {
+      const message = messageOf(`the output was refused: ${error}`);
+      await this.#report(claim, { kind: 'fail', message, retryable: false });
     }
   }
 }
@@ -208,23 +209,24 @@ async function run(handler: Handler | undefined, task: Task, claim: Claim): Prom
   const returned = (await handler.run(given as Task, claim.context)) ?? {};
   const value = output === undefined ? returned : await checked(output, returned, 'the output');
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
-  throw new FatalError(`the output must be an object, not ${JSON.stringify(value)}`);
+  throw new FatalError(`the output must be an object, not ${textOf(value)}`);
 }
 
 async function checked(schema: Schema<unknown>, value: unknown, what: string): Promise<unknown> {
   try {
     return await conforming(schema, value);
   } catch (cause) {
-    throw new FatalError(`${what} cannot be taken: ${(cause as Error).message}`, { cause });
+    throw new FatalError(`${what} cannot be taken: ${textOf(cause)}`, { cause });
   }
 }
 
-async function outcomeOf(claim: Claim, said: Said): Promise<Outcome> {
+async function outcomeOf(claim: Claim, said: Said, hasLogs: boolean): Promise<Outcome> {
+  const isOfHandler = said.kind !== 'heartbeat';
   try {
-    return await claim.say(said);
+    return await claim.say(said, { hasLogs: hasLogs && isOfHandler });
   } catch (error) {
     // It is no JSON: a bigint, or something that contains itself.
-    return { status: 400, error: (error as Error).message, isRepeated: false };
+    return { status: 400, error: textOf(error), isRepeated: false };
   }
 }
 

@@ -1,6 +1,7 @@
 /** Whom a worker tells what it does: the hooks of its owner, and the logger. */
 
 import type { WorkerHooks, WorkerLogger } from './options.js';
+import { textOf } from './texts.js';
 
 export class Telling {
   readonly #workerId: string;
@@ -13,23 +14,34 @@ export class Telling {
     this.#logger = logger;
   }
 
-  /** What a hook throws is nobody's failure. */
+  /** What a hook throws, at once or later, is nobody's failure. */
   tell<Name extends keyof WorkerHooks>(
     name: Name,
     event: Parameters<NonNullable<WorkerHooks[Name]>>[0],
   ): void {
+    const complain = (error: unknown) => this.warn(`the hook ${name} threw: ${textOf(error)}`);
     try {
-      (this.#hooks[name] as ((event: unknown) => void) | undefined)?.call(this.#hooks, event);
+      const hook = this.#hooks[name] as ((event: unknown) => unknown) | undefined;
+      const returned = hook?.call(this.#hooks, event) as PromiseLike<unknown> | undefined;
+      if (typeof returned?.then === 'function') returned.then(undefined, complain);
     } catch (error) {
-      this.warn(`the hook ${name} threw: ${String(error)}`);
+      complain(error);
     }
   }
 
   info(message: string): void {
-    this.#logger.info(`worker ${this.#workerId}: ${message}`);
+    this.#log('info', message);
   }
 
   warn(message: string): void {
-    this.#logger.warn(`worker ${this.#workerId}: ${message}`);
+    this.#log('warn', message);
+  }
+
+  #log(level: keyof WorkerLogger, message: string): void {
+    try {
+      this.#logger[level](`worker ${this.#workerId}: ${message}`);
+    } catch {
+      // There is nobody left to complain to.
+    }
   }
 }

@@ -12,9 +12,10 @@ import { Exchanges } from './exchanges.js';
 import type { Handler, HandlerFunction, HandlerWithSchemas, Named } from './handlers.js';
 import type { WorkerOptions } from './options.js';
 import { expectSchema } from './schemas.js';
-import { interrupted, newWorkerId } from './surroundings.js';
+import { interrupted, newWorkerId, watchUncaught } from './surroundings.js';
 import { Tasks } from './tasks.js';
 import { Telling } from './telling.js';
+import { memberOf, textOf } from './texts.js';
 import { sendExchangesBy } from './wire.js';
 
 const CONCURRENCY = 100;
@@ -53,6 +54,7 @@ export class Worker<P extends Named = Named, O = object> {
   #isReachable = true;
   #stopping: Promise<void> | undefined;
   #timers: ReturnType<typeof setTimeout>[] = [];
+  #unwatch = () => {};
   /** Ends what goes on beside the tasks. */
   readonly #closing = new AbortController();
 
@@ -66,13 +68,13 @@ export class Worker<P extends Named = Named, O = object> {
     expectSound(options, [...this.#handlers.keys()], { concurrency, leaseMs, heartbeatMs });
     this.id = options.workerId ?? newWorkerId();
     this.#telling = new Telling(this.id, options.hooks, options.logger);
+    this.#exchanges = this.#conversation();
     this.#tasks = new Tasks(
       { handlers: this.#handlers, concurrency, leaseMs, heartbeatMs },
       this.#telling,
-      (report) => this.#exchanges.say(report),
+      this.#exchanges,
       () => this.#exchanges.schedule(),
     );
-    this.#exchanges = this.#conversation();
   }
 
   #conversation(): Exchanges {
@@ -112,6 +114,10 @@ export class Worker<P extends Named = Named, O = object> {
       if (complainAfterMs > 0) {
         this.#timers.push(setTimeout(() => void this.#advise(), complainAfterMs));
       }
+      this.#unwatch = watchUncaught({
+        onRejection: (reason) => this.#rejected(reason),
+        beforeExit: (error) => this.#handBack(error),
+      });
       this.#exchanges.startPolling();
     }
     return this.#met.promise;
@@ -159,6 +165,21 @@ export class Worker<P extends Named = Named, O = object> {
     this.#exchanges.close();
     this.#closing.abort();
     for (const timer of this.#timers.splice(0)) clearTimeout(timer);
+    this.#unwatch();
+  }
+
+  /** Most likely of a handler that did not wait for what it began. */
+  #rejected(error: unknown): void {
+    this.#telling.warn(`a rejection was not handled: ${traceOf(error)}`);
+    this.#telling.tell('onError', { error });
+  }
+
+  /** The process is about to end: others may have the tasks at once. */
+  async #handBack(error: unknown): Promise<void> {
+    this.#telling.warn(`the process ends, since nobody caught: ${traceOf(error)}`);
+    this.#exchanges.stopPolling();
+    this.#tasks.giveBackAll();
+    await within(LAST_WORDS_MS, this.#exchanges.quiet());
   }
 
   #begin(tasks: readonly WorkerTask[]): void {
@@ -252,6 +273,8 @@ function expectSound(
     throw new TypeError('heartbeatMs must be at most half of leaseMs');
   }
 }
+
+const traceOf = (error: unknown) => textOf(memberOf(error, 'stack') ?? error);
 
 /** A promise to be settled from outside, which nobody has to wait for. */
 function deferred() {

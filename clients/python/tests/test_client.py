@@ -152,7 +152,7 @@ def test_what_is_no_engine_is_told() -> None:
     assert raised.value.code == "CLIENT_NO_ENGINE"
     with pytest.raises(EngineError) as raised:
         Client(url="http://127.0.0.1:1", retries=0).info()
-    assert (raised.value.status, raised.value.code) == (0, "CLIENT_NETWORK")
+    assert (raised.value.status, raised.value.code) == (0, "CLIENT_UNREACHABLE")
     with pytest.raises(ValueError, match="no address"):
         Client(url="localhost:8080")
 

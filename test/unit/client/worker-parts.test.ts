@@ -14,42 +14,55 @@ import { Outbox, type Outcome, type Report, reportOf } from '../../../client/src
 import { conforming } from '../../../client/src/worker/schemas.js';
 import { column } from '../../helpers/columns.js';
 
-describe('what waits to be said', () => {
-  const report = (text: string): Report => {
-    return { text, isFleeting: false, isRepeated: false, settle: () => undefined };
-  };
+describe('reports that wait', () => {
+  const report = (text: string) => reportOf(text).report;
+  const letters = (reports: readonly Report[]) => reports.map(({ text }) => text[0]).join('');
+  const MAX = 2_000_000;
 
-  test('a request takes a thousand results at most, in their order', () => {
+  test('a request takes a thousand of them at most, in their order', () => {
     const outbox = new Outbox();
     for (let n = 0; n < 1_500; n += 1) outbox.add(report(String(n)));
-    const first = outbox.take();
-    assert.deepEqual([first.length, first[0]?.text, outbox.isEmpty], [1_000, '0', false]);
-    assert.deepEqual([outbox.take().length, outbox.isEmpty, outbox.take().length], [500, true, 0]);
+    const taken = outbox.take(MAX);
+    assert.deepEqual([taken.length, taken[0]?.text, outbox.isEmpty], [1_000, '0', false]);
+    assert.deepEqual([outbox.take(MAX).length, outbox.isEmpty], [500, true]);
+    assert.equal(outbox.take(MAX).length, 0);
   });
 
-  test('a large result goes alone, and what was not answered goes first', () => {
+  test('a large one goes alone, and what was not received goes first', () => {
     const outbox = new Outbox();
-    const texts = ['a', 'b'.repeat(1_999_999), 'c', 'd'.repeat(3_000_000), 'e'];
+    const texts = ['a', 'b'.repeat(1_999_997), 'c', 'd'.repeat(3_000_000), 'e'];
     for (const text of texts) outbox.add(report(text));
-    const batches = [outbox.take(), outbox.take()];
-    const seen = batches.map((batch) => batch.map(({ text }) => text[0]));
-    assert.deepEqual(seen, [['a', 'b'], ['c']]);
-    outbox.putBack(batches[0] ?? []);
-    const told = outbox.take().map(({ text }) => text[0]);
-    assert.deepEqual(told, ['a', 'b']);
-    const found = outbox.take().map(({ text }) => text[0]);
-    assert.deepEqual(found, ['d']);
+    const batch = outbox.take(MAX);
+    assert.deepEqual([letters(batch), letters(outbox.take(MAX))], ['ab', 'c']);
+    outbox.putBack(batch);
+    assert.deepEqual([letters(outbox.take(MAX)), letters(outbox.take(MAX))], ['ab', 'd']);
   });
 
-  test('a report is a text from the beginning', () => {
-    const output = { n: 1 };
-    const result = { kind: 'complete', task_id: 't', claim_epoch: 1, output } as const;
-    const { report: made } = reportOf(result);
-    output.n = 2;
-    assert.deepEqual(JSON.parse(made.text).output, { n: 1 });
-    const circle = { output: {} as Record<string, unknown> };
-    circle.output.self = circle;
-    assert.throws(() => reportOf({ ...result, ...circle }), TypeError);
+  test('those of a request that failed go apart, the smallest first, and faster while they succeed', () => {
+    const outbox = new Outbox();
+    const reports = ['ddddd', 'c', 'bb', 'a', 'eeeeee', 'fffffff'].map(report);
+    outbox.setAside(reports, false);
+    const sent = [];
+    while (outbox.hasAside(false)) {
+      const taken = outbox.takeAside(MAX);
+      const isBad = taken.some(({ text }) => text[0] === 'd');
+      sent.push(letters(taken));
+      if (isBad && taken.length === 1) break;
+      if (isBad) outbox.setAside(taken, false);
+      else outbox.received();
+    }
+    assert.deepEqual(sent, ['c', 'ab', 'def', 'd']);
+  });
+
+  test('one that failed alone holds none of the others back, and goes alone again', () => {
+    const outbox = new Outbox();
+    const [bad, good, better] = ['x', 'yy', 'zzz'].map(report) as [Report, Report, Report];
+    outbox.setAside([bad], true);
+    assert.equal(outbox.hasAside(true), false);
+    outbox.setAside([good, better], false);
+    for (let n = 0; n < 3; n += 1) outbox.received();
+    assert.deepEqual(letters(outbox.takeAside(MAX)), 'yz');
+    assert.deepEqual(letters(outbox.takeAside(MAX)), 'x');
   });
 });
 
@@ -61,7 +74,7 @@ test('a checkpoint is not said again and again of a claim that was given up befo
     settle({ status: 409, isRepeated });
   };
   const task = { id: 't', claim_epoch: 1, checkpoint_seq: 0 } as WorkerTask;
-  const claim = new Claim(task, 0, refuse, () => undefined);
+  const claim = new Claim(task, 0, { resultBytesMax: 1e6, say: refuse }, () => undefined);
   claim.abort('timeout', 'its time is over');
   await assert.rejects(claim.context.checkpoint({ n: 1 }), /its time is over/);
   assert.deepEqual([said, claim.aborted, claim.isLost], [2, 'timeout', true]);
@@ -82,7 +95,7 @@ test('a server whose database is away vouches for the claims that it cannot hear
   assert.equal(away.length, 1);
   const task = { id: 't', claim_epoch: 1, checkpoint_seq: 0 } as WorkerTask;
   const nothing = () => undefined;
-  const claim = new Claim(task, 0, nothing, nothing);
+  const claim = new Claim(task, 0, { resultBytesMax: 1e6, say: nothing }, nothing);
   claim.vouch(5);
   void claim.beat(14, 1_000, 10);
   assert.equal(claim.aborted, undefined);
@@ -107,13 +120,17 @@ test('an error is retryable unless it says that it is not', () => {
 
 test('of many lines the last are kept, and it is said that there were more', () => {
   const lines = new Lines();
-  assert.deepEqual(lines.said, {});
+  const messages = (bytesMax: number) =>
+    column(JSON.parse(lines.json(bytesMax)) as { message: string }[], 'message');
+  assert.equal(lines.json(1e6), '');
   for (let n = 0; n < 999; n += 1) lines.log.info(`${n}`);
-  assert.equal(lines.said.logs?.length, 999);
+  assert.equal(messages(1e6).length, 999);
   lines.log.info('999');
-  assert.equal(lines.said.logs?.length, 1_000);
-  assert.equal(lines.said.logs?.[0]?.message, '1 earlier lines were left out');
-  assert.equal(lines.said.logs?.[1]?.message, '1');
+  assert.equal(messages(1e6).length, 1_000);
+  assert.deepEqual(messages(1e6).slice(0, 2), ['1 earlier lines were left out', '1']);
+  assert.deepEqual(messages(300), ['998 earlier lines were left out', '998', '999']);
+  assert.deepEqual(messages(128), ['1000 earlier lines were left out']);
+  assert.equal(lines.json(127), '');
 });
 
 test('a schema says what does not conform, not more than five of it', async () => {
@@ -154,7 +171,8 @@ function conversation(
 }
 
 const said = (exchanges: Exchanges, task_id: string): Promise<Outcome> => {
-  const { report, outcome } = reportOf({ kind: 'complete', task_id, claim_epoch: 1, output: {} });
+  const result = { kind: 'complete', task_id, claim_epoch: 1, output: {} };
+  const { report, outcome } = reportOf(JSON.stringify(result));
   exchanges.say(report);
   return outcome;
 };

@@ -6,6 +6,7 @@ kept, and so are words that are none of those listed.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -58,10 +59,13 @@ def encode(value: Any) -> Any:
 
     Raises:
         TypeError: something in it has no form in JSON.
-        ValueError: so has a number that is not finite.
+        ValueError: so has a number that is not finite, or a name that comes twice.
     """
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} has no form in JSON")
+        if math.isnan(value):
+            raise ValueError("nan is not accepted")
+        what = f"the number {value}, which is beyond the range of a double"
+        raise ValueError(f"{what} is not accepted")
     if value is NULL:
         return None
     if value is None or isinstance(value, (str, int, float, bool)):
@@ -69,12 +73,39 @@ def encode(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return {name: encode(inner) for name, inner in _members(value).items()}
     if isinstance(value, Mapping):
-        return {str(name): encode(inner) for name, inner in value.items()}
+        members = {_name(name): encode(inner) for name, inner in value.items()}
+        if len(members) < len(value):
+            names = [_name(name) for name in value]
+            twice = next(name for name in names if names.count(name) > 1)
+            what = f"the name {json.dumps(twice)} for a second member of one object"
+            raise ValueError(f"{what} is not accepted")
+        return members
     if isinstance(value, (list, tuple, set, frozenset)):
         return [encode(inner) for inner in value]
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.astimezone()).isoformat()
-    raise TypeError(f"{type(value).__name__} has no form in JSON: {value!r}")
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, Enum):
+        return _name(value.value)
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON as the name of a member")
+
+
+def to_json(encoded: Any) -> bytes:
+    """The text of what `encode` gave."""
+    try:
+        return _dumps(encoded, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # Halves of characters, which have no bytes: the server says where they are.
+        return _dumps(encoded, ensure_ascii=True).encode()
+
+
+def _dumps(encoded: Any, *, ensure_ascii: bool) -> str:
+    return json.dumps(encoded, allow_nan=False, ensure_ascii=ensure_ascii, separators=(",", ":"))
 
 
 def _members(model: BaseModel) -> dict[str, Any]:

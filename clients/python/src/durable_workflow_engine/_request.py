@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import uuid
@@ -16,8 +15,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from ._model import encode
-from .errors import NETWORK, NO_ENGINE, TIMEOUT, EngineError
+from ._model import encode, to_json
+from .errors import NETWORK, NO_ENGINE, TIMEOUT, UNREACHABLE, EngineError
 
 PREFIX = "/api/v1"
 
@@ -69,14 +68,18 @@ class Request:
     method: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
-    #: None: without a body.
+    #: None: without a body. Bytes are sent as they are.
     body: Any = None
     #: A repetition does nothing more than the first.
     repeatable: bool = False
+    #: Seconds for which the server was asked to wait; None: those that the body says.
+    parked: float | None = None
 
     @property
     def wait(self) -> float:
         """Seconds for which the server was asked to wait."""
+        if self.parked is not None:
+            return self.parked
         poll = self.body.get("poll", self.body) if isinstance(self.body, Mapping) else {}
         return (poll.get("wait_ms") or 0) / 1000 if isinstance(poll, Mapping) else 0
 
@@ -102,10 +105,9 @@ class Request:
         return [pair for name, value in self.query.items() for pair in _pairs(name, value)]
 
     def content(self) -> bytes | None:
-        if self.body is None:
-            return None
-        text = json.dumps(encode(self.body), allow_nan=False, separators=(",", ":"))
-        return text.encode()
+        if self.body is None or isinstance(self.body, bytes):
+            return self.body
+        return to_json(encode(self.body))
 
 
 def _pairs(name: str, value: Any) -> list[tuple[str, str]]:
@@ -278,7 +280,7 @@ class Tries:
             raise error
         return self._next(error)
 
-    def after_silence(self, error: httpx.TransportError) -> float:
+    def after_silence(self, error: httpx.RequestError) -> float:
         """As `after_answer`, when there was none."""
         told = no_answer(error)
         if not (self._repeatable or isinstance(error, _NEVER_SENT)):
@@ -305,10 +307,13 @@ class Tries:
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
-def no_answer(error: httpx.TransportError) -> EngineError:
+def no_answer(error: httpx.RequestError) -> EngineError:
     """The same as our own error."""
-    is_late = isinstance(error, httpx.TimeoutException)
-    words = "did not answer in time" if is_late else f"gave no answer: {error}"
-    told = EngineError(f"the server {words}", code=TIMEOUT if is_late else NETWORK)
+    if isinstance(error, _NEVER_SENT):
+        told = EngineError(f"the server was not reached: {error}", code=UNREACHABLE)
+    elif isinstance(error, httpx.TimeoutException):
+        told = EngineError("the server did not answer in time", code=TIMEOUT)
+    else:
+        told = EngineError(f"the server gave no answer: {error}", code=NETWORK)
     told.__cause__ = error
     return told

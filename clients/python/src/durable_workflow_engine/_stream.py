@@ -79,13 +79,13 @@ class Following:
         """The server is there."""
         self._breaks = 0
 
-    def after_break(self, error: httpx.TransportError | EngineError | None) -> float:
+    def after_break(self, error: httpx.RequestError | EngineError | None) -> float:
         """Seconds to wait before the stream is opened again.
 
         Raises:
             EngineError: it would be refused again.
         """
-        told = no_answer(error) if isinstance(error, httpx.TransportError) else error
+        told = no_answer(error) if isinstance(error, httpx.RequestError) else error
         if told is not None and told.status not in (0, 408, 429, 502, 503, 504):
             raise told
         self._breaks += 1

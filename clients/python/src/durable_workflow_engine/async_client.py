@@ -140,7 +140,7 @@ class AsyncClient(AsyncOperations):
         while True:
             try:
                 response = await self._http.request(**arguments)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 wait = tries.after_silence(error)
             else:
                 if response.is_success:
@@ -169,7 +169,7 @@ class AsyncClient(AsyncOperations):
                     if following.is_done:
                         return
                 wait = following.after_break(None)
-            except (httpx.TransportError, EngineError) as error:
+            except (httpx.RequestError, EngineError) as error:
                 deadline.check()
                 wait = following.after_break(error)
             await asyncio.sleep(max(0, min(wait, deadline.left)))

@@ -143,7 +143,7 @@ class Client(Operations):
         while True:
             try:
                 response = self._http.request(**arguments)
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 wait = tries.after_silence(error)
             else:
                 if response.is_success:
@@ -172,7 +172,7 @@ class Client(Operations):
                     if following.is_done:
                         return
                 wait = following.after_break(None)
-            except (httpx.TransportError, EngineError) as error:
+            except (httpx.RequestError, EngineError) as error:
                 deadline.check()
                 wait = following.after_break(error)
             time.sleep(max(0, min(wait, deadline.left)))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .models import TaskInstance
 
-#: Codes of an `EngineError` that no engine gave: no answer came, it came too late, or it came
-#: from something else.
-NETWORK, TIMEOUT, NO_ENGINE = "CLIENT_NETWORK", "CLIENT_TIMEOUT", "CLIENT_NO_ENGINE"
+#: Codes of an `EngineError` that no engine gave: no connection came about, so that nothing was
+#: sent; no answer came; it came too late; or it came from something else.
+UNREACHABLE, NETWORK = "CLIENT_UNREACHABLE", "CLIENT_NETWORK"
+TIMEOUT, NO_ENGINE = "CLIENT_TIMEOUT", "CLIENT_NO_ENGINE"
 
 
 class EngineError(Exception):

@@ -8,16 +8,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._model import to_json
 from ..errors import EngineError
 from ..models import WorkerTask
 from .context import CancelReason, Context, ThreadContext
-from .exchanges import Exchanges, Outcome
-from .link import Result
+from .exchanges import Exchanges
+from .link import LOSS
+from .outbox import Outcome
+
+LOGS_NAME = b',"logs":'
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
-#: Somebody else has the task, or nobody.
-LOSS = frozenset({404, 409})
+#: What is said of a task, without what the claim adds to it.
+Result = dict[str, Any]
 
 
 class Claim:
@@ -71,10 +75,24 @@ class Claim:
         self.context._cancel(reason)
         self._on_cancel()
 
-    def say(self, result: Result, *, is_fleeting: bool = False) -> asyncio.Future[Outcome]:
-        """Says something of the task, with the epoch of the claim."""
+    def say(
+        self, result: Result, *, is_fleeting: bool = False, has_logs: bool = False
+    ) -> asyncio.Future[Outcome]:
+        """Says something of the task, with the epoch of the claim.
+
+        Args:
+            has_logs: With the lines that the handler logged, as far as there is room for them.
+
+        Raises:
+            TypeError, ValueError: it has no form in JSON.
+        """
         named = {"task_id": self.task.id, "claim_epoch": self.task.claim_epoch, **result}
-        return self._exchanges.say(named, is_fleeting=is_fleeting)
+        text = to_json(named)
+        if has_logs:
+            room = self._exchanges.result_bytes_max - len(text) - len(LOGS_NAME)
+            if logs := self.context._lines.json(room):
+                text = text[:-1] + LOGS_NAME + logs + b"}"
+        return self._exchanges.say(text, is_fleeting=is_fleeting)
 
     def vouch(self, at: float) -> None:
         """The claim cannot have been lost by then: behind an outage silence counts anew."""

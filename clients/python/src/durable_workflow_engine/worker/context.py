@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timezone
 from typing import Any, Literal, TypeAlias
 
 from .._model import encode
 from ..models import WorkerTask
-
-#: Of one try, and of one line, as the server takes them.
-LINES_MAX, LINE_LENGTH_MAX = 1_000, 8_192
+from .lines import Lines
 
 #: Why nobody waits for a result any more.
 #:
@@ -38,8 +34,7 @@ class _Context:
         #: Why it is cancelled; None: it is not.
         self.cancel_reason: CancelReason | None = None
         self._save = save
-        self._lines: deque[dict[str, Any]] = deque()
-        self._dropped = 0
+        self._lines = Lines()
         self._cancelled = threading.Event()
 
     @property
@@ -62,28 +57,12 @@ class _Context:
         """Whether going on is of no use: stop working."""
         return self._cancelled.is_set()
 
-    def log(self, message: str, level: str = "info") -> None:
+    def log(self, message: object, level: str = "info") -> None:
         """A line of the instance's logs (`instances.logs`), sent with the result.
 
         The newest 1,000 lines are kept, of each the first 8,192 characters.
         """
-        now = datetime.now(timezone.utc).isoformat()
-        self._lines.append({"ts": now, "level": level, "message": message[:LINE_LENGTH_MAX]})
-        # The end tells more than the beginning; one place is for what says that something is left
-        # out.
-        if len(self._lines) == LINES_MAX:
-            self._lines.popleft()
-            self._dropped += 1
-
-    def _logged(self) -> dict[str, Any]:
-        """To be put into a result: `logs`, unless there are none."""
-        if not self._lines:
-            return {}
-        lines = list(self._lines)
-        if self._dropped:
-            told = f"{self._dropped} earlier lines were left out"
-            lines.insert(0, {"ts": lines[0]["ts"], "level": "warn", "message": told})
-        return {"logs": lines}
+        self._lines.add(level, message)
 
     def _cancel(self, reason: CancelReason) -> None:
         self.cancel_reason = reason

@@ -6,7 +6,6 @@ A place is free as soon as a handler has ended; what is still to be said of its 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import traceback
 from collections.abc import Callable, Mapping
@@ -17,12 +16,15 @@ from typing import Any
 
 from ..errors import EngineError, FatalError, RetryableError
 from ..models import WorkerTask
-from .claim import LOSS, Claim
-from .context import LINE_LENGTH_MAX, Context, ThreadContext
+from .claim import Claim, Result
+from .context import Context, ThreadContext
 from .events import Ending, Failed, TaskEnded, TaskStarted, WorkerEvent
 from .exchanges import Exchanges
 from .handlers import Handler
-from .link import Result
+from .lines import LINE_LENGTH_MAX
+from .link import LOSS
+from .outbox import Outcome
+from .texts import json_of, member_of, storable, text_of
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
@@ -99,6 +101,7 @@ class Tasks:
         work = asyncio.create_task(self._do(run, exchanges))
         self._work.add(work)
         work.add_done_callback(self._work.discard)
+        work.add_done_callback(lambda _: self._claims.discard(run.claim))
 
     def beat(self) -> None:
         """Says of all tasks in hand that they are worked on, as far as it is time."""
@@ -126,6 +129,13 @@ class Tasks:
         for claim in list(self._claims):
             self._end(claim, _Ended("given_up"))
 
+    def give_back_all(self) -> None:
+        """As `give_up_all`, and others may have them at once."""
+        for claim in list(self._claims):
+            if not claim.is_lost:
+                claim.say(GIVEN_BACK)
+            self._end(claim, _Ended("given_up"))
+
     async def close(self) -> None:
         """Ends whatever is left, without a word."""
         self.give_up_all()
@@ -138,9 +148,11 @@ class Tasks:
     async def _do(self, run: _Run, exchanges: Exchanges) -> None:
         claim = run.claim
         self._settings.tell(TaskStarted(claim.task))
-        ended = await run.ended(self._threads, self._settings.trace)
-        self._running -= 1
-        exchanges.schedule()
+        try:
+            ended = await run.ended(self._threads, self._settings.trace)
+        finally:
+            self._running -= 1
+            exchanges.schedule()
         if ended.retry_after > 0:
             await self._hold_back(ended.retry_after)
         # It may have been given up meanwhile.
@@ -169,11 +181,15 @@ class Tasks:
         finally:
             self._held -= 1
 
-    async def _report(self, claim: Claim, result: Result) -> None:
-        """What is refused for its claim is dropped, unless it was taken before; else it failed."""
+    async def _report(self, claim: Claim, result: Result, *, has_logs: bool = True) -> None:
+        """What is refused for its claim is dropped, unless it was taken before.
+
+        What is refused for what it says is said without its log, which is worth less than the
+        result; then an output is a failure.
+        """
         if claim.is_lost:
             return
-        outcome = await claim.say(result)
+        outcome = await _outcome(claim, result, has_logs)
         if outcome.status in (0, 200) or result["kind"] == "heartbeat":
             return
         if outcome.status in LOSS:
@@ -185,11 +201,19 @@ class Tasks:
         self._settings.tell(
             Failed(EngineError(outcome.error, status=outcome.status), task=claim.task)
         )
-        if result["kind"] == "complete":
+        if has_logs and len(claim.context._lines) > 0:
+            await self._report(claim, result, has_logs=False)
+        elif result["kind"] == "complete":
             refused = failure(f"the output was refused: {outcome.error}", retryable=False)
-            await self._report(claim, {**refused, **claim.context._logged()})
-        elif "logs" in result:
-            await self._report(claim, failure(result["message"], retryable=result["retryable"]))
+            await self._report(claim, refused)
+
+
+async def _outcome(claim: Claim, result: Result, has_logs: bool) -> Outcome:
+    try:
+        return await claim.say(result, has_logs=has_logs and result["kind"] != "heartbeat")
+    except (TypeError, ValueError, RecursionError) as error:
+        # It is no JSON: too many digits, or too deep.
+        return Outcome(400, is_repeated=False, error=text_of(error))
 
 
 class _Run:
@@ -220,8 +244,7 @@ class _Run:
         if error is None:
             if claim.is_lost:
                 return _Ended("dropped")
-            output = {"kind": "complete", "output": self._work.result()}
-            return _Ended("completed", {**output, **claim.context._logged()})
+            return _Ended("completed", {"kind": "complete", "output": self._work.result()})
         reason = claim.context.cancel_reason
         if reason == "stopping":
             return _Ended("given_up", GIVEN_BACK, error)
@@ -230,35 +253,55 @@ class _Run:
         return self._failed(error)
 
     async def _handle(self, threads: Executor, trace: Trace) -> dict[str, Any]:
-        with trace(self.claim.context):
-            return await self._handler.run(self.claim.task, self.claim.context, threads)
+        # What ends a program ends the handler alone. An interrupt is of the process, unless it was
+        # raised in a thread, where none arrives.
+        exits = (SystemExit,) if self._handler.is_async else (SystemExit, KeyboardInterrupt)
+        try:
+            with trace(self.claim.context):
+                return await self._handler.run(self.claim.task, self.claim.context, threads)
+        except exits as error:
+            raise RetryableError(_named(error)) from error
 
     def _failed(self, error: BaseException) -> _Ended:
         """An exception is retryable unless it says that it is not."""
         context = self.claim.context
-        retryable = getattr(error, "retryable", True) is not False
-        retry_after = getattr(error, "retry_after", None)
-        if isinstance(error, (RetryableError, FatalError)):
-            message = str(error)
-            if error.details is not None:
-                context.log(json.dumps(error.details, default=str), "error")
-        elif isinstance(error, asyncio.CancelledError):
+        retryable = member_of(error, "retryable", True) is not False
+        retry_after = member_of(error, "retry_after")
+        # By its type: what it says of its class may raise.
+        if issubclass(type(error), (RetryableError, FatalError)):
+            message = text_of(error) or type(error).__name__
+            details = member_of(error, "details")
+            if details is not None:
+                context.log(json_of(details), "error")
+        elif issubclass(type(error), asyncio.CancelledError):
             limit = context.task.timeout_ms
             is_late = context.cancel_reason == "timeout"
             why = f"the time limit of {limit} ms has passed" if is_late else "it was cancelled"
             message = f"the handler did not end: {why}"
         else:
-            lines = "".join(traceback.format_exception(error)).strip()
-            context.log(lines[-LINE_LENGTH_MAX:], "error")
-            message = f"{type(error).__name__}: {error}"
+            message = _named(error)
+            context.log(_traceback(error), "error")
         return _Ended(
             "failed",
-            {**failure(message, retryable=retryable), **context._logged()},
+            failure(message, retryable=retryable),
             error,
             retry_after if retryable and isinstance(retry_after, (int, float)) else 0,
         )
 
 
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def _traceback(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error)).strip()[-LINE_LENGTH_MAX:]
+    except Exception:
+        # It may be as odd as its text.
+        return _named(error)
+
+
 def failure(message: str, *, retryable: bool) -> Result:
     """What is said of a task whose try has failed."""
-    return {"kind": "fail", "message": message[:MESSAGE_LENGTH_MAX], "retryable": retryable}
+    told = storable(message, MESSAGE_LENGTH_MAX)
+    return {"kind": "fail", "message": told, "retryable": retryable}

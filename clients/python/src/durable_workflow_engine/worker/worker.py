@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import os
 import signal
@@ -85,7 +86,7 @@ class Worker:
         poll_wait: float = 20.0,
         grace: float = 20.0,
         complain_after: float = 60.0,
-        on_event: Callable[[WorkerEvent], None] | None = None,
+        on_event: Callable[[WorkerEvent], object] | None = None,
         trace: Callable[[Context | ThreadContext], AbstractContextManager[Any]] | None = None,
     ) -> None:
         self.worker_id = worker_id or _new_worker_id()
@@ -109,6 +110,8 @@ class Worker:
         self._fed: tuple[set[str], set[str | None]] = (set(), set())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopped = False
+        #: Hooks that are asynchronous, and have not ended.
+        self._hooks: set[asyncio.Future[Any]] = set()
 
     def run(self) -> None:
         """Serves until SIGTERM or SIGINT, or `stop`; finishes the tasks in hand.
@@ -163,7 +166,6 @@ class Worker:
 
     async def _serve(self, client: AsyncClient, threads: ThreadPoolExecutor) -> None:
         tasks = Tasks(self._settings, threads)
-        names = list(self._settings.handlers)
         own = client.with_options(retries=0)
 
         def take(task: WorkerTask) -> None:
@@ -172,7 +174,11 @@ class Worker:
             tasks.begin(task, exchanges)
 
         exchanges = Exchanges(
-            Link(own, self.worker_id, self._version, names, self._queues),
+            Link(own),
+            worker_id=self.worker_id,
+            version=self._version,
+            handlers=list(self._settings.handlers),
+            queues=self._queues,
             poll_wait=self._poll_wait,
             room=lambda: tasks.free_places,
             take=take,
@@ -190,6 +196,7 @@ class Worker:
                 exchanges.broken.result()
             await self._finish(tasks, exchanges)
         finally:
+            await self._hand_back(tasks, exchanges)
             await exchanges.close()
             await tasks.close()
             left: list[asyncio.Future[Any]] = [stopping, beating, advising]
@@ -221,6 +228,15 @@ class Worker:
         finally:
             finished.cancel()
 
+    async def _hand_back(self, tasks: Tasks, exchanges: Exchanges) -> None:
+        """What ends without having finished gives others its tasks at once."""
+        exchanges.stop_polling()
+        if tasks.is_idle:
+            return
+        tasks.give_back_all()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(exchanges.quiet(), LAST_WORDS_MAX)
+
     async def _beat(self, tasks: Tasks) -> None:
         while True:
             await asyncio.sleep(self._settings.heartbeat / 4)
@@ -245,9 +261,19 @@ class Worker:
         if self._on_event is None:
             return
         try:
-            self._on_event(event)
-        except Exception:
+            told: object = self._on_event(event)
+        except (Exception, SystemExit):
             log.exception("on_event failed")
+        else:
+            if inspect.isawaitable(told):
+                hook = asyncio.ensure_future(told)
+                self._hooks.add(hook)
+                hook.add_done_callback(self._hooked)
+
+    def _hooked(self, hook: asyncio.Future[Any]) -> None:
+        self._hooks.discard(hook)
+        if not hook.cancelled() and (error := hook.exception()) is not None:
+            log.error("on_event failed", exc_info=error)
 
 
 def _new_worker_id() -> str:
