@@ -253,3 +253,35 @@ test('filters go as the server reads them', async () => {
     ],
   );
 });
+
+test('a time or a count that is no number is refused, and nothing is sent', async () => {
+  const { server, client } = await world([INSTANCE]);
+  for (const name of ['timeoutMs', 'totalTimeoutMs', 'retries']) {
+    const odd = { [name]: Number.NaN };
+    const words = new RegExp(`^TypeError: ${name} must be a number from 0 on, not NaN`);
+    assert.throws(() => new Client({ url: server.url, ...odd }), words);
+    await assert.rejects(client.instances.get('i-1', odd), words);
+  }
+  await assert.rejects(
+    client.instances.run('order', {}, { timeout: '5' as never }),
+    /timeout must/,
+  );
+  assert.equal(server.asked.length, 0);
+});
+
+test('what JSON would change is refused, and nothing is sent', async () => {
+  const { server, client } = await world([CREATED]);
+  for (const [n, words] of [
+    [Number.NaN, /NaN is not accepted, at n/],
+    [Number('1e400'), /the number Infinity, which is beyond the range of a double is not accepted/],
+    [2 ** 53 + 2, /the integer 9007199254740994, which is beyond 2\^53 is not accepted/],
+  ] as const) {
+    const body = { sequence: 'order', context: { data: { n } } };
+    await assert.rejects(client.instances.create(body), words);
+  }
+  assert.equal(server.asked.length, 0);
+  await client.instances.create({
+    sequence: 'order',
+    context: { data: { n: [1e300, null, -0.5] } },
+  });
+});

@@ -142,6 +142,13 @@ test('options that cannot be right are refused before anything is sent', async (
   assert.throws(made({ handlers: { a: run }, concurrency: 0 }), /concurrency/);
   assert.throws(made({ handlers: { a: run }, queues: [] }), /queues is empty/);
   assert.throws(made({ handlers: { a: run }, heartbeatMs: 50_000 }), /heartbeatMs/);
+  const names = ['leaseMs', 'heartbeatMs', 'pollWaitMs', 'stopTimeoutMs', 'complainAfterMs'];
+  for (const name of names) {
+    for (const odd of ['5', Number.NaN, -1, new Date(), null]) {
+      const refusal = new RegExp(`${name} must be a number from 0 on`);
+      assert.throws(made({ handlers: { a: run }, [name]: odd }), refusal);
+    }
+  }
   assert.throws(
     made({ handlers: { a: { run, params: { type: 'object' } } } }),
     /params of the handler a cannot judge a value/,

@@ -24,6 +24,7 @@ import {
   type WaitOptions,
   wait,
 } from './run.js';
+import { expectNumbers } from './time.js';
 import { type Fetch, send } from './transport.js';
 
 export interface ClientOptions {
@@ -96,16 +97,18 @@ export class Client {
   readonly #settings: Settings;
   readonly #fetch: Fetch;
 
-  /** @throws TypeError for a URL that is none */
+  /** @throws TypeError for a URL that is none, and for a time that is no number */
   constructor(options: ClientOptions) {
+    const { timeoutMs = TIMEOUT_MS, totalTimeoutMs, retries = RETRIES } = options;
+    expectNumbers({ timeoutMs, totalTimeoutMs, retries });
     this.#settings = {
       base: baseOf(options.url),
       apiKey: options.apiKey,
       tenant: options.tenant,
       namespace: options.namespace ?? 'default',
-      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
-      totalTimeoutMs: options.totalTimeoutMs,
-      retries: options.retries ?? RETRIES,
+      timeoutMs,
+      totalTimeoutMs,
+      retries,
     };
     // Called as a function of its own: some platforms refuse it as a method of something else.
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));

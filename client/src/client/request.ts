@@ -1,6 +1,8 @@
 /** From a call of an operation to its request: path, query, body and headers, and what may be sent again. */
 
+import { jsonOf } from './json.js';
 import type { CallOptions, CreationOptions, OperationRow } from './operation.js';
+import { expectNumbers } from './time.js';
 import type { Sending } from './transport.js';
 
 /** What every request of a client has in common. */
@@ -46,6 +48,8 @@ export function sendingOf(
   settings: Settings,
 ): Sending {
   const tenant = options.tenant ?? settings.tenant;
+  const { timeoutMs, totalTimeoutMs, retries } = options;
+  expectNumbers({ timeoutMs, totalTimeoutMs, retries });
   const { text, isKeyed } = bodyOf(row, body, options, settings);
   const isRepeatable = row.method !== 'POST' && row.method !== 'PATCH';
   return {
@@ -60,9 +64,9 @@ export function sendingOf(
     },
     body: text,
     isRepeatable: isRepeatable || row.isRepeatable === true || isKeyed,
-    timeoutMs: (options.timeoutMs ?? settings.timeoutMs) + (row.isParked ? waitMsOf(body) : 0),
-    totalTimeoutMs: options.totalTimeoutMs ?? settings.totalTimeoutMs,
-    retries: options.retries ?? settings.retries,
+    timeoutMs: (timeoutMs ?? settings.timeoutMs) + (row.isParked ? waitMsOf(body) : 0),
+    totalTimeoutMs: totalTimeoutMs ?? settings.totalTimeoutMs,
+    retries: retries ?? settings.retries,
     signal: options.signal,
   };
 }
@@ -85,13 +89,13 @@ function bodyOf(
   const whole = (body ?? {}) as Fields;
   const listed = each === undefined ? [whole] : whole[each];
   // The server says what is wrong with it.
-  if (!Array.isArray(listed)) return { text: JSON.stringify(whole), isKeyed: false };
+  if (!Array.isArray(listed)) return { text: jsonOf(whole), isKeyed: false };
   const items = listed.map((item: Fields) => {
     const fields = filled(row, item, options, settings);
     return key === undefined ? fields : keyed(fields, key, options.idempotencyKey);
   });
   return {
-    text: JSON.stringify(each === undefined ? items[0] : { ...whole, [each]: items }),
+    text: jsonOf(each === undefined ? items[0] : { ...whole, [each]: items }),
     isKeyed: key !== undefined && items.every((item) => hasText(item[key])),
   };
 }

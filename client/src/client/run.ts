@@ -4,7 +4,7 @@ import type { CreateInstance, InstanceCreated, JsonValue } from '../generated/ty
 import { EngineError, InstanceFailedError } from './errors.js';
 import type { FollowOptions, InstanceEvent } from './follow.js';
 import type { CreationOptions } from './operation.js';
-import { TIMER_MS_MAX } from './transport.js';
+import { after, expectNumbers } from './time.js';
 
 /** Outputs of an instance by the ids of its blocks. */
 export type Outputs = Readonly<Record<string, JsonValue>>;
@@ -58,6 +58,7 @@ export async function run<Results extends object>(
   const { signal, timeoutMs, totalTimeoutMs, retries, tenant, headers, idempotencyKey, ...fields } =
     options;
   const { timeout, config, ...more } = fields;
+  expectNumbers({ timeout });
   const call = { signal, timeoutMs, retries, tenant, headers };
   const ref = typeof sequence === 'string' ? { name: sequence } : sequence;
   const body: CreateInstance = {
@@ -70,7 +71,8 @@ export async function run<Results extends object>(
   // Who waits for a minute for the end does not wait longer for the beginning.
   const creation = { ...call, totalTimeoutMs: totalTimeoutMs ?? timeout, idempotencyKey };
   const { id } = await client.create(body, creation);
-  const left = timeout === undefined ? undefined : timeout - (performance.now() - startedAt);
+  const left =
+    timeout === undefined ? undefined : Math.max(0, timeout - (performance.now() - startedAt));
   return wait<Results>(client, id, { ...call, timeout: left });
 }
 
@@ -80,12 +82,12 @@ export async function wait<Results extends object>(
   id: string,
   { timeout, signal, ...options }: WaitOptions,
 ): Promise<RunResult<Results>> {
+  expectNumbers({ timeout });
   const ending = new AbortController();
   const leave = () => ending.abort();
   signal?.throwIfAborted();
   signal?.addEventListener('abort', leave, { once: true });
-  const timer =
-    timeout === undefined ? undefined : setTimeout(leave, Math.min(timeout, TIMER_MS_MAX));
+  const forget = timeout === undefined ? () => {} : after(timeout, leave);
   const outputs: Record<string, JsonValue> = {};
   try {
     for await (const event of client.follow(id, { ...options, signal: ending.signal })) {
@@ -95,7 +97,7 @@ export async function wait<Results extends object>(
       throw new InstanceFailedError(id, event.state, event.failure);
     }
   } finally {
-    clearTimeout(timer);
+    forget();
     signal?.removeEventListener('abort', leave);
   }
   signal?.throwIfAborted();

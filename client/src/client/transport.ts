@@ -9,6 +9,7 @@
 
 import { EngineError } from './errors.js';
 import { noEngine, refusalOf } from './refusals.js';
+import { after } from './time.js';
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -34,9 +35,6 @@ const BACKOFF_MS = 200;
 const BACKOFF_MS_MAX = 10_000;
 /** A server that asks for a longer wait is not waited for. */
 const RETRY_AFTER_MS_MAX = 60_000;
-
-/** Timers take no longer times: nearly a month, which stands for none. */
-export const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
  * @param read takes the answer within the time limit of the try
@@ -73,7 +71,7 @@ async function attempt<T>(
   const ending = new AbortController();
   const leave = () => ending.abort(signal?.reason);
   signal?.addEventListener('abort', leave, { once: true });
-  const timer = setTimeout(() => ending.abort(TIMED_OUT), Math.min(timeoutMs, TIMER_MS_MAX));
+  const forget = after(timeoutMs, () => ending.abort(TIMED_OUT));
   try {
     const init = { method, headers, signal: ending.signal, redirect: 'manual' } as const;
     const response = await fetchOne(url, body === undefined ? init : withBody(init, body));
@@ -87,7 +85,7 @@ async function attempt<T>(
     const message = `${what} was not answered within ${Math.round(timeoutMs)} ms`;
     throw new EngineError({ status: 0, code: 'CLIENT_TIMEOUT', message, cause: error });
   } finally {
-    clearTimeout(timer);
+    forget();
     signal?.removeEventListener('abort', leave);
   }
 }
@@ -168,13 +166,13 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     const leave = () => {
-      clearTimeout(timer);
+      forget();
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
+    const forget = after(ms, () => {
       signal?.removeEventListener('abort', leave);
       resolve();
-    }, ms);
+    });
     signal?.addEventListener('abort', leave, { once: true });
   });
 }

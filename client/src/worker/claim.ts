@@ -4,6 +4,7 @@
  */
 
 import { byteLength, jsonOf } from '../client/json.js';
+import { after } from '../client/time.js';
 import type { WorkerTask } from '../generated/types.js';
 import { type AbortReason, TaskAbortedError } from './errors.js';
 import type { Task, TaskContext } from './handlers.js';
@@ -31,9 +32,6 @@ export interface ReportSink {
 
 const LOGS_NAME = ',"logs":';
 
-/** What timers wait at most, in milliseconds: some 24 days. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
-
 export class Claim {
   readonly task: WorkerTask;
   /** As handlers and hooks get it: one and the same, so that they can keep things by it. */
@@ -43,7 +41,7 @@ export class Claim {
   readonly #sink: ReportSink;
   readonly #onAbort: (reason: TaskAbortedError) => void;
   readonly #ending = new AbortController();
-  readonly #timeLimit: ReturnType<typeof setTimeout> | undefined;
+  readonly #forgetLimit: (() => void) | undefined;
   readonly #claimedAt: number;
   /** The server has said so; the signal may have been aborted before, for another reason. */
   #isLost = false;
@@ -75,7 +73,7 @@ export class Claim {
     const { timeout_ms: timeoutMs } = task;
     if (timeoutMs !== null && timeoutMs !== undefined) {
       const end = () => this.abort('timeout', `the time limit of ${timeoutMs} ms has passed`);
-      this.#timeLimit = setTimeout(end, Math.min(timeoutMs, TIMER_MS_MAX));
+      this.#forgetLimit = after(timeoutMs, end);
     }
     this.context = {
       signal: this.#ending.signal,
@@ -102,7 +100,7 @@ export class Claim {
 
   /** The handler has ended: nobody looks at the clock any more. */
   end(): void {
-    clearTimeout(this.#timeLimit);
+    this.#forgetLimit?.();
   }
 
   abort(reason: AbortReason, message: string): void {

@@ -1,5 +1,7 @@
 /** What handlers throw, and what their signals are aborted with. */
 
+import { textOf } from './texts.js';
+
 /**
  * Says whether the step is tried again, whatever else is thrown: its `retryable` is what counts, so that errors of
  * one's own can have it, too.
@@ -16,8 +18,11 @@ abstract class TaskError extends Error {
 }
 
 export interface RetryableErrorOptions {
-  /** The next try comes no sooner, in milliseconds: the worker keeps the claim until then, and not its place. */
-  readonly retryAfterMs?: number;
+  /**
+   * The next try comes no sooner, in milliseconds, or at that time: the worker keeps the claim until then, and not its
+   * place.
+   */
+  readonly retryAfterMs?: number | Date;
   readonly details?: unknown;
   readonly cause?: unknown;
 }
@@ -28,10 +33,24 @@ export class RetryableError extends TaskError {
   readonly retryable = true;
   readonly retryAfterMs: number;
 
+  /** @throws TypeError for a time that is none */
   constructor(message: string, options: RetryableErrorOptions = {}) {
     super(message, options);
-    this.retryAfterMs = options.retryAfterMs ?? 0;
+    this.retryAfterMs = waitOf(options.retryAfterMs) ?? invalidWait(options.retryAfterMs);
   }
+}
+
+function invalidWait(value: unknown): never {
+  throw new TypeError(`retryAfterMs must be milliseconds or a Date, not ${textOf(value)}`);
+}
+
+/** Milliseconds from now on; undefined: it says none. Absent is none at all. */
+export function waitOf(retryAfterMs: unknown): number | undefined {
+  if (retryAfterMs === undefined || retryAfterMs === null) return 0;
+  const isTime = retryAfterMs instanceof Date;
+  const ms = isTime ? retryAfterMs.getTime() - Date.now() : retryAfterMs;
+  if (typeof ms !== 'number' || Number.isNaN(ms)) return undefined;
+  return Math.max(0, ms);
 }
 
 /** The step has failed for good: another try would not help. */

@@ -14,6 +14,7 @@
 
 import type { EngineError } from '../client/errors.js';
 import { byteLength } from '../client/json.js';
+import { after } from '../client/time.js';
 import { backoffMs } from '../client/transport.js';
 import type { TasksExchanged, WorkerTask } from '../generated/types.js';
 import { Outbox, type Report } from './outbox.js';
@@ -59,6 +60,8 @@ const SENDING_MAX = 2;
 const BATCH_BYTES_MAX = 2_000_000;
 /** Of a server that does not say what it accepts. */
 const BODY_BYTES_MAX = 10_485_760;
+/** No poll waits longer, whatever it asks for. */
+const POLL_WAIT_MS_MAX = 60_000;
 /** How long an answer may take, beside the wait of a poll. */
 const ANSWER_MS = 30_000;
 const BACKOFF_MS_MAX = 5_000;
@@ -93,10 +96,10 @@ export class Exchanges {
   #isBusy = false;
   #isScheduled = false;
   #failures = 0;
-  #pause: ReturnType<typeof setTimeout> | undefined;
+  #pause: (() => void) | undefined;
   #isSendingAside = false;
   /** Of those that have failed alone. */
-  #asidePause: ReturnType<typeof setTimeout> | undefined;
+  #asidePause: (() => void) | undefined;
   #quiet: (() => void)[] = [];
 
   constructor(send: SendExchange, settings: ExchangesSettings, owner: ExchangesOwner) {
@@ -160,8 +163,8 @@ export class Exchanges {
   close(): void {
     this.stopPolling();
     this.#closing.abort();
-    clearTimeout(this.#pause);
-    clearTimeout(this.#asidePause);
+    this.#pause?.();
+    this.#asidePause?.();
     this.#giveUp(this.#outbox.empty());
   }
 
@@ -186,7 +189,7 @@ export class Exchanges {
     const limit = this.#free();
     if (!this.#isPolling || this.#waiting !== undefined || limit === 0) return;
     this.#waiting = new AbortController();
-    const waitMs = this.#hasMet ? this.#settings.pollWaitMs : 0;
+    const waitMs = this.#hasMet ? Math.min(this.#settings.pollWaitMs, POLL_WAIT_MS_MAX) : 0;
     void this.#exchange([], { limit, waitMs, ending: this.#waiting });
   }
 
@@ -312,11 +315,11 @@ export class Exchanges {
   /** Nothing is asked or said for a while. */
   #pauseFor(waitMs: number): void {
     if (this.#closing.signal.aborted) return;
-    clearTimeout(this.#pause);
-    this.#pause = setTimeout(() => {
+    this.#pause?.();
+    this.#pause = after(waitMs, () => {
       this.#pause = undefined;
       this.#pump();
-    }, waitMs);
+    });
   }
 
   /** They are sent again, before all others. */
@@ -330,14 +333,11 @@ export class Exchanges {
     const isAlone = reports.length === 1;
     this.#outbox.setAside(lasting, isAlone);
     if (!isAlone || lasting[0] === undefined) return;
-    clearTimeout(this.#asidePause);
-    this.#asidePause = setTimeout(
-      () => {
-        this.#asidePause = undefined;
-        this.#pump();
-      },
-      backoffMs(lasting[0].failedAlone - 1, 0, BACKOFF_MS_MAX),
-    );
+    this.#asidePause?.();
+    this.#asidePause = after(backoffMs(lasting[0].failedAlone - 1, 0, BACKOFF_MS_MAX), () => {
+      this.#asidePause = undefined;
+      this.#pump();
+    });
   }
 
   /** Those that are sent again; the others are given up. */

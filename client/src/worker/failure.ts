@@ -1,13 +1,14 @@
 /** From whatever a handler threw to what the server receives. Nothing in here throws. */
 
+import { waitOf } from './errors.js';
 import { memberOf, storable, textOf } from './texts.js';
 
 export interface Failure {
   readonly message: string;
   readonly retryable: boolean;
   readonly retryAfterMs: number;
-  /** A line of the step's log. */
-  readonly details: string | undefined;
+  /** Lines of the step's log. */
+  readonly lines: readonly string[];
 }
 
 /** What the server keeps of a message, in characters. */
@@ -17,11 +18,15 @@ const MESSAGE_LENGTH_MAX = 500;
 export function failureOf(thrown: unknown): Failure {
   const retryAfterMs = memberOf(thrown, 'retryAfterMs');
   const details = memberOf(thrown, 'details');
+  const waitMs = waitOf(retryAfterMs);
   return {
     message: messageOf(thrown),
     retryable: memberOf(thrown, 'retryable') !== false,
-    retryAfterMs: typeof retryAfterMs === 'number' && retryAfterMs > 0 ? retryAfterMs : 0,
-    details: details === undefined ? undefined : textOf(details),
+    retryAfterMs: waitMs ?? 0,
+    lines: [
+      ...(details === undefined ? [] : [textOf(details)]),
+      ...(waitMs === undefined ? [`retryAfterMs says no time: ${textOf(retryAfterMs)}`] : []),
+    ],
   };
 }
 

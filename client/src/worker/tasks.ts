@@ -3,6 +3,7 @@
  * soon as a handler has ended; what is still to be said of its task takes none.
  */
 
+import { after } from '../client/time.js';
 import type { WorkerTask } from '../generated/types.js';
 import { Claim, isLoss, type ReportSink, type Said } from './claim.js';
 import { FatalError } from './errors.js';
@@ -138,8 +139,8 @@ export class Tasks {
       if (isLost || aborted === 'silent') {
         return { ending: 'dropped', said: undefined, error };
       }
-      const { message, retryable, retryAfterMs, details } = failureOf(error);
-      if (details !== undefined) claim.lines.add('error', details);
+      const { message, retryable, retryAfterMs, lines } = failureOf(error);
+      for (const line of lines) claim.lines.add('error', line);
       const said = { kind: 'fail', message, retryable } as const;
       return { ending: 'failed', said, error, retryAfterMs: retryable ? retryAfterMs : 0 };
     } finally {
@@ -164,11 +165,11 @@ export class Tasks {
     if (this.#isStopping || this.#held.size >= this.#settings.concurrency) return Promise.resolve();
     return new Promise((resolve) => {
       const release = () => {
-        clearTimeout(timer);
+        forget();
         this.#held.delete(claim);
         resolve();
       };
-      const timer = setTimeout(release, ms);
+      const forget = after(ms, release);
       this.#held.set(claim, release);
     });
   }

@@ -5,6 +5,7 @@
 
 import type { Client } from '../client/client.js';
 import { EngineError } from '../client/errors.js';
+import { after, every, expectNumbers } from '../client/time.js';
 import type { WorkerTask } from '../generated/types.js';
 import { adviceFor } from './advice.js';
 import { complaintOf, isRefusal } from './complaints.js';
@@ -53,8 +54,8 @@ export class Worker<P extends Named = Named, O = object> {
   #isMet = false;
   #isReachable = true;
   #stopping: Promise<void> | undefined;
-  #timers: ReturnType<typeof setTimeout>[] = [];
-  #unwatch = () => {};
+  /** What end the timers, and the watching of the process. */
+  readonly #ends: (() => void)[] = [];
   /** Ends what goes on beside the tasks. */
   readonly #closing = new AbortController();
 
@@ -110,14 +111,16 @@ export class Worker<P extends Named = Named, O = object> {
       this.#isStarted = true;
       const { handleSignals = false, complainAfterMs = COMPLAIN_AFTER_MS } = this.#options;
       if (handleSignals) interrupted(this.#end.promise, () => void this.stop());
-      this.#timers.push(setInterval(() => this.#tasks.beat(), this.#heartbeatMs / 4));
+      this.#ends.push(
+        every(this.#heartbeatMs / 4, () => this.#tasks.beat()),
+        watchUncaught({
+          onRejection: (reason) => this.#rejected(reason),
+          beforeExit: (error) => this.#handBack(error),
+        }),
+      );
       if (complainAfterMs > 0) {
-        this.#timers.push(setTimeout(() => void this.#advise(), complainAfterMs));
+        this.#ends.push(after(complainAfterMs, () => void this.#advise()));
       }
-      this.#unwatch = watchUncaught({
-        onRejection: (reason) => this.#rejected(reason),
-        beforeExit: (error) => this.#handBack(error),
-      });
       this.#exchanges.startPolling();
     }
     return this.#met.promise;
@@ -164,8 +167,7 @@ export class Worker<P extends Named = Named, O = object> {
   #close(): void {
     this.#exchanges.close();
     this.#closing.abort();
-    for (const timer of this.#timers.splice(0)) clearTimeout(timer);
-    this.#unwatch();
+    for (const end of this.#ends.splice(0)) end();
   }
 
   /** Most likely of a handler that did not wait for what it began. */
@@ -257,10 +259,16 @@ interface Numbers {
 }
 
 function expectSound(
-  { queues }: { readonly queues?: readonly string[] },
+  {
+    queues,
+    pollWaitMs,
+    stopTimeoutMs,
+    complainAfterMs,
+  }: Omit<WorkerOptions<Named, object>, 'handlers'>,
   handlers: readonly string[],
   { concurrency, leaseMs, heartbeatMs }: Numbers,
 ): void {
+  expectNumbers({ leaseMs, heartbeatMs, pollWaitMs, stopTimeoutMs, complainAfterMs });
   if (handlers.length === 0) throw new TypeError('a worker needs a handler');
   if (queues?.length === 0) throw new TypeError('queues is empty: leave it out for all queues');
   if (handlers.length * (queues?.length ?? 1) > PAIRS_MAX) {
@@ -269,8 +277,8 @@ function expectSound(
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new TypeError(`concurrency must be a whole number from 1 on, not ${concurrency}`);
   }
-  if (!(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2)) {
-    throw new TypeError('heartbeatMs must be at most half of leaseMs');
+  if (!(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2 && leaseMs < Number.POSITIVE_INFINITY)) {
+    throw new TypeError('heartbeatMs must be above 0, and at most half of leaseMs');
   }
 }
 
@@ -289,11 +297,11 @@ function deferred() {
 
 /** @returns whether it was settled in time */
 async function within(ms: number, what: Promise<void>): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let forget = () => {};
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms);
+    forget = after(ms, () => resolve(false));
   });
   const isDone = await Promise.race([what.then(() => true), late]);
-  clearTimeout(timer);
+  forget();
   return isDone;
 }

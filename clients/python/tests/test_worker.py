@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,37 @@ def test_any_exception_but_a_fatal_one_is_tried_again_and_leaves_its_trace_in_th
     for line in client.instances.logs(newest.id):
         assert line.level == "error"
         assert 'raise KeyError("nowhere")' in line.message
+
+
+def test_a_wait_is_as_long_as_it_says_or_is_refused(client: Client) -> None:
+    day = timedelta(days=1)
+    assert RetryableError("later", retry_after=30 * day).retry_after == 30 * 86_400
+    assert RetryableError("later", retry_after=float("inf")).retry_after == float("inf")
+    left = RetryableError("later", retry_after=datetime.now() + day).retry_after
+    assert 86_300 < left <= 86_400
+    for odd in ("5", float("nan"), True, object()):
+        with pytest.raises(TypeError, match="retry_after must be seconds or a time"):
+            RetryableError("later", retry_after=odd)  # type: ignore[arg-type]
+        with pytest.raises((TypeError, ValueError), match="timeout must be"):
+            Client(timeout=odd)  # type: ignore[arg-type]
+        with pytest.raises((TypeError, ValueError), match="timeout must be"):
+            client.instances.run("test", timeout=odd)  # type: ignore[arg-type]
+    with Client(timeout=float("inf")) as patient:
+        assert patient.with_options(timeout=day).settings.timeout == 86_400
+        assert patient.info().version
+
+    class LaterError(Exception):
+        retry_after = "soon"
+
+    async def later(_: Any, ctx: Context) -> None:
+        if ctx.attempt == 0:
+            raise LaterError
+
+    with serving(client, {"later": later}):
+        run(client, step("later", retry={"max_attempts": 2, "initial_backoff": 1}))
+    [instance] = client.instances.list()
+    lines = [line.message for line in client.instances.logs(instance.id)]
+    assert "retry_after says no time: soon" in lines
 
 
 def test_a_failure_is_held_back_for_as_long_as_it_says_or_until_the_worker_stops(
@@ -542,6 +574,12 @@ def test_a_worker_complains_about_key_tenant_and_handlers(client: Client) -> Non
     for match, options in wrong_options.items():
         with pytest.raises(ValueError, match=match):
             Worker(client, **{"handlers": {"a": _nothing}, **options})
+    for name in ("lease", "heartbeat", "poll_wait", "grace", "complain_after"):
+        odds: list[Any] = ["5", float("nan"), -1, True, datetime.now()]
+        for odd in odds:
+            with pytest.raises((TypeError, ValueError), match=f"{name} must be"):
+                Worker(client, handlers={"a": _nothing}, **{name: odd})
+    Worker(client, handlers={"a": _nothing}, lease=timedelta(minutes=1), grace=float("inf"))
     for wrong_handler in (lambda: None, lambda a, b, c: None, "charge"):
         with pytest.raises(TypeError, match="the handler a"):
             Worker(client, handlers={"a": wrong_handler})  # type: ignore[dict-item]

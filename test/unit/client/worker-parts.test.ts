@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventsOf } from '../../../client/src/client/events.js';
 import { followChanges, type OpenEvents } from '../../../client/src/client/follow.js';
+import { after } from '../../../client/src/client/time.js';
 import type { ExchangeTasks, WorkerTask } from '../../../client/src/index.js';
 import { EngineError, FatalError, RetryableError } from '../../../client/src/index.js';
 import { Claim } from '../../../client/src/worker/claim.js';
@@ -104,18 +105,47 @@ test('a server whose database is away vouches for the claims that it cannot hear
 });
 
 test('an error is retryable unless it says that it is not', () => {
-  const failure = { retryable: true, retryAfterMs: 0, details: undefined };
+  const failure = { retryable: true, retryAfterMs: 0, lines: [] };
   assert.deepEqual(failureOf(new Error('no')), { ...failure, message: 'no' });
   assert.deepEqual(failureOf(new RangeError()), { ...failure, message: 'RangeError' });
   const fatal = { ...failure, message: 'no', retryable: false };
   assert.deepEqual(failureOf(new FatalError('no')), fatal);
   const later = new RetryableError('later', { retryAfterMs: 50, details: { n: 1 } });
-  const told = { message: 'later', retryAfterMs: 50, details: '{"n":1}' };
+  const told = { message: 'later', retryAfterMs: 50, lines: ['{"n":1}'] };
   assert.deepEqual(failureOf(later), { ...failure, ...told });
   class Declined extends Error {
     readonly retryable = false;
   }
   assert.equal(failureOf(new Declined('no')).retryable, false);
+});
+
+test('a wait is as long as it says, or is refused', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const day = 86_400_000;
+  let rings = 0;
+  after(30 * day, () => {
+    rings += 1;
+  });
+  const forget = after(Number.POSITIVE_INFINITY, () => assert.fail('for ever is over'));
+  const pass = (hours: number) => {
+    for (let n = 0; n < hours; n += 1) t.mock.timers.tick(day / 24);
+  };
+  pass(29 * 24);
+  assert.equal(rings, 0);
+  pass(25);
+  assert.equal(rings, 1);
+  forget();
+  const until = (retryAfterMs: unknown) => new RetryableError('no', { retryAfterMs } as object);
+  assert.equal(until(new Date(Date.now() + day)).retryAfterMs, day);
+  assert.equal(until(Number.POSITIVE_INFINITY).retryAfterMs, Number.POSITIVE_INFINITY);
+  for (const odd of ['5', Number.NaN, {}, new Date('never')]) {
+    assert.throws(() => until(odd), /^TypeError: retryAfterMs must be milliseconds or a Date/);
+    const { retryAfterMs, lines } = failureOf(
+      Object.assign(new Error('no'), { retryAfterMs: odd }),
+    );
+    assert.equal(retryAfterMs, 0);
+    assert.match(lines.join(), /^retryAfterMs says no time/);
+  }
 });
 
 test('of many lines the last are kept, and it is said that there were more', () => {

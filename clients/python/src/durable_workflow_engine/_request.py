@@ -16,6 +16,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from ._model import encode, to_json
+from ._seconds import limited
 from .errors import NETWORK, NO_ENGINE, TIMEOUT, UNREACHABLE, EngineError
 
 PREFIX = "/api/v1"
@@ -97,7 +98,7 @@ class Request:
             "params": self.params(),
             "headers": headers,
             "content": self.content(),
-            "timeout": settings.timeout + self.wait,
+            "timeout": limited(settings.timeout + self.wait),
         }
 
     def params(self) -> list[tuple[str, str]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
 from ._request import Settings, base_url
+from ._seconds import Seconds, seconds
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
@@ -17,7 +19,7 @@ class Options(TypedDict, total=False):
     api_key: str | None
     tenant: str | None
     namespace: str
-    timeout: float
+    timeout: Seconds
     retries: int
 
 
@@ -26,12 +28,13 @@ def settings_from(
     api_key: str | None,
     tenant: str | None,
     namespace: str,
-    timeout: float,
+    timeout: Seconds,
     retries: int,
 ) -> Settings:
     """What was given, else what the environment says.
 
     Raises:
+        TypeError: the timeout is no time.
         ValueError: the address is none, or the file of the key has none.
         OSError: the file of the key cannot be read.
     """
@@ -40,9 +43,16 @@ def settings_from(
         api_key=api_key or _variable("ENGINE_API_KEY") or _key_in_file(),
         tenant=tenant or _variable("ENGINE_TENANT"),
         namespace=namespace,
-        timeout=timeout,
+        timeout=seconds("timeout", timeout),
         retries=retries,
     )
+
+
+def changed(settings: Settings, changes: Options) -> Settings:
+    """The same with other options."""
+    if "timeout" in changes:
+        changes = {**changes, "timeout": seconds("timeout", changes["timeout"])}
+    return replace(settings, **changes)  # type: ignore[arg-type]
 
 
 def _variable(name: str) -> str | None:

@@ -12,12 +12,15 @@ import httpx
 from pydantic import TypeAdapter
 
 from ._request import Request, Settings, backoff, no_answer, path, refusal
+from ._seconds import Seconds, limited, seconds
 from .errors import EngineError
 from .events import Change, Done, InstanceEvent, Output, StateChange
 from .models import AuditEntry, BlockOutput
 
 #: A comment comes every 15 s: after so many seconds of silence the connection is dead.
 SILENCE_MAX, COMMENTS_EVERY = 45.0, 15.0
+#: Whatever a server asks for, a stream is opened again after a day.
+REOPEN_MAX = 86_400.0
 
 
 @dataclass
@@ -89,18 +92,23 @@ class Following:
         if told is not None and told.status not in (0, 408, 429, 502, 503, 504):
             raise told
         self._breaks += 1
-        return backoff(self._breaks - 1, told.retry_after if told else None)
+        wait = backoff(self._breaks - 1, told.retry_after if told else None)
+        return limited(wait) or REOPEN_MAX
 
 
 class Deadline:
     """Until when something is waited for.
 
     Args:
-        seconds: From now; None: as long as it takes.
+        timeout: From now; None: as long as it takes.
+
+    Raises:
+        TypeError, ValueError: it is no time.
     """
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self._at = math.inf if seconds is None else time.monotonic() + seconds
+    def __init__(self, timeout: Seconds | None = None) -> None:
+        self.seconds = math.inf if timeout is None else seconds("timeout", timeout)
+        self._at = time.monotonic() + self.seconds
 
     @property
     def left(self) -> float:
@@ -135,7 +143,7 @@ def stream_arguments(following: Following, settings: Settings, silence: float) -
         "url": settings.url + request.path,
         "params": request.params(),
         "headers": {**settings.headers(), "accept": "text/event-stream"},
-        "timeout": httpx.Timeout(settings.timeout, read=silence),
+        "timeout": httpx.Timeout(limited(settings.timeout), read=silence),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,8 @@ from ._async_operations import (
 )
 from ._request import Request, Settings, Tries, read
 from ._resource import JsonObject
-from ._settings import Options, settings_from
+from ._seconds import Seconds
+from ._settings import Options, changed, settings_from
 from ._stream import (
     SILENCE_MAX,
     ChangeFollowing,
@@ -71,13 +71,13 @@ class AsyncClient(AsyncOperations):
         api_key: str | None = None,
         tenant: str | None = None,
         namespace: str = "default",
-        timeout: float = 30.0,
+        timeout: Seconds = 30.0,
         retries: int = 4,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._use(
             settings_from(url, api_key, tenant, namespace, timeout, retries),
-            httpx.AsyncClient(transport=transport, timeout=timeout),
+            httpx.AsyncClient(transport=transport),
         )
 
     def _use(self, settings: Settings, http: httpx.AsyncClient) -> None:
@@ -98,7 +98,7 @@ class AsyncClient(AsyncOperations):
         It shares the connections, and is closed with this one.
         """
         other = object.__new__(type(self))
-        other._use(replace(self._settings, **changes), self._http)
+        other._use(changed(self._settings, changes), self._http)
         return other
 
     async def close(self) -> None:
@@ -214,7 +214,7 @@ class AsyncInstances(AsyncInstancesOperations):
         sequence: str,
         data: JsonObject | None = None,
         *,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         namespace: str | None = None,
         version: int | None = None,
         idempotency_key: str | None = None,
@@ -225,7 +225,7 @@ class AsyncInstances(AsyncInstancesOperations):
 
         Args:
             data: What becomes `context.data`.
-            timeout: Seconds to wait; None: as long as it takes.
+            timeout: Seconds to wait, or a timedelta; None: as long as it takes.
 
         Raises:
             InstanceEnded: it failed, or was cancelled.
@@ -248,7 +248,7 @@ class AsyncInstances(AsyncInstancesOperations):
                 if isinstance(event, Output):
                     outputs[event.output.block_id] = event.output.output
         except TimeoutError as error:
-            raise RunTimeout(created.id, timeout or 0) from error
+            raise RunTimeout(created.id, deadline.seconds) from error
         instance = await self.get(created.id)
         if instance.state != "completed":
             raise InstanceEnded(instance)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,8 @@ from ._operations import (
 )
 from ._request import Request, Settings, Tries, read
 from ._resource import JsonObject
-from ._settings import Options, settings_from
+from ._seconds import Seconds
+from ._settings import Options, changed, settings_from
 from ._stream import (
     SILENCE_MAX,
     ChangeFollowing,
@@ -74,13 +74,13 @@ class Client(Operations):
         api_key: str | None = None,
         tenant: str | None = None,
         namespace: str = "default",
-        timeout: float = 30.0,
+        timeout: Seconds = 30.0,
         retries: int = 4,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._use(
             settings_from(url, api_key, tenant, namespace, timeout, retries),
-            httpx.Client(transport=transport, timeout=timeout),
+            httpx.Client(transport=transport),
         )
 
     def _use(self, settings: Settings, http: httpx.Client) -> None:
@@ -101,7 +101,7 @@ class Client(Operations):
         It shares the connections, and is closed with this one.
         """
         other = object.__new__(type(self))
-        other._use(replace(self._settings, **changes), self._http)
+        other._use(changed(self._settings, changes), self._http)
         return other
 
     def close(self) -> None:
@@ -217,7 +217,7 @@ class Instances(InstancesOperations):
         sequence: str,
         data: JsonObject | None = None,
         *,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         namespace: str | None = None,
         version: int | None = None,
         idempotency_key: str | None = None,
@@ -228,7 +228,7 @@ class Instances(InstancesOperations):
 
         Args:
             data: What becomes `context.data`.
-            timeout: Seconds to wait; None: as long as it takes.
+            timeout: Seconds to wait, or a timedelta; None: as long as it takes.
 
         Raises:
             InstanceEnded: it failed, or was cancelled.
@@ -251,7 +251,7 @@ class Instances(InstancesOperations):
                 if isinstance(event, Output):
                     outputs[event.output.block_id] = event.output.output
         except TimeoutError as error:
-            raise RunTimeout(created.id, timeout or 0) from error
+            raise RunTimeout(created.id, deadline.seconds) from error
         instance = self.get(created.id)
         if instance.state != "completed":
             raise InstanceEnded(instance)

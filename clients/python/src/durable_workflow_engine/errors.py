@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
+
+from ._seconds import Seconds, seconds_until
 
 if TYPE_CHECKING:
     from .models import TaskInstance
@@ -84,16 +87,24 @@ class RetryableError(Exception):
     So it is after any exception that has no attribute `retryable` that is False.
 
     Args:
-        retry_after: Seconds before which another try makes no sense. The worker keeps the claim
-            until then, and not its place.
+        retry_after: Seconds, a timedelta, or the time before which another try makes no sense. The
+            worker keeps the claim until then, and not its place.
         details: Kept as a line of the step's logs, as JSON.
+
+    Raises:
+        TypeError: `retry_after` says no time.
     """
 
     retryable = True
 
-    def __init__(self, message: str, *, retry_after: float = 0, details: object = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after: Seconds | datetime = 0, details: object = None
+    ) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        wait = seconds_until(retry_after)
+        if wait is None:
+            raise TypeError(f"retry_after must be seconds or a time, not {retry_after!r}")
+        self.retry_after = wait
         self.details = details
 
 

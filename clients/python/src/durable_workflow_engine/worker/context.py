@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from .._model import encode
+from .._seconds import Seconds, limited, seconds
 from ..models import WorkerTask
 from .lines import Lines
 
@@ -104,6 +105,6 @@ class ThreadContext(_Context):
 
         asyncio.run_coroutine_threadsafe(save(), self._loop).result()
 
-    def wait_cancelled(self, seconds: float) -> bool:
+    def wait_cancelled(self, wait: Seconds) -> bool:
         """Waits for so long, but no longer than going on is of use; whether it is of none."""
-        return self._cancelled.wait(seconds)
+        return self._cancelled.wait(limited(seconds("wait", wait)))

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from .._seconds import seconds_until
 from ..errors import EngineError, FatalError, RetryableError
 from ..models import WorkerTask
 from .claim import Claim, Result
@@ -281,12 +282,11 @@ class _Run:
         else:
             message = _named(error)
             context.log(_traceback(error), "error")
-        return _Ended(
-            "failed",
-            failure(message, retryable=retryable),
-            error,
-            retry_after if retryable and isinstance(retry_after, (int, float)) else 0,
-        )
+        wait = seconds_until(retry_after)
+        if wait is None:
+            context.log(f"retry_after says no time: {text_of(retry_after)}", "error")
+        told = failure(message, retryable=retryable)
+        return _Ended("failed", told, error, wait if retryable and wait else 0)
 
 
 def _named(error: BaseException) -> str:

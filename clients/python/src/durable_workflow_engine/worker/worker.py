@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import math
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any
 
+from .._seconds import Seconds, seconds
 from ..async_client import AsyncClient
 from ..client import Client
 from ..errors import EngineError
@@ -29,6 +31,8 @@ from .tasks import Settings, Tasks
 
 log = logging.getLogger("durable_workflow_engine.worker")
 
+#: No poll waits longer, whatever it asks for, in seconds.
+POLL_WAIT_MAX = 60.0
 #: Pairs of a handler and a queue that a poll may name.
 PAIRS_MAX = 100
 #: How long handlers may take to end once a stopping worker has cancelled them, in seconds.
@@ -67,8 +71,10 @@ class Worker:
         on_event: Told of what happens, such as for metrics. It must not block.
         trace: A context manager around each handler, such as a span.
 
+    Times are seconds, or a timedelta.
+
     Raises:
-        TypeError: a handler is none.
+        TypeError: a handler is none, or a time.
         ValueError: there is no handler, or a number makes no sense.
     """
 
@@ -81,11 +87,11 @@ class Worker:
         queues: Sequence[str] | None = None,
         worker_id: str | None = None,
         version: str | None = None,
-        lease: float = 60.0,
-        heartbeat: float | None = None,
-        poll_wait: float = 20.0,
-        grace: float = 20.0,
-        complain_after: float = 60.0,
+        lease: Seconds = 60.0,
+        heartbeat: Seconds | None = None,
+        poll_wait: Seconds = 20.0,
+        grace: Seconds = 20.0,
+        complain_after: Seconds = 60.0,
         on_event: Callable[[WorkerEvent], object] | None = None,
         trace: Callable[[Context | ThreadContext], AbstractContextManager[Any]] | None = None,
     ) -> None:
@@ -93,15 +99,16 @@ class Worker:
         self._given = client
         self._queues = queues
         self._version = version
-        self._poll_wait = poll_wait
-        self._grace = grace
-        self._complain_after = complain_after
+        self._poll_wait = min(seconds("poll_wait", poll_wait), POLL_WAIT_MAX)
+        self._grace = seconds("grace", grace)
+        self._complain_after = seconds("complain_after", complain_after)
         self._on_event = on_event
+        silence = seconds("lease", lease)
         self._settings = Settings(
             handlers={name: bind(name, function) for name, function in handlers.items()},
             concurrency=concurrency,
-            heartbeat=lease / 4 if heartbeat is None else heartbeat,
-            lease=lease,
+            heartbeat=silence / 4 if heartbeat is None else seconds("heartbeat", heartbeat),
+            lease=silence,
             trace=trace or (lambda _: contextlib.nullcontext()),
             tell=self._tell,
         )
@@ -300,5 +307,5 @@ def _expect_sound(settings: Settings, queues: Sequence[str] | None) -> None:
         raise ValueError(f"more than {PAIRS_MAX} pairs of a handler and a queue")
     if settings.concurrency < 1:
         raise ValueError("concurrency must be 1 or more")
-    if not 0 < settings.heartbeat <= settings.lease / 2:
+    if not 0 < settings.heartbeat <= settings.lease / 2 < math.inf:
         raise ValueError("heartbeat must be above 0, and at most half of lease")
