@@ -209,6 +209,13 @@ export const ExchangeTasks = strict(
         }),
       ),
       poll: optional(ExchangePoll),
+      end_polls: optional(
+        Type.Boolean({
+          default: false,
+          description:
+            'The worker stops: its polls that wait are answered at once, with what they have.',
+        }),
+      ),
     },
   ),
 );

@@ -27,7 +27,7 @@ export interface ExchangesDeps {
   readonly shards: number;
   readonly maxBodyBytes: number;
   readonly now: () => UnixMs;
-  readonly queues: Pick<Queues, 'endWait' | 'poll' | 'seen'>;
+  readonly queues: Pick<Queues, 'endWait' | 'endWaitsOf' | 'poll' | 'seen'>;
   readonly ownRequests: OwnRequests;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
@@ -43,6 +43,8 @@ type Asked = Omit<MessageOf<'poll.ask'>, 'kind' | 'desk'>;
 
 interface Exchange {
   readonly request: number;
+  readonly tenant: string;
+  readonly worker: string;
   /** As JSON texts, in the order of the results. */
   readonly outcomes: string[];
   readonly hasResults: boolean;
@@ -83,6 +85,8 @@ export class Exchanges {
     const results = body.results ?? [];
     const exchange: Exchange = {
       request,
+      tenant,
+      worker,
       outcomes: new Array(results.length),
       hasResults: results.length > 0,
       mayWait: (poll?.wait_ms ?? 0) > 0,
@@ -109,8 +113,22 @@ export class Exchanges {
       const handed = { request, desk: this.#deps.shard, tenant, worker };
       this.#post(shard, { kind: 'exchange.results', ...handed, results: JSON.stringify(text) });
     }
+    if (body.end_polls) {
+      for (let shard = 0; shard < this.#deps.shards; shard += 1) {
+        if (shard === this.#deps.shard) this.endPolls(tenant, worker);
+        else this.#post(shard, { kind: 'polls.end', tenant, worker });
+      }
+    }
     if (poll != null) this.#gather(exchange, call, poll);
     this.#known(exchange);
+  }
+
+  /** The worker stops: its polls are answered with what they have, so that nothing is claimed for nobody. */
+  endPolls(tenant: string, worker: string): void {
+    for (const exchange of this.#exchanges.values()) {
+      if (exchange.tenant === tenant && exchange.worker === worker) exchange.gathering?.end();
+    }
+    this.#deps.queues.endWaitsOf(tenant, worker);
   }
 
   /** The client is gone. What it reported stays; its polls are ended like any other. */

@@ -153,10 +153,11 @@ export class Queues {
     for (const queue of this.#queues.values()) queue.dropClaims(() => false);
   }
 
-  /** Polls of the tenant are answered with what they have. */
-  endWaitsOf(tenant: string): void {
+  /** Polls of the tenant, or of one of its workers, are answered with what they have. */
+  endWaitsOf(tenant: string, worker?: string): void {
     for (const poll of [...this.#polls.values()]) {
-      if (poll.tenant === tenant) this.endWait(poll.request);
+      if (poll.tenant !== tenant || (worker !== undefined && poll.worker !== worker)) continue;
+      this.endWait(poll.request);
     }
   }
 

@@ -240,6 +240,8 @@ export type PeerMessage =
     }
   /** That part does not wait any longer. */
   | { readonly kind: 'poll.end'; readonly request: number }
+  /** The worker stops: none of its polls waits any longer. */
+  | { readonly kind: 'polls.end'; readonly tenant: string; readonly worker: string }
   | {
       readonly kind: 'poll.answer';
       readonly request: number;

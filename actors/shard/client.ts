@@ -184,7 +184,7 @@ export class ShardClient {
   }
 
   /**
-   * @param onReply called once, also after `abort`; before this returns when the answer is at hand
+   * @param onReply called once, but for a poll after `abort`; before this returns when the answer is at hand
    * @param traceparent see `Request`, as for `query`, `maySeeSecrets` and `by`
    * @returns the request's number, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is away, 429 when its tenant polls too much
@@ -311,7 +311,7 @@ export class ShardClient {
     });
   }
 
-  /** The client went away. What is parked is forgotten, and what a poll claims is given back. */
+  /** The client went away. A poll ends here and now, and what it claims all the same is given back. */
   abort(id: number): void {
     const pending = this.#pending.get(id);
     if (pending === undefined || pending.aborted) return;
@@ -321,6 +321,7 @@ export class ShardClient {
       this.#tell(pending.shard, 'unwatch', pending.tenant, id);
     }
     if (!pending.isParked) return;
+    this.#end(id, pending);
     // The queue may live on another shard than the one that was asked.
     for (const box of this.#outbox) box.aborted.push(id);
     this.#flushSoon();
@@ -418,10 +419,14 @@ export class ShardClient {
   #settle(id: number, reply: ShardReply): void {
     const pending = this.#pending.get(id);
     if (pending === undefined) return;
-    this.#pending.delete(id);
-    pending.leave?.();
-    this.#work.end(pending.tenant, pending.work, this.#deps.clock.monotonic());
+    this.#end(id, pending);
     pending.onReply(reply);
+  }
+
+  #end(id: number, { leave, tenant, work }: Pending): void {
+    this.#pending.delete(id);
+    leave?.();
+    this.#work.end(tenant, work, this.#deps.clock.monotonic());
   }
 
   #sweepLater(): void {

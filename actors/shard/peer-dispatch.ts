@@ -41,6 +41,7 @@ const HANDLERS: {
   'exchange.results': ({ exchanges }, message) => exchanges.results(message),
   'exchange.outcomes': ({ exchanges }, message) => exchanges.outcomes(message),
   'poll.ask': ({ exchanges }, message) => exchanges.asked(message),
+  'polls.end': ({ exchanges }, { tenant, worker }) => exchanges.endPolls(tenant, worker),
   'poll.end': ({ exchanges }, { request }) => exchanges.waitEnded(request),
   'poll.answer': ({ exchanges }, message) => exchanges.answered(message),
   'secret.missing': ({ tasks, instances }, message) =>

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { EffectReceipt } from '../../schema/continuity.js';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { TaskOutcome, TasksExchanged, WorkerTask } from '../../schema/worker.js';
@@ -262,6 +263,25 @@ describe('the poll', () => {
     assert.deepEqual([column(refused.outcomes, 'status'), refused.tasks], [[200, 409], []]);
     assert.deepEqual(column((await exchange({ results: [third] })).outcomes, 'status'), [200]);
     assert.ok(Date.now() - began < 30_000);
+  });
+
+  test('polls of a worker that stops are answered at once, those of others wait on', async () => {
+    const handlers = three();
+    const began = Date.now();
+    const waiting = { poll: { handlers, wait_ms: 60_000 } };
+    const single = { handler_name: handlers[0], worker_id: 'stops', wait_ms: 60_000 };
+    const stopping = [
+      exchange({ worker_id: 'stops', ...waiting }).then(({ tasks }) => tasks),
+      tenant.post<WorkerTask[]>('/workers/tasks/poll', single).then(({ body }) => body),
+    ];
+    const other = exchange({ worker_id: 'goes on', ...waiting });
+    await eventually(async () => {
+      await exchange({ worker_id: 'stops', end_polls: true });
+      assert.deepEqual(await Promise.race([Promise.all(stopping), wait(50, 'late')]), [[], []]);
+    });
+    assert.ok(Date.now() - began < 30_000);
+    await tenant.run([step('a', handlers[2] as string)]);
+    assert.equal((await other).tasks.length, 1);
   });
 
   test('finds what its own results have given rise to', async () => {

@@ -174,6 +174,31 @@ describe('a worker that stops', { concurrency: true }, () => {
     await worker.stop();
   });
 
+  test('takes no task with it that its last poll was given', async (t) => {
+    const { tenant, place, handler } = world();
+    const stopped = signalled();
+    const between: Between = async ({ sent }, forward) => {
+      const response = await forward();
+      // The task is claimed, and its answer on the way, when the worker is told to stop.
+      if (sent.poll && /"claim_epoch"/.test(await response.clone().text())) {
+        void worker.stop().then(stopped.resolve);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      return response;
+    };
+    let runs = 0;
+    const handlers = {
+      [handler]: () => {
+        runs += 1;
+      },
+    };
+    const { worker } = await runWorker(t, { ...place, between }, { leaseMs: LONG_MS, handlers });
+    await tenant.run([step('a', handler)]);
+    await stopped.promise;
+    const [task] = await tenant.tasks(handler);
+    assert.deepEqual([runs, task?.state, task?.lost_claims], [0, 'pending', 0]);
+  });
+
   test('aborts what takes too long: what returns is reported, and the rest is offered again after its lease', async (t) => {
     const { tenant, place } = world();
     const [polite, quits, deaf] = [newHandler(), newHandler(), newHandler()];

@@ -88,6 +88,7 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'exchange.outcomes': 'with a thread',
   'poll.ask': 'with a thread',
   'poll.end': 'with a thread',
+  'polls.end': 'with a thread',
   'poll.answer': 'with a thread',
   'secret.missing': 'with a thread',
   'sequence.block': 'with a thread',

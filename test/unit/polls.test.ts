@@ -247,6 +247,14 @@ describe('polls in flight', () => {
     assert.equal(refusalOf(read), 'none');
   });
 
+  test('a poll whose caller is gone ends at once, and is answered by nobody', () => {
+    const unwanted = () => assert.fail('it was answered');
+    const id = client.send(0, 'workers.exchange', 'a', '', '{}', unwanted);
+    client.abort(id);
+    assert.deepEqual([client.inFlight, client.pollsInFlight], [0, 0]);
+    client.detach(0);
+  });
+
   test('a poll that has its answer leaves its place', () => {
     for (let n = 0; n < pollsInFlightPerTenantMax; n++) poll('a');
     client.detach(0);

@@ -1409,6 +1409,11 @@ export interface ExchangeTasks {
       }
     | null
     | undefined;
+  /**
+   * The worker stops: its polls that wait are answered at once, with what they have. Default:
+   * false.
+   */
+  readonly end_polls?: boolean | null | undefined;
 }
 
 export interface ExplanationWarning {

@@ -2,7 +2,7 @@
 
 import type { Client } from '../client/client.js';
 
-/** Sequences that are looked through, the first of the list. */
+/** Sequences that are looked through: of more than these nothing is said. */
 const SEQUENCES_MAX = 1_000;
 
 /**
@@ -27,29 +27,31 @@ export async function adviceFor(
     .map(([name, counts]) => `"${name}" (${counts.pending})`);
   const waiting = others.length === 0 ? '' : `; tasks wait for ${others.join(', ')}`;
   const sentences: string[] = [];
+  const isUnknown = (member: string, name: string) =>
+    definitions !== undefined && !definitions.includes(`"${member}":${JSON.stringify(name)}`);
   for (const name of handlers) {
     if (builtin.includes(name)) {
       sentences.push(`"${name}" is a handler of the server itself: no worker gets its tasks`);
-    } else if (by_handler[name] === undefined && !definitions?.includes(`"handler":"${name}"`)) {
-      const whose = definitions === undefined ? 'no task' : 'no sequence and no task';
+    } else if (by_handler[name] === undefined && isUnknown('handler', name)) {
+      const whose = 'no sequence and no task';
       sentences.push(`${whose} of the tenant names the handler "${name}"${waiting}`);
     }
   }
-  for (const queue_name of queues) {
+  for (const queue_name of queues.filter((name) => isUnknown('queue_name', name))) {
     const { items } = await client.workers.tasks({ queue_name, limit: 1 }, { signal });
     if (items.length > 0) continue;
-    sentences.push(`no task of the tenant was ever in the queue "${queue_name}"`);
+    sentences.push(`no sequence and no task of the tenant names the queue "${queue_name}"`);
   }
   return sentences;
 }
 
-/** The definitions as text; undefined where the key may not read them. */
+/** The definitions as text; undefined where the key may not read all of them, so that nothing can be said. */
 async function namedInSequences(client: Client, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const { items } = await client.sequences.list({ limit: SEQUENCES_MAX }, { signal });
-    return JSON.stringify(items);
+    const { items, hasMore } = await client.sequences.list({ limit: SEQUENCES_MAX }, { signal });
+    return hasMore ? undefined : JSON.stringify(items);
   } catch {
-    // A worker's key usually may not: its tasks have to do.
+    // A worker's key usually may not.
     return undefined;
   }
 }

@@ -60,6 +60,8 @@ const SENDING_MAX = 2;
 const BATCH_BYTES_MAX = 2_000_000;
 /** Of a server that does not say what it accepts. */
 const BODY_BYTES_MAX = 10_485_760;
+/** How long the end of a poll that waits may take. */
+const POLL_END_MS = 1_000;
 /** No poll waits longer, whatever it asks for. */
 const POLL_WAIT_MS_MAX = 60_000;
 /** How long an answer may take, beside the wait of a poll. */
@@ -100,6 +102,7 @@ export class Exchanges {
   #isSendingAside = false;
   /** Of those that have failed alone. */
   #asidePause: (() => void) | undefined;
+  #pollEnd: (() => void) | undefined;
   #quiet: (() => void)[] = [];
 
   constructor(send: SendExchange, settings: ExchangesSettings, owner: ExchangesOwner) {
@@ -125,10 +128,23 @@ export class Exchanges {
     this.schedule();
   }
 
-  /** A poll that waits is ended: the server takes back what it would have given. */
+  /**
+   * The server is asked to answer a poll that waits: one that is broken off may have been given tasks already. A
+   * server that does not do so soon takes back what it would have given.
+   */
   stopPolling(): void {
     this.#isPolling = false;
-    this.#waiting?.abort();
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    const leave = () => waiting.abort();
+    const options = { signal: this.#closing.signal, timeoutMs: POLL_END_MS };
+    this.#send(`${this.#head},"end_polls":true}`, options).then(
+      () => {
+        this.#pollEnd = after(POLL_END_MS, leave);
+      },
+      // A server that does not know how, or is away.
+      leave,
+    );
   }
 
   say(report: Report): void {
@@ -161,10 +177,10 @@ export class Exchanges {
 
   /** Says nothing any more; whoever waits for an outcome is told that there is none. */
   close(): void {
-    this.stopPolling();
+    this.#isPolling = false;
+    this.#waiting?.abort();
     this.#closing.abort();
-    this.#pause?.();
-    this.#asidePause?.();
+    for (const forget of [this.#pause, this.#asidePause, this.#pollEnd]) forget?.();
     this.#giveUp(this.#outbox.empty());
   }
 
@@ -174,7 +190,7 @@ export class Exchanges {
 
   #pump(): void {
     const outbox = this.#outbox;
-    if (outbox.isEmpty && this.#sending === 0) {
+    if (outbox.isEmpty && this.#sending === 0 && (this.#isPolling || !this.#waiting)) {
       for (const resolve of this.#quiet.splice(0)) resolve();
     }
     if (this.#closing.signal.aborted || this.#pause !== undefined) return;

@@ -79,6 +79,13 @@ export class Tasks {
     this.#work.add(work);
   }
 
+  /** The worker stops: others may have it at once. */
+  decline(task: WorkerTask): void {
+    const claim = new Claim(task, performance.now(), this.#sink, () => undefined);
+    claim.end();
+    void claim.say(GIVEN_BACK);
+  }
+
   beat(): void {
     const { heartbeatMs, leaseMs } = this.#settings;
     const now = performance.now();

@@ -156,12 +156,9 @@ export class Worker<P extends Named = Named, O = object> {
     this.#end.resolve();
   }
 
-  /** A poll that was under way may bring more. */
   async #finished(): Promise<void> {
-    do {
-      await this.#tasks.done();
-      await this.#exchanges.quiet();
-    } while (!this.#tasks.isIdle);
+    await this.#tasks.done();
+    await this.#exchanges.quiet();
   }
 
   #close(): void {
@@ -186,6 +183,10 @@ export class Worker<P extends Named = Named, O = object> {
 
   #begin(tasks: readonly WorkerTask[]): void {
     for (const task of tasks) {
+      if (this.#stopping !== undefined) {
+        this.#tasks.decline(task);
+        continue;
+      }
       this.#fed.handlers.add(task.handler_name);
       if (task.queue_name !== undefined) this.#fed.queues.add(task.queue_name);
       this.#tasks.begin(task);

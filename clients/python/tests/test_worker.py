@@ -514,6 +514,31 @@ def test_only_the_queues_that_are_named_are_served(client: Client) -> None:
 # ---------------------------------------------------------------- life
 
 
+def test_a_worker_that_stops_takes_no_task_with_it_that_its_last_poll_was_given(
+    client: Client,
+) -> None:
+    class Stops(httpx.AsyncHTTPTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            response = await super().handle_async_request(request)
+            await response.aread()
+            # The task is claimed, and its answer on the way, when the worker is told to stop.
+            if b'"poll"' in request.content and b'"claim_epoch"' in response.content:
+                worker.stop()
+                await asyncio.sleep(0.05)
+            return response
+
+    client.sequences.create(name="test", version=1, blocks=[step("a")])
+    worker = Worker(
+        AsyncClient(tenant=client.settings.tenant, transport=Stops()), handlers={"a": _nothing}
+    )
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    client.instances.create(sequence="test")
+    thread.join(LONG)
+    [task] = client.workers.tasks().items
+    assert (task.state, task.claim_epoch, task.lost_claims) == ("pending", 1, 0)
+
+
 SCRIPT = """
 import asyncio, os, sys
 from durable_workflow_engine import Client, Worker
@@ -621,7 +646,7 @@ def test_names_that_nobody_knows_are_told_after_a_while(
         'no sequence and no task of the tenant names the handler "sort"; '
         'tasks wait for "sorts" (1)',
         '"log" is a handler of the server itself: no worker gets its tasks',
-        'no task of the tenant was ever in the queue "fast"',
+        'no sequence and no task of the tenant names the queue "fast"',
     ]
 
 

@@ -2027,6 +2027,7 @@ class AsyncWorkersOperations(Resource):
         version: str | None = None,
         results: Sequence[models.TaskResult | JsonObject] | None = None,
         poll: models.ExchangeTasksPoll | JsonObject | None = None,
+        end_polls: bool | None = None,
     ) -> models.TasksExchanged:
         """Report the results of many tasks, and claim new ones.
 
@@ -2038,6 +2039,8 @@ class AsyncWorkersOperations(Resource):
             results: Each is judged for itself, in this order.
             poll: Tasks of any of the handlers, by priority of their instances, then age. At
                 most 100 pairs of a handler and a queue.
+            end_polls: The worker stops: its polls that wait are answered at once, with what
+                they have. Default: False.
         """
         return await self._call(
             "POST",
@@ -2048,6 +2051,7 @@ class AsyncWorkersOperations(Resource):
                 "version": version,
                 "results": results,
                 "poll": poll,
+                "end_polls": end_polls,
             },
         )
 

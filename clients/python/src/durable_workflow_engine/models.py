@@ -1721,6 +1721,10 @@ class ExchangeTasks(Model):
     """Tasks of any of the handlers, by priority of their instances, then age. At most 100 pairs
     of a handler and a queue.
     """
+    end_polls: bool | None = None
+    """The worker stops: its polls that wait are answered at once, with what they have. Default:
+    False.
+    """
 
 
 class ExchangeTasksPoll(Model):

@@ -9,7 +9,7 @@ from .._model import encode
 from ..async_client import AsyncClient
 from ..errors import EngineError
 
-#: Sequences that are looked through, the first of the list.
+#: Sequences that are looked through: of more than these nothing is said.
 SEQUENCES_MAX = 1_000
 
 
@@ -35,26 +35,32 @@ async def advice_for(
     ]
     others = f"; tasks wait for {', '.join(waiting)}" if waiting else ""
     sentences: list[str] = []
+
+    def is_unknown(member: str, name: str) -> bool:
+        return named is not None and f'"{member}": {json.dumps(name)}' not in named
+
     for name in handlers:
         if name in builtin:
             sentences.append(
                 f'"{name}" is a handler of the server itself: no worker gets its tasks'
             )
-        elif name not in counts and (
-            named is None or f'"handler": {json.dumps(name)}' not in named
-        ):
-            whose = "no task" if named is None else "no sequence and no task"
+        elif name not in counts and is_unknown("handler", name):
+            whose = "no sequence and no task"
             sentences.append(f'{whose} of the tenant names the handler "{name}"{others}')
     for name in queues:
+        if not is_unknown("queue_name", name):
+            continue
         if not (await client.workers.tasks(queue_name=name, limit=1)).items:
-            sentences.append(f'no task of the tenant was ever in the queue "{name}"')
+            sentences.append(f'no sequence and no task of the tenant names the queue "{name}"')
     return sentences
 
 
 async def _named_in_sequences(client: AsyncClient) -> str | None:
-    """The definitions as text; None where the key may not read them, as that of most workers."""
+    """The definitions as text; None where the key may not read all of them."""
     try:
         page = await client.sequences.list(limit=SEQUENCES_MAX)
+        more = await page.next()
     except EngineError:
+        # That of a worker usually may not.
         return None
-    return json.dumps(encode(page.items))
+    return None if more is not None else json.dumps(encode(page.items))

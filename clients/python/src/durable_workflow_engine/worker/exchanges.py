@@ -43,6 +43,8 @@ BODY_BYTES_MAX = 10_485_760
 #: Of waits between tries, in seconds; and where asking again soon does not help, since somebody has
 #: to act.
 WAIT_MAX, DENIED_WAIT_MAX = 5.0, 30.0
+#: How long the end of a poll that waits may take, in seconds.
+POLL_END_MAX = 1.0
 #: Nothing of the request was done.
 UNDONE = frozenset({401, 403, 404, 405, 429})
 #: Of an engine whose database is away.
@@ -136,10 +138,24 @@ class Exchanges:
         self.result_bytes_max = body_bytes_max - len(self._head + b',"results":[]}')
 
     def stop_polling(self) -> None:
-        """Asks for no more. What a poll that waits would have got, the server takes back."""
+        """Asks for no more.
+
+        The server is asked to answer a poll that waits: one that is broken off may have been given
+        tasks already. A server that does not do so soon takes back what it would have given.
+        """
         self._is_polling = False
         if self._waiting is not None:
-            self._waiting.cancel()
+            self._start(self._end_poll(self._waiting))
+
+    async def _end_poll(self, waiting: asyncio.Task[Any]) -> None:
+        try:
+            text = self._head + b',"end_polls":true}'
+            await asyncio.wait_for(self._link.exchange(text, 0), POLL_END_MAX)
+            await asyncio.wait({waiting}, timeout=POLL_END_MAX)
+        except (EngineError, asyncio.TimeoutError):
+            # A server that does not know how, or is away.
+            pass
+        waiting.cancel()
 
     async def quiet(self) -> None:
         """Returns when all is said and answered."""
@@ -151,7 +167,7 @@ class Exchanges:
     async def close(self) -> None:
         """Says nothing any more; whoever waits for an outcome is told that there is none."""
         self._is_closed = True
-        self.stop_polling()
+        self._is_polling = False
         for pause in (self._pause, self._aside_pause):
             if pause is not None:
                 pause.cancel()

@@ -104,6 +104,12 @@ class Tasks:
         work.add_done_callback(self._work.discard)
         work.add_done_callback(lambda _: self._claims.discard(run.claim))
 
+    def decline(self, task: WorkerTask, exchanges: Exchanges) -> None:
+        """The worker stops: others may have it at once."""
+        claim = Claim(task, exchanges, is_async=True, on_cancel=lambda: None)
+        claim.end()
+        claim.say(GIVEN_BACK)
+
     def beat(self) -> None:
         """Says of all tasks in hand that they are worked on, as far as it is time."""
         for claim in list(self._claims):

@@ -176,6 +176,9 @@ class Worker:
         own = client.with_options(retries=0)
 
         def take(task: WorkerTask) -> None:
+            if self._is_stopped:
+                tasks.decline(task, exchanges)
+                return
             self._fed[0].add(task.handler_name)
             self._fed[1].add(task.queue_name)
             tasks.begin(task, exchanges)
@@ -217,11 +220,7 @@ class Worker:
 
         async def done() -> None:
             await tasks.done()
-            # A poll that was under way may bring more.
             await exchanges.quiet()
-            while not tasks.is_idle:
-                await tasks.done()
-                await exchanges.quiet()
 
         finished = asyncio.ensure_future(done())
         try:
