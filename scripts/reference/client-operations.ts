@@ -5,9 +5,10 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import { openApiDocument, operationIdOf } from '../../schema/openapi.js';
-import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
+import { ROUTES, type Route } from '../../schema/routes.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { comment, FILLED, TypeWriter, union } from './client-types.js';
+import { isListed, KEYS, repeatsOfTypeScript } from './repeats.js';
 
 type Schema = { readonly [keyword: string]: JsonValue | undefined };
 
@@ -35,6 +36,7 @@ export function clientFiles(): Readonly<Record<string, string>> {
   const dir = 'client/src/generated';
   return {
     [`${dir}/types.ts`]: `${HEAD('The shapes of requests and answers.')}${JSON_TYPES}\n${writer.declarations()}\n\n${queries.filter((text) => text !== '').join('\n\n')}\n`,
+    [`${dir}/repeats.ts`]: repeatsOfTypeScript(),
     [`${dir}/operations.ts`]: operationsText(writer, operations, shapes),
   };
 }
@@ -71,34 +73,6 @@ interface Filling {
 
 type Paging = 'cursor' | 'offset' | 'page' | 'changes';
 
-/**
- * What may be asked again when no answer came, beside GET, PUT, DELETE and what has a key: see "Asking again" in
- * docs/reference/errors.md. Left out is what a second time answers otherwise than the first one.
- */
-const REPEATABLE: ReadonlySet<RouteId> = new Set<RouteId>([
-  'sequences.validate',
-  'sequences.compare',
-  'sequences.update',
-  'sequences.deprecate',
-  'instances.patchContext',
-  'cron.preview',
-  'bulkJobs.cancel',
-  'workers.poll',
-  'workers.pollQueue',
-  'workers.exchange',
-  'workers.complete',
-  'workers.fail',
-  'releases.evaluate',
-  'releases.rollback',
-  'continuity.claim',
-  'runtimes.register',
-  'handoffs.accept',
-  'capsules.import',
-]);
-
-/** Fields by which the server knows a repetition. */
-const KEYS = ['idempotency_key', 'producer_event_id', 'answer_id'];
-
 function isForPrograms({ contentType }: Route): boolean {
   return !/^text\/(?:html|css)/.test([contentType ?? ''].flat()[0] ?? '');
 }
@@ -126,7 +100,7 @@ function told(document: JsonObject, route: Route): Told {
 }
 
 /** What the client writes into bodies: tenant and namespace that are left out, and a key. */
-function fillingOf({ body, tenant }: Route): Filling | undefined {
+export function fillingOf({ body, tenant }: Route): Filling | undefined {
   const members = Object.entries((body?.properties ?? {}) as Record<string, TSchema>);
   const lists = members.map(([each, { items }]) => ({ each, shape: items as TSchema | undefined }));
   for (const { shape, ...at } of [{ shape: body }, ...lists]) {
@@ -275,7 +249,7 @@ function rowText({ route, body, query, filling, pages, answers }: Told): string 
     fills: filling?.fills ?? (filledQuery.length === 0 ? undefined : filledQuery),
     key: filling?.key,
     pages,
-    isRepeatable: REPEATABLE.has(route.id) ? true : undefined,
+    isRepeatable: isListed(route) ? true : undefined,
     isParked: route.isParked,
     answers: answers === 'json' ? undefined : answers,
   });

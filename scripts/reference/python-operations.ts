@@ -6,6 +6,7 @@
 import { fixedMembers } from '../../schema/change-shapes.js';
 import { ROUTES, type Route } from '../../schema/routes.js';
 import type { JsonObject } from '../../src/core/json.js';
+import { fillingOf } from './client-operations.js';
 import { described, docstring, MADE_BY } from './python-models.js';
 import {
   literal,
@@ -16,6 +17,7 @@ import {
   type Shape,
   snakeCase,
 } from './python-types.js';
+import { isRepeatable } from './repeats.js';
 
 /** What the two files differ in. */
 export interface Mode {
@@ -24,32 +26,6 @@ export interface Mode {
 
 /** Streams are followed by functions that are written by hand. */
 const isWritten = ({ owner }: Route) => owner !== 'stream';
-
-/**
- * A repetition changes nothing more: it is a question, its key is the same, or the claim that it names is over
- * (docs/reference/errors.md). Of other POSTs an answer that was lost leaves open whether they happened.
- */
-const REPEATABLE_POSTS: ReadonlySet<string> = new Set([
-  'sequences.validate',
-  'sequences.compare',
-  'cron.preview',
-  'events.send',
-  'events.sendBatch',
-  'workers.complete',
-  'workers.fail',
-  'workers.heartbeat',
-  'runtimes.register',
-  'bulkJobs.cancel',
-]);
-/** It moves by a distance, and does so each time. */
-const NEVER: ReadonlySet<string> = new Set(['instances.bulkReschedule']);
-
-/** Those whose creations get a key, so that they may be repeated: where it stands. */
-const KEYED: Readonly<Record<string, string>> = {
-  'instances.create': 'body',
-  'instances.createBatch': 'instances',
-  'cron.run': 'body',
-};
 
 interface Parameter {
   readonly name: string;
@@ -105,7 +81,7 @@ from typing import Any, Literal
 
 from . import models
 from ._model import Null
-from ._resource import Caller, JsonObject, Resource, path
+from ._resource import Caller, JsonObject, Keyed, Resource, path
 from .pages import ${prefix === '' ? 'Page' : 'AsyncPages'}
 
 ${classes.map((text) => `\n${text}`).join('\n\n')}
@@ -182,11 +158,6 @@ const requiredIn = (parameters: readonly Parameter[]) =>
 const listType = ({ isAsync }: Mode, item: string) =>
   isAsync ? `AsyncPages[models.${item}]` : `Page[models.${item}]`;
 
-function isRepeatable({ id, method }: Route): boolean {
-  if (NEVER.has(id)) return false;
-  return method !== 'POST' || REPEATABLE_POSTS.has(id) || id in KEYED;
-}
-
 function pathArgument({ name }: Parameter): Argument {
   return { name: memberName(name), wire: name, type: 'str', isRequired: true, about: '' };
 }
@@ -242,9 +213,12 @@ function bodyText(route: Route, { members, isFree }: Body, isGiven: boolean): st
   if (isFree) return isGiven ? ['body=body'] : [];
   if (members === undefined) return [];
   const text = objectText(members, route.body?.required as string[] | undefined);
-  const place = KEYED[route.id];
-  if (place === undefined) return [`body=${text}`];
-  return [`body=${text}`, `keyed=${literal(place)}`];
+  const { each, key, fills = [] } = fillingOf(route) ?? {};
+  if (key === undefined) return [`body=${text}`];
+  const given = [literal(key), ...(each === undefined ? [] : [literal(each)])];
+  if (each !== undefined && fills.length > 0)
+    given.push(`(${fills.map(literal).join(', ')}${fills.length === 1 ? ',' : ''})`);
+  return [`body=${text}`, `keyed=Keyed(${given.join(', ')})`];
 }
 
 /** @param required of these the client fills in those that it knows */

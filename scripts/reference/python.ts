@@ -7,6 +7,7 @@ import { blockingText } from './python-blocking.js';
 import { modelsText } from './python-models.js';
 import { operationsText } from './python-operations.js';
 import { PythonTypes, type Shape } from './python-types.js';
+import { repeatsOfPython } from './repeats.js';
 
 const FOLDER = 'clients/python/src/durable_workflow_engine';
 /** From where this is built to the root of the repository. */
@@ -20,6 +21,7 @@ export function pythonFiles(): Readonly<Record<string, string>> {
   const client = readFileSync(new URL(`${FOLDER}/async_client.py`, ROOT), 'utf8');
   return {
     [`${FOLDER}/client.py`]: blockingText(client),
+    [`${FOLDER}/_repeats.py`]: repeatsOfPython(),
     [`${FOLDER}/models.py`]: modelsText(types),
     [`${FOLDER}/_operations.py`]: operationsText(document, types, { isAsync: false }),
     [`${FOLDER}/_async_operations.py`]: operationsText(document, types, { isAsync: true }),

@@ -48,6 +48,16 @@ test('run with a key that was used before waits for the instance that is there',
   assert.deepEqual(await client.instances.run('flow', {}, { idempotencyKey: 'A-1' }), first);
 });
 
+test('run with a key of another sequence says so, and gives none of its outputs', async () => {
+  const client = await world(transform('sum', { a: 1 }));
+  const { id } = await client.instances.run('flow', {}, { idempotencyKey: 'A-1' });
+  await client.sequences.create({ name: 'other', version: 1, blocks: [transform('b', {})] });
+  await assert.rejects(client.instances.run('other', {}, { idempotencyKey: 'A-1' }), {
+    code: 'ENG_CONFLICT',
+    message: `the idempotency key is that of the instance ${id} of another sequence: default/flow`,
+  });
+});
+
 test('run of an instance that fails throws where and why', async () => {
   const client = await world({
     type: 'step',
@@ -125,6 +135,8 @@ test('changes are followed from a time, and from the place of an earlier one', a
   const { id } = await client.instances.run('flow');
   const [first] = await taken(client.changes.follow({ since: new Date(0) }), 1);
   assert.equal(first?.instance_id, id);
+  const [same] = await taken(client.changes.follow({ since: '2020-01-01T00:00:00+02:00' }), 1);
+  assert.equal(same?.id, first?.id);
   const listed = await taken(client.changes.list());
   const [second] = await taken(client.changes.follow({ since: first?.cursor }), 1);
   assert.deepEqual([first?.id, second?.id], [listed[0]?.id, listed[1]?.id]);

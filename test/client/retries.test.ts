@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, type ClientOptions, EngineError } from '../../client/src/index.js';
 import { freePort } from '../helpers/engine.js';
+import { HOSTILE } from '../helpers/hostile.js';
 import type { Answer } from '../helpers/scripted-server.js';
 import { answer, hangUp, refusal, scripted, silence } from '../helpers/scripted-server.js';
 
@@ -284,4 +285,40 @@ test('what JSON would change is refused, and nothing is sent', async () => {
     sequence: 'order',
     context: { data: { n: [1e300, null, -0.5] } },
   });
+});
+
+test('what is sent again after which answer is as the table of both languages says', async () => {
+  for (const { status, code, message = 'no', again } of HOSTILE.answers) {
+    const headers = {
+      'retry-after': '0',
+      ...(code && { 'x-error-code': code, 'x-request-id': 'r-1' }),
+    };
+    const first = answer(status, { error: message }, headers);
+    for (const isRepeatable of [true, false]) {
+      const { server, client } = await world([first, INSTANCE]);
+      const { instances } = client;
+      const call = isRepeatable
+        ? instances.get('i-1')
+        : instances.signal('i-1', { signal_type: 'custom:paid' });
+      const isAgain = again === 'always' || (again === 'repeatable' && isRepeatable);
+      await (isAgain ? call : refused(call));
+      assert.equal(server.asked.length, isAgain ? 2 : 1, `${status} ${code} ${isRepeatable}`);
+    }
+  }
+});
+
+test('a tenant is sent as it is, or refused where a server would take it for another one', async () => {
+  const { server, client } = await world([INSTANCE, INSTANCE]);
+  for (const { tenant, is_sent } of HOSTILE.tenants) {
+    if (!is_sent) {
+      const words = /the tenant ".*" cannot be sent: it must begin and end with printable ASCII/;
+      assert.throws(() => new Client({ url: server.url, tenant }), words);
+      await assert.rejects(client.instances.get('i-1', { tenant }), words);
+      continue;
+    }
+    await client.instances.get('i-1', { tenant });
+    const sent = String(server.asked.at(-1)?.headers['x-tenant-id']);
+    assert.equal(Buffer.from(sent, 'latin1').toString(), tenant);
+  }
+  assert.throws(() => new Client({ url: server.url, apiKey: 'sk_\n' }), /apiKey must be printable/);
 });

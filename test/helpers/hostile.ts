@@ -17,6 +17,14 @@ interface Hostile {
   }[];
   readonly errors: readonly Odd[];
   readonly outputs: readonly Odd[];
+  /** After which a request is sent again: any, or one that may be done twice. */
+  readonly answers: readonly {
+    readonly status: number;
+    readonly code: string;
+    readonly message?: string;
+    readonly again: 'always' | 'repeatable' | 'never';
+  }[];
+  readonly tenants: readonly { readonly tenant: string; readonly is_sent: boolean }[];
 }
 
 interface Odd {

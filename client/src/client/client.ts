@@ -13,7 +13,14 @@ import {
 } from './follow.js';
 import { listOf, type PageAnswer } from './list.js';
 import type { EventStream, OperationRow } from './operation.js';
-import { type Call, callOf, type Query, type Settings, sendingOf } from './request.js';
+import {
+  type Call,
+  callerHeaders,
+  callOf,
+  type Query,
+  type Settings,
+  sendingOf,
+} from './request.js';
 import {
   type Outputs,
   type Running,
@@ -97,10 +104,11 @@ export class Client {
   readonly #settings: Settings;
   readonly #fetch: Fetch;
 
-  /** @throws TypeError for a URL that is none, and for a time that is no number */
+  /** @throws TypeError for a URL that is none, a time that is no number, and a tenant that no header can name */
   constructor(options: ClientOptions) {
     const { timeoutMs = TIMEOUT_MS, totalTimeoutMs, retries = RETRIES } = options;
     expectNumbers({ timeoutMs, totalTimeoutMs, retries });
+    callerHeaders(options);
     this.#settings = {
       base: baseOf(options.url),
       apiKey: options.apiKey,
@@ -169,7 +177,11 @@ export class Client {
     const followOne = (id: string, options: FollowOptions = {}) =>
       followInstance(this.#opening(OPERATIONS['instances.stream'], [id], options), options);
     const create: Running['create'] = (body, options) => this.instances.create(body, options);
-    const running = { create, follow: followOne };
+    const sequenceOf: Running['sequenceOf'] = async (id, options) => {
+      const { sequence_id } = await this.instances.get(id, options);
+      return this.sequences.get(sequence_id, options);
+    };
+    const running = { create, follow: followOne, sequenceOf };
     return {
       instances: {
         run: (sequence: string | SequenceRef, input: object = {}, options: RunOptions = {}) =>

@@ -15,7 +15,7 @@ export interface FollowOptions extends Omit<CallOptions, 'totalTimeoutMs'> {
 }
 
 export interface FollowChangesOptions extends FollowOptions {
-  /** Behind which change to begin: the `cursor` of an earlier one, or a time. Absent: the present. */
+  /** Where to begin: the `cursor` of an earlier change, or a time, also as text in RFC 3339. Absent: the present. */
   readonly since?: string | Date | undefined;
 }
 
@@ -91,7 +91,8 @@ export async function* followChanges(
   open: OpenEvents,
   { since, ...options }: FollowChangesOptions,
 ): AsyncGenerator<Change> {
-  let cursor = since instanceof Date ? cursorAt(since) : since;
+  const time = typeof since === 'string' && TIME.test(since) ? new Date(since) : since;
+  let cursor = time instanceof Date ? cursorAt(time) : time;
   const onId = (id: string) => {
     cursor = id;
   };
@@ -101,8 +102,12 @@ export async function* followChanges(
   }
 }
 
+/** No cursor looks so. */
+const TIME = /^\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)$/i;
+
 /** The place before everything of that time, in the form of the server's own (docs/changes.md). */
 function cursorAt(time: Date): string {
+  if (Number.isNaN(time.getTime())) throw new TypeError('since is no time');
   const before = new Date(Math.max(time.getTime() - 1, 0)).toISOString();
   const id = time.getTime() === 0 ? FIRST_ID : LAST_ID;
   const text = btoa(JSON.stringify({ created_at: before, id }));

@@ -58,8 +58,7 @@ export function sendingOf(
     headers: {
       accept: row.answers === 'events' ? 'text/event-stream' : '*/*',
       ...(text === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(settings.apiKey === undefined ? {} : { 'x-api-key': settings.apiKey }),
-      ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
+      ...callerHeaders({ apiKey: settings.apiKey, tenant }),
       ...options.headers,
     },
     body: text,
@@ -70,6 +69,35 @@ export function sendingOf(
     signal: options.signal,
   };
 }
+
+/**
+ * Who asks, and for whom.
+ *
+ * @throws TypeError for what would arrive as something else: servers drop blanks, and some of them all characters
+ *   beyond ASCII, from both ends of a header
+ */
+export function callerHeaders({
+  apiKey,
+  tenant,
+}: Partial<Pick<Settings, 'apiKey' | 'tenant'>>): Readonly<Record<string, string>> {
+  if (apiKey !== undefined && !/^[ -~]*$/.test(apiKey)) {
+    throw new TypeError('apiKey must be printable ASCII');
+  }
+  if (tenant && !TENANT.test(tenant)) {
+    throw new TypeError(
+      `the tenant ${JSON.stringify(tenant)} cannot be sent: it must begin and end with printable ASCII, and have no control characters`,
+    );
+  }
+  return {
+    ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+    ...(tenant === undefined ? {} : { 'x-tenant-id': asBytes(tenant) }),
+  };
+}
+
+const TENANT = /^[!-~](?:[^\p{Cc}\p{Cs}]*[!-~])?$/u;
+
+/** UTF-8, of which a header takes each byte as a character. */
+const asBytes = (text: string) => String.fromCharCode(...new TextEncoder().encode(text));
 
 interface Body {
   readonly text: Sending['body'];

@@ -3,7 +3,7 @@
 import type { CreateInstance, InstanceCreated, JsonValue } from '../generated/types.js';
 import { EngineError, InstanceFailedError } from './errors.js';
 import type { FollowOptions, InstanceEvent } from './follow.js';
-import type { CreationOptions } from './operation.js';
+import type { CallOptions, CreationOptions } from './operation.js';
 import { after, expectNumbers } from './time.js';
 
 /** Outputs of an instance by the ids of its blocks. */
@@ -43,6 +43,8 @@ export interface RunResult<Results extends object = Outputs> {
 export interface Running {
   create(body: CreateInstance, options: CreationOptions): Promise<InstanceCreated>;
   follow(id: string, options: FollowOptions): AsyncIterable<InstanceEvent>;
+  /** That of an instance. */
+  sequenceOf(id: string, options: CallOptions): Promise<{ name: string; namespace: string }>;
 }
 
 /**
@@ -70,10 +72,19 @@ export async function run<Results extends object>(
   const startedAt = performance.now();
   // Who waits for a minute for the end does not wait longer for the beginning.
   const creation = { ...call, totalTimeoutMs: totalTimeoutMs ?? timeout, idempotencyKey };
-  const { id } = await client.create(body, creation);
+  const { id, deduplicated } = await client.create(body, creation);
+  if (deduplicated) expectSame(id, ref, await client.sequenceOf(id, call));
   const left =
     timeout === undefined ? undefined : Math.max(0, timeout - (performance.now() - startedAt));
   return wait<Results>(client, id, { ...call, timeout: left });
+}
+
+/** @throws EngineError where the key led to an instance of something else, whose outputs nobody asked for */
+function expectSame(id: string, asked: SequenceRef, found: SequenceRef): void {
+  const isOther = asked.namespace !== undefined && asked.namespace !== found.namespace;
+  if (asked.name === found.name && !isOther) return;
+  const message = `the idempotency key is that of the instance ${id} of another sequence: ${found.namespace}/${found.name}`;
+  throw new EngineError({ status: 409, code: 'ENG_CONFLICT', message });
 }
 
 /** The same for an instance that is there already. */

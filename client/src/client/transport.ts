@@ -7,6 +7,13 @@
  * 3. The server's `retry-after` is the shortest wait; without one it grows from try to try, with chance in it.
  */
 
+import {
+  GATEWAY_STATUSES,
+  LASTING_CODES,
+  UNDONE_STATUSES,
+  UNKNOWN_CODES,
+  UNKNOWN_WORDS,
+} from '../generated/repeats.js';
 import { EngineError } from './errors.js';
 import { noEngine, refusalOf } from './refusals.js';
 import { after } from './time.js';
@@ -130,26 +137,14 @@ const NEVER_SENT_BY_DENO = 'client error (Connect)';
 function mayFollow(error: unknown, isRepeatable: boolean): error is EngineError {
   if (!(error instanceof EngineError) || (error.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX)
     return false;
-  const { status, code } = error;
-  if (NO_WAIT_HELPS.has(code)) return false;
-  // After 421 the map of a proxy is about to follow.
-  const isUndone = status === 429 || status === 421 || status === 408;
-  if (isUndone || code === 'CLIENT_UNREACHABLE') return true;
-  if (status === 503 && code.startsWith('ENG_') && !isUnknown(error)) return true;
-  // A gateway may have passed the request on.
+  const { status, code, message } = error;
+  if (LASTING_CODES.has(code)) return false;
+  if (UNDONE_STATUSES.has(status) || code === 'CLIENT_UNREACHABLE') return true;
+  const isUnknown = UNKNOWN_CODES.has(code) || message.includes(UNKNOWN_WORDS);
+  if (status === 503 && code.startsWith('ENG_') && !isUnknown) return true;
   const isLost = code === 'CLIENT_NETWORK' || code === 'CLIENT_TIMEOUT';
-  return isRepeatable && (isLost || (status >= 502 && status <= 504));
+  return isRepeatable && (isLost || GATEWAY_STATUSES.has(status));
 }
-
-const NO_WAIT_HELPS: ReadonlySet<string> = new Set([
-  'ENG_SLOW_READ',
-  'ENG_NO_KEYS',
-  'ENG_DELIVERY_FAILED',
-]);
-
-/** What a part of the engine was doing when it was replaced may have been done. */
-const isUnknown = ({ code, message }: EngineError) =>
-  code === 'ENG_SHARD_RESTARTING' || message.includes('outcome is unknown');
 
 /**
  * With chance in it: callers that were refused together do not come back together.

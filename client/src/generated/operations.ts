@@ -1351,7 +1351,12 @@ export const OPERATIONS = {
   'credentials.create': { method: 'POST', path: '/credentials', takes: 'body' },
   'credentials.list': { method: 'GET', path: '/credentials', takes: 'query', pages: 'cursor' },
   'credentials.get': { method: 'GET', path: '/credentials/{id}' },
-  'credentials.update': { method: 'PATCH', path: '/credentials/{id}', takes: 'body' },
+  'credentials.update': {
+    method: 'PATCH',
+    path: '/credentials/{id}',
+    takes: 'body',
+    isRepeatable: true,
+  },
   'credentials.delete': { method: 'DELETE', path: '/credentials/{id}' },
   'workers.poll': {
     method: 'POST',
@@ -1549,7 +1554,7 @@ export const OPERATIONS = {
   'webhooks.subscribe': { method: 'POST', path: '/webhooks', takes: 'body' },
   'webhooks.subscriptions': { method: 'GET', path: '/webhooks', takes: 'query', pages: 'offset' },
   'webhooks.subscription': { method: 'GET', path: '/webhooks/{id}' },
-  'webhooks.update': { method: 'PATCH', path: '/webhooks/{id}', takes: 'body' },
+  'webhooks.update': { method: 'PATCH', path: '/webhooks/{id}', takes: 'body', isRepeatable: true },
   'webhooks.unsubscribe': { method: 'DELETE', path: '/webhooks/{id}' },
   'webhooks.subscriptionDeliveries': {
     method: 'GET',
@@ -1571,7 +1576,12 @@ export const OPERATIONS = {
   'triggers.create': { method: 'POST', path: '/triggers', takes: 'body', fills: ['tenant_id'] },
   'triggers.list': { method: 'GET', path: '/triggers', takes: 'query', pages: 'cursor' },
   'triggers.get': { method: 'GET', path: '/triggers/{slug}' },
-  'triggers.update': { method: 'PATCH', path: '/triggers/{slug}', takes: 'body' },
+  'triggers.update': {
+    method: 'PATCH',
+    path: '/triggers/{slug}',
+    takes: 'body',
+    isRepeatable: true,
+  },
   'triggers.delete': { method: 'DELETE', path: '/triggers/{slug}' },
   'triggers.fire': { method: 'POST', path: '/triggers/{slug}/fire', takes: 'body' },
   'triggers.receive': { method: 'POST', path: '/webhooks/{id}', takes: 'body' },

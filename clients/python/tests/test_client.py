@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import threading
 import uuid
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from hostile import HOSTILE
 from networks import CutsStreams, LosesAnswers, Refuses
 
 from durable_workflow_engine import (
@@ -225,6 +227,54 @@ def test_a_refusal_is_waited_out(client: Client) -> None:
     assert lasting.asked == 1
 
 
+@pytest.mark.parametrize("row", HOSTILE["answers"], ids=str)
+@pytest.mark.parametrize("is_repeatable", [True, False])
+def test_what_is_sent_again_is_as_the_table_of_both_languages_says(
+    row: dict[str, Any], is_repeatable: bool
+) -> None:
+    asked = 0
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        headers = {"x-request-id": "1", "retry-after": "0"}
+        if asked > 1:
+            return httpx.Response(200, headers=headers, json={"signal_id": "s", "version": "1"})
+        if row["code"]:
+            headers["x-error-code"] = row["code"]
+        body = {"error": row.get("message", "no")}
+        return httpx.Response(row["status"], headers=headers, json=body)
+
+    is_again = row["again"] == "always" or (row["again"] == "repeatable" and is_repeatable)
+    client = Client(transport=httpx.MockTransport(answer))
+    # Once the answer is not the refusal, it does not matter whether it is understood.
+    with contextlib.suppress(EngineError):
+        if is_repeatable:
+            client.info()
+        else:
+            client.instances.signal("i", signal_type="custom:paid")
+    assert asked == (2 if is_again else 1)
+
+
+@pytest.mark.parametrize("row", HOSTILE["tenants"], ids=str)
+def test_a_tenant_is_sent_as_it_is_or_refused(row: dict[str, Any]) -> None:
+    asked: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(dict(request.headers.raw)[b"x-tenant-id"])
+        return httpx.Response(200, headers={"x-request-id": "1"}, json=[])
+
+    transport = httpx.MockTransport(answer)
+    if row["is_sent"]:
+        assert not Client(tenant=row["tenant"], transport=transport).instances.list().items
+        assert asked == [row["tenant"].encode()]
+        return
+    with pytest.raises(ValueError, match=r"the tenant .* cannot be sent: it must begin and end"):
+        Client(tenant=row["tenant"], transport=transport)
+    with pytest.raises(ValueError, match="cannot be sent"):
+        Client(transport=transport).with_options(tenant=row["tenant"])
+
+
 def test_tries_are_bounded(client: Client) -> None:
     network = Refuses(503, times=9, headers={})
     with pytest.raises(EngineError, match="answered 503"):
@@ -246,6 +296,17 @@ def test_run_gives_the_outputs(client: Client) -> None:
             return (await other.instances.run("test", {"name": "Bob"}, timeout=60)).outputs
 
     assert asyncio.run(asynchronously()) == {"greet": {"hello": "Bob"}}
+
+
+def test_run_with_a_key_of_another_sequence_says_so(client: Client) -> None:
+    stored(client, GREET)
+    stored(client, GREET, name="other")
+    first = client.instances.run("test", {"name": "Ada"}, idempotency_key="A-1", timeout=60)
+    again = client.instances.run("test", {"name": "Ada"}, idempotency_key="A-1", timeout=60)
+    assert again.instance.id == first.instance.id
+    with pytest.raises(EngineError, match="of another sequence: default/test") as raised:
+        client.instances.run("other", idempotency_key="A-1")
+    assert raised.value.code == "ENG_CONFLICT"
 
 
 def test_outputs_may_hold_what_ends_a_line_elsewhere(client: Client) -> None:
@@ -306,6 +367,8 @@ def test_changes_are_followed_from_a_cursor_and_across_breaks(client: Client) ->
     told = list(itertools.islice(follower, len(listed) - 1))
     assert [it.entry.id for it in told] == [it.id for it in listed[1:]]
     assert network.opened > 1
+    for since in ("2020-01-01T00:00:00+02:00", datetime(2020, 1, 1)):
+        assert next(client.changes.follow(since=since)).entry.id == listed[0].id
 
 
 def test_changes_without_a_cursor_begin_with_the_present(client: Client) -> None:

@@ -11,11 +11,11 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from hostile import HOSTILE, whole
 from networks import Between
 from test_worker import LONG, serving, step, until_ended
 
@@ -29,15 +29,6 @@ from durable_workflow_engine import (
     models,
 )
 from durable_workflow_engine.worker import WorkerEvent
-
-_HERE = Path(__file__).parent
-_FILES = [_HERE / "hostile.json", *(it / "test/client/hostile.json" for it in _HERE.parents)]
-HOSTILE = json.loads(next(it for it in _FILES if it.exists()).read_text())
-
-
-def whole(text: list[Any]) -> str:
-    """Its parts one behind the other; a pair is a text and how often it comes."""
-    return "".join(part if isinstance(part, str) else part[0] * part[1] for part in text)
 
 
 def run_each(
@@ -61,7 +52,7 @@ def run_each(
 
 
 def lines_of(client: Client, id: str) -> list[str]:
-    return [line.message for line in client.instances.logs(id, limit=1000)]
+    return [line.message for line in client.instances.logs(id, limit=20)]
 
 
 def test_no_line_of_a_log_loses_the_output_whatever_is_in_it(client: Client) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from . import models
 from ._model import Null
-from ._resource import Caller, JsonObject, Resource, path
+from ._resource import Caller, JsonObject, Keyed, Resource, path
 from .pages import AsyncPages
 
 
@@ -382,6 +382,7 @@ class AsyncSequencesOperations(Resource):
             "POST",
             path("/sequences/{id}/deprecate", id=id),
             None,
+            repeatable=True,
         )
 
     async def delete(
@@ -578,8 +579,7 @@ class AsyncInstancesOperations(Resource):
                 "dry_run_auto_approve": dry_run_auto_approve,
                 "budget": budget,
             },
-            keyed="body",
-            repeatable=True,
+            keyed=Keyed("idempotency_key"),
         )
 
     async def create_batch(
@@ -599,8 +599,7 @@ class AsyncInstancesOperations(Resource):
             body={
                 "instances": instances,
             },
-            keyed="instances",
-            repeatable=True,
+            keyed=Keyed("idempotency_key", "instances", ("tenant_id", "namespace")),
         )
 
     def list(
@@ -814,7 +813,6 @@ class AsyncInstancesOperations(Resource):
                 "dry_run": dry_run,
                 "orphans": orphans,
             },
-            repeatable=True,
         )
 
     async def get(self, id: str) -> models.TaskInstance:
@@ -853,7 +851,6 @@ class AsyncInstancesOperations(Resource):
                 "state": state,
                 "next_fire_at": next_fire_at,
             },
-            repeatable=True,
         )
 
     async def patch_context(
@@ -1604,6 +1601,7 @@ class AsyncApprovalsOperations(Resource):
                 "comment": comment,
                 "answer_id": answer_id,
             },
+            keyed=Keyed("answer_id"),
         )
 
     async def link(
@@ -1985,6 +1983,7 @@ class AsyncWorkersOperations(Resource):
                 "wait_ms": wait_ms,
                 "version": version,
             },
+            repeatable=True,
         )
 
     async def poll_queue(
@@ -2018,6 +2017,7 @@ class AsyncWorkersOperations(Resource):
                 "version": version,
                 "queue_name": queue_name,
             },
+            repeatable=True,
         )
 
     async def exchange(
@@ -2053,6 +2053,7 @@ class AsyncWorkersOperations(Resource):
                 "poll": poll,
                 "end_polls": end_polls,
             },
+            repeatable=True,
         )
 
     def tasks(
@@ -2222,7 +2223,6 @@ class AsyncWorkersOperations(Resource):
                 "checkpoint": checkpoint,
                 "release": release,
             },
-            repeatable=True,
         )
 
     def attempts(
@@ -2505,8 +2505,7 @@ class AsyncCronOperations(Resource):
             body={
                 "idempotency_key": idempotency_key,
             },
-            keyed="body",
-            repeatable=True,
+            keyed=Keyed("idempotency_key"),
         )
 
     async def next_fires(self, id: str, *, n: int | None = None) -> models.NextFires:
@@ -2703,6 +2702,7 @@ class AsyncReleasesOperations(Resource):
             "POST",
             path("/releases/{id}/evaluate", id=id),
             models.EvaluationReport,
+            repeatable=True,
         )
 
     async def promote(self, id: str, *, force: bool | None = None) -> models.Release:
@@ -2746,6 +2746,7 @@ class AsyncReleasesOperations(Resource):
             "POST",
             path("/releases/{id}/rollback", id=id),
             models.Release,
+            repeatable=True,
         )
 
     async def series(self, id: str, *, step: int | None = None) -> models.ReleaseSeries:
@@ -2813,6 +2814,7 @@ class AsyncContinuityOperations(Resource):
                 "tenant_id": tenant_id,
                 "ownership_grant": ownership_grant,
             },
+            repeatable=True,
         )
 
     async def get(self, id: str, *, tenant_id: str | None = None) -> models.ContinuityExecution:
@@ -3457,6 +3459,7 @@ class AsyncHandoffsOperations(Resource):
                 "destination_instance_id": destination_instance_id,
                 "import_receipt": import_receipt,
             },
+            repeatable=True,
         )
 
     async def resume(self, id: str, *, tenant_id: str | None = None) -> models.Handoff:
@@ -3539,6 +3542,7 @@ class AsyncCapsulesOperations(Resource):
                 "payload_base64": payload_base64,
                 "payload_key_base64": payload_key_base64,
             },
+            repeatable=True,
         )
 
 
@@ -4221,7 +4225,7 @@ class AsyncEventsOperations(Resource):
                 "payload": payload,
                 "ttl_seconds": ttl_seconds,
             },
-            repeatable=True,
+            keyed=Keyed("producer_event_id"),
         )
 
     async def send_batch(
@@ -4240,7 +4244,7 @@ class AsyncEventsOperations(Resource):
             body={
                 "events": events,
             },
-            repeatable=True,
+            keyed=Keyed("producer_event_id", "events"),
         )
 
     def list(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import uuid
@@ -16,6 +17,13 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from ._model import encode, to_json
+from ._repeats import (
+    GATEWAY_STATUSES,
+    LASTING_CODES,
+    UNDONE_STATUSES,
+    UNKNOWN_CODES,
+    UNKNOWN_WORDS,
+)
 from ._seconds import limited
 from .errors import NETWORK, NO_ENGINE, TIMEOUT, UNREACHABLE, EngineError
 
@@ -26,17 +34,11 @@ WAIT_FIRST, WAIT_MAX = 0.2, 10.0
 #: A server that says more is not waited for.
 RETRY_AFTER_MAX = 60.0
 
-#: Refusals that another try does not change.
-_LASTING = frozenset({"ENG_NO_KEYS", "ENG_SLOW_READ"})
-#: Nothing was done. After 421 the map of a proxy is about to follow.
-_UNDONE = frozenset({408, 421, 429})
-#: What a proxy answers that got no answer itself.
-_GATEWAY = frozenset({502, 503, 504})
-#: A 503 that says so may have happened; any other one has not.
-_UNKNOWN = re.compile(r"unknown outcome|outcome (?:is|may be) unknown")
-
 #: How the message of a refusal begins that is about one field.
 _FIELD = re.compile(r"^invalid argument: (?!the\b)([a-z_]\w*(?:\.\w+|\[\d+\])*):? (?!it\b)")
+
+
+_TENANT = re.compile("[!-~](?:[^\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]*[!-~])?")
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,26 @@ class Settings:
     #: How often a request is repeated that may be.
     retries: int
 
-    def headers(self) -> dict[str, str]:
+    def headers(self) -> dict[str, str | bytes]:
         """Of every request."""
-        headers = {"accept": "application/json"}
+        headers: dict[str, str | bytes] = {"accept": "application/json"}
         if self.api_key is not None:
             headers["x-api-key"] = self.api_key
         if self.tenant is not None:
-            headers["x-tenant-id"] = self.tenant
+            headers["x-tenant-id"] = self.tenant.encode()
         return headers
+
+    def __post_init__(self) -> None:
+        """What would arrive as something else is refused.
+
+        Servers drop blanks, and some of them all characters beyond ASCII, from both ends of a
+        header.
+        """
+        if self.api_key is not None and not re.fullmatch("[ -~]*", self.api_key):
+            raise ValueError("api_key must be printable ASCII")
+        if self.tenant and not _TENANT.fullmatch(self.tenant):
+            ends = "it must begin and end with printable ASCII, and have no control characters"
+            raise ValueError(f"the tenant {json.dumps(self.tenant)} cannot be sent: {ends}")
 
 
 @dataclass(frozen=True)
@@ -137,17 +151,37 @@ def path(template: str, **names: str) -> str:
     return template.format_map({name: quote(value, safe="") for name, value in names.items()})
 
 
-def with_keys(body: Mapping[str, Any], place: str, filled: Mapping[str, Any]) -> dict[str, Any]:
-    """The creation with an idempotency key where it has none, so that it may be repeated.
+@dataclass(frozen=True)
+class Keyed:
+    """By which member the server knows a repetition."""
 
-    Args:
-        place: `body`, or the member whose items are creations.
-        filled: What the client knows of each item.
-    """
-    if place != "body":
-        items = [{**filled, **encode(item)} for item in body[place]]
-        return {**body, place: [with_keys(item, "body", filled) for item in items]}
-    return {**body, "idempotency_key": body.get("idempotency_key") or str(uuid.uuid4())}
+    key: str
+    #: The member of the body whose items have the key; None: the body itself.
+    each: str | None = None
+    #: What of the client each item gets.
+    fills: tuple[str, ...] = ()
+
+    def filled(self, body: Mapping[str, Any], settings: Settings) -> tuple[dict[str, Any], bool]:
+        """The body with a key where it has none, and whether it has one in all places.
+
+        An instance with a `cohort_key` gets no key of ours: a release would choose its side by the
+        key in place of it (docs/releases.md).
+        """
+        if self.each is None:
+            items = [self._with_key(body)]
+            whole = items[0]
+        else:
+            own = {"tenant_id": settings.tenant, "namespace": settings.namespace}
+            known = {name: own[name] for name in self.fills}
+            items = [self._with_key({**known, **encode(item)}) for item in body[self.each]]
+            whole = {**body, self.each: items}
+        return whole, all(item.get(self.key) for item in items)
+
+    def _with_key(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        metadata = encode(item.get("metadata")) or {}
+        if item.get(self.key) or "cohort_key" in metadata:
+            return dict(item)
+        return {**item, self.key: str(uuid.uuid4())}
 
 
 def base_url(url: str) -> str:
@@ -220,7 +254,7 @@ def refusal(response: httpx.Response) -> EngineError:
 def _foreign(response: httpx.Response) -> EngineError:
     status = response.status_code
     kind = response.headers.get("content-type", "nothing").split(";")[0]
-    if status == 429 or status in _GATEWAY:
+    if status in (408, 429) or status in GATEWAY_STATUSES:
         message, code = f"what stands before the engine answered {status}", f"HTTP_{status}"
     else:
         message = f"{response.url} answers, but is no engine: {status} with {kind}"
@@ -289,13 +323,14 @@ class Tries:
         return self._next(told)
 
     def _may_help(self, error: EngineError) -> bool:
-        if error.status in _UNDONE:
-            return True
-        if error.status not in _GATEWAY or error.code in _LASTING:
+        if error.code in LASTING_CODES:
             return False
-        # A proxy may have passed the request on.
-        is_known = error.status == 503 and error.code.startswith("ENG_")
-        return self._repeatable or (is_known and not _UNKNOWN.search(error.message))
+        if error.status in UNDONE_STATUSES:
+            return True
+        is_unknown = error.code in UNKNOWN_CODES or UNKNOWN_WORDS in error.message
+        if error.status == 503 and error.code.startswith("ENG_") and not is_unknown:
+            return True
+        return self._repeatable and error.status in GATEWAY_STATUSES
 
     def _next(self, error: EngineError) -> float:
         if self._tries == self._retries or (error.retry_after or 0) > RETRY_AFTER_MAX:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-from ._request import Request, Settings, path, with_keys
+from ._request import Keyed, Request, Settings, path
 
-__all__ = ["Caller", "JsonObject", "Resource", "path"]
+__all__ = ["Caller", "JsonObject", "Keyed", "Resource", "path"]
 
 #: An object of JSON, in place of a model.
 JsonObject: TypeAlias = Mapping[str, Any]
@@ -53,11 +53,10 @@ def _request(
     *,
     query: Mapping[str, Any] | None = None,
     body: Mapping[str, Any] | None = None,
-    keyed: str | None = None,
+    keyed: Keyed | None = None,
     repeatable: bool = False,
 ) -> Request:
     sent = None if body is None else {name: it for name, it in body.items() if it is not None}
     if sent is not None and keyed is not None:
-        filled = {"tenant_id": settings.tenant, "namespace": settings.namespace}
-        sent = with_keys(sent, keyed, filled)
+        sent, repeatable = keyed.filled(sent, settings)
     return Request(method, path, query or {}, sent, repeatable)

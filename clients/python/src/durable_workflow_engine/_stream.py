@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import math
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import httpx
@@ -193,9 +197,11 @@ _DONE = TypeAdapter(Done)
 class ChangeFollowing(Following):
     """Everything that happens to the instances of the tenant, from a cursor or from now on."""
 
-    def __init__(self, since: str | None) -> None:
+    def __init__(self, since: str | datetime | None) -> None:
         super().__init__()
-        self._cursor = since
+        if isinstance(since, str) and _TIME.fullmatch(since):
+            since = datetime.fromisoformat(since.upper().replace("Z", "+00:00"))
+        self._cursor = _cursor_at(since) if isinstance(since, datetime) else since
 
     def request(self) -> Request:
         return Request("GET", "/changes/stream", {"cursor": self._cursor})
@@ -205,3 +211,15 @@ class ChangeFollowing(Following):
         if event.name == "change" and self._cursor is not None:
             entry = AuditEntry.model_validate_json("\n".join(event.data))
             yield Change(self._cursor, entry)
+
+
+#: No cursor looks so.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)", re.IGNORECASE)
+
+
+def _cursor_at(time: datetime) -> str:
+    """The place before everything of that time, as the server writes it (docs/changes.md)."""
+    before = time.astimezone(timezone.utc) - timedelta(milliseconds=1)
+    at = before.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    text = json.dumps({"created_at": at, "id": "f" * 8 + "-ffff-ffff-ffff-" + "f" * 12})
+    return base64.b64encode(text.encode()).decode().rstrip("=")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -79,10 +80,13 @@ class AsyncClient(AsyncOperations):
             settings_from(url, api_key, tenant, namespace, timeout, retries),
             httpx.AsyncClient(transport=transport),
         )
+        self.has_transport = transport is not None
 
     def _use(self, settings: Settings, http: httpx.AsyncClient) -> None:
         self._settings = settings
         self._http = http
+        #: It was given a transport of its own.
+        self.has_transport = False
         super().__init__(self)
         self.instances = AsyncInstances(self)
         self.changes = AsyncChanges(self)
@@ -99,6 +103,7 @@ class AsyncClient(AsyncOperations):
         """
         other = object.__new__(type(self))
         other._use(changed(self._settings, changes), self._http)
+        other.has_transport = self.has_transport
         return other
 
     async def close(self) -> None:
@@ -230,7 +235,8 @@ class AsyncInstances(AsyncInstancesOperations):
         Raises:
             InstanceEnded: it failed, or was cancelled.
             RunTimeout: it has not ended in time, and goes on.
-            EngineError: it could not be created.
+            EngineError: it could not be created, or its key is that of an instance of another
+                sequence.
         """
         deadline = Deadline(timeout)
         created = await self.create(
@@ -242,6 +248,8 @@ class AsyncInstances(AsyncInstancesOperations):
             metadata=metadata,
             context={"data": data or {}},
         )
+        if created.deduplicated:
+            await self._expect_same(created.id, sequence, namespace)
         outputs: dict[str, Any] = {}
         try:
             async for event in self._client.follow(InstanceFollowing(created.id), deadline):
@@ -254,6 +262,22 @@ class AsyncInstances(AsyncInstancesOperations):
             raise InstanceEnded(instance)
         return RunResult(instance, outputs)
 
+    async def _expect_same(self, id: str, name: str, namespace: str | None) -> None:
+        """
+        Raises:
+            EngineError: the key led to an instance of something else, whose outputs nobody asked
+                for.
+        """
+        found = await self._client.sequences.get((await self.get(id)).sequence_id)
+        if found.name == name and namespace in (None, found.namespace):
+            return
+        where = f"{found.namespace}/{found.name}"
+        raise EngineError(
+            f"the idempotency key is that of the instance {id} of another sequence: {where}",
+            status=409,
+            code="ENG_CONFLICT",
+        )
+
 
 class AsyncChanges(AsyncChangesOperations):
     """The operations `changes.*`, and the stream of changes."""
@@ -262,10 +286,11 @@ class AsyncChanges(AsyncChangesOperations):
         super().__init__(client)
         self._client = client
 
-    def follow(self, *, since: str | None = None) -> AsyncIterator[Change]:
+    def follow(self, *, since: str | datetime | None = None) -> AsyncIterator[Change]:
         """Everything that happens to the instances of the tenant, each once, for ever.
 
         Args:
-            since: The cursor of the last one that is known; None: from now on.
+            since: The cursor of the last one that is known, or a time, also as text in RFC 3339;
+                None: from now on.
         """
         return self._client.follow(ChangeFollowing(since))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -82,10 +83,13 @@ class Client(Operations):
             settings_from(url, api_key, tenant, namespace, timeout, retries),
             httpx.Client(transport=transport),
         )
+        self.has_transport = transport is not None
 
     def _use(self, settings: Settings, http: httpx.Client) -> None:
         self._settings = settings
         self._http = http
+        #: It was given a transport of its own.
+        self.has_transport = False
         super().__init__(self)
         self.instances = Instances(self)
         self.changes = Changes(self)
@@ -102,6 +106,7 @@ class Client(Operations):
         """
         other = object.__new__(type(self))
         other._use(changed(self._settings, changes), self._http)
+        other.has_transport = self.has_transport
         return other
 
     def close(self) -> None:
@@ -233,7 +238,8 @@ class Instances(InstancesOperations):
         Raises:
             InstanceEnded: it failed, or was cancelled.
             RunTimeout: it has not ended in time, and goes on.
-            EngineError: it could not be created.
+            EngineError: it could not be created, or its key is that of an instance of another
+                sequence.
         """
         deadline = Deadline(timeout)
         created = self.create(
@@ -245,6 +251,8 @@ class Instances(InstancesOperations):
             metadata=metadata,
             context={"data": data or {}},
         )
+        if created.deduplicated:
+            self._expect_same(created.id, sequence, namespace)
         outputs: dict[str, Any] = {}
         try:
             for event in self._client.follow(InstanceFollowing(created.id), deadline):
@@ -257,6 +265,22 @@ class Instances(InstancesOperations):
             raise InstanceEnded(instance)
         return RunResult(instance, outputs)
 
+    def _expect_same(self, id: str, name: str, namespace: str | None) -> None:
+        """
+        Raises:
+            EngineError: the key led to an instance of something else, whose outputs nobody asked
+                for.
+        """
+        found = self._client.sequences.get((self.get(id)).sequence_id)
+        if found.name == name and namespace in (None, found.namespace):
+            return
+        where = f"{found.namespace}/{found.name}"
+        raise EngineError(
+            f"the idempotency key is that of the instance {id} of another sequence: {where}",
+            status=409,
+            code="ENG_CONFLICT",
+        )
+
 
 class Changes(ChangesOperations):
     """The operations `changes.*`, and the stream of changes."""
@@ -265,10 +289,11 @@ class Changes(ChangesOperations):
         super().__init__(client)
         self._client = client
 
-    def follow(self, *, since: str | None = None) -> Iterator[Change]:
+    def follow(self, *, since: str | datetime | None = None) -> Iterator[Change]:
         """Everything that happens to the instances of the tenant, each once, for ever.
 
         Args:
-            since: The cursor of the last one that is known; None: from now on.
+            since: The cursor of the last one that is known, or a time, also as text in RFC 3339;
+                None: from now on.
         """
         return self._client.follow(ChangeFollowing(since))

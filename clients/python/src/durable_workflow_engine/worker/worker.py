@@ -95,6 +95,8 @@ class Worker:
         on_event: Callable[[WorkerEvent], object] | None = None,
         trace: Callable[[Context | ThreadContext], AbstractContextManager[Any]] | None = None,
     ) -> None:
+        if isinstance(client, Client) and client.has_transport:
+            raise ValueError("a client with a transport of its own has to be an AsyncClient")
         self.worker_id = worker_id or _new_worker_id()
         self._given = client
         self._queues = queues
