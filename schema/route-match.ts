@@ -54,6 +54,11 @@ export function matchRoute(method: string, path: string): MatchResult {
   return { route, params, isBareAlias: !isPrefixed && route.isAtRoot !== true };
 }
 
+/** What tells how the engine is, with and without the prefix. */
+export const HEALTH_PATHS: ReadonlySet<string> = new Set(
+  [ROUTES['health.live'], ROUTES['health.ready']].flatMap(({ path }) => [path, PREFIX + path]),
+);
+
 /** How long the body of a request may be; undefined: all that the server takes. */
 export function bodyBytesOf(method: string, path: string): number | undefined {
   const found = matchRoute(method, path);

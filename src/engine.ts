@@ -10,7 +10,7 @@ import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
 import type { BulkJob } from '../schema/bulk-job.js';
-import { bodyBytesOf } from '../schema/route-match.js';
+import { bodyBytesOf, HEALTH_PATHS } from '../schema/route-match.js';
 import type { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import { type Membership, membershipOf } from './cluster/membership.js';
@@ -359,6 +359,7 @@ class Engine {
         bodyBytesOf,
         refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
+        probePaths: HEALTH_PATHS,
         connections,
         requests,
         proxies: new TrustedProxies(config.trustedProxies),

@@ -76,6 +76,10 @@ export const LIMITS = {
    * http_request and webhooks. Where so many are not to be had, connections take half of what there is.
    */
   descriptorsReserved: 512,
+  /** Beyond the bounds, and out of the descriptors that connections never take: to ask how the engine is. */
+  spareConnections: 32,
+  /** One of them that has asked nothing by then is closed. */
+  spareSilenceMs: 2_000,
   /** Of all connections; the rest is left for other addresses. */
   connectionShareOfAddress: 0.75,
   /** Of all requests in flight, parked polls and streams included; the rest is left for other addresses. */

@@ -44,15 +44,16 @@ export class AddressCensus {
   /**
    * Gives back the places of connections that are gone, unless that was done a moment ago.
    *
+   * @param placeless how many connections of an address are open without a place
    * @returns whether places were given back
    */
-  settle(port: number, nowMs: number): boolean {
+  settle(port: number, nowMs: number, placeless: (address: string) => number): boolean {
     if (this.#unknown === 0 || nowMs - this.#countedAtMs < CENSUS_INTERVAL_MS) return false;
     this.#countedAtMs = nowMs;
     const counts = openByAddress(this.#read(), port);
     const before = this.#unknown;
     for (const [address, places] of this.#places) {
-      const openCount = counts.get(address) ?? 0;
+      const openCount = (counts.get(address) ?? 0) - placeless(address);
       while (places.length > openCount && this.#unknown > 0) {
         this.#unknown -= 1;
         places.pop()?.();

@@ -1,7 +1,8 @@
 /**
  * How many connections may be open: in all, so that descriptors are left for the database, files and calls
  * to others and the accept loop never meets the limit of open files, and of one address, so that one client
- * cannot take the places of all others. A connection past a bound is told so in an HTTP answer, and closed.
+ * cannot take the places of all others. A connection past a bound is told so when it asks, unless it asks how the
+ * engine is, and closed.
  */
 
 import { readFileSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { FairSlots } from '../fair-slots.js';
 import { LIMITS } from '../limits.js';
 import { LineLimit } from '../log.js';
 import { AddressCensus } from './address-census.js';
+import { SpareConnections } from './spare-connections.js';
 
 const RETRY_AFTER_MS = 1_000;
 const REFUSED_LINES_PER_SECOND = 1;
@@ -60,6 +62,8 @@ export class Connections {
   readonly bounds: ConnectionBounds;
   /** Since the start. */
   refused = 0;
+  /** Of those that were refused. */
+  readonly spare = new SpareConnections();
   readonly #slots: FairSlots;
   readonly #log: ConnectionsLog;
   readonly #census = new AddressCensus();
@@ -99,7 +103,11 @@ export class Connections {
   ): EngineError | undefined {
     const path = isProxy ? [] : [address];
     let place = this.#slots.take(path);
-    if (place === undefined && this.#census.settle(port, nowMs)) place = this.#slots.take(path);
+    // The one that comes is among those that the system tells.
+    const placeless = (of: string) => this.spare.countOf(of) + (of === address ? 1 : 0);
+    if (place === undefined && this.#census.settle(port, nowMs, placeless)) {
+      place = this.#slots.take(path);
+    }
     if (place === undefined) return this.#refuse(nowMs);
     this.#census.came(address, place);
     return undefined;

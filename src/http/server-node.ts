@@ -17,6 +17,7 @@ import type {
   HttpServerOptions,
   HttpStreamHead,
 } from './server.js';
+import type { SpareConnection } from './spare-connections.js';
 import {
   Exchange,
   type HeaderList,
@@ -51,6 +52,8 @@ interface ConnectionState {
   readonly behind: (() => void)[];
   /** Told once the requests before it are answered: what came behind them is no request. */
   last: Refusal | undefined;
+  /** Beyond the bounds. */
+  spare: SpareConnection | undefined;
 }
 
 const newState = (): ConnectionState => ({
@@ -59,6 +62,7 @@ const newState = (): ConnectionState => ({
   reading: undefined,
   behind: [],
   last: undefined,
+  spare: undefined,
 });
 
 const TOO_MANY_PIPELINED = new EngineError(
@@ -109,7 +113,7 @@ export async function startNodeServer(
       else state.behind.push(() => serveOne(transport, req, res, state, expectsContinue));
     };
   };
-  boundConnections(server, options);
+  boundConnections(server, options, stateOf);
   server.on('request', serve(false));
   server.on('checkExpectation', serve(false));
   server.on('checkContinue', serve(true));
@@ -182,6 +186,10 @@ function serveOne(
     head.reject('HTTP/1.0 has no transfer-encoding');
   }
   const exchange = new NodeExchange(transport, head, res, state);
+  if (state.spare !== undefined) {
+    exchange.unplaced = state.spare.refusal;
+    transport.options.connections?.spare.letGo(state.spare);
+  }
   res.on('close', () => exchange.abort());
   if (state.open > LIMITS.pipelinedRequestsMax) {
     head.settle(transport.options, transport.options.newRequestId);
@@ -226,8 +234,10 @@ function asUtf8(value: string): string {
 /** In place of Node's listener: it is called for the connections that are served. */
 function boundConnections(
   server: http.Server,
-  { connections, proxies, newRequestId }: HttpServerOptions,
+  options: HttpServerOptions,
+  stateOf: (socket: Duplex) => ConnectionState,
 ) {
+  const { connections, proxies } = options;
   if (connections === undefined) return;
   const [accept] = server.listeners('connection');
   server.removeAllListeners('connection');
@@ -236,15 +246,15 @@ function boundConnections(
     // A proxy's connections are those of all who come through it.
     const bounded = proxies?.has(address) ? undefined : address;
     const place = connections.admit(bounded, performance.now());
-    if (typeof place === 'function') {
-      socket.once('close', place);
-      accept?.call(server, socket);
-      return;
+    if (typeof place === 'function') socket.once('close', place);
+    else {
+      const close = () => refuseUnparsed(options, place, socket);
+      const spare = { address, refusal: place, close };
+      stateOf(socket).spare = spare;
+      connections.spare.hold(spare);
+      socket.once('close', () => connections.spare.letGo(spare));
     }
-    // Whoever goes away before the answer has missed nothing.
-    socket.on('error', () => {});
-    socket.write(refusalText(place, newRequestId()));
-    socket.destroySoon();
+    accept?.call(server, socket);
   });
 }
 

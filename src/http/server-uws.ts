@@ -7,14 +7,17 @@
 import type {
   us_listen_socket as ListenSocket,
   TemplatedApp,
+  HttpRequest as UwsRequest,
   HttpResponse as UwsResponse,
 } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import type { EngineError } from '../errors.js';
 import { LIMITS } from '../limits.js';
 import { addressKey } from './address-census.js';
+import type { Connections } from './connections.js';
 import { unusable } from './free-port.js';
 import type { BodyReader } from './request-body.js';
 import { RequestHead } from './request-head.js';
@@ -25,6 +28,7 @@ import type {
   HttpServerOptions,
   HttpStreamHead,
 } from './server.js';
+import type { SpareConnection } from './spare-connections.js';
 import { Exchange, type HeaderList, Transport, typeHeaders } from './transport.js';
 
 /** The type file omits the form with both a host and options. */
@@ -91,7 +95,11 @@ export async function startUwsServer(
   // Leaves out the header that names the server and its version.
   uws._cfg('silent');
   const app = uws.App();
+  let port = 0;
+  const spares = boundConnections(app, options, () => port);
   app.any('/*', (res, req) => {
+    const asked = spares?.asked(res, req);
+    if (asked === 'closed') return;
     // Undefined without a query, whatever the types say.
     const query: string | undefined = req.getQuery();
     const head = new RequestHead(req.getCaseSensitiveMethod(), req.getUrl(), query ?? '');
@@ -104,6 +112,14 @@ export async function startUwsServer(
       transport.clientOf(head, Buffer.from(res.getRemoteAddressAsText()).toString());
     const exchange = new UwsExchange(transport, head, res);
     res.onAborted(() => exchange.lose());
+    if (asked !== undefined) {
+      // Whether it came on a spare connection is told behind it.
+      setImmediate(() => {
+        exchange.unplaced = asked.spare?.refusal;
+        if (!exchange.aborted) transport.begin(head, exchange, true);
+      });
+      return;
+    }
     const reader = transport.begin(head, exchange, true);
     if (reader !== undefined) {
       res.onData((chunk, isLast) => {
@@ -112,9 +128,6 @@ export async function startUwsServer(
       });
     }
   });
-
-  let port = 0;
-  boundConnections(app, options, () => port);
 
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
@@ -141,27 +154,90 @@ export async function startUwsServer(
   };
 }
 
-/** The library neither tells the address of a connection that closes, nor lets one be answered so early. */
+/** The library does not tell the address of a connection that closes. */
 function boundConnections(
   app: UwsApp,
   { connections, proxies }: HttpServerOptions,
   port: () => number,
-) {
-  if (connections === undefined) return;
-  let refusedCount = 0;
+): UwsSpares | undefined {
+  if (connections === undefined) return undefined;
+  const spares = new UwsSpares(connections);
   // biome-ignore lint/suspicious/useIterableCallbackReturn: it filters connections, not an array
   app.filter((res, change) => {
     if (Number(change) < 0) {
-      if (refusedCount > 0) refusedCount -= 1;
-      else connections.left();
+      spares.closed();
       return;
     }
-    const address = addressKey(Buffer.from(res.getRemoteAddress()));
+    const address = addressOf(res);
     const isProxy = proxies?.has(Buffer.from(res.getRemoteAddressAsText()).toString()) ?? false;
-    if (connections.admitUntold(address, isProxy, port(), performance.now()) === undefined) return;
-    refusedCount += 1;
-    res.close();
+    const refusal = connections.admitUntold(address, isProxy, port(), performance.now());
+    if (refusal !== undefined) spares.hold(res, address, refusal);
   });
+  return spares;
+}
+
+const addressOf = (res: UwsResponse): string => addressKey(Buffer.from(res.getRemoteAddress()));
+
+/**
+ * Which requests come on connections beyond the bounds. The library does not tell on which connection a request
+ * comes, but it calls what was set when the connection was opened: when it closes, unless a request has come, and
+ * behind a request without a body.
+ */
+class UwsSpares {
+  readonly #connections: Connections;
+  /** Of those that have closed, or will: they had no place to give back. */
+  #placeless = 0;
+  #asked: { spare: SpareConnection | undefined } | undefined;
+
+  constructor(connections: Connections) {
+    this.#connections = connections;
+  }
+
+  hold(res: UwsResponse, address: string, refusal: EngineError): void {
+    const close = () => {
+      this.#placeless += 1;
+      res.close();
+    };
+    const { spare: spares } = this.#connections;
+    const spare: SpareConnection = { address, refusal, close };
+    const leave = () => {
+      if (spares.letGo(spare)) this.#placeless += 1;
+    };
+    res.onAborted(leave);
+    res.onData(() => {
+      if (this.#asked !== undefined) this.#asked.spare = spare;
+      leave();
+    });
+    spares.hold(spare);
+  }
+
+  /** Some connection has closed, nobody knows which. */
+  closed(): void {
+    if (this.#placeless > 0) this.#placeless -= 1;
+    else this.#connections.left();
+  }
+
+  /**
+   * To be asked before anything is set for the request.
+   *
+   * @returns undefined: it has a place; else what tells so in a later turn of the event loop. With a body nothing
+   *   would: the spare connections of its address are closed, and so perhaps this one.
+   */
+  asked(
+    res: UwsResponse,
+    req: UwsRequest,
+  ): { readonly spare: SpareConnection | undefined } | 'closed' | undefined {
+    const { spare: spares } = this.#connections;
+    if (spares.count === 0) return undefined;
+    const address = addressOf(res);
+    if (spares.countOf(address) === 0) return undefined;
+    if (req.getHeader('content-length') === '' && req.getHeader('transfer-encoding') === '') {
+      this.#asked = { spare: undefined };
+      return this.#asked;
+    }
+    spares.closeAll(address);
+    return res.getRemoteAddress().byteLength === 0 ? 'closed' : undefined;
+  }
 }
 
 /** Without the exclusive flag two servers could share a port, each with half of the clients. */

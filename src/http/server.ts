@@ -119,6 +119,8 @@ export interface HttpServerOptions extends BodyLimits {
    * @param bytes of the body, and of those that are incomplete
    */
   readonly refuseBody?: (bytes: number) => EngineError | undefined;
+  /** What is answered whatever the bounds of connections and requests are, when it is asked without a body. */
+  readonly probePaths?: ReadonlySet<string>;
   /** Counts and bounds them; without it they are not bounded. */
   readonly connections?: Connections;
   /** Counts and bounds requests by address; without it they are not bounded. */

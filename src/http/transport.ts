@@ -102,8 +102,10 @@ export class Transport {
     isBodyHeldBack = false,
   ): BodyReader | undefined {
     const fault = head.settle(this.options, this.options.newRequestId);
-    const refusal = fault ?? this.#enter(head, exchange) ?? this.#overload(head);
-    const isDiscardable = fault === undefined || fault.status === 413 || fault.status === 415;
+    const refusal = fault ?? this.#unserved(head, exchange);
+    const isDiscardable =
+      exchange.unplaced === undefined &&
+      (fault === undefined || fault.status === 413 || fault.status === 415);
     if (refusal !== undefined && (isBodyHeldBack || !isDiscardable)) {
       exchange.refuse(refusal);
       return undefined;
@@ -129,6 +131,12 @@ export class Transport {
     });
     exchange.bodyReader = reader;
     return reader.isOver ? undefined : reader;
+  }
+
+  /** @returns why a request that has no fault is not served */
+  #unserved(head: RequestHead, exchange: Exchange): EngineError | undefined {
+    if (head.contentLength === 0 && this.options.probePaths?.has(head.path)) return undefined;
+    return exchange.unplaced ?? this.#enter(head, exchange) ?? this.#overload(head);
   }
 
   /** @returns why its address has too many in flight */
@@ -189,6 +197,8 @@ export abstract class Exchange implements HttpExchange {
   bodyReader: BodyReader | undefined;
   /** Among whose requests it counts; undefined: it does not, or no more. */
   address: string | undefined;
+  /** Its connection is beyond the bounds: it has one answer, which is this unless it asks how the engine is. */
+  unplaced: EngineError | undefined;
   protected readonly transport: Transport;
   protected readonly head: RequestHead;
   #phase: Phase = 'waiting';
@@ -302,11 +312,11 @@ export abstract class Exchange implements HttpExchange {
 
   /** True if the connection cannot be used again: who knows where the next request begins. */
   protected get isRefused(): boolean {
-    return this.#isRefused;
+    return this.#isRefused || this.unplaced !== undefined;
   }
 
   protected get mustClose(): boolean {
-    return this.#isRefused || this.transport.isStopping;
+    return this.isRefused || this.transport.isStopping;
   }
 
   /** Headers that every reply to this request carries. */

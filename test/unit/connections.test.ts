@@ -5,7 +5,7 @@ import type { LookupAddress } from 'node:dns';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { addressRanges } from '../../src/config-values.js';
-import { EngineError } from '../../src/errors.js';
+import { EngineError, unavailable } from '../../src/errors.js';
 import {
   BlockedAddressError,
   checkUrl,
@@ -19,7 +19,9 @@ import { AddressCensus, openByAddress } from '../../src/http/address-census.js';
 import { Connections, connectionBounds } from '../../src/http/connections.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { SenderLimit, WEBHOOKS_PER_SECOND_MAX } from '../../src/http/sender-limit.js';
+import { SpareConnections } from '../../src/http/spare-connections.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
+import { LIMITS } from '../../src/limits.js';
 import { column } from '../helpers/columns.js';
 import { check } from '../helpers/properties.js';
 import {
@@ -74,6 +76,29 @@ describe('connections', () => {
     assert.equal(typeof connections.admit('c', 0), 'function');
   });
 
+  test('beyond the bounds that say nothing are closed soon, or for others, of whose address there are most first', (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const spares = new SpareConnections();
+    const closed: string[] = [];
+    const hold = (address: string, name: string) => {
+      const spare = {
+        address,
+        refusal: unavailable('ENG_OVERLOADED', ''),
+        close: () => closed.push(name),
+      };
+      spares.hold(spare);
+      return spare;
+    };
+    const probe = hold('probe', 'probe');
+    for (let n = 0; n <= LIMITS.spareConnections; n += 1) hold('crowd', `crowd-${n}`);
+    assert.deepEqual(closed, ['crowd-0', 'crowd-1']);
+    assert.equal(spares.count, LIMITS.spareConnections);
+    assert.deepEqual([spares.letGo(probe), spares.letGo(probe)], [true, false]);
+    t.mock.timers.tick(LIMITS.spareSilenceMs);
+    assert.ok(!closed.includes('probe'));
+    assert.deepEqual([closed.length, spares.count], [LIMITS.spareConnections + 1, 0]);
+  });
+
   test('whose end nobody is told of keep their places until the system is asked', () => {
     const connections = new Connections({ max: 2, perAddressMax: 1 }, QUIET);
     assert.equal(connections.admitUntold('7f000001', false, 1, 0), undefined);
@@ -122,15 +147,21 @@ describe('a census of connections', () => {
     for (const address of ['7f000001', '7f000002', '7f000002', '7f000002']) {
       census.came(address, () => given.push(address));
     }
-    assert.equal(census.settle(8080, 0), false);
+    assert.equal(
+      census.settle(8080, 0, () => 0),
+      false,
+    );
     census.left();
     census.left();
-    assert.deepEqual([census.stale, census.settle(8080, 0)], [2, true]);
+    assert.deepEqual([census.stale, census.settle(8080, 0, () => 0)], [2, true]);
     assert.deepEqual(given, ['7f000002', '7f000002']);
     assert.equal(census.stale, 0);
     census.left();
     // Not again at once.
-    assert.deepEqual([census.settle(8080, 100), census.settle(8080, 300)], [false, true]);
+    assert.deepEqual(
+      [census.settle(8080, 100, () => 0), census.settle(8080, 300, () => 0)],
+      [false, true],
+    );
     assert.equal(given.length, 3);
   });
 });
