@@ -12,6 +12,7 @@ export const ATTACK_NAMES = [
   'webhooks',
   'timers',
   'flood',
+  'stalled',
 ] as const;
 
 export type AttackName = (typeof ATTACK_NAMES)[number];

@@ -32,6 +32,8 @@ interface Attack {
   readonly begin: (attacker: Attacker) => Promise<void>;
 }
 
+/** Of stalled requests; who asks how the server is has it, too. */
+export const ATTACKER_ADDRESS = '127.0.0.2';
 /** Of one connection whose request was refused. */
 const REFUSED_PAUSE_MS = 20;
 const WORKER_STEP = 'attacked';
@@ -151,6 +153,12 @@ export const ATTACKS = {
       a.repeat(a.size(256), () => a.raw('/instances', raw));
     },
   },
+  stalled: {
+    what: 'bodies that stall, without a key: 7,600 connections of one address, whose bound is 7,500',
+    begin: async (a) => {
+      a.repeat(a.size(7_600), () => a.stall('/instances'));
+    },
+  },
 } as const satisfies Readonly<Record<AttackName, Attack>>;
 
 /** How long measuring has gone on when the timers of the attack are due. */
@@ -216,6 +224,11 @@ export class Attacker {
   /** On a connection of its own, which is held until the answer has ended. */
   hold(method: string, path: string, body?: string): Promise<number> {
     return this.#counted(this.#cheap.hold(method, path, body));
+  }
+
+  /** Of a body that never comes, by nobody, on a connection of its own. */
+  stall(path: string): Promise<number> {
+    return this.#counted(this.#cheap.stall(path, ATTACKER_ADDRESS));
   }
 
   /** So many at once, each again and again until the attack is stopped. */

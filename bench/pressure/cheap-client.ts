@@ -42,10 +42,21 @@ export class CheapClient {
   /** The same on a connection of its own: resolves when that has ended. 0: there was no answer */
   hold(method: string, path: string, body = ''): Promise<number> {
     const type = body === '' ? '' : 'content-type: application/json\r\n';
-    const head = this.#head(method, path, `connection: close\r\n${type}`, body.length);
+    return this.#sendHeld(
+      this.#head(method, path, `connection: close\r\n${type}`, body.length) + body,
+    );
+  }
+
+  /** Without a key, from an address of this machine: the body that it announces never comes. */
+  stall(path: string, localAddress: string): Promise<number> {
+    const head = `POST /api/v1${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n`;
+    return this.#sendHeld(head, localAddress);
+  }
+
+  #sendHeld(bytes: string, localAddress = '127.0.0.1'): Promise<number> {
     return new Promise((resolve) => {
       let status = 0;
-      const socket = connect({ host: '127.0.0.1', port: this.#port });
+      const socket = connect({ host: '127.0.0.1', port: this.#port, localAddress });
       this.#held.add(socket);
       socket.on('error', () => undefined);
       socket.on('data', (bytes) => {
@@ -55,7 +66,7 @@ export class CheapClient {
         this.#held.delete(socket);
         resolve(status);
       });
-      socket.write(head + body);
+      socket.write(bytes);
     });
   }
 

@@ -4,13 +4,14 @@
  */
 
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, get, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
 import { openEvents } from '../../test/helpers/event-stream.js';
 import { NAMESPACE } from '../fixtures.js';
 import { type Latency, Samples } from '../load/samples.js';
+import { ATTACKER_ADDRESS } from './attacks.js';
 
 export const OPERATIONS = ['create', 'poll', 'list', 'http', 'stream'] as const;
 export type OperationName = (typeof OPERATIONS)[number];
@@ -23,6 +24,7 @@ export interface Measured {
 
 /** Between two operations of a loop. */
 const PAUSE_MS = 15;
+const HEALTH_PAUSE_MS = 250;
 /** Who waits longer for an answer has got none. */
 const PATIENCE_MS = 20_000;
 const HANDLER = 'pressed';
@@ -81,9 +83,16 @@ export class Victims {
         await pause(PAUSE_MS);
       }
     };
-    await Promise.all(
-      OPERATIONS.flatMap((name) => Array.from({ length: loops }, () => loop(name))),
-    );
+    const watch = async () => {
+      for (; performance.now() < until; await pause(HEALTH_PAUSE_MS)) {
+        const what = await healthFault(this.#url);
+        if (what !== undefined) errors[what] = (errors[what] ?? 0) + 1;
+      }
+    };
+    await Promise.all([
+      watch(),
+      ...OPERATIONS.flatMap((name) => Array.from({ length: loops }, () => loop(name))),
+    ]);
     const latency = Object.fromEntries(
       OPERATIONS.map((name) => [name, samples.get(name)!.summary()]),
     );
@@ -174,6 +183,19 @@ export class Victims {
       reader.close();
     }
   }
+}
+
+/** As a proxy would ask that has the address of an attacker. Undefined: the server is ready. */
+function healthFault(url: string): Promise<string | undefined> {
+  const options = { localAddress: ATTACKER_ADDRESS, agent: false, timeout: PATIENCE_MS };
+  return new Promise((resolve) => {
+    get(`${url}/health/ready`, options, (reply) => {
+      reply.resume();
+      resolve(reply.statusCode === 200 ? undefined : `health: status ${reply.statusCode}`);
+    })
+      .on('error', (error) => resolve(`health: ${error.message}`))
+      .on('timeout', () => resolve('health: no answer'));
+  });
 }
 
 async function create(

@@ -9,6 +9,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
+import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkerTask } from '../../schema/worker.js';
@@ -61,6 +62,7 @@ for (const backend of installed.length === 0 ? [] : SERVERS) {
         ENGINE_TRUSTED_PROXIES: '127.0.0.1',
         // Were the proxy one client like others, hardly any test here would get an answer.
         ENGINE_MAX_CONNECTIONS_PER_ADDRESS: '1',
+        ENGINE_MAX_REQUESTS_PER_ADDRESS: '50',
       },
     });
 
@@ -214,6 +216,38 @@ for (const backend of installed.length === 0 ? [] : SERVERS) {
           assert.deepEqual([answer.status, answer.body], [200, []], answer.text);
           const stored = await ofSequence(tenant, sequence);
           assert.deepEqual(stored.toSorted(), [...told.values()].toSorted());
+        });
+
+        test('bodies that stall and idle connections of one client leave the server up, and sessions of others go on', async () => {
+          const connect = (localAddress: string, bytes: string) => {
+            const socket = net.connect({ port: proxy.port, host: '127.0.0.1', localAddress });
+            socket.on('error', () => {}).write(bytes);
+            return socket;
+          };
+          const head = (length: number) =>
+            `POST /api/v1/instances HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`;
+          const poll = tenant.poll(newHandler(), { wait_ms: 5_000 });
+          // The address of the checks, too: what reached the server would take their room.
+          const sockets = Array.from({ length: 60 }, () => connect('127.0.0.1', head(500)));
+          for (let n = 0; n < 20; n += 1) {
+            sockets.push(connect('127.0.0.2', `${head(90_000)}"${'x'.repeat(20_000)}`));
+          }
+          const crowd = kind === 'nginx' ? 0 : 520;
+          const idle = Array.from({ length: crowd }, () => connect('127.0.0.3', ''));
+          try {
+            // Two looks in vain, of one a second, would end the poll.
+            for (const until = performance.now() + 4_000; performance.now() < until; ) {
+              assert.equal(await statusOf(proxy, 'GET', '/health/ready'), 200);
+              const { status } = await tenant.get('/instances?limit=1');
+              assert.equal(status, 200);
+              await pause(100);
+            }
+            assert.deepEqual(await poll, []);
+            const kept = idle.filter(({ destroyed }) => !destroyed).length;
+            assert.equal(kept, Math.min(crowd, 500));
+          } finally {
+            for (const socket of [...sockets, ...idle]) socket.destroy();
+          }
         });
 
         test('the server is told who sent a request, whatever the sender says of that', async () => {

@@ -92,6 +92,12 @@ ${socket === undefined ? '' : '  load-server-state-from-file global\n'}  option 
 frontend api
   # For TLS: bind :443 ssl crt /etc/haproxy/engine.pem
   bind ${host}:${port}
+  # Of one address as many connections as this. More than that are many workers that share one: then raise it.
+  stick-table type ipv6 size 100k expire 10m store conn_cur
+  tcp-request connection track-sc0 src
+  tcp-request connection reject if { sc0_conn_cur gt 500 }
+  # What comes slowly is waited for here, and no longer than a request may take.
+  option http-buffer-request
 
   # The tenant of the header, else of the address.
   http-request set-var(txn.tenant) req.fhdr(x-tenant-id)

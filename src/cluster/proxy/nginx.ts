@@ -115,6 +115,14 @@ http {
   map_hash_max_size ${powerAbove(2 * sizes.entries, 2_048)};
   map_hash_bucket_size ${powerAbove(sizes.longest + 64, 128)};
 
+  # Of one address as many requests at once as this. More than that are many workers that share one: then raise it.
+  limit_conn_zone $binary_remote_addr zone=engine_clients:10m;
+  limit_conn engine_clients 500;
+  limit_conn_status 429;
+  # What comes slowly is waited for here.
+  client_header_timeout 10s;
+  client_body_timeout 10s;
+
   # The tenant of the header, else of the address.
 ${mapOf('$http_x_tenant_id', '$engine_tenant', ['"" $arg_tenant_id;', 'default $http_x_tenant_id;'])}
   # Its cell: the one in which it is settled, else any, which says 421 where it is none of its own.
