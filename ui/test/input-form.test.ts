@@ -54,7 +54,7 @@ test('a reference is followed, and what stands beside it wins', () => {
   const money = { type: 'integer', title: 'Money', minimum: 0 };
   const field = fieldOf({ $ref: '#/$defs/money', title: 'Price' }, { $defs: { money } });
   assert.equal(field.label, 'Price');
-  assert.ok(field.kind === 'number' && field.isInteger && field.limits.min === 0);
+  assert.ok(field.kind === 'number' && field.limits.isInteger && field.limits.min === 0);
 });
 
 test('a schema that asks for no object, or for no members, has no fields', () => {

@@ -191,10 +191,12 @@ test('a gate is the decimal number that was typed', () => {
     ['0.7', 0.007],
     ['100', 1],
     ['0', 0],
+    ['5e-1', 0.005],
   ] as const) {
     assert.deepEqual(typed(text), { metric: 'error_rate', max_regression: value, min_sample: 20 });
   }
-  for (const text of ['', ' ', '-1', 'x']) assert.throws(() => typed(text), RangeError, text);
+  for (const text of ['', ' ', '-1', '0,7', 'x'])
+    assert.throws(() => typed(text), RangeError, text);
   for (const text of ['', '1.5', '-1', 'x'])
     assert.throws(() => typed('5', text), RangeError, text);
 });

@@ -196,11 +196,13 @@ const INPUT = {
   },
 };
 
-test('what is no JSON starts nothing, and what is typed in an item stays with the item', async (visit) => {
+test('what cannot be sent starts nothing and is marked, and what is typed in an item stays with it', async (visit) => {
   const { page } = visit;
   const tenant = await enter(visit);
   const item = { type: 'object', properties: { name: { type: 'string' }, more: {} } };
-  const input_schema = { type: 'object', properties: { lines: { type: 'array', items: item } } };
+  const lines = { type: 'array', items: item };
+  const properties = { lines, price: { type: 'number' }, tax: { type: 'number' } };
+  const input_schema = { type: 'object', properties };
   const id = await tenant.sequence([step('a', 'noop')], { name: 'listed', input_schema });
   await open(page, api.url, `/sequences/${id}/start`, /^listed/);
   const start = page.getByRole('button', { name: 'Start an instance' });
@@ -213,14 +215,28 @@ test('what is no JSON starts nothing, and what is typed in an item stays with th
   const more = page.getByLabel('More (JSON)');
   assert.equal(await more.inputValue(), '{"of": "desk"}');
   await more.fill('{"of": ');
-  await page.getByText('A field holds no JSON').waitFor();
-  assert.ok(await start.isDisabled());
+  const [price, tax] = [page.getByLabel('Price'), page.getByLabel('Tax')];
+  await price.fill('0,05');
+  await tax.fill('9007199254740993');
+  await page.getByText('3 fields hold what cannot be sent').waitFor();
+  await page.getByText('Write it with a point: 0.05').waitFor();
+  await page.getByText('which is beyond 2^53 is not accepted').waitFor();
+  await start.click();
+  assert.equal(await more.evaluate((element) => element.matches(':focus')), true, 'the first');
   assert.ok(await page.getByRole('button', { name: 'Write JSON' }).isDisabled());
   await more.fill('{"of": "chair"}');
+  await price.fill('1.05');
+  await tax.fill('-0.5');
+  await tax.hover();
+  await page.mouse.wheel(0, -200);
   await start.click();
   await page.waitForURL(/\/instances\//);
   const instance = await tenant.instance(page.url().split('/').at(-1) ?? '');
-  assert.deepEqual(instance.context.data, { lines: [{ name: 'desk', more: { of: 'chair' } }] });
+  assert.deepEqual(instance.context.data, {
+    lines: [{ name: 'desk', more: { of: 'chair' } }],
+    price: 1.05,
+    tax: -0.5,
+  });
 });
 
 test('an input is written as JSON where there is no schema', async (visit) => {

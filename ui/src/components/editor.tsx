@@ -8,6 +8,7 @@ import { EditorState } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'react';
 import { flushSync } from 'react-dom';
+import { readJson } from '../lib/json-text.ts';
 import { editorTheme, shadowOf } from './editor-theme.ts';
 
 export interface EditorProps {
@@ -70,7 +71,11 @@ export default function Editor(props: EditorProps) {
   async function diagnose(editor: EditorView): Promise<readonly Diagnostic[]> {
     const broken = jsonParseLinter()(editor);
     if (broken.length > 0) return broken;
-    return (await latest.current.check?.(editor.state.doc.toString())) ?? [];
+    const text = editor.state.doc.toString();
+    const read = readJson(text);
+    if (read.wrong === undefined) return (await latest.current.check?.(text)) ?? [];
+    const from = Math.min(read.at ?? 0, text.length);
+    return [{ from, to: from, severity: 'error', message: read.wrong }];
   }
 
   useEffect(() => {

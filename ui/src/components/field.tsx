@@ -1,7 +1,10 @@
 /** What people fill in: each with its name, a hint, and what the engine refused about it. */
 
 import { EngineError } from 'durable-workflow-engine-client';
-import { type ComponentProps, type ReactNode, useEffect, useId, useState } from 'react';
+import { type ComponentProps, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import { jsonDoubt } from '../lib/json-text.ts';
+import { zoneHere } from '../lib/local-time.ts';
+import { type NumberLimits, readNumber } from '../lib/numbers.ts';
 import { TYPING_MS } from '../lib/rested.ts';
 import styles from './field.module.css';
 
@@ -19,12 +22,21 @@ type Control = (attributes: {
   readonly 'aria-invalid': boolean;
 }) => ReactNode;
 
-/** For controls that are not below; `children` gets the attributes that bind it to its label. */
+/**
+ * For controls that are not below; `children` gets the attributes that bind it to its label. Why the browser does not
+ * take what is in the control is said here, once a form asked for it.
+ */
 export function Field(props: FieldProps & { readonly children: Control }) {
   const id = useId();
-  const { label, hint, wrong, children } = props;
+  const { label, hint, children } = props;
+  const [refused, setRefused] = useState<string>();
+  const wrong = props.wrong ?? refused;
   return (
-    <div className={styles.field}>
+    <div
+      className={styles.field}
+      onInvalidCapture={({ target }) => setRefused(refusalOf(target as HTMLInputElement))}
+      onInput={() => setRefused(undefined)}
+    >
       <label htmlFor={id}>{label}</label>
       {children({
         id,
@@ -41,6 +53,11 @@ export function Field(props: FieldProps & { readonly children: Control }) {
   );
 }
 
+function refusalOf({ validity, validationMessage }: HTMLInputElement): string {
+  if (validity.valueMissing) return 'This is missing';
+  return validity.badInput ? 'This is not complete' : validationMessage;
+}
+
 interface TextFieldProps
   extends FieldProps,
     Omit<ComponentProps<'input'>, 'onChange' | 'value' | 'id' | 'className'> {
@@ -55,6 +72,62 @@ export function TextField({ label, hint, wrong, onChange, ...rest }: TextFieldPr
         <input {...rest} {...attributes} onChange={(event) => onChange(event.target.value)} />
       )}
     </Field>
+  );
+}
+
+/** Keeps its form from being sent while there is a doubt. */
+function useDoubt<Element extends HTMLInputElement | HTMLTextAreaElement>(doubt?: string) {
+  const control = useRef<Element>(null);
+  useEffect(() => control.current?.setCustomValidity(doubt ?? ''), [doubt]);
+  return control;
+}
+
+interface NumberFieldProps
+  extends FieldProps,
+    Pick<ComponentProps<'input'>, 'required' | 'disabled'> {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly limits?: NumberLimits;
+}
+
+/**
+ * A number as it is typed: read with `numberOf`, and refused in words. The browser's own field for numbers drops
+ * what it cannot read, so that another number is sent than the one that was typed, and a wheel changes it.
+ */
+export function NumberField(props: NumberFieldProps) {
+  const { wrong, limits, onChange, disabled, ...rest } = props;
+  const doubt = disabled ? undefined : readNumber(rest.value, limits)?.wrong;
+  const control = useDoubt<HTMLInputElement>(doubt);
+  return (
+    <TextField
+      {...rest}
+      ref={control}
+      inputMode={limits?.isInteger ? 'numeric' : 'decimal'}
+      autoComplete="off"
+      disabled={disabled}
+      onChange={onChange}
+      wrong={doubt ?? wrong}
+    />
+  );
+}
+
+/** A day and a time of the viewer's zone, which is named. */
+export function DateTimeField({ hint, ...rest }: Omit<TextFieldProps, 'type'>) {
+  const zone = `Time of ${zoneHere()}`;
+  return (
+    <TextField
+      {...rest}
+      type="datetime-local"
+      hint={
+        hint ? (
+          <>
+            {hint}; {zone}
+          </>
+        ) : (
+          zone
+        )
+      }
+    />
   );
 }
 
@@ -75,15 +148,20 @@ export function TextArea(
   props: FieldProps & {
     readonly value: string;
     readonly rows?: number;
+    /** What the engine would refuse of the text is told while it is typed. */
+    readonly isJson?: boolean;
     readonly onChange: (value: string) => void;
   },
 ) {
-  const { label, hint, wrong, value, rows, onChange } = props;
+  const { label, hint, value, rows, isJson, onChange } = props;
+  const doubt = isJson ? jsonDoubt(value) : undefined;
+  const control = useDoubt<HTMLTextAreaElement>(doubt);
   return (
-    <Field label={label} hint={hint} wrong={wrong}>
+    <Field label={label} hint={hint} wrong={doubt ?? props.wrong}>
       {(attributes) => (
         <textarea
           {...attributes}
+          ref={control}
           rows={rows}
           spellCheck={false}
           value={value}
@@ -150,14 +228,19 @@ export function wrongOf(error: unknown, name: string): string | undefined {
   return field === name || field.endsWith(`.${name}`) ? error.message : undefined;
 }
 
-/** Fields below each other. What is filled in is sent by its submit button or by Enter. */
+/**
+ * Fields below each other. What is filled in is sent by its submit button or by Enter; what cannot be sent is marked
+ * in every field at once, and the first of them has the focus.
+ */
 export function Form(props: { readonly onSubmit: () => void; readonly children: ReactNode }) {
   return (
     <form
       className={styles.form}
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        props.onSubmit();
+        if (event.currentTarget.checkValidity()) props.onSubmit();
+        else focusFirstMistake(event.currentTarget);
       }}
     >
       {props.children}
@@ -165,11 +248,10 @@ export function Form(props: { readonly onSubmit: () => void; readonly children: 
   );
 }
 
-/** The value of a field of JSON. @throws SyntaxError with the name of the field */
-export function jsonOf(label: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new SyntaxError(`${label} is no JSON: ${(error as Error).message}`);
+function focusFirstMistake(form: HTMLFormElement): void {
+  const first = form.querySelector<HTMLElement>(':is(input, select, textarea):invalid');
+  for (let of = first?.closest('details'); of; of = of.parentElement?.closest('details')) {
+    of.open = true;
   }
+  first?.focus();
 }

@@ -11,3 +11,8 @@ export function instantOf(localTime: string): string | undefined {
   const at = new Date(localTime);
   return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
 }
+
+/** Such as `Europe/Berlin`. */
+export function zoneHere(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}

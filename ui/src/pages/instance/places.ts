@@ -1,6 +1,7 @@
 /** Where in a sequence and in its loops something happened, as it is spelled and as it is told. Pure. */
 
 import type { FailureCode } from 'durable-workflow-engine-client';
+import { jsonOf } from '../../lib/json-text.ts';
 
 /** Of `orders[2]/lines[0]/charge`: the counters of the loops, as tries have them: `2.0`; '' outside of loops. */
 export function passOf(path: string): string {
@@ -60,12 +61,7 @@ export const FAILURE_WORDS: Readonly<Record<FailureCode, string>> = {
 
 /** The data that an editor holds. @throws SyntaxError when it is no JSON object */
 export function dataOf(text: string): { [name: string]: unknown } {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new SyntaxError(`The data is no JSON: ${(error as Error).message}`);
-  }
+  const value = jsonOf('The data', text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new SyntaxError('The data has to be a JSON object.');
   }

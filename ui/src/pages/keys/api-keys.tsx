@@ -9,7 +9,7 @@ import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, Form, TextField, wrongOf } from '../../components/field.tsx';
+import { Checkbox, DateTimeField, Form, TextField, wrongOf } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
@@ -162,9 +162,8 @@ function NewKey({ onClose }: { onClose: () => void }) {
             />
           ))}
         </fieldset>
-        <TextField
+        <DateTimeField
           label="Expires"
-          type="datetime-local"
           value={expires}
           onChange={setExpires}
           hint="Empty: never"

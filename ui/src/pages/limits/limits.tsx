@@ -9,15 +9,19 @@ import { useAction } from '../../components/action.ts';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Form, TextField, wrongOf } from '../../components/field.tsx';
+import { Form, NumberField, TextField, wrongOf } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { countOf, formatCount, wordsOf } from '../../lib/format.ts';
+import { type NumberLimits, numberOf } from '../../lib/numbers.ts';
 import { pageByOffset } from '../../lib/offset.ts';
 import styles from './limits.module.css';
+
+const FROM_0: NumberLimits = { isInteger: true, min: 0 };
+const FROM_1: NumberLimits = { isInteger: true, min: 1 };
 
 export default function Limits() {
   const { allowed } = useEngine();
@@ -119,7 +123,11 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
   const [count, setCount] = useState(String(limit?.max_count ?? 100));
   const [seconds, setSeconds] = useState(String(limit?.window_seconds ?? 60));
   const save = useAction(
-    () => client.rateLimits.put(key, { max_count: Number(count), window_seconds: Number(seconds) }),
+    async () =>
+      client.rateLimits.put(key, {
+        max_count: numberOf('How many starts', count, FROM_1),
+        window_seconds: numberOf('In how many seconds', seconds, FROM_1),
+      }),
     { done: () => `The limit of ${key} is set.`, onDone: onClose },
   );
   return (
@@ -128,19 +136,17 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
         {!limit && (
           <TextField label="Key" required value={key} onChange={setKey} hint="As steps name it" />
         )}
-        <TextField
+        <NumberField
           label="How many starts at most"
-          type="number"
-          min={1}
+          limits={FROM_1}
           required
           value={count}
           onChange={setCount}
           wrong={wrongOf(save.error, 'max_count')}
         />
-        <TextField
+        <NumberField
           label="In how many seconds"
-          type="number"
-          min={1}
+          limits={FROM_1}
           required
           value={seconds}
           onChange={setSeconds}
@@ -229,8 +235,11 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
     Object.fromEntries(TENANT_LIMITS.map((name) => [name, limits[name]?.toString() ?? ''])),
   );
   const save = useAction(
-    () => {
-      const set = TENANT_LIMITS.map((name) => [name, texts[name] ? Number(texts[name]) : null]);
+    async () => {
+      const set = TENANT_LIMITS.map((name) => {
+        const text = texts[name]?.trim() ?? '';
+        return [name, text === '' ? null : numberOf(wordsOf(name), text, FROM_0)];
+      });
       return client.tenantLimits.put(tenant, Object.fromEntries(set));
     },
     { done: () => `The limits of ${tenant} are set.`, onDone: onClose },
@@ -241,11 +250,10 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
         <p className="dim">An empty field stands for the default.</p>
         <div className={styles.fields}>
           {TENANT_LIMITS.map((name) => (
-            <TextField
+            <NumberField
               key={name}
               label={wordsOf(name)}
-              type="number"
-              min={0}
+              limits={FROM_0}
               value={texts[name] ?? ''}
               onChange={(text) => setTexts({ ...texts, [name]: text })}
               wrong={wrongOf(save.error, name)}

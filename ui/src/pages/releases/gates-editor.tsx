@@ -2,8 +2,8 @@
 
 import { Plus, Trash2 } from 'lucide-react';
 import { Button, IconButton } from '../../components/button.tsx';
-import { Select, TextField } from '../../components/field.tsx';
-import { FIRST_GATE, type GateDraft } from './gates.ts';
+import { NumberField, Select } from '../../components/field.tsx';
+import { FIRST_GATE, type GateDraft, REGRESSION, SAMPLE } from './gates.ts';
 import styles from './releases.module.css';
 
 const METRICS = [
@@ -38,20 +38,16 @@ export function GatesEditor(props: {
             options={METRICS}
             onChange={(metric) => set(index, { metric })}
           />
-          <TextField
-            label="May be higher by, in %"
-            type="number"
-            min="0"
-            step="any"
+          <NumberField
+            label="May be higher by, in percentage points"
+            limits={REGRESSION}
             required
             value={gate.regression}
             onChange={(regression) => set(index, { regression })}
           />
-          <TextField
+          <NumberField
             label="Ended instances needed"
-            type="number"
-            min="0"
-            step="1"
+            limits={SAMPLE}
             required
             value={gate.sample}
             onChange={(sample) => set(index, { sample })}

@@ -2,6 +2,7 @@
 
 import type { Gate, GateReport } from 'durable-workflow-engine-client';
 import { formatCount, wordsOf } from '../../lib/format.ts';
+import { type NumberLimits, numberOf } from '../../lib/numbers.ts';
 
 export type Judgement = GateReport['gates'][number];
 
@@ -69,10 +70,13 @@ export function reasonOf(judgement: Judgement, report: Omit<GateReport, 'gates'>
 
 // ---------------------------------------------------------------- what is typed
 
+export const REGRESSION: NumberLimits = { min: 0 };
+export const SAMPLE: NumberLimits = { isInteger: true, min: 0 };
+
 /** A gate as it is typed. */
 export interface GateDraft {
   readonly metric: Gate['metric'];
-  /** In percent. */
+  /** In percentage points. */
   readonly regression: string;
   readonly sample: string;
 }
@@ -81,13 +85,10 @@ export const FIRST_GATE: GateDraft = { metric: 'error_rate', regression: '5', sa
 
 /** @throws RangeError that names what is no number */
 export function gateOf({ metric, regression, sample }: GateDraft): Gate {
+  numberOf('How much worse it may be', regression, REGRESSION);
   // The decimal number that was typed: 0.7 / 100 is another one.
-  const max_regression = Number(`${regression.trim() || 'nothing'}e-2`);
-  const min_sample = sample.trim() === '' ? Number.NaN : Number(sample);
-  if (!(max_regression >= 0))
-    throw new RangeError('How much worse it may be is a number of percent.');
-  if (!(Number.isInteger(min_sample) && min_sample >= 0)) {
-    throw new RangeError('The sample of a gate is a whole number of instances.');
-  }
+  const [digits, exponent = 0] = regression.trim().toLowerCase().split('e');
+  const max_regression = Number(`${digits}e${Number(exponent) - 2}`);
+  const min_sample = numberOf('The sample of a gate', sample, SAMPLE);
   return { metric, max_regression, min_sample };
 }

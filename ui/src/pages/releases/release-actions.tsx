@@ -9,8 +9,9 @@ import { type Action, useAction } from '../../components/action.ts';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, Form, TextField, wrongOf } from '../../components/field.tsx';
+import { Checkbox, Form, NumberField, wrongOf } from '../../components/field.tsx';
 import { countOf } from '../../lib/format.ts';
+import { type NumberLimits, numberOf } from '../../lib/numbers.ts';
 import { type ActionName, actionsOf, outlookOf } from './life.ts';
 
 interface Props {
@@ -83,6 +84,8 @@ function useMove<Input, Result>(
 
 /** What the server replays at most. */
 const SAMPLE_MAX = 50;
+const SAMPLE: NumberLimits = { isInteger: true, min: 1, max: SAMPLE_MAX };
+const SHARE: NumberLimits = { isInteger: true, min: 1, max: 100 };
 
 function Validate({ release, onClose }: Props) {
   const { client } = useEngine();
@@ -90,8 +93,11 @@ function Validate({ release, onClose }: Props) {
   const [sample, setSample] = useState('10');
   const [isSkipped, setSkipped] = useState(false);
   const validate = useMove(
-    () =>
-      client.releases.validate(release.id, isSkipped ? { skip: true } : { sample: Number(sample) }),
+    async () =>
+      client.releases.validate(
+        release.id,
+        isSkipped ? { skip: true } : { sample: numberOf('Runs to replay', sample, SAMPLE) },
+      ),
     {
       done: ({ release_state, replayed, matches, diverged, inconclusive }) =>
         release_state === 'failed'
@@ -115,11 +121,9 @@ function Validate({ release, onClose }: Props) {
           The release becomes ready whatever it says, and fails only if version {next} cannot run at
           all.
         </p>
-        <TextField
+        <NumberField
           label="Runs to replay"
-          type="number"
-          min="1"
-          max={SAMPLE_MAX}
+          limits={SAMPLE}
           required
           disabled={isSkipped}
           value={sample}
@@ -146,10 +150,14 @@ function Validate({ release, onClose }: Props) {
 function StartCanary({ release, onClose }: Props) {
   const { client } = useEngine();
   const [percent, setPercent] = useState(String(release.canary_percent || 10));
-  const start = useMove(() => client.releases.canary(release.id, { percent: Number(percent) }), {
-    done: (moved) => `${moved.canary_percent} % of the new instances run the candidate.`,
-    onDone: onClose,
-  });
+  const start = useMove(
+    async () =>
+      client.releases.canary(release.id, { percent: numberOf('The share', percent, SHARE) }),
+    {
+      done: (moved) => `${moved.canary_percent} % of the new instances run the candidate.`,
+      onDone: onClose,
+    },
+  );
   const { baseline_version: old, candidate_version: next } = release;
   const gates = release.gates?.length ?? 0;
   return (
@@ -163,12 +171,9 @@ function StartCanary({ release, onClose }: Props) {
             : 'It has no gates: nothing rolls it back by itself.'}
           {release.canary_started_at !== undefined && ' Counting begins anew.'}
         </p>
-        <TextField
+        <NumberField
           label="Share of new instances, in %"
-          type="number"
-          min="1"
-          max="100"
-          step="1"
+          limits={SHARE}
           required
           value={percent}
           onChange={setPercent}

@@ -6,8 +6,10 @@ import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
-import { Form, jsonOf, Select, TextArea, TextField, wrongOf } from '../../components/field.tsx';
+import { Form, Select, TextArea, TextField, wrongOf } from '../../components/field.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
+import { jsonOf } from '../../lib/json-text.ts';
+import { zoneHere } from '../../lib/local-time.ts';
 import { FirePreview } from './fire-preview.tsx';
 
 const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label: string }[] = [
@@ -29,7 +31,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
   const save = useAction(
     async () => {
       const context = {
-        data: jsonOf('Input', data) as object,
+        data: jsonOf('The input', data) as object,
         config: schedule?.context.config ?? {},
       };
       const body = { cron_expr: expression, timezone, overlap_policy: overlap, context };
@@ -78,6 +80,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
         />
         <TextArea
           label="Input"
+          isJson
           rows={5}
           value={data}
           onChange={setData}
@@ -89,8 +92,4 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
       </Form>
     </Dialog>
   );
-}
-
-function zoneHere(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -42,7 +42,7 @@ function Standing({ isJson, verdict }: { isJson: boolean; verdict: Verdict | und
   if (!isJson) {
     return (
       <>
-        <SeverityIcon severity="error" /> This is no object of JSON yet.
+        <SeverityIcon severity="error" /> This is no object of JSON that can be stored yet.
       </>
     );
   }

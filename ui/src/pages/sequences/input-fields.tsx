@@ -3,8 +3,17 @@
 import { Plus, X } from 'lucide-react';
 import { createContext, useContext, useEffect, useId, useRef, useState } from 'react';
 import { Button, IconButton } from '../../components/button.tsx';
-import { Checkbox, Select, TextArea, TextField } from '../../components/field.tsx';
+import {
+  Checkbox,
+  DateTimeField,
+  NumberField,
+  Select,
+  TextArea,
+  TextField,
+} from '../../components/field.tsx';
+import { readJson } from '../../lib/json-text.ts';
 import { instantOf, localTimeOf } from '../../lib/local-time.ts';
+import { readNumber } from '../../lib/numbers.ts';
 import {
   doubtOf,
   type FormField,
@@ -66,15 +75,7 @@ function InputField(props: InputFieldProps) {
     case 'text':
       return <TextInput {...common} format={field.format} value={value} onChange={onChange} />;
     case 'number':
-      return (
-        <TextField
-          {...common}
-          type="number"
-          step="any"
-          value={value === undefined ? '' : String(value)}
-          onChange={(text) => onChange(text === '' ? undefined : Number(text))}
-        />
-      );
+      return <NumberInput {...common} value={value} onChange={onChange} />;
     case 'yes-no':
       return field.isRequired || field.initial !== undefined ? (
         <Checkbox label={label} isChecked={value === true} onChange={onChange} />
@@ -120,9 +121,8 @@ function TextInput(
     return <TextField {...rest} type={INPUT_TYPES[format]} value={text} onChange={change} />;
   }
   return (
-    <TextField
+    <DateTimeField
       {...rest}
-      type="datetime-local"
       value={localTimeOf(text)}
       onChange={(next) => onChange(instantOf(next))}
     />
@@ -232,31 +232,48 @@ function Items({
   );
 }
 
-function JsonInput({ value, onChange, wrong, ...rest }: ControlProps) {
-  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
-  const [broken, setBroken] = useState<string>();
+/** Tells the form while what is typed cannot be read. */
+function useBroken(isBroken: boolean): void {
   const id = useId();
   const tell = useContext(BrokenFields);
-  const isBroken = broken !== undefined;
   useEffect(() => {
     tell(id, isBroken);
     return () => tell(id, false);
   }, [tell, id, isBroken]);
+}
+
+/** What the schema says of the number is a doubt, and the engine decides; what is no number is not sent. */
+function NumberInput({ value, onChange, ...rest }: ControlProps) {
+  const [text, setText] = useState(value === undefined ? '' : String(value));
+  useBroken(readNumber(text)?.wrong !== undefined);
+  return (
+    <NumberField
+      {...rest}
+      value={text}
+      onChange={(next) => {
+        setText(next);
+        const typed = readNumber(next);
+        if (typed?.wrong === undefined) onChange(typed?.value);
+      }}
+    />
+  );
+}
+
+function JsonInput({ value, onChange, ...rest }: ControlProps) {
+  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
+  useBroken(text.trim() !== '' && readJson(text).wrong !== undefined);
   return (
     <TextArea
       {...rest}
       label={`${rest.label} (JSON)`}
-      wrong={broken ?? wrong}
+      isJson
       rows={4}
       value={text}
       onChange={(next) => {
         setText(next);
-        try {
-          onChange(next.trim() === '' ? undefined : (JSON.parse(next) as Json));
-          setBroken(undefined);
-        } catch (error) {
-          setBroken((error as Error).message);
-        }
+        if (next.trim() === '') return onChange(undefined);
+        const typed = readJson(next);
+        if (typed.wrong === undefined) onChange(typed.value as Json);
       }}
     />
   );

@@ -4,6 +4,8 @@
  */
 
 import { wordsOf } from '../../lib/format.ts';
+import { readJson } from '../../lib/json-text.ts';
+import { type NumberLimits, numberDoubt } from '../../lib/numbers.ts';
 
 export type Json =
   | null
@@ -29,7 +31,7 @@ export type TextFormat = 'text' | 'long' | 'date' | 'date-time' | 'email' | 'url
 export type FormField = FieldBase &
   (
     | { readonly kind: 'text'; readonly format: TextFormat; readonly limits: TextLimits }
-    | { readonly kind: 'number'; readonly isInteger: boolean; readonly limits: NumberLimits }
+    | { readonly kind: 'number'; readonly limits: NumberLimits }
     | { readonly kind: 'yes-no' }
     | { readonly kind: 'choice'; readonly choices: readonly Json[] }
     | { readonly kind: 'group'; readonly fields: readonly FormField[] }
@@ -40,11 +42,6 @@ export type FormField = FieldBase &
 export interface TextLimits {
   readonly min: number | undefined;
   readonly max: number | undefined;
-}
-
-export interface NumberLimits extends TextLimits {
-  readonly above: number | undefined;
-  readonly below: number | undefined;
 }
 
 /** Deeper ones are left to a text of JSON. */
@@ -93,8 +90,7 @@ function fieldOf(
       return {
         ...base,
         kind: 'number',
-        isInteger: typeOf(schema) === 'integer',
-        limits: limitsOf(schema),
+        limits: { ...limitsOf(schema), isInteger: typeOf(schema) === 'integer' },
       };
     case 'boolean':
       return { ...base, kind: 'yes-no' };
@@ -204,7 +200,9 @@ export function withMember(of: JsonObject, name: string, value: Json | undefined
 /** What is wrong with a value, as far as a form can tell; undefined also of one that is not there. */
 export function doubtOf(field: FormField, value: Json | undefined): string | undefined {
   if (value === undefined) return undefined;
-  if (field.kind === 'number') return numberDoubt(field.isInteger, field.limits, value);
+  if (field.kind === 'number') {
+    return typeof value === 'number' ? numberDoubt(value, field.limits) : 'Must be a number';
+  }
   if (field.kind !== 'text' || typeof value !== 'string') return undefined;
   const { min, max } = field.limits;
   const length = [...value].length;
@@ -213,25 +211,10 @@ export function doubtOf(field: FormField, value: Json | undefined): string | und
   return undefined;
 }
 
-function numberDoubt(isInteger: boolean, limits: NumberLimits, value: Json): string | undefined {
-  const { min, max, above, below } = limits;
-  if (typeof value !== 'number') return 'Must be a number';
-  if (isInteger && !Number.isInteger(value)) return 'Must be a whole number';
-  if (min !== undefined && value < min) return `Must be at least ${min}`;
-  if (max !== undefined && value > max) return `Must be at most ${max}`;
-  if (above !== undefined && value <= above) return `Must be more than ${above}`;
-  if (below !== undefined && value >= below) return `Must be less than ${below}`;
-  return undefined;
-}
-
-/** The object that a text is; undefined when it is none. */
+/** The object that a text is; undefined when it is none, or the engine would refuse it. */
 export function objectIn(text: string | undefined): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? '');
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const read = readJson(text ?? '');
+  return read.wrong === undefined && isObject(read.value) ? read.value : undefined;
 }
 
 export interface InputRefusal {

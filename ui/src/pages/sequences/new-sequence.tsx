@@ -11,6 +11,7 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { FlowGraph } from '../../flow/later.tsx';
 import { useFilters } from '../../lib/address.ts';
+import { jsonOf } from '../../lib/json-text.ts';
 import { definitionText, useDraft } from './drafts.ts';
 import { FindingList } from './finding-list.tsx';
 import { judge, type Verdict } from './findings.ts';
@@ -79,7 +80,7 @@ function Writing(props: {
   const latest = useRef(0);
 
   async function check(text: string) {
-    const definition = JSON.parse(text) as CreateSequence;
+    const definition = jsonOf('The definition', text) as CreateSequence;
     latest.current += 1;
     const asked = latest.current;
     try {
@@ -113,7 +114,7 @@ function Writing(props: {
             <Button
               kind="primary"
               disabled={!isJudged || !judged.isValid}
-              onClick={() => setStored(JSON.parse(draft.text) as CreateSequence)}
+              onClick={() => setStored(jsonOf('The definition', draft.text) as CreateSequence)}
             >
               Review and store
             </Button>

@@ -7,10 +7,19 @@ import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
 import { Button } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
-import { FieldRow, Form, jsonOf, Select, TextField, wrongOf } from '../../components/field.tsx';
+import {
+  DateTimeField,
+  FieldRow,
+  Form,
+  Select,
+  TextArea,
+  TextField,
+  wrongOf,
+} from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
 import { Panel } from '../../components/page.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
+import { jsonOf } from '../../lib/json-text.ts';
 import { instantOf } from '../../lib/local-time.ts';
 import { BrokenFields, InputFields } from './input-fields.tsx';
 import { fieldsOf, initialOf, inputRefusalOf, type JsonObject, objectIn } from './input-form.ts';
@@ -134,12 +143,12 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
       {start.error !== null && <ErrorBox error={start.error} />}
       {broken.size > 0 && (
         <p className={styles.wrong} role="status">
-          {broken.size === 1 ? 'A field holds' : `${broken.size} fields hold`} no JSON: mend it
-          first.
+          {broken.size === 1 ? 'A field holds' : `${broken.size} fields hold`} what cannot be sent:
+          mend it first.
         </p>
       )}
       <span>
-        <Button kind="primary" submits isBusy={start.isBusy} disabled={broken.size > 0}>
+        <Button kind="primary" submits isBusy={start.isBusy}>
           {options.startAt === '' ? 'Start an instance' : 'Schedule an instance'}
         </Button>
       </span>
@@ -169,12 +178,11 @@ function StartOptions(props: {
           options={PRIORITIES}
           onChange={(priority) => set({ priority })}
         />
-        <TextField
+        <DateTimeField
           label="Start at"
-          type="datetime-local"
           value={options.startAt}
           onChange={(startAt) => set({ startAt })}
-          hint="In your time zone; now when empty"
+          hint="Now when empty"
           wrong={wrongOf(error, 'next_fire_at')}
         />
       </FieldRow>
@@ -185,12 +193,18 @@ function StartOptions(props: {
         hint="A second start with the same key leads to the first instance"
         wrong={wrongOf(error, 'idempotency_key')}
       />
-      <TextField
+      <TextArea
         label="Metadata"
+        isJson
+        rows={2}
         value={options.metadata}
-        placeholder='{"channel": "phone"}'
         onChange={(metadata) => set({ metadata })}
-        hint="An object of JSON, by which instances are found again"
+        hint={
+          <>
+            An object of JSON such as <code>{'{"channel": "phone"}'}</code>, by which instances are
+            found again
+          </>
+        }
         wrong={wrongOf(error, 'metadata')}
       />
     </div>

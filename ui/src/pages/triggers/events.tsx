@@ -15,7 +15,6 @@ import {
   FieldRow,
   FilterField,
   Form,
-  jsonOf,
   Select,
   TextArea,
   TextField,
@@ -29,6 +28,7 @@ import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { countOf } from '../../lib/format.ts';
+import { jsonOf } from '../../lib/json-text.ts';
 import { randomId } from '../../lib/random-id.ts';
 
 const TONES: Record<EventStatus, Tone> = { pending: 'wait', consumed: 'ok', expired: 'idle' };
@@ -162,7 +162,7 @@ function SendForm({ onClose }: { onClose: () => void }) {
         event_name: name,
         producer_event_id: producerId,
         correlation_key: key || null,
-        payload: jsonOf('Payload', payload),
+        payload: jsonOf('The payload', payload),
       }),
     {
       done: ({ matched }) =>
@@ -187,7 +187,7 @@ function SendForm({ onClose }: { onClose: () => void }) {
           hint="The correlation key of the steps; empty: those that wait without one"
           wrong={wrongOf(send.error, 'correlation_key')}
         />
-        <TextArea label="Payload" value={payload} onChange={setPayload} hint="JSON" />
+        <TextArea label="Payload" isJson value={payload} onChange={setPayload} hint="JSON" />
         {send.error !== null && <ErrorBox error={send.error} />}
         <DialogActions label="Send it" isBusy={send.isBusy} onClose={onClose} />
       </Form>

@@ -1,0 +1,53 @@
+/** Numbers as people type them: kept as they are, or refused with the reason, in the engine's words where it has some. Pure. */
+
+import { DEFAULT_JSON_LIMITS, parseJson } from '../../../src/core/json-guard.ts';
+
+export interface NumberLimits {
+  readonly isInteger?: boolean | undefined;
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+  /** More, and less, than these. */
+  readonly above?: number | undefined;
+  readonly below?: number | undefined;
+}
+
+export type NumberRead =
+  | { readonly value: number; readonly wrong?: undefined }
+  | { readonly wrong: string };
+
+/** The number that the text is, within the limits; undefined where nothing was typed. */
+export function readNumber(text: string, limits: NumberLimits = {}): NumberRead | undefined {
+  const typed = text.trim();
+  if (typed === '') return undefined;
+  if (/^-?\d+,\d+$/.test(typed)) {
+    return { wrong: `Write it with a point: ${typed.replace(',', '.')}` };
+  }
+  const result = parseJson(typed, DEFAULT_JSON_LIMITS);
+  if (!result.ok && result.problem.kind === 'number') {
+    // The place is this field.
+    return { wrong: result.problem.message.replace(/, at .*$/, '') };
+  }
+  if (!result.ok || typeof result.value !== 'number')
+    return { wrong: 'Not a number, such as 1.05' };
+  const wrong = numberDoubt(result.value, limits);
+  return wrong === undefined ? { value: result.value } : { wrong };
+}
+
+/** What keeps the number from being taken. */
+export function numberDoubt(value: number, limits: NumberLimits): string | undefined {
+  const { isInteger, min, max, above, below } = limits;
+  if (isInteger && !Number.isInteger(value)) return 'Must be a whole number';
+  if (min !== undefined && value < min) return `Must be at least ${min}`;
+  if (max !== undefined && value > max) return `Must be at most ${max}`;
+  if (above !== undefined && value <= above) return `Must be more than ${above}`;
+  if (below !== undefined && value >= below) return `Must be less than ${below}`;
+  return undefined;
+}
+
+/** @throws RangeError that says of which field it is no number */
+export function numberOf(label: string, text: string, limits?: NumberLimits): number {
+  const read = readNumber(text, limits);
+  if (read === undefined) throw new RangeError(`${label}: a number is missing`);
+  if (read.wrong !== undefined) throw new RangeError(`${label}: ${read.wrong}`);
+  return read.value;
+}
