@@ -197,6 +197,11 @@ test('an approver answers, and that is all', async ({ page, context }) => {
     .getByRole('status')
     .getByText(/^Answered: Sell yacht to zoe/)
     .waitFor();
-  await question.waitFor({ state: 'detached' });
+  // It stays where it was, so that a second click meets no other question.
+  await question.getByText('answered: Sell').waitFor();
   await server.shop.until(asked, 'completed');
+  const clear = page.getByRole('button', { name: 'Take away the closed ones' });
+  await clear.click();
+  await question.waitFor({ state: 'detached' });
+  assert.ok(await clear.isDisabled());
 });

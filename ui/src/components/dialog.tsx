@@ -5,6 +5,7 @@ import { type ReactNode, useId, useLayoutEffect, useRef } from 'react';
 import { Button, type ButtonKind, IconButton } from './button.tsx';
 import styles from './dialog.module.css';
 import { ErrorBox } from './error-box.tsx';
+import { releaseLists } from './steady.ts';
 import { Toasts } from './toasts.tsx';
 
 interface DialogProps {
@@ -22,7 +23,10 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   useLayoutEffect(() => {
     const dialog = ref.current;
     if (dialog && !dialog.open) dialog.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      releaseLists();
+    };
   }, []);
   return (
     <dialog

@@ -20,6 +20,8 @@ const ROWS_A_PAGE = 50;
 const LOOKS_MAX = 10;
 
 export interface ListQuery<Row> {
+  /** Which rows these are: of which filters, and which page. */
+  readonly of: string;
   readonly query: UseQueryResult<Page<Row>>;
   readonly cursor: string | undefined;
   readonly onPage: (cursor: string | undefined) => void;
@@ -62,7 +64,8 @@ export function useList<Row>(
     refetchInterval,
     ...(live && { meta: { live: live === true ? 'all' : live } }),
   });
-  return { query, cursor, onPage: (next) => change({ [cursorName]: next }) };
+  const of = JSON.stringify([...key, cursor, query.isPlaceholderData]);
+  return { of, query, cursor, onPage: (next) => change({ [cursorName]: next }) };
 }
 
 const NOTHING_YET = (
@@ -101,6 +104,7 @@ export function ListTable<Row>(props: {
           <Table
             {...table}
             rows={page.items}
+            liveOf={list.of}
             empty={isCut(page) ? NOTHING_YET : cursor === undefined ? empty : NO_MORE}
             selection={selection}
           />

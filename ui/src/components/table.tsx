@@ -1,7 +1,9 @@
 /** The one table: columns are rows of a description, and each cell says on small screens what it is. */
 
 import type { ReactNode } from 'react';
+import { countOf } from '../lib/format.ts';
 import { Button } from './button.tsx';
+import { useHold, useSteady } from './steady.ts';
 import styles from './table.module.css';
 
 export interface Column<Row> {
@@ -20,6 +22,7 @@ export interface Selection {
  * @param props.label what the table lists, for screen readers
  * @param props.empty in place of the table where there are no rows
  * @param props.selection of rows by their ids; absent: rows cannot be selected
+ * @param props.liveOf which list it is, where rows come and go by themselves: they stay while somebody points at them
  */
 export function Table<Row>(props: {
   readonly label: string;
@@ -28,15 +31,23 @@ export function Table<Row>(props: {
   readonly idOf: (row: Row) => string;
   readonly empty?: ReactNode;
   readonly selection?: Selection | undefined;
+  readonly liveOf?: string | undefined;
 }) {
-  const { label, columns, rows, idOf, empty, selection } = props;
+  const { label, columns, idOf, empty, selection, liveOf } = props;
+  const [isHeld, hold] = useHold();
+  const { rows, waiting } = useSteady(props.rows, idOf, {
+    isHeld: isHeld && liveOf !== undefined,
+    of: liveOf ?? '',
+  });
   if (rows.length === 0 && empty) return empty;
   return (
-    <div className={styles.frame}>
+    <div className={styles.frame} {...hold}>
       <table className={styles.table} aria-label={label} role="table">
         <thead>
           <tr>
-            {selection && <SelectAll ids={rows.map(idOf)} selection={selection} />}
+            {selection && (
+              <SelectAll ids={rows.map(({ row }) => idOf(row))} selection={selection} />
+            )}
             {columns.map(({ name, isNumber }) => (
               <th key={name} scope="col" className={isNumber ? styles.end : undefined}>
                 {name}
@@ -45,10 +56,10 @@ export function Table<Row>(props: {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => {
+          {rows.map(({ row, isGone }) => {
             const id = idOf(row);
             return (
-              <tr key={id} role="row">
+              <tr key={id} role="row" inert={isGone} className={isGone ? styles.gone : undefined}>
                 {selection && <SelectOne id={id} selection={selection} />}
                 {columns.map(({ name, cell, isNumber }) => (
                   <td
@@ -65,6 +76,11 @@ export function Table<Row>(props: {
           })}
         </tbody>
       </table>
+      {waiting > 0 && (
+        <p className={styles.waiting} role="status">
+          {countOf(waiting, 'new row')} above or below: shown when you leave the list
+        </p>
+      )}
     </div>
   );
 }

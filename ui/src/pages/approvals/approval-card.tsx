@@ -6,7 +6,8 @@ import { Time } from '../../components/time.tsx';
 import { AnswerForm } from './answer-form.tsx';
 import styles from './approvals.module.css';
 
-export function ApprovalCard({ approval }: { readonly approval: Approval }) {
+export function ApprovalCard(props: { readonly approval: Approval; readonly isClosed: boolean }) {
+  const { approval, isClosed } = props;
   const { instance_id, sequence_name, path, waiting_since, deadline, metadata } = approval;
   return (
     <div className={styles.card}>
@@ -34,6 +35,7 @@ export function ApprovalCard({ approval }: { readonly approval: Approval }) {
         approvalId={approval.id}
         choices={approval.choices}
         allowsComment={approval.allow_comment}
+        isClosed={isClosed}
         done={() => `Answered: ${approval.prompt}`}
       />
     </div>

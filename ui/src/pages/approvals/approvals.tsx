@@ -3,13 +3,16 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Approval } from 'durable-workflow-engine-client';
 import { UserCheck } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
+import { Button } from '../../components/button.tsx';
 import { Empty } from '../../components/error-box.tsx';
 import { NO_MORE, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
+import { useSteady } from '../../components/steady.ts';
 import { Pager } from '../../components/table.tsx';
 import { useFilters } from '../../lib/address.ts';
 import { ApprovalCard } from './approval-card.tsx';
@@ -38,30 +41,65 @@ export default function Approvals() {
           />
         </div>
       )}
-      <Panel title="Open questions" isFlush>
-        <Loaded query={list.query} height={320}>
-          {({ items, nextCursor }) =>
-            items.length === 0 && list.cursor === undefined ? (
-              <NoApprovals isNarrowed={sequence !== undefined} />
-            ) : (
-              <>
-                {items.length === 0 && NO_MORE}
-                <ul className={styles.list}>
-                  {items.map((approval) => (
-                    <li key={approval.id}>
-                      <ApprovalCard approval={approval} />
-                    </li>
-                  ))}
-                </ul>
-                <Pager cursor={list.cursor} next={nextCursor} onPage={list.onPage} />
-              </>
-            )
-          }
-        </Loaded>
-      </Panel>
+      <Loaded query={list.query} height={320}>
+        {({ items, nextCursor }) => (
+          <Questions
+            items={items}
+            of={list.of}
+            empty={
+              list.cursor === undefined ? (
+                <NoApprovals isNarrowed={sequence !== undefined} />
+              ) : (
+                NO_MORE
+              )
+            }
+          >
+            <Pager cursor={list.cursor} next={nextCursor} onPage={list.onPage} />
+          </Questions>
+        )}
+      </Loaded>
     </Page>
   );
 }
+
+/** Answered ones stay where they are until a person takes them away: what moved up would be answered by a second click. */
+function Questions(props: {
+  readonly items: readonly Approval[];
+  readonly of: string;
+  readonly empty: ReactNode;
+  readonly children: ReactNode;
+}) {
+  const { items, of, empty, children } = props;
+  const [cleared, setCleared] = useState(0);
+  const { rows } = useSteady(items, idOf, { isHeld: true, appends: true, of: `${cleared} ${of}` });
+  const gone = rows.filter(({ isGone }) => isGone).length;
+  return (
+    <Panel
+      title="Open questions"
+      isFlush
+      actions={
+        <Button disabled={gone === 0} onClick={() => setCleared(cleared + 1)}>
+          Take away the closed ones
+        </Button>
+      }
+    >
+      {rows.length === 0 ? (
+        empty
+      ) : (
+        <ul className={styles.list}>
+          {rows.map(({ row, isGone }) => (
+            <li key={row.id}>
+              <ApprovalCard approval={row} isClosed={isGone} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {children}
+    </Panel>
+  );
+}
+
+const idOf = ({ id }: Approval) => id;
 
 /** More open questions than these are told as `100+`. */
 const COUNTED = 100;

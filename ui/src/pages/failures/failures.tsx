@@ -55,7 +55,11 @@ export default function Failures() {
         <Loaded query={groups} height={320}>
           {({ groups: rows, complete, looked_at }) => (
             <>
-              <FailureTable rows={rows} more={allowed.operate ? [actions] : []} />
+              <FailureTable
+                rows={rows}
+                liveOf={`failures ${sequence ?? ''}`}
+                more={allowed.operate ? [actions] : []}
+              />
               {!complete && (
                 <TableNote>
                   Of the newest {formatCount(looked_at)} failed instances; there are more.
@@ -142,12 +146,14 @@ const COLUMNS: readonly Column<FailureGroup>[] = [
 export function FailureTable(props: {
   readonly rows: readonly FailureGroup[];
   readonly more?: readonly Column<FailureGroup>[];
+  readonly liveOf?: string;
 }) {
   return (
     <Table
       label="Failures by reason"
       columns={[...COLUMNS, ...(props.more ?? [])]}
       rows={props.rows}
+      liveOf={props.liveOf}
       idOf={({ namespace, sequence_id, block_id, handler, code, reason }) =>
         JSON.stringify([namespace, sequence_id, block_id, handler, code, reason])
       }

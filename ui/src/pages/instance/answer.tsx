@@ -4,7 +4,12 @@ import type { GateChoice, Wait } from 'durable-workflow-engine-client';
 import { AnswerForm } from '../approvals/answer-form.tsx';
 import { type Run, stepIn } from './run.ts';
 
-export function Answer({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
+export function Answer(props: {
+  readonly run: Run;
+  readonly wait: Wait;
+  readonly isClosed: boolean;
+}) {
+  const { run, wait, isClosed } = props;
   const { approval_id = '', choices = [] } = wait;
   // Of an injected block only the values are known.
   const gate = stepIn(run, wait.block_id)?.wait_for_input;
@@ -15,6 +20,7 @@ export function Answer({ run, wait }: { readonly run: Run; readonly wait: Wait }
       approvalId={approval_id}
       choices={choices.map((value) => ({ value, label: labelOf(value) }))}
       allowsComment={gate?.allow_comment === true}
+      isClosed={isClosed}
       done={(value) => `Answered: ${labelOf(value)}`}
     />
   );

@@ -8,6 +8,7 @@ import { Badge } from '../../components/badge.tsx';
 import { Button, LinkButton } from '../../components/button.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Panel } from '../../components/page.tsx';
+import { useHold, useSteady } from '../../components/steady.ts';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { triesText } from '../../flow/run-states.ts';
 import { countOf } from '../../lib/format.ts';
@@ -23,7 +24,12 @@ const WAITS_SHOWN = 5;
 
 export function Now({ run }: { readonly run: Run }) {
   const { instance, explanation } = run;
-  if (instance.failure !== null && instance.state === 'failed') {
+  const [isHeld, hold] = useHold();
+  // What was answered is for a state that it has left: the next answer is on its way.
+  const waits = run.isOpen ? (explanation?.waiting_for.slice(0, WAITS_SHOWN) ?? []) : [];
+  const { rows } = useSteady(waits, keyOf, { isHeld, of: instance.id });
+  const isBehind = rows.some(({ isGone }) => isGone);
+  if (instance.failure !== null && instance.state === 'failed' && !isBehind) {
     return (
       <Panel title="Why it failed">
         <WhyItFailed run={run} failure={instance.failure} />
@@ -37,19 +43,17 @@ export function Now({ run }: { readonly run: Run }) {
       </Panel>
     );
   }
-  // What was answered is for a state that it has left: the next answer is on its way.
-  const waits = run.isOpen ? explanation.waiting_for : [];
   const more = explanation.waiting_count - WAITS_SHOWN;
   return (
-    <Panel title={run.isOpen ? 'Now' : 'Outcome'} isFlush={waits.length > 0}>
+    <Panel title={run.isOpen ? 'Now' : 'Outcome'} isFlush={rows.length > 0}>
       {run.isOpen && instance.cancelling && <Cancelling cancelling={instance.cancelling} />}
-      {waits.length === 0 ? (
+      {rows.length === 0 ? (
         <State run={run} />
       ) : (
-        <ul className={styles.waits}>
-          {waits.slice(0, WAITS_SHOWN).map((wait) => (
-            <li key={keyOf(wait)}>
-              <WaitRow run={run} wait={wait} />
+        <ul className={styles.waits} {...hold}>
+          {rows.map(({ row, isGone }) => (
+            <li key={keyOf(row)}>
+              <WaitRow run={run} wait={row} isGone={isGone} />
             </li>
           ))}
           {more > 0 && (

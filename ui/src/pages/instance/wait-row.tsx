@@ -49,11 +49,17 @@ const ICONS: Readonly<Partial<Record<WaitKind, LucideIcon>>> = {
   engine: Cpu,
 };
 
-export function WaitRow({ run, wait }: { readonly run: Run; readonly wait: Wait }) {
+/** @param props.isGone it is waited for no longer, and stays only where somebody points at it */
+export function WaitRow(props: {
+  readonly run: Run;
+  readonly wait: Wait;
+  readonly isGone: boolean;
+}) {
+  const { run, wait, isGone } = props;
   const Icon = ICONS[wait.kind] ?? Clock;
   const facts = factsOf(wait).filter((fact) => fact !== false && fact !== undefined);
   return (
-    <div className={styles.wait}>
+    <div className={styles.wait} inert={isGone}>
       <Icon size={18} aria-hidden className={styles.icon} />
       <div className={styles.body}>
         <p className={styles.title}>
@@ -77,7 +83,7 @@ export function WaitRow({ run, wait }: { readonly run: Run; readonly wait: Wait 
         </p>
         {wait.last_error !== undefined && <p className={styles.error}>{wait.last_error}</p>}
         {wait.kind === 'approval' ? (
-          <Answer run={run} wait={wait} />
+          <Answer run={run} wait={wait} isClosed={isGone} />
         ) : (
           <WaitActions run={run} wait={wait} />
         )}

@@ -1,10 +1,11 @@
 /** What is wrong now, what waits and for whom, and how much goes through: the first page at night. */
 
-import type { QueueInfo } from 'durable-workflow-engine-client';
+import type { Approval, QueueInfo } from 'durable-workflow-engine-client';
 import { Link } from 'wouter';
 import { Empty } from '../../components/error-box.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Page, Panel } from '../../components/page.tsx';
+import { useHold, useSteady } from '../../components/steady.ts';
 import { ApprovalCard } from '../approvals/approval-card.tsx';
 import { useOpenApprovals } from '../approvals/approvals.tsx';
 import { FailureTable, useFailureGroups } from '../failures/failures.tsx';
@@ -90,26 +91,33 @@ function OpenApprovals() {
     >
       <div className={styles.half}>
         <Loaded query={approvals} height={420}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty title="Nobody is asked anything">
-                <p>
-                  A step with <code>wait_for_input</code> asks a person.{' '}
-                  <Link href="/sequences">To the sequences</Link>
-                </p>
-              </Empty>
-            ) : (
-              <ul className={styles.approvals}>
-                {items.slice(0, APPROVALS_SHOWN).map((approval) => (
-                  <li key={approval.id}>
-                    <ApprovalCard approval={approval} />
-                  </li>
-                ))}
-              </ul>
-            )
-          }
+          {({ items }) => <Longest items={items.slice(0, APPROVALS_SHOWN)} />}
         </Loaded>
       </div>
     </Panel>
+  );
+}
+
+function Longest({ items }: { readonly items: readonly Approval[] }) {
+  const [isHeld, hold] = useHold();
+  const { rows } = useSteady(items, ({ id }) => id, { isHeld, of: 'longest' });
+  if (rows.length === 0) {
+    return (
+      <Empty title="Nobody is asked anything">
+        <p>
+          A step with <code>wait_for_input</code> asks a person.{' '}
+          <Link href="/sequences">To the sequences</Link>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <ul className={styles.approvals} {...hold}>
+      {rows.map(({ row, isGone }) => (
+        <li key={row.id}>
+          <ApprovalCard approval={row} isClosed={isGone} />
+        </li>
+      ))}
+    </ul>
   );
 }
