@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   chipsOf,
+  filterWords,
   metadataOf,
   selectionOf,
   sinceOf,
@@ -115,4 +116,12 @@ test('metadata counts when every pair is whole, and may hold an equals sign', ()
 test('states are those that are named', () => {
   assert.deepEqual(statesOf({}), []);
   assert.deepEqual(statesOf({ state: 'paused' }), ['paused']);
+});
+
+test('a change of many says every filter that it goes by', () => {
+  const words = filterWords({ state: 'failed', failure_code: 'timeout', cursor: 'abc' });
+  assert.deepEqual(words, [
+    ['State', 'failed'],
+    ['Failure code', 'timeout'],
+  ]);
 });

@@ -230,6 +230,24 @@ describe('many instances', { concurrency: 2 }, () => {
   });
 });
 
+test('many are not changed by a filter that is half typed, and what is changed is said', async (visit) => {
+  const { page, tenant } = visit;
+  await waiting(tenant);
+  await go(page, '/instances', 'Instances');
+  const main = page.getByRole('main');
+  await main.getByLabel('Created', { exact: true }).selectOption('between');
+  const from = main.getByLabel('Created from');
+  await from.focus();
+  await page.keyboard.type('0102');
+  await main.getByText('This is not complete').waitFor();
+  assert.ok(await main.getByRole('button', { name: 'Cancel', exact: true }).isDisabled());
+  await from.fill('2026-01-02T10:00');
+  const dialog = await dialogOf(page, 'Cancel', 'Cancel many instances?');
+  await dialog.getByText('Created after').waitFor();
+  await press(dialog, 'Keep them');
+  await dialog.waitFor({ state: 'detached' });
+});
+
 describe('what starts instances', { concurrency: 2 }, () => {
   test('a schedule is made, run now, switched off, and deleted', async ({ page, tenant }) => {
     await tenant.sequence([step('a', 'noop')], { name: 'nightly', namespace: 'default' });

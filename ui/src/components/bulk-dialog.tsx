@@ -83,6 +83,7 @@ export function BulkDialog(props: {
   return (
     <ConfirmDialog
       title={`${verb} many instances?`}
+      {...(action === 'cancel' && { keep: 'Keep them' })}
       action={counted === undefined ? verb : `${verb} ${countOf(counted, 'instance')}`}
       kind={action === 'cancel' || repeating > 0 ? 'danger' : 'primary'}
       isBusy={act.isBusy}

@@ -55,12 +55,14 @@ export function DialogActions(props: {
   readonly isBusy?: boolean;
   readonly isDisabled?: boolean;
   readonly onClose: () => void;
+  /** What leaves everything as it is, where `Cancel` would be taken for the action. */
+  readonly keep?: string;
   /** Absent: the button submits the form around it. */
   readonly onConfirm?: () => void;
 }) {
   return (
     <div className={styles.actions}>
-      <Button onClick={props.onClose}>Cancel</Button>
+      <Button onClick={props.onClose}>{props.keep ?? 'Cancel'}</Button>
       <Button
         kind={props.kind ?? 'primary'}
         submits={props.onConfirm === undefined}
@@ -81,6 +83,7 @@ export function ConfirmDialog(
     readonly action: string;
     readonly kind?: ButtonKind;
     readonly isBusy?: boolean;
+    readonly keep?: string;
     readonly isDisabled?: boolean;
     readonly error?: unknown;
     readonly onConfirm: () => void;

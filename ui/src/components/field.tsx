@@ -1,12 +1,52 @@
 /** What people fill in: each with its name, a hint, and what the engine refused about it. */
 
 import { EngineError } from 'durable-workflow-engine-client';
-import { type ComponentProps, type ReactNode, useEffect, useId, useRef, useState } from 'react';
+import {
+  type ComponentProps,
+  createContext,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from 'react';
 import { jsonDoubt } from '../lib/json-text.ts';
 import { zoneHere } from '../lib/local-time.ts';
 import { type NumberLimits, readNumber } from '../lib/numbers.ts';
 import { TYPING_MS } from '../lib/rested.ts';
 import styles from './field.module.css';
+
+/** Told by each field whether it holds what is not, or not yet, taken over from it. */
+export const UnreadFields = createContext<(field: string, isUnread: boolean) => void>(
+  () => undefined,
+);
+
+/** @returns how many fields below hold such a text, and what `UnreadFields` is given above them */
+export function useUnreadFields(): readonly [
+  count: number,
+  tell: (field: string, isUnread: boolean) => void,
+] {
+  const [unread, setUnread] = useState<ReadonlySet<string>>(new Set());
+  const tell = useCallback((field: string, isUnread: boolean) => {
+    setUnread((before) => {
+      if (before.has(field) === isUnread) return before;
+      const others = [...before].filter((other) => other !== field);
+      return new Set(isUnread ? [...others, field] : others);
+    });
+  }, []);
+  return [unread.size, tell];
+}
+
+export function useUnread(isUnread: boolean): void {
+  const id = useId();
+  const tell = useContext(UnreadFields);
+  useEffect(() => {
+    tell(id, isUnread);
+    return () => tell(id, false);
+  }, [tell, id, isUnread]);
+}
 
 interface FieldProps {
   readonly label: string;
@@ -131,17 +171,34 @@ export function DateTimeField({ hint, ...rest }: Omit<TextFieldProps, 'type'>) {
   );
 }
 
-/** A text that narrows a list, a moment after it was typed. */
-export function FilterField({ value, onChange, ...rest }: TextFieldProps) {
+/** A text that narrows a list, a moment after it was typed, and once it is complete. */
+export function FilterField({ value, onChange, wrong, hint, ...rest }: TextFieldProps) {
   const [text, setText] = useState(value);
+  const [isHalf, setHalf] = useState(false);
+  useUnread(isHalf || text !== value);
   useEffect(() => setText(value), [value]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only typing starts the wait
   useEffect(() => {
-    if (text === value) return undefined;
+    if (text === value || isHalf) return undefined;
     const timer = setTimeout(() => onChange(text), TYPING_MS);
     return () => clearTimeout(timer);
-  }, [text]);
-  return <TextField placeholder="All" {...rest} value={text} onChange={setText} />;
+  }, [text, isHalf]);
+  // A time that lacks a part is no text at all to the browser, and changes none when it is begun.
+  const look = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
+    setHalf(currentTarget.validity.badInput);
+  return (
+    <TextField
+      placeholder="All"
+      {...rest}
+      hint={hint ?? (rest.type === 'datetime-local' && `Time of ${zoneHere()}`)}
+      wrong={isHalf ? 'This is not complete' : wrong}
+      value={text}
+      onInput={look}
+      onKeyUp={look}
+      onBlur={look}
+      onChange={setText}
+    />
+  );
 }
 
 export function TextArea(

@@ -11,6 +11,7 @@ import type { ReactNode } from 'react';
 import { useFilters } from '../lib/address.ts';
 import type { PageAsked } from '../lib/offset.ts';
 import { Empty } from './error-box.tsx';
+import styles from './list.module.css';
 import { Loaded } from './loaded.tsx';
 import { type Column, Pager, type Selection, Table } from './table.tsx';
 
@@ -100,16 +101,19 @@ export function ListTable<Row>(props: {
   return (
     <Loaded query={query} height={320}>
       {(page) => (
-        <>
+        <div className={query.isPlaceholderData ? styles.behind : undefined}>
+          {/* The rows of what was asked before, while what is asked now is on its way. */}
+          {query.isPlaceholderData && <p className="hidden-text">Loading</p>}
           <Table
             {...table}
+            isBusy={query.isPlaceholderData}
             rows={page.items}
             liveOf={list.of}
             empty={isCut(page) ? NOTHING_YET : cursor === undefined ? empty : NO_MORE}
             selection={selection}
           />
           <Pager cursor={cursor} next={page.nextCursor} onPage={onPage} />
-        </>
+        </div>
       )}
     </Loaded>
   );

@@ -32,6 +32,8 @@ export function Table<Row>(props: {
   readonly empty?: ReactNode;
   readonly selection?: Selection | undefined;
   readonly liveOf?: string | undefined;
+  /** Other rows are on their way. */
+  readonly isBusy?: boolean;
 }) {
   const { label, columns, idOf, empty, selection, liveOf } = props;
   const [isHeld, hold] = useHold();
@@ -42,7 +44,7 @@ export function Table<Row>(props: {
   if (rows.length === 0 && empty) return empty;
   return (
     <div className={styles.frame} {...hold}>
-      <table className={styles.table} aria-label={label} role="table">
+      <table className={styles.table} aria-label={label} aria-busy={props.isBusy} role="table">
         <thead>
           <tr>
             {selection && (

@@ -83,6 +83,7 @@ function EndDialog({ run, isHard, onClose }: ActionDialogProps & { readonly isHa
     <ConfirmDialog
       title={isHard ? 'Stop this instance at once?' : 'Cancel this instance?'}
       action={isHard ? 'Stop at once' : 'Cancel the instance'}
+      keep="Keep it"
       kind="danger"
       isBusy={act.isBusy}
       error={act.error}

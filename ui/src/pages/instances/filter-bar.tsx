@@ -6,9 +6,9 @@ import { StateBadge } from '../../components/badge.tsx';
 import { FieldRow, FilterField, Select } from '../../components/field.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
 import { useFilters } from '../../lib/address.ts';
-import { formatClock, wordsOf } from '../../lib/format.ts';
+import { wordsOf } from '../../lib/format.ts';
 import { instantOf, localTimeOf } from '../../lib/local-time.ts';
-import { AGES, chipsOf, STATES, statesOf, TIMES, WAITS, type Wrong } from './filters.ts';
+import { AGES, chipsOf, STATES, shownOf, statesOf, WAITS, type Wrong } from './filters.ts';
 import styles from './instances.module.css';
 
 /** Of the choice that shows two fields for instants. */
@@ -139,11 +139,4 @@ interface Option {
 function withChosen(options: readonly Option[], chosen = ''): readonly Option[] {
   const isKnown = options.some(({ value }) => value === chosen);
   return isKnown ? options : [...options, { value: chosen, label: chosen }];
-}
-
-/** Instants are read in the zone of the viewer. */
-function shownOf(name: string, text = ''): string {
-  const at = new Date(text);
-  const isTime = (TIMES as readonly string[]).includes(name) && !Number.isNaN(at.getTime());
-  return isTime ? formatClock(at, Date.now()) : text;
 }

@@ -6,6 +6,7 @@
 import type { InstanceState, InstancesListQuery } from 'durable-workflow-engine-client';
 import type { BulkFilter } from '../../components/bulk-dialog.tsx';
 import type { Filters } from '../../lib/address.ts';
+import { formatInstant, wordsOf } from '../../lib/format.ts';
 
 export const STATES: readonly InstanceState[] = [
   'scheduled',
@@ -148,6 +149,20 @@ export function chipsOf(filters: Filters, wrong: Wrong): readonly string[] {
     if (!WITH_FIELD.has(name)) return true;
     return (name === 'state' && wrong.state) || (name === 'version' && !filters.sequence);
   });
+}
+
+/** What a change of many is about, filter by filter, for whoever is asked once more. */
+export function filterWords(filters: Filters): readonly (readonly [name: string, value: string])[] {
+  return Object.entries(filters).flatMap(([name, value]) =>
+    name === CURSOR || value === '' ? [] : [[wordsOf(name), shownOf(name, value)] as const],
+  );
+}
+
+/** Instants are read in the zone of the viewer. */
+export function shownOf(name: string, text = ''): string {
+  const at = new Date(text);
+  const isTime = (TIMES as readonly string[]).includes(name) && !Number.isNaN(at.getTime());
+  return isTime ? formatInstant(at) : text;
 }
 
 const is = (text: string) => (option: { readonly value: string }) => option.value === text;

@@ -2,7 +2,7 @@
 
 import type { TaskInstance } from 'durable-workflow-engine-client';
 import { ListTree, TriangleAlert } from 'lucide-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { StateBadge } from '../../components/badge.tsx';
@@ -10,20 +10,22 @@ import { type BulkAction, BulkDialog, type BulkFilter } from '../../components/b
 import { Button, ButtonRow, LinkButton } from '../../components/button.tsx';
 import { ShortId } from '../../components/copy.tsx';
 import { Empty } from '../../components/error-box.tsx';
+import { UnreadFields, useUnreadFields } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
-import { Page, Panel } from '../../components/page.tsx';
+import { Facts, Page, Panel } from '../../components/page.tsx';
 import { SequenceName } from '../../components/sequence-name.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import { useFilters } from '../../lib/address.ts';
+import { type Filters, useFilters } from '../../lib/address.ts';
 import { countOf, wordsOf } from '../../lib/format.ts';
 import { FilterBar } from './filter-bar.tsx';
-import { selectionOf, type Wrong } from './filters.ts';
+import { filterWords, selectionOf, type Wrong } from './filters.ts';
 import styles from './instances.module.css';
 
 interface Bulk {
   readonly action: BulkAction;
   readonly filter: BulkFilter;
+  readonly children: ReactNode;
 }
 
 const ACTIONS: readonly (readonly [action: BulkAction, label: string])[] = [
@@ -72,25 +74,37 @@ function summaryOf(metadata: TaskInstance['metadata']): string {
 }
 
 export default function Instances() {
-  const { client, allowed } = useEngine();
+  const { client, allowed, tenant } = useEngine();
   const [filters] = useFilters();
   const [bulk, setBulk] = useState<Bulk>();
   const { cursor: _, ...asked } = filters;
   const [selected, setSelected] = useSelected(JSON.stringify(asked));
   const { wrong } = selectionOf(filters, Date.now());
   const isWrong = Object.keys(wrong).length > 0;
+  const [unread, tellUnread] = useUnreadFields();
   const list = useList<TaskInstance>(
     ['instances.list', asked],
     (page, options) =>
       client.instances.list({ ...selectionOf(filters, Date.now()).query, ...page }, options),
-    { live: true, enabled: !isWrong },
+    { live: true, enabled: !isWrong && unread === 0 },
   );
   const isFiltered = Object.keys(asked).length > 0;
+  /** What is shown is not what the filters ask for: nobody has seen what a change of many would reach. */
+  const isBehind = unread > 0 || list.query.isPlaceholderData || list.query.data === undefined;
   const act = (action: BulkAction) =>
-    setBulk({
-      action,
-      filter: selected.size > 0 ? { ids: [...selected] } : selectionOf(filters, Date.now()).bulk,
-    });
+    setBulk(
+      selected.size > 0
+        ? {
+            action,
+            filter: { ids: [...selected] },
+            children: <p>The {countOf(selected.size, 'instance')} that you have selected.</p>,
+          }
+        : {
+            action,
+            filter: selectionOf(filters, Date.now()).bulk,
+            children: <Reach filters={filters} tenant={tenant} />,
+          },
+    );
   return (
     <Page
       title="Instances"
@@ -102,7 +116,9 @@ export default function Instances() {
         )
       }
     >
-      <FilterBar wrong={wrong} />
+      <UnreadFields value={tellUnread}>
+        <FilterBar wrong={wrong} />
+      </UnreadFields>
       <Panel
         title="Instances, newest first"
         isFlush
@@ -117,7 +133,7 @@ export default function Instances() {
                     : 'All'}
               </span>
               {ACTIONS.map(([action, label]) => (
-                <Button key={action} disabled={isWrong} onClick={() => act(action)}>
+                <Button key={action} disabled={isWrong || isBehind} onClick={() => act(action)}>
                   {label}
                 </Button>
               ))}
@@ -146,6 +162,31 @@ export default function Instances() {
         />
       )}
     </Page>
+  );
+}
+
+/** What stands for all of them. */
+function Reach({
+  filters,
+  tenant,
+}: {
+  readonly filters: Filters;
+  readonly tenant: string | undefined;
+}) {
+  const words = filterWords(filters);
+  if (words.length === 0) {
+    return (
+      <p>
+        No filter is set: <strong>all instances</strong>{' '}
+        {tenant ? `of ${tenant}` : 'of all tenants'}.
+      </p>
+    );
+  }
+  return (
+    <>
+      <p>All instances to which all of this applies, also those on other pages:</p>
+      <Facts facts={words} />
+    </>
   );
 }
 

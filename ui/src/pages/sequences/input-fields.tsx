@@ -1,7 +1,7 @@
 /** The fields of a form that was made from a schema. */
 
 import { Plus, X } from 'lucide-react';
-import { createContext, useContext, useEffect, useId, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { Button, IconButton } from '../../components/button.tsx';
 import {
   Checkbox,
@@ -10,6 +10,7 @@ import {
   Select,
   TextArea,
   TextField,
+  useUnread,
 } from '../../components/field.tsx';
 import { readJson } from '../../lib/json-text.ts';
 import { instantOf, localTimeOf } from '../../lib/local-time.ts';
@@ -26,11 +27,6 @@ import {
   withMember,
 } from './input-form.ts';
 import styles from './sequences.module.css';
-
-/** Told by each field whether what it holds can be read: what cannot is not in the input. */
-export const BrokenFields = createContext<(field: string, isBroken: boolean) => void>(
-  () => undefined,
-);
 
 interface Place {
   /** Of the fields, in the input. */
@@ -232,20 +228,10 @@ function Items({
   );
 }
 
-/** Tells the form while what is typed cannot be read. */
-function useBroken(isBroken: boolean): void {
-  const id = useId();
-  const tell = useContext(BrokenFields);
-  useEffect(() => {
-    tell(id, isBroken);
-    return () => tell(id, false);
-  }, [tell, id, isBroken]);
-}
-
 /** What the schema says of the number is a doubt, and the engine decides; what is no number is not sent. */
 function NumberInput({ value, onChange, ...rest }: ControlProps) {
   const [text, setText] = useState(value === undefined ? '' : String(value));
-  useBroken(readNumber(text)?.wrong !== undefined);
+  useUnread(readNumber(text)?.wrong !== undefined);
   return (
     <NumberField
       {...rest}
@@ -261,7 +247,7 @@ function NumberInput({ value, onChange, ...rest }: ControlProps) {
 
 function JsonInput({ value, onChange, ...rest }: ControlProps) {
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
-  useBroken(text.trim() !== '' && readJson(text).wrong !== undefined);
+  useUnread(text.trim() !== '' && readJson(text).wrong !== undefined);
   return (
     <TextArea
       {...rest}

@@ -1,7 +1,7 @@
 /** Starts an instance of a version: its input by fields made from its schema or as JSON, and how it is run. */
 
 import { EngineError, type SequenceDefinition } from 'durable-workflow-engine-client';
-import { useCallback, useState } from 'react';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useEngine } from '../../api/engine.tsx';
 import { useAction } from '../../components/action.ts';
@@ -14,6 +14,8 @@ import {
   Select,
   TextArea,
   TextField,
+  UnreadFields,
+  useUnreadFields,
   wrongOf,
 } from '../../components/field.tsx';
 import { Editor } from '../../components/later.tsx';
@@ -21,7 +23,7 @@ import { Panel } from '../../components/page.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
 import { jsonOf } from '../../lib/json-text.ts';
 import { instantOf } from '../../lib/local-time.ts';
-import { BrokenFields, InputFields } from './input-fields.tsx';
+import { InputFields } from './input-fields.tsx';
 import { fieldsOf, initialOf, inputRefusalOf, type JsonObject, objectIn } from './input-form.ts';
 import styles from './sequences.module.css';
 
@@ -48,13 +50,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
   /** Undefined: the fields are shown. */
   const [text, setText] = useState<string | undefined>(fields === undefined ? '{}' : undefined);
   const [isText, setIsText] = useState(fields === undefined);
-  const [broken, setBroken] = useState<ReadonlySet<string>>(new Set());
-  const tellBroken = useCallback((field: string, isBroken: boolean) => {
-    setBroken((before) => {
-      const others = [...before].filter((other) => other !== field);
-      return new Set(isBroken ? [...others, field] : others);
-    });
-  }, []);
+  const [broken, tellBroken] = useUnreadFields();
   const [options, setOptions] = useState<Options>({
     namespace: sequence.namespace,
     priority: 'normal',
@@ -106,7 +102,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
                 if (isText && kept !== undefined) setData(kept);
                 setIsText(!isText);
               }}
-              disabled={isText ? objectIn(text) === undefined : broken.size > 0}
+              disabled={isText ? objectIn(text) === undefined : broken > 0}
             >
               {isText ? 'Fill in fields' : 'Write JSON'}
             </Button>
@@ -117,7 +113,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
           <Editor label="Input as JSON" value={text ?? '{}'} onChange={setText} />
         ) : (
           <div className={styles.fields}>
-            <BrokenFields value={tellBroken}>
+            <UnreadFields value={tellBroken}>
               <InputFields
                 fields={fields}
                 value={data}
@@ -125,7 +121,7 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
                 path=""
                 refusal={refusal}
               />
-            </BrokenFields>
+            </UnreadFields>
           </div>
         )}
         {fields === undefined && (
@@ -141,10 +137,10 @@ export function Start({ sequence }: { readonly sequence: SequenceDefinition }) {
         <StartOptions options={options} error={start.error} onChange={setOptions} />
       </details>
       {start.error !== null && <ErrorBox error={start.error} />}
-      {broken.size > 0 && (
+      {broken > 0 && (
         <p className={styles.wrong} role="status">
-          {broken.size === 1 ? 'A field holds' : `${broken.size} fields hold`} what cannot be sent:
-          mend it first.
+          {broken === 1 ? 'A field holds' : `${broken} fields hold`} what cannot be sent: mend it
+          first.
         </p>
       )}
       <span>
