@@ -5,7 +5,7 @@
  */
 
 import type { TObject, TProperties, TSchema } from '@sinclair/typebox';
-import { named } from './common.js';
+import { named, noted, optional, Timestamp } from './common.js';
 
 /**
  * @param thing as it is shown
@@ -24,6 +24,16 @@ export function changeOf<P extends TProperties>(
   const fixed = Object.keys(thing.properties).filter((member) => !(member in members));
   return { ...shape, additionalProperties: false, 'x-fixed': fixed };
 }
+
+/** Of changes of what was looked at before (`src/unchanged-since.ts`). */
+export const UNCHANGED = {
+  if_unchanged_since: optional(
+    noted(
+      Timestamp,
+      'The updated_at that was read: 409 when it was changed since. When absent: whatever is there is changed.',
+    ),
+  ),
+};
 
 /** The members of a change that are refused. */
 export function fixedMembers(shape: TSchema): readonly string[] {

@@ -1,7 +1,7 @@
 /** Wire shapes and routes of cron schedules (docs/cron.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { changeOf } from './change-shapes.js';
+import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
   Cursor,
   checked,
@@ -150,6 +150,7 @@ export type CronSchedule = Static<typeof CronSchedule>;
 
 /** The next fire is computed anew where one of the first three is another than before, and stays else. */
 export const UpdateSchedule = changeOf('UpdateSchedule', CronSchedule, {
+  ...UNCHANGED,
   cron_expr: Type.Optional(CronExpression),
   timezone: optional(TimeZone),
   enabled: optional(Type.Boolean()),
@@ -241,7 +242,7 @@ export const CRON_ROWS = {
     ...byId,
     body: UpdateSchedule,
     bodySize: 'large',
-    replies: { 200: CronSchedule, ...refusals(400, 404, 413) },
+    replies: { 200: CronSchedule, ...refusals(400, 404, 409, 413) },
   },
   'cron.delete': {
     method: 'DELETE',

@@ -8,6 +8,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { NODE_STATES } from '../src/core/states.js';
 import { BLOCK_QUERY } from './attempt.js';
 import { BulkJob, BulkQuery, RepeatsEffects } from './bulk-job.js';
+import { UNCHANGED } from './change-shapes.js';
 import {
   AnyJson,
   Cursor,
@@ -135,6 +136,7 @@ export const PatchContext = named(
       config: optional(JsonObjectSchema),
       audit: optional(Type.Array(AnyJson)),
     }),
+    ...UNCHANGED,
   },
 );
 export type PatchContext = Static<typeof PatchContext>;

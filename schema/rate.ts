@@ -1,6 +1,7 @@
 /** Wire shapes and routes of rate limits: per tenant and key; a key without a limit is unlimited. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { UNCHANGED } from './change-shapes.js';
 import { KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
@@ -14,6 +15,7 @@ export const PutRateLimit = strict(
   named('PutRateLimit', {
     max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
     window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
+    ...UNCHANGED,
   }),
 );
 export type PutRateLimit = Static<typeof PutRateLimit>;
@@ -50,7 +52,7 @@ export const RATE_ROWS = {
     owner: 'by-limit',
     params: RateLimitParams,
     body: PutRateLimit,
-    replies: { 200: RateLimit, ...refusals(400) },
+    replies: { 200: RateLimit, ...refusals(400, 409) },
   },
   'rateLimits.list': {
     ...read,

@@ -1,6 +1,7 @@
 /** Wire shapes and routes of tenants and of their limits (docs/limits.md); for the root key. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { UNCHANGED } from './change-shapes.js';
 import { Cursor, Limit, NAME_LENGTH_MAX, named, optional, orNull, Timestamp } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
@@ -43,6 +44,7 @@ export const PutTenantLimits = strict(
     schedules_burst: optional(NUMBERS.schedules_burst),
     schedules_max: optional(NUMBERS.schedules_max),
     queue_depth_max: optional(NUMBERS.queue_depth_max),
+    ...UNCHANGED,
   }),
 );
 export type PutTenantLimits = Static<typeof PutTenantLimits>;
@@ -97,7 +99,7 @@ export const TENANT_ROWS = {
     method: 'PUT',
     summary: 'Set the limits of a tenant; what is left out is the default.',
     body: PutTenantLimits,
-    replies: { 200: TenantLimits, ...refusals(400) },
+    replies: { 200: TenantLimits, ...refusals(400, 409) },
   },
   'tenantLimits.get': {
     ...ofTenant,

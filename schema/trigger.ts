@@ -1,7 +1,7 @@
 /** Wire shapes and routes of triggers: what starts instances from outside (docs/triggers.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { changeOf } from './change-shapes.js';
+import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
   Cursor,
   JsonObjectSchema,
@@ -80,6 +80,7 @@ export const Trigger = named('Trigger', {
 export type Trigger = Static<typeof Trigger>;
 
 export const UpdateTrigger = changeOf('UpdateTrigger', Trigger, {
+  ...UNCHANGED,
   sequence_name: Type.Optional(Name),
   version: optional(Version),
   secret: optional(Secret),
@@ -147,7 +148,7 @@ export const TRIGGER_ROWS = {
     summary: 'Change a trigger, or switch it on and off.',
     owner: 'first-shard',
     body: UpdateTrigger,
-    replies: { 200: Trigger, ...refusals(400, 404, 413) },
+    replies: { 200: Trigger, ...refusals(400, 404, 409, 413) },
   },
   'triggers.delete': {
     method: 'DELETE',

@@ -1,7 +1,7 @@
 /** Wire shapes and routes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { changeOf } from './change-shapes.js';
+import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
   AnyJson,
   Cursor,
@@ -188,6 +188,7 @@ export const WebhookSubscription = named('WebhookSubscription', {
 export type WebhookSubscription = Static<typeof WebhookSubscription>;
 
 export const UpdateSubscription = changeOf('UpdateSubscription', WebhookSubscription, {
+  ...UNCHANGED,
   url: Type.Optional(SubscriptionUrl),
   events: optional(SubscriptionEvents),
   secret: Type.Optional(SubscriptionSecret),
@@ -242,7 +243,7 @@ export const WEBHOOK_ROWS = {
     owner: 'first-shard',
     params: IdParams,
     body: UpdateSubscription,
-    replies: { 200: WebhookSubscription, ...refusals(400, 404, 413) },
+    replies: { 200: WebhookSubscription, ...refusals(400, 404, 409, 413) },
   },
   'webhooks.unsubscribe': {
     method: 'DELETE',

@@ -12,6 +12,7 @@ import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
+import { checkUnchanged } from '../../src/unchanged-since.js';
 import type { KnownRecord } from '../runtime/protocol.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
@@ -269,7 +270,8 @@ function patchContext(
   message: MessageOf<'patchContext'>,
 ): 'touched' {
   const { snapshot } = actor.record;
-  const { context } = message.body;
+  const { context, if_unchanged_since } = message.body;
+  checkUnchanged(if_unchanged_since, actor.record.updated_at);
   const data = context.data ?? snapshot.data;
   const config = context.config ?? snapshot.config;
   const audit = (context.audit as JsonValue[] | null | undefined) ?? actor.record.context_audit;

@@ -12,8 +12,8 @@ export interface LimitParts {
 export const LIMIT_OPERATIONS = {
   'rateLimits.put': {
     serve: ({ rates }, { request, tenant, target, body }) => {
-      const limit = { tenant_id: named(tenant), limit_key: target, ...body };
-      rates.put(rateLimitId(tenant, target), request, limit);
+      const place = { tenant_id: named(tenant), limit_key: target };
+      rates.put(rateLimitId(tenant, target), request, place, body);
     },
   },
   'rateLimits.delete': {

@@ -6,11 +6,12 @@
  * that a crowd does not come back at once and the first to be refused is the first to be let through.
  */
 
-import type { RateLimit } from '../../schema/rate.js';
+import type { PutRateLimit, RateLimit } from '../../schema/rate.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { StepTry } from '../../src/core/progress.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { notFound } from '../../src/errors.js';
+import { checkUnchanged } from '../../src/unchanged-since.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';
@@ -23,6 +24,8 @@ export interface Asker extends StepTry {
 }
 
 export type RateLimiterDeps = Pick<Room, 'now' | 'newId' | 'random' | 'shards'>;
+
+export type LimitPlace = Pick<RateLimitRow, 'tenant_id' | 'limit_key'>;
 
 export interface RateRows {
   readonly limit: RateLimitRow | undefined;
@@ -123,24 +126,15 @@ export class RateLimiter {
     turn.effects.push({ kind: 'peer', shard, message });
   }
 
-  put(turn: Turn, request: number, limit: RateLimitRow): void {
-    const now = this.#deps.now();
-    this.#tenant ??= limit.tenant_id;
-    const record: RateLimit = {
-      tenant_id: limit.tenant_id,
-      key: limit.limit_key,
-      max_count: limit.max_count,
-      window_seconds: limit.window_seconds,
-      updated_at: isoTime(now),
-    };
-    turn.put('rateLimit.set', this.#id, {
-      id: this.#id,
-      tenant_id: limit.tenant_id,
-      limit_key: limit.limit_key,
-      max_count: limit.max_count,
-      window_seconds: limit.window_seconds,
-      updated_at: record.updated_at,
-    });
+  /** @throws EngineError 409 when it was changed since it was read */
+  put(turn: Turn, request: number, place: LimitPlace, given: PutRateLimit): void {
+    checkUnchanged(given.if_unchanged_since, this.#limit?.updated_at);
+    const { max_count, window_seconds } = given;
+    this.#tenant ??= place.tenant_id;
+    const limit = { ...place, max_count, window_seconds, updated_at: isoTime(this.#deps.now()) };
+    turn.put('rateLimit.set', this.#id, { id: this.#id, ...limit });
+    const { limit_key: key, tenant_id, ...rest } = limit;
+    const record: RateLimit = { tenant_id, key, ...rest };
     turn.reply(request, 200, JSON.stringify(record));
     this.#change(turn, limit);
   }

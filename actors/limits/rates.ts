@@ -1,13 +1,20 @@
 /** The rate limits of one shard, by the hash of tenant and key. */
 
+import type { PutRateLimit } from '../../schema/rate.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { reloadOwnerless } from '../runtime/held-tenants.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { HostedMessage } from '../runtime/kind.js';
 import type { Room } from '../runtime/room.js';
-import type { RateLimitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
-import { type Asker, RateLimiter, type RateLimiterDeps, type RateRows, windowMs } from './rate.js';
+import {
+  type Asker,
+  type LimitPlace,
+  RateLimiter,
+  type RateLimiterDeps,
+  type RateRows,
+  windowMs,
+} from './rate.js';
 
 export type RatesDeps = HostDeps & RateLimiterDeps & Pick<Room, 'loader'>;
 
@@ -67,11 +74,11 @@ export class Rates {
     this.#host.tell(id, { kind: 'used', take: (rate) => rate.used(grant, at) });
   }
 
-  put(id: string, request: number, limit: RateLimitRow): void {
+  put(id: string, request: number, place: LimitPlace, limit: PutRateLimit): void {
     this.#host.tell(id, {
       kind: 'put',
       request,
-      take: (rate, turn) => rate.put(turn, request, limit),
+      take: (rate, turn) => rate.put(turn, request, place, limit),
     });
   }
 

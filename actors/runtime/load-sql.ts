@@ -293,7 +293,7 @@ export const LOAD_SQL = {
     "select ended_at from events where status <> 'pending' and targets is null and fires is null " +
     'and ended_at is not null order by ended_at, id limit 1',
   rateLimit:
-    'select tenant_id, limit_key, max_count, window_seconds from rate_limits where id = $1::uuid',
+    'select tenant_id, limit_key, max_count, window_seconds, updated_at from rate_limits where id = $1::uuid',
   rateGrants:
     'select granted_at, count from rate_grants where limit_id = $1::uuid ' +
     'and granted_at >= $2::timestamptz order by granted_at, id',

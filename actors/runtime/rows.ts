@@ -193,7 +193,7 @@ export type EventTakeRow = StoredRow<'event_takes', 'event_id' | 'wait_id'> & {
 
 export type RateLimitRow = StoredRow<
   'rate_limits',
-  'tenant_id' | 'limit_key' | 'max_count' | 'window_seconds'
+  'tenant_id' | 'limit_key' | 'max_count' | 'window_seconds' | 'updated_at'
 >;
 
 export type RateGrantRow = StoredRow<'rate_grants', 'granted_at' | 'count'>;

@@ -21,6 +21,7 @@ import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { EngineError, unavailable } from '../../src/errors.js';
 import { isForeign, owned } from '../../src/tenancy.js';
+import { checkUnchanged } from '../../src/unchanged-since.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
@@ -207,6 +208,7 @@ export class Cron {
   /** @param tenant '' is any */
   update(turn: Turn, request: number, tenant: string, changes: UpdateSchedule): void {
     const row = this.#ownedBy(tenant);
+    checkUnchanged(changes.if_unchanged_since, row.updated_at);
     this.#checkUsable(row);
     const now = this.#deps.now();
     const cron_expr = changes.cron_expr ?? row.cron_expr;

@@ -20,6 +20,7 @@ import { isoTime } from '../../src/core/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { conflict, invalid, notFound } from '../../src/errors.js';
 import { checkTenant, owned } from '../../src/tenancy.js';
+import { checkUnchanged } from '../../src/unchanged-since.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Call } from '../runtime/operation.js';
@@ -72,6 +73,7 @@ export class Triggers {
   update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
     this.#inLine(request, 200, slug, async () => {
       const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
+      checkUnchanged(body.if_unchanged_since, row.updated_at);
       const { secret } = body;
       const before = JSON.parse(row.config) as JsonObject;
       const config = changedTo(body.config as JsonObject | null | undefined, before, {});

@@ -21,6 +21,7 @@ import { isoTime } from '../../src/core/time.js';
 import { conflict, invalid } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { owned, tenantOf } from '../../src/tenancy.js';
+import { checkUnchanged } from '../../src/unchanged-since.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
@@ -120,6 +121,7 @@ export class Subscriptions {
   update({ request, tenant, target: id, body }: Call<UpdateSubscription>): void {
     if (body.url !== undefined) this.#checkUrl(body.url);
     this.#withOwn(request, 200, tenant, id, async (row) => {
+      checkUnchanged(body.if_unchanged_since, row.updated_at);
       const changed: Subscription = {
         ...row,
         url: body.url ?? row.url,

@@ -64,7 +64,12 @@ function settingsOf(given: Given) {
 function changesOf(given: Given): UpdateSchedule {
   if (given.flag('enable') && given.flag('disable')) throw usageError('give --enable or --disable');
   const enabled = given.flag('enable') ? true : given.flag('disable') ? false : undefined;
-  return { cron_expr: given.text('expression'), enabled, ...settingsOf(given) };
+  return {
+    cron_expr: given.text('expression'),
+    enabled,
+    if_unchanged_since: given.text('if-unchanged-since'),
+    ...settingsOf(given),
+  };
 }
 
 export const CRON_COMMANDS: readonly Command[] = [
@@ -130,6 +135,10 @@ export const CRON_COMMANDS: readonly Command[] = [
     args: [ID],
     options: [
       { flags: '--expression <text>', about: 'When it fires.' },
+      {
+        flags: '--if-unchanged-since <time>',
+        about: 'The updated_at that was read: refused when it was changed since.',
+      },
       { flags: '--enable', about: 'It fires again.' },
       { flags: '--disable', about: 'It does not fire until it is enabled.' },
       ...SETTINGS,

@@ -51,7 +51,7 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   },
   ENG_CONFLICT: {
     means:
-      'It could be done at another time, but not now. The name or id exists already. The sequence has live or failed instances. A deletion is under way. The release is in another state, or its gates do not pass. There are as many keys as there may be. Of migrations and handoffs: it was decided on what has changed since, or something does not fit ([migration.md](../migration.md#what-a-refusal-means)).',
+      'It could be done at another time, but not now. The name or id exists already. The sequence has live or failed instances. A deletion is under way. The release is in another state, or its gates do not pass. There are as many keys as there may be. It was changed since it was read ([`if_unchanged_since`](#changing-what-you-have-read)). Of migrations and handoffs: it was decided on what has changed since, or something does not fit ([migration.md](../migration.md#what-a-refusal-means)).',
     remedy: 'Read what is there, and decide anew.',
   },
   ENG_STALE_EPOCH: {

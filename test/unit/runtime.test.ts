@@ -306,7 +306,8 @@ const creation = (request: number, instance: NewInstance): PeerMessage => {
 };
 
 const limit = (key: string, window_seconds: number): RateLimitRow => {
-  return { tenant_id: TENANT, limit_key: key, max_count: 1, window_seconds };
+  const updated_at = isoTime(0);
+  return { tenant_id: TENANT, limit_key: key, max_count: 1, window_seconds, updated_at };
 };
 
 test('a schedule that throws in the middle of its fire commits nothing of it', async () => {

@@ -2287,6 +2287,11 @@ export interface PatchContext {
     readonly config?: object | null | undefined;
     readonly audit?: readonly unknown[] | null | undefined;
   };
+  /**
+   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
+   * is changed.
+   */
+  readonly if_unchanged_since?: string | null | undefined;
 }
 
 export interface PatchState {
@@ -2607,6 +2612,11 @@ export interface PruneCheckpoints {
 export interface PutRateLimit {
   readonly max_count: number;
   readonly window_seconds: number;
+  /**
+   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
+   * is changed.
+   */
+  readonly if_unchanged_since?: string | null | undefined;
 }
 
 export interface PutTenantLimits {
@@ -2620,6 +2630,11 @@ export interface PutTenantLimits {
   readonly schedules_burst?: number | null | undefined;
   readonly schedules_max?: number | null | undefined;
   readonly queue_depth_max?: number | null | undefined;
+  /**
+   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
+   * is changed.
+   */
+  readonly if_unchanged_since?: string | null | undefined;
 }
 
 /** The open tasks of a handler and a queue. */
@@ -3676,6 +3691,11 @@ export interface UpdateCredential {
  */
 export interface UpdateSchedule {
   /**
+   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
+   * is changed.
+   */
+  readonly if_unchanged_since?: string | null | undefined;
+  /**
    * Seven fields: second minute hour day month day_of_week year. Six (without year), five
    * (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.
    */
@@ -3717,6 +3737,11 @@ export interface UpdateSequence {
  * Refused, because they cannot be changed: id, tenant_id, created_at, updated_at.
  */
 export interface UpdateSubscription {
+  /**
+   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
+   * is changed.
+   */
+  readonly if_unchanged_since?: string | null | undefined;
   /** http or https, without credentials; a public address unless the deployment says else. */
   readonly url?: string | undefined;
   readonly events?: readonly WebhookEventType[] | null | undefined;
@@ -3730,6 +3755,11 @@ export interface UpdateSubscription {
  * updated_at.
  */
 export interface UpdateTrigger {
+  /**
+   * The updated_at that was read: 409 when it was changed since. When absent: whatever is there
+   * is changed.
+   */
+  readonly if_unchanged_since?: string | null | undefined;
   readonly sequence_name?: string | undefined;
   readonly version?: number | null | undefined;
   /** What callers prove themselves with. No answer ever has it. Not [REDACTED]. */

@@ -3,14 +3,16 @@
  * applied before its answer leaves.
  */
 
+import { Serial } from '../../../actors/runtime/serial.js';
 import type { ShardClient } from '../../../actors/shard/client.js';
 import { TENANT_LIMIT_NAMES, type TenantLimits } from '../../../schema/tenant-limits.js';
 import type { Clock, TimerHandle } from '../../core/clock.js';
 import { isoTime } from '../../core/time.js';
 import type { Reader } from '../../db/reads/reader.js';
 import { tenantLimitRow } from '../../db/reads/tenant-limit-reads.js';
-import { notFound } from '../../errors.js';
+import { notFound, unavailable } from '../../errors.js';
 import { type SetLimits, setLimitsOf, type TenantLimitRegistry } from '../../tenant-limits.js';
+import { checkUnchanged } from '../../unchanged-since.js';
 import { type FrontOperations, jsonReply, type Operation } from './operation.js';
 
 /** The shard whose actor commits the changes. */
@@ -35,6 +37,7 @@ export class TenantLimitOperations {
   /** When the outcome is known of the latest change of a tenant. */
   readonly #unsettled = new Map<string, number>();
   #timer: TimerHandle | undefined;
+  readonly #serial = new Serial();
 
   constructor(deps: TenantLimitOperationsDeps) {
     this.#deps = deps;
@@ -52,9 +55,12 @@ export class TenantLimitOperations {
     const updatedAt = isoTime(front.now());
     const row = { tenant_id: tenant, limits, set_at: updatedAt };
     const set = { limits, updatedAt };
-    await this.#change(tenant, set, (client) =>
-      client.ask(SHARD, 'tenantLimits.store', '', '', row),
-    );
+    await this.#serial.run(tenant, async () => {
+      this.#checkUnchanged(tenant, body.if_unchanged_since);
+      await this.#change(tenant, set, (client) =>
+        client.ask(SHARD, 'tenantLimits.store', '', '', row),
+      );
+    });
     return jsonReply(textOf(tenant, set));
   };
 
@@ -67,8 +73,10 @@ export class TenantLimitOperations {
     const tenant = params.id.trim();
     const { registry } = this.#deps;
     if (registry.of(tenant) === undefined) throw notFound(`limits of the tenant ${tenant}`);
-    await this.#change(tenant, undefined, (client) =>
-      client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined),
+    await this.#serial.run(tenant, () =>
+      this.#change(tenant, undefined, (client) =>
+        client.ask(SHARD, 'tenantLimits.remove', '', tenant, undefined),
+      ),
     );
     return { status: 204, body: undefined };
   };
@@ -78,6 +86,14 @@ export class TenantLimitOperations {
     'tenantLimits.get': this.#get,
     'tenantLimits.delete': this.#delete,
   } satisfies Partial<FrontOperations>;
+
+  /** @throws EngineError 409; 503 while nobody knows what became of the change before */
+  #checkUnchanged(tenant: string, given: string | null | undefined): void {
+    if (given == null) return;
+    if (this.#unsettled.has(tenant))
+      throw unavailable('ENG_OVERLOADED', 'the last change is not known to be done');
+    checkUnchanged(given, this.#deps.registry.of(tenant)?.updatedAt);
+  }
 
   /** What was asked may have happened although its caller is told that nobody knows: the row will say. */
   async #change(

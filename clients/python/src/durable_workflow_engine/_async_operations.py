@@ -858,10 +858,15 @@ class AsyncInstancesOperations(Resource):
         id: str,
         *,
         context: models.PatchContextContext | JsonObject,
+        if_unchanged_since: datetime | str | None = None,
     ) -> models.ContextPatched:
         """Replace sections of the context.
 
         For the root key and for keys with the capability operator.
+
+        Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
         """
         return await self._call(
             "PATCH",
@@ -869,6 +874,7 @@ class AsyncInstancesOperations(Resource):
             models.ContextPatched,
             body={
                 "context": context,
+                "if_unchanged_since": if_unchanged_since,
             },
             repeatable=True,
         )
@@ -1738,10 +1744,21 @@ class AsyncBulkJobsOperations(Resource):
 class AsyncRateLimitsOperations(Resource):
     """The operations `rate_limits.*`."""
 
-    async def put(self, key: str, *, max_count: int, window_seconds: int) -> models.RateLimit:
+    async def put(
+        self,
+        key: str,
+        *,
+        max_count: int,
+        window_seconds: int,
+        if_unchanged_since: datetime | str | None = None,
+    ) -> models.RateLimit:
         """Set the rate limit of a key.
 
         For the root key and for keys with the capability operator.
+
+        Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
         """
         return await self._call(
             "PUT",
@@ -1750,6 +1767,7 @@ class AsyncRateLimitsOperations(Resource):
             body={
                 "max_count": max_count,
                 "window_seconds": window_seconds,
+                "if_unchanged_since": if_unchanged_since,
             },
             repeatable=True,
         )
@@ -2433,6 +2451,7 @@ class AsyncCronOperations(Resource):
         self,
         id: str,
         *,
+        if_unchanged_since: datetime | str | Null | None = None,
         cron_expr: str | None = None,
         timezone: str | Null | None = None,
         enabled: bool | Null | None = None,
@@ -2449,6 +2468,8 @@ class AsyncCronOperations(Resource):
         earlier run. For the root key and for keys with the capability operator.
 
         Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
             cron_expr: Seven fields: second minute hour day month day_of_week year. Six
                 (without year), five (without second and year), ? and @hourly, @daily,
                 @weekly, @monthly, @yearly are taken too.
@@ -2465,6 +2486,7 @@ class AsyncCronOperations(Resource):
             path("/cron/{id}", id=id),
             models.CronSchedule,
             body={
+                "if_unchanged_since": if_unchanged_since,
                 "cron_expr": cron_expr,
                 "timezone": timezone,
                 "enabled": enabled,
@@ -3668,10 +3690,15 @@ class AsyncTenantLimitsOperations(Resource):
         schedules_burst: int | None = None,
         schedules_max: int | None = None,
         queue_depth_max: int | None = None,
+        if_unchanged_since: datetime | str | None = None,
     ) -> models.TenantLimits:
         """Set the limits of a tenant; what is left out is the default.
 
         For the root key only.
+
+        Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
         """
         return await self._call(
             "PUT",
@@ -3688,6 +3715,7 @@ class AsyncTenantLimitsOperations(Resource):
                 "schedules_burst": schedules_burst,
                 "schedules_max": schedules_max,
                 "queue_depth_max": queue_depth_max,
+                "if_unchanged_since": if_unchanged_since,
             },
             repeatable=True,
         )
@@ -3842,6 +3870,7 @@ class AsyncWebhooksOperations(Resource):
         self,
         id: str,
         *,
+        if_unchanged_since: datetime | str | Null | None = None,
         url: str | None = None,
         events: Sequence[models.WebhookEvent] | Null | None = None,
         secret: str | None = None,
@@ -3851,6 +3880,8 @@ class AsyncWebhooksOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
             url: http or https, without credentials; a public address unless the deployment
                 says else.
             secret: What its webhooks are signed with. Not [REDACTED].
@@ -3860,6 +3891,7 @@ class AsyncWebhooksOperations(Resource):
             path("/webhooks/{id}", id=id),
             models.WebhookSubscription,
             body={
+                "if_unchanged_since": if_unchanged_since,
                 "url": url,
                 "events": events,
                 "secret": secret,
@@ -4121,6 +4153,7 @@ class AsyncTriggersOperations(Resource):
         self,
         slug: str,
         *,
+        if_unchanged_since: datetime | str | Null | None = None,
         sequence_name: str | None = None,
         version: int | Null | None = None,
         secret: str | Null | None = None,
@@ -4132,6 +4165,8 @@ class AsyncTriggersOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
             secret: What callers prove themselves with. No answer ever has it. Not [REDACTED].
             config: Of an event trigger: event_name, and correlation_key if only events with
                 that key start it.
@@ -4141,6 +4176,7 @@ class AsyncTriggersOperations(Resource):
             path("/triggers/{slug}", slug=slug),
             models.Trigger,
             body={
+                "if_unchanged_since": if_unchanged_since,
                 "sequence_name": sequence_name,
                 "version": version,
                 "secret": secret,

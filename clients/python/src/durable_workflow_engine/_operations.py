@@ -858,10 +858,15 @@ class InstancesOperations(Resource):
         id: str,
         *,
         context: models.PatchContextContext | JsonObject,
+        if_unchanged_since: datetime | str | None = None,
     ) -> models.ContextPatched:
         """Replace sections of the context.
 
         For the root key and for keys with the capability operator.
+
+        Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
         """
         return self._call(
             "PATCH",
@@ -869,6 +874,7 @@ class InstancesOperations(Resource):
             models.ContextPatched,
             body={
                 "context": context,
+                "if_unchanged_since": if_unchanged_since,
             },
             repeatable=True,
         )
@@ -1738,10 +1744,21 @@ class BulkJobsOperations(Resource):
 class RateLimitsOperations(Resource):
     """The operations `rate_limits.*`."""
 
-    def put(self, key: str, *, max_count: int, window_seconds: int) -> models.RateLimit:
+    def put(
+        self,
+        key: str,
+        *,
+        max_count: int,
+        window_seconds: int,
+        if_unchanged_since: datetime | str | None = None,
+    ) -> models.RateLimit:
         """Set the rate limit of a key.
 
         For the root key and for keys with the capability operator.
+
+        Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
         """
         return self._call(
             "PUT",
@@ -1750,6 +1767,7 @@ class RateLimitsOperations(Resource):
             body={
                 "max_count": max_count,
                 "window_seconds": window_seconds,
+                "if_unchanged_since": if_unchanged_since,
             },
             repeatable=True,
         )
@@ -2433,6 +2451,7 @@ class CronOperations(Resource):
         self,
         id: str,
         *,
+        if_unchanged_since: datetime | str | Null | None = None,
         cron_expr: str | None = None,
         timezone: str | Null | None = None,
         enabled: bool | Null | None = None,
@@ -2449,6 +2468,8 @@ class CronOperations(Resource):
         earlier run. For the root key and for keys with the capability operator.
 
         Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
             cron_expr: Seven fields: second minute hour day month day_of_week year. Six
                 (without year), five (without second and year), ? and @hourly, @daily,
                 @weekly, @monthly, @yearly are taken too.
@@ -2465,6 +2486,7 @@ class CronOperations(Resource):
             path("/cron/{id}", id=id),
             models.CronSchedule,
             body={
+                "if_unchanged_since": if_unchanged_since,
                 "cron_expr": cron_expr,
                 "timezone": timezone,
                 "enabled": enabled,
@@ -3659,10 +3681,15 @@ class TenantLimitsOperations(Resource):
         schedules_burst: int | None = None,
         schedules_max: int | None = None,
         queue_depth_max: int | None = None,
+        if_unchanged_since: datetime | str | None = None,
     ) -> models.TenantLimits:
         """Set the limits of a tenant; what is left out is the default.
 
         For the root key only.
+
+        Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
         """
         return self._call(
             "PUT",
@@ -3679,6 +3706,7 @@ class TenantLimitsOperations(Resource):
                 "schedules_burst": schedules_burst,
                 "schedules_max": schedules_max,
                 "queue_depth_max": queue_depth_max,
+                "if_unchanged_since": if_unchanged_since,
             },
             repeatable=True,
         )
@@ -3833,6 +3861,7 @@ class WebhooksOperations(Resource):
         self,
         id: str,
         *,
+        if_unchanged_since: datetime | str | Null | None = None,
         url: str | None = None,
         events: Sequence[models.WebhookEvent] | Null | None = None,
         secret: str | None = None,
@@ -3842,6 +3871,8 @@ class WebhooksOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
             url: http or https, without credentials; a public address unless the deployment
                 says else.
             secret: What its webhooks are signed with. Not [REDACTED].
@@ -3851,6 +3882,7 @@ class WebhooksOperations(Resource):
             path("/webhooks/{id}", id=id),
             models.WebhookSubscription,
             body={
+                "if_unchanged_since": if_unchanged_since,
                 "url": url,
                 "events": events,
                 "secret": secret,
@@ -4112,6 +4144,7 @@ class TriggersOperations(Resource):
         self,
         slug: str,
         *,
+        if_unchanged_since: datetime | str | Null | None = None,
         sequence_name: str | None = None,
         version: int | Null | None = None,
         secret: str | Null | None = None,
@@ -4123,6 +4156,8 @@ class TriggersOperations(Resource):
         For the root key and for keys with the capability operator.
 
         Args:
+            if_unchanged_since: The updated_at that was read: 409 when it was changed since.
+                When absent: whatever is there is changed.
             secret: What callers prove themselves with. No answer ever has it. Not [REDACTED].
             config: Of an event trigger: event_name, and correlation_key if only events with
                 that key start it.
@@ -4132,6 +4167,7 @@ class TriggersOperations(Resource):
             path("/triggers/{slug}", slug=slug),
             models.Trigger,
             body={
+                "if_unchanged_since": if_unchanged_since,
                 "sequence_name": sequence_name,
                 "version": version,
                 "secret": secret,

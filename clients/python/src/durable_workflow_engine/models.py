@@ -2509,6 +2509,10 @@ class PatchContext(Model):
     """Sections that are sent replace the stored ones; the others are kept."""
 
     context: PatchContextContext
+    if_unchanged_since: datetime | None = None
+    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
+    there is changed.
+    """
 
 
 class PatchContextContext(Model):
@@ -2690,6 +2694,10 @@ class PruneCheckpoints(Model):
 class PutRateLimit(Model):
     max_count: int
     window_seconds: int
+    if_unchanged_since: datetime | None = None
+    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
+    there is changed.
+    """
 
 
 class PutTenantLimits(Model):
@@ -2703,6 +2711,10 @@ class PutTenantLimits(Model):
     schedules_burst: int | None = None
     schedules_max: int | None = None
     queue_depth_max: int | None = None
+    if_unchanged_since: datetime | None = None
+    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
+    there is changed.
+    """
 
 
 class QueueInfo(Model):
@@ -3692,6 +3704,10 @@ class UpdateSchedule(Model):
     created_at, updated_at.
     """
 
+    if_unchanged_since: datetime | None = None
+    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
+    there is changed.
+    """
     cron_expr: str | None = None
     """Seven fields: second minute hour day month day_of_week year. Six (without year), five
     (without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken
@@ -3727,6 +3743,10 @@ class UpdateSubscription(Model):
     Refused, because they cannot be changed: id, tenant_id, created_at, updated_at.
     """
 
+    if_unchanged_since: datetime | None = None
+    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
+    there is changed.
+    """
     url: str | None = None
     """http or https, without credentials; a public address unless the deployment says else."""
     events: list[WebhookEvent] | None = None
@@ -3740,6 +3760,10 @@ class UpdateTrigger(Model):
     created_at, updated_at.
     """
 
+    if_unchanged_since: datetime | None = None
+    """The updated_at that was read: 409 when it was changed since. When absent: whatever is
+    there is changed.
+    """
     sequence_name: str | None = None
     version: int | None = None
     secret: str | None = None
