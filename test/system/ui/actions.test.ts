@@ -190,6 +190,23 @@ describe('an instance', { concurrency: 2 }, () => {
     assert.deepEqual((await tenant.instance(id)).context.data, { amount: 2 });
   });
 
+  test('keeps what somebody else changed meanwhile until a person has seen both', async (visit) => {
+    const { page, tenant, complaints } = visit;
+    complaints.allow(/409/);
+    const id = await onWaiting(tenant, page, { amount: 1 });
+    const dialog = await actionOf(page, 'Change the data…', 'Change the data');
+    const theirs = { context: { data: { amount: 1, paid: true } } };
+    expectStatus(await tenant.patch(`/instances/${id}/context`, theirs), 200);
+    await write(dialog.getByRole('textbox', { name: 'Data' }), { amount: 2 });
+    await press(dialog, 'Change the data');
+    const both = dialog.getByRole('alert', { name: 'Changed by somebody else' });
+    await both.getByText('"paid": true').waitFor();
+    assert.deepEqual((await tenant.instance(id)).context.data, theirs.context.data);
+    await press(both, 'Put mine in its place');
+    await told(page, 'The data is changed.');
+    assert.deepEqual((await tenant.instance(id)).context.data, { amount: 2 });
+  });
+
   test('has an effect in doubt, of which somebody says what became', async ({ page, tenant }) => {
     const handler = newHandler();
     const id = await tenant.run([step('pay', handler)]);

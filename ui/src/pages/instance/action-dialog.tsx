@@ -7,6 +7,7 @@ import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.ts
 import { useDiscard } from '../../components/discard.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, Select, TextField, wrongOf } from '../../components/field.tsx';
+import { Conflict, useGuard } from '../../components/guard.tsx';
 import { Editor } from '../../components/later.tsx';
 import { jsonTextOf } from '../../lib/format.ts';
 import { jsonOf } from '../../lib/json-text.ts';
@@ -160,8 +161,17 @@ function DataDialog({ run, onClose }: ActionDialogProps) {
   const { client } = useEngine();
   const [before] = useState(() => jsonTextOf(run.instance.context.data));
   const [text, setText] = useState(before);
+  const [opened] = useState(run.instance);
+  const guard = useGuard(
+    opened,
+    () => client.instances.get(opened.id),
+    ({ context }) => context.data,
+  );
   const act = useAction(
-    async () => client.instances.patchContext(run.instance.id, { context: { data: dataOf(text) } }),
+    () =>
+      guard.run(async (since) =>
+        client.instances.patchContext(opened.id, { context: { data: dataOf(text) }, ...since }),
+      ),
     { done: () => 'The data is changed.', onDone: onClose },
   );
   const { leave, question } = useDiscard(text !== before, onClose);
@@ -174,6 +184,15 @@ function DataDialog({ run, onClose }: ActionDialogProps) {
             that are under way keep what they were given.
           </p>
           <Editor label="Data" value={text} onChange={setText} />
+          <Conflict
+            guard={guard}
+            mine={text}
+            onTake={({ context }) => {
+              setText(jsonTextOf(context.data));
+              act.reset();
+            }}
+            onKeep={() => act.run(undefined)}
+          />
           {act.error !== null && <ErrorBox error={act.error} />}
           <DialogActions
             label="Change the data"

@@ -1,7 +1,12 @@
 /** How fast the steps and the tenant may go. */
 
 import { useQuery } from '@tanstack/react-query';
-import type { PutTenantLimits, RateLimit, TenantLimits } from 'durable-workflow-engine-client';
+import type {
+  Client,
+  PutTenantLimits,
+  RateLimit,
+  TenantLimits,
+} from 'durable-workflow-engine-client';
 import { Gauge, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useEngine } from '../../api/engine.tsx';
@@ -10,6 +15,7 @@ import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Form, NumberField, TextField, wrongOf } from '../../components/field.tsx';
+import { Conflict, useGuard } from '../../components/guard.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Loaded } from '../../components/loaded.tsx';
 import { Facts, Page, Panel } from '../../components/page.tsx';
@@ -119,15 +125,19 @@ function RateLimits() {
 function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => void }) {
   const { limit, onClose } = props;
   const { client } = useEngine();
+  const guard = useGuard(limit, () => limitOf(client, limit?.key), viewOfRate);
   const [key, setKey] = useState(limit?.key ?? '');
   const [count, setCount] = useState(String(limit?.max_count ?? 100));
   const [seconds, setSeconds] = useState(String(limit?.window_seconds ?? 60));
   const save = useAction(
     async () =>
-      client.rateLimits.put(key, {
-        max_count: numberOf('How many starts', count, FROM_1),
-        window_seconds: numberOf('In how many seconds', seconds, FROM_1),
-      }),
+      guard.run(async (since) =>
+        client.rateLimits.put(key, {
+          max_count: numberOf('How many starts', count, FROM_1),
+          window_seconds: numberOf('In how many seconds', seconds, FROM_1),
+          ...since,
+        }),
+      ),
     { done: () => `The limit of ${key} is set.`, onDone: onClose },
   );
   return (
@@ -152,11 +162,29 @@ function RateLimitForm(props: { limit: RateLimit | undefined; onClose: () => voi
           onChange={setSeconds}
           wrong={wrongOf(save.error, 'window_seconds')}
         />
+        <Conflict
+          guard={guard}
+          mine={{ max_count: count, window_seconds: seconds }}
+          onTake={({ max_count, window_seconds }) => {
+            setCount(String(max_count));
+            setSeconds(String(window_seconds));
+            save.reset();
+          }}
+          onKeep={() => save.run(undefined)}
+        />
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions label="Set the limit" isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );
+}
+
+const viewOfRate = ({ max_count, window_seconds }: RateLimit) => ({ max_count, window_seconds });
+
+/** There is no way to ask for one of them. */
+async function limitOf(client: Client, key: string | undefined): Promise<RateLimit | undefined> {
+  const { items } = await client.rateLimits.list();
+  return items.find((limit) => limit.key === key);
 }
 
 /** In the order of the form. */
@@ -228,19 +256,25 @@ function LimitsOfTenant() {
   );
 }
 
+/** As they are typed. */
+const textsOf = (limits: TenantLimits): Readonly<Record<string, string>> =>
+  Object.fromEntries(TENANT_LIMITS.map((name) => [name, limits[name]?.toString() ?? '']));
+
 function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) {
   const { limits, onClose } = props;
   const { client, tenant = '' } = useEngine();
-  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries(TENANT_LIMITS.map((name) => [name, limits[name]?.toString() ?? ''])),
-  );
+  const [texts, setTexts] = useState(() => textsOf(limits));
+  const [opened] = useState(limits);
+  const guard = useGuard(opened, () => client.tenantLimits.get(tenant), textsOf);
   const save = useAction(
     async () => {
       const set = TENANT_LIMITS.map((name) => {
         const text = texts[name]?.trim() ?? '';
         return [name, text === '' ? null : numberOf(wordsOf(name), text, FROM_0)];
       });
-      return client.tenantLimits.put(tenant, Object.fromEntries(set));
+      return guard.run((since) =>
+        client.tenantLimits.put(tenant, { ...Object.fromEntries(set), ...since }),
+      );
     },
     { done: () => `The limits of ${tenant} are set.`, onDone: onClose },
   );
@@ -260,6 +294,15 @@ function TenantLimitsForm(props: { limits: TenantLimits; onClose: () => void }) 
             />
           ))}
         </div>
+        <Conflict
+          guard={guard}
+          mine={texts}
+          onTake={(present) => {
+            setTexts(textsOf(present));
+            save.reset();
+          }}
+          onKeep={() => save.run(undefined)}
+        />
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions label="Set the limits" isBusy={save.isBusy} onClose={onClose} />
       </Form>

@@ -7,8 +7,10 @@ import { useAction } from '../../components/action.ts';
 import { Dialog, DialogActions } from '../../components/dialog.tsx';
 import { ErrorBox } from '../../components/error-box.tsx';
 import { Form, Select, TextArea, TextField, wrongOf } from '../../components/field.tsx';
+import { Conflict, useGuard } from '../../components/guard.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
-import { jsonOf } from '../../lib/json-text.ts';
+import { jsonTextOf } from '../../lib/format.ts';
+import { jsonOf, readJson } from '../../lib/json-text.ts';
 import { zoneHere } from '../../lib/local-time.ts';
 import { FirePreview } from './fire-preview.tsx';
 
@@ -21,13 +23,15 @@ const OVERLAPS: readonly { readonly value: OverlapPolicy; readonly label: string
 
 /** @param props.schedule the one that is changed; absent: a new one */
 export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => void }) {
-  const { schedule, onClose } = props;
+  const [schedule] = useState(props.schedule);
+  const { onClose } = props;
   const { client } = useEngine();
   const [sequence, setSequence] = useState('');
   const [expression, setExpression] = useState(schedule?.cron_expr ?? '');
   const [timezone, setTimezone] = useState(schedule?.timezone ?? zoneHere());
   const [overlap, setOverlap] = useState<OverlapPolicy>(schedule?.overlap_policy ?? 'allow');
   const [data, setData] = useState(JSON.stringify(schedule?.context.data ?? {}, null, 2));
+  const guard = useGuard(schedule, () => client.cron.get(schedule?.id ?? ''), viewOf);
   const save = useAction(
     async () => {
       const context = {
@@ -36,7 +40,7 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
       };
       const body = { cron_expr: expression, timezone, overlap_policy: overlap, context };
       if (schedule === undefined) return client.cron.create({ ...body, sequence });
-      return client.cron.update(schedule.id, body);
+      return guard.run((since) => client.cron.update(schedule.id, { ...body, ...since }));
     },
     { done: () => 'The schedule is kept.', onDone: onClose },
   );
@@ -87,9 +91,31 @@ export function ScheduleForm(props: { schedule?: CronSchedule; onClose: () => vo
           hint="context.data of the instances, as JSON"
           wrong={wrongOf(save.error, 'data')}
         />
+        <Conflict
+          guard={guard}
+          mine={{ cron_expr: expression, timezone, overlap_policy: overlap, data: typedOf(data) }}
+          onTake={(present) => {
+            setExpression(present.cron_expr);
+            setTimezone(present.timezone);
+            setOverlap(present.overlap_policy);
+            setData(jsonTextOf(present.context.data));
+            save.reset();
+          }}
+          onKeep={() => save.run(undefined)}
+        />
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions label="Keep it" isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );
+}
+
+function viewOf({ cron_expr, timezone, overlap_policy, context }: CronSchedule) {
+  return { cron_expr, timezone, overlap_policy, data: context.data };
+}
+
+/** As it is shown: what is no JSON as its text. */
+function typedOf(text: string): unknown {
+  const read = readJson(text);
+  return read.wrong === undefined ? read.value : text;
 }

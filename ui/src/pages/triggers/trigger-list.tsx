@@ -11,6 +11,7 @@ import { CopyButton } from '../../components/copy.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Form, Select, TextField, wrongOf } from '../../components/field.tsx';
+import { Conflict, useGuard } from '../../components/guard.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import { SequenceField } from '../../components/sequence-field.tsx';
@@ -144,8 +145,9 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
   const [type, setType] = useState<TriggerType>(trigger?.trigger_type ?? 'webhook');
   const [secret, setSecret] = useState('');
   const [event, setEvent] = useState(String(trigger?.config.event_name ?? ''));
+  const guard = useGuard(trigger, () => client.triggers.get(slug), viewOf);
   const save = useAction(
-    () => {
+    async () => {
       const cause =
         type === 'event'
           ? { config: { ...trigger?.config, event_name: event } }
@@ -155,7 +157,9 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
             ...{ slug, namespace, sequence_name: sequence, trigger_type: type },
             ...cause,
           })
-        : client.triggers.update(slug, { sequence_name: sequence, ...cause });
+        : guard.run((since) =>
+            client.triggers.update(slug, { sequence_name: sequence, ...cause, ...since }),
+          );
     },
     { done: () => `${trigger ? 'Changed' : 'Made'}: ${slug}`, onDone: onClose },
   );
@@ -215,6 +219,16 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
             wrong={wrongOf(save.error, 'event_name')}
           />
         )}
+        <Conflict
+          guard={guard}
+          mine={{ sequence_name: sequence, event_name: type === 'event' ? event : undefined }}
+          onTake={(present) => {
+            setSequence(present.sequence_name);
+            setEvent(String(present.config.event_name ?? ''));
+            save.reset();
+          }}
+          onKeep={() => save.run(undefined)}
+        />
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions
           label={trigger ? 'Change it' : 'Make it'}
@@ -225,3 +239,8 @@ function TriggerForm(props: { trigger: Trigger | undefined; onClose: () => void 
     </Dialog>
   );
 }
+
+const viewOf = ({ sequence_name, config }: Trigger) => ({
+  sequence_name,
+  event_name: config.event_name,
+});

@@ -15,6 +15,7 @@ import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
 import { Checkbox, Form, TextField, wrongOf } from '../../components/field.tsx';
+import { Conflict, type Guard, useGuard } from '../../components/guard.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
@@ -143,9 +144,20 @@ function ChangedSubscription(props: { subscription: WebhookSubscription; onClose
   const { subscription, onClose } = props;
   const { client } = useEngine();
   const [secret, setSecret] = useState('');
+  const guard = useGuard(
+    subscription,
+    () => client.webhooks.subscription(subscription.id),
+    ({ url, events }): Told => ({ url, events }),
+  );
   const save = useAction(
     (told: Told) =>
-      client.webhooks.update(subscription.id, { ...told, ...(secret !== '' && { secret }) }),
+      guard.run((since) =>
+        client.webhooks.update(subscription.id, {
+          ...told,
+          ...(secret !== '' && { secret }),
+          ...since,
+        }),
+      ),
     { done: ({ url }) => `The subscription of ${url} is changed.`, onDone: onClose },
   );
   return (
@@ -153,6 +165,7 @@ function ChangedSubscription(props: { subscription: WebhookSubscription; onClose
       title="Change the subscription"
       label="Change it"
       first={subscription}
+      guard={guard}
       save={save}
       onClose={onClose}
     >
@@ -176,11 +189,13 @@ function SubscriptionForm(props: {
   label: string;
   first: Told;
   save: Action<Told>;
+  /** Of one that is changed. */
+  guard?: Guard<WebhookSubscription>;
   onClose: () => void;
   /** Further fields. */
   children?: ReactNode;
 }) {
-  const { title, label, first, save, onClose, children } = props;
+  const { title, label, first, save, guard, onClose, children } = props;
   const [url, setUrl] = useState(first.url);
   const [events, setEvents] = useState(first.events);
   return (
@@ -205,6 +220,18 @@ function SubscriptionForm(props: {
           />
         ))}
         {children}
+        {guard && (
+          <Conflict
+            guard={guard}
+            mine={{ url, events }}
+            onTake={(present) => {
+              setUrl(present.url);
+              setEvents(present.events);
+              save.reset();
+            }}
+            onKeep={() => save.run({ url, events })}
+          />
+        )}
         {save.error !== null && <ErrorBox error={save.error} />}
         <DialogActions
           label={label}
