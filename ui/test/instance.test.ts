@@ -3,7 +3,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ACTION_LABELS, choicesOf, isOpen } from '../src/pages/instance/choices.ts';
-import { dataOf, passOf, passTyped, scheduleOf } from '../src/pages/instance/places.ts';
+import {
+  dataOf,
+  passIn,
+  passOf,
+  passText,
+  passTyped,
+  scheduleOf,
+} from '../src/pages/instance/places.ts';
 
 const OPERATOR = { operate: true, start: true };
 const STARTER = { operate: false, start: true };
@@ -57,12 +64,19 @@ test('the pass of a path has the counters of the loops around its block', () => 
   assert.equal(passOf('orders[2]/guarded/lines[10]/charge'), '2.10');
 });
 
-test('a typed pass is numbers with dots between them', () => {
-  assert.equal(passTyped('7777'), '7777');
-  assert.equal(passTyped('2.0'), '2.0');
-  for (const text of [undefined, '', '*', '2.', '-1', 'two']) {
+test('a pass is shown and typed counted from 1, and stands in the address as in its path', () => {
+  for (const [address, shown] of [
+    ['7777', '7778'],
+    ['2.0', '3.1'],
+  ] as const) {
+    assert.equal(passText(address), `pass ${shown}`);
+    assert.equal(passTyped(shown), address);
+    assert.equal(passIn(address), address);
+  }
+  for (const text of ['', '*', '2.', '-1', 'two', '0', '1.0']) {
     assert.equal(passTyped(text), undefined);
   }
+  assert.equal(passIn('*'), undefined);
 });
 
 test('an instance of a schedule is known by its key', () => {

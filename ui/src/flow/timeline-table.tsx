@@ -9,6 +9,7 @@ import { StateMark } from './block-state.tsx';
 import { timeOf } from './run-states.ts';
 import styles from './timeline.module.css';
 import { type TimelineIndex, TRY_NOTES, TRY_STATES, triesOf } from './timeline-rows.ts';
+import { shownPass } from './words.ts';
 
 const TRIES_PER_PAGE = 100;
 
@@ -16,7 +17,11 @@ type TableRow = ReturnType<typeof triesOf>[number];
 
 const COLUMNS: readonly Column<TableRow>[] = [
   { name: 'Block', cell: ({ block, attempt }) => <code>{block?.path ?? attempt.block_id}</code> },
-  { name: 'Pass', cell: ({ attempt }) => passText(attempt), isNumber: true },
+  {
+    name: 'Pass',
+    cell: ({ attempt }) => (attempt.iteration === '' ? '–' : shownPass(attempt.iteration)),
+    isNumber: true,
+  },
   { name: 'Try', cell: ({ attempt }) => attempt.attempt + 1, isNumber: true },
   {
     name: 'State',
@@ -70,15 +75,6 @@ export function TimelineTable(props: {
       )}
     </>
   );
-}
-
-/** Counted from 1, as people count. */
-function passText({ iteration }: StepAttempt): string {
-  if (iteration === '') return '–';
-  return iteration
-    .split('.')
-    .map((counter) => formatCount(Number(counter) + 1))
-    .join(' · ');
 }
 
 function tookText({ started_at, ended_at }: StepAttempt): string {

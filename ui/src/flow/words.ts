@@ -21,3 +21,9 @@ export const LOOK_WORDS: Readonly<Record<Look, string>> = {
   hooks: 'hooks',
   unknown: 'block',
 };
+
+/** Counters of loops as people count: `3.1` of `2.0`. Paths keep theirs, which begin with 0. */
+export function shownPass(iteration: string): string {
+  const counters = iteration.split('.');
+  return counters.map((counter) => Number(counter) + 1).join('.');
+}

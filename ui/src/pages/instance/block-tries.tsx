@@ -12,10 +12,11 @@ import { Loaded } from '../../components/loaded.tsx';
 import { Pager } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import type { OutlineBlock } from '../../flow/outline.ts';
+import { shownPass } from '../../flow/words.ts';
 import { useFilters } from '../../lib/address.ts';
 import { formatDuration } from '../../lib/format.ts';
 import styles from './block-panel.module.css';
-import { passText, passTyped } from './places.ts';
+import { passIn, passText, passTyped } from './places.ts';
 import type { Run } from './run.ts';
 
 const TRIES_A_PAGE = 10;
@@ -43,7 +44,7 @@ export function Tries(props: {
   const { run, block, failedPass } = props;
   const [filters, change] = useFilters();
   const isInLoop = block.repeats.length > 0;
-  const pass = isInLoop ? passTyped(filters.pass ?? failedPass) : undefined;
+  const pass = isInLoop ? passIn(filters.pass ?? failedPass) : undefined;
   const isFailed = filters.ended === 'failed';
   const cursor = filters.tries;
   const query = useTriesOf(run, block.id, pass);
@@ -129,24 +130,24 @@ function PassFilter(props: {
   readonly onChange: (changes: { pass?: string; ended?: string | undefined }) => void;
 }) {
   const { pass, isFailed, onChange } = props;
-  const [typed, setTyped] = useState(pass);
-  const wrong = typed !== '' && passTyped(typed) === undefined;
+  const [typed, setTyped] = useState(passIn(pass) === undefined ? '' : shownPass(pass));
+  const asked = typed === '' ? '*' : passTyped(typed);
   return (
     <form
       className={styles.passes}
       onSubmit={(event) => {
         event.preventDefault();
         // Empty, not absent: that of the failure would come back.
-        if (!wrong) onChange({ pass: typed === '' ? '*' : typed });
+        if (asked !== undefined) onChange({ pass: asked });
       }}
     >
       <TextField
-        label="Pass, from 0"
-        value={typed === '*' ? '' : typed}
+        label="Pass, from 1"
+        value={typed}
         onChange={setTyped}
         inputMode="decimal"
         placeholder="All"
-        wrong={wrong && typed !== '*' ? 'A number, or such as 2.0 in nested loops' : undefined}
+        wrong={asked === undefined ? 'A number from 1, or such as 3.1 in nested loops' : undefined}
       />
       <Button submits>Show</Button>
       <Checkbox

@@ -12,6 +12,7 @@ import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
+import { shownPass } from '../../flow/words.ts';
 import { formatCount } from '../../lib/format.ts';
 import { Awaited } from './awaited.tsx';
 import { choicesOf } from './choices.ts';
@@ -80,7 +81,7 @@ function Outputs({ run }: { readonly run: Run }) {
         <Link href={run.hrefOfBlock(pathIn(run, block_id), iteration)}>{block_id}</Link>
       ),
     },
-    { name: 'Pass', cell: ({ iteration }) => iteration ?? '' },
+    { name: 'Pass', cell: ({ iteration }) => (iteration ? shownPass(iteration) : '') },
     {
       name: 'Output',
       cell: ({ output, output_ref }) => (

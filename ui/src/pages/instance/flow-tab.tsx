@@ -6,7 +6,7 @@ import { Awaited } from './awaited.tsx';
 import { BlockPanel } from './block-panel.tsx';
 import { useTriesOf } from './block-tries.tsx';
 import styles from './instance.module.css';
-import { passOf, passTyped } from './places.ts';
+import { passIn, passOf } from './places.ts';
 import { NOTHING_ASKED_OF_BLOCK, pathIn, type Run, useDrawn } from './run.ts';
 
 /** Of the address: whoever closed the panel does not want it to come back. */
@@ -19,7 +19,7 @@ export function FlowTab({ run }: { readonly run: Run }) {
   // What failed is what one came for: its tries are asked for before it can be drawn.
   const failed = failure?.block_id ?? undefined;
   const isFirst = filters.block === undefined;
-  useTriesOf(run, isFirst ? failed : undefined, passTyped(passOf(failure?.path ?? '')));
+  useTriesOf(run, isFirst ? failed : undefined, passIn(passOf(failure?.path ?? '')));
   if (drawn === undefined) return <Awaited query={awaited} height={480} />;
   const first = failed === undefined ? undefined : pathIn(run, failed);
   const chosen = filters.block ?? first;

@@ -1,6 +1,7 @@
 /** Where in a sequence and in its loops something happened, as it is spelled and as it is told. Pure. */
 
 import type { FailureCode } from 'durable-workflow-engine-client';
+import { shownPass } from '../../flow/words.ts';
 import { jsonOf } from '../../lib/json-text.ts';
 
 /** Of `orders[2]/lines[0]/charge`: the counters of the loops, as tries have them: `2.0`; '' outside of loops. */
@@ -8,14 +9,22 @@ export function passOf(path: string): string {
   return [...path.matchAll(/\[(\d+)\](?=\/)/g)].map(([, pass]) => pass).join('.');
 }
 
-/** Counters for people: of `2.0` it is `pass 2.0`, counted from 0 as in paths. */
+/** Counters for people, who count from 1: of `2.0` it is `pass 3.1`. */
 export function passText(iteration: string | undefined): string {
-  return iteration ? `pass ${iteration}` : '';
+  return iteration ? `pass ${shownPass(iteration)}` : '';
 }
 
-/** A pass as it was typed: numbers between dots; undefined for everything else. */
-export function passTyped(text: string | undefined): string | undefined {
+/** A pass as it stands in an address: numbers between dots; undefined for everything else. */
+export function passIn(text: string | undefined): string | undefined {
   return text !== undefined && /^\d+(\.\d+)*$/.test(text) ? text : undefined;
+}
+
+/** The same as it was typed, counted from 1. */
+export function passTyped(text: string): string | undefined {
+  const pass = passIn(text)
+    ?.split('.')
+    .map((counter) => Number(counter) - 1);
+  return pass?.every((counter) => counter >= 0) ? pass.join('.') : undefined;
 }
 
 /**

@@ -35,9 +35,10 @@ export function metricName({ metric }: Pick<Gate, 'metric'>): string {
   return wordsOf(metric);
 }
 
-/** Such as `at most 5 % above the baseline, from 20 ended on`. */
+/** Such as `at most 5 percentage points above the baseline, from 20 ended on`. */
 export function gateWords({ max_regression, min_sample }: Gate): string {
-  return `at most ${formatRate(max_regression)} above the baseline, from ${formatCount(Math.max(1, min_sample))} ended on`;
+  const points = Number((max_regression * 100).toFixed(2));
+  return `at most ${points} percentage ${points === 1 ? 'point' : 'points'} above the baseline, from ${formatCount(Math.max(1, min_sample))} ended on`;
 }
 
 /** The rate above which the gate fails; undefined while the baseline has none. */
