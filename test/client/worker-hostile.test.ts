@@ -32,15 +32,19 @@ async function runEach<Row>(
       [handler]: ({ params }, ctx) => work(rows[Number(params.row)] as Row, ctx) as object,
     },
   });
-  const ended = rows.map(async (row, n) => {
+  const ends = rows.map(async (row, n) => {
     // By its name, a sequence is another one for each.
     const id = await tenant.run([step(`s${n}`, handler, { params: { row: n } })]);
-    const instance = await tenant.until(id, state);
+    return { row, id, instance: await tenant.until(id, state) };
+  });
+  const ended = [];
+  // One after the other: the lists of a tenant are, when the server is busy.
+  for (const { row, id, instance } of await Promise.all(ends)) {
     const path = `/instances/${id}/logs?limit=20`;
     const logs = expectStatus(await tenant.get<{ message: string }[]>(path), 200);
-    return { row, instance, lines: logs.map(({ message }) => message) };
-  });
-  return { exchanges, ended: await Promise.all(ended) };
+    ended.push({ row, instance, lines: column(logs, 'message') });
+  }
+  return { exchanges, ended };
 }
 
 test('no line of a log loses the output, whatever is in it', async (t) => {

@@ -112,7 +112,11 @@ describe('deploy/compose.yaml', () => {
       assert.match(text, new RegExp(`^${name}=.*\\$\\(openssl`, 'm'));
     }
     for (const [name, service] of Object.entries<Yaml>(services)) {
-      for (const other of service.depends_on ?? []) assert.ok(other in services, other);
+      // A list of names, or what each of them has to have come to.
+      const others = service.depends_on ?? [];
+      for (const other of Array.isArray(others) ? others : Object.keys(others)) {
+        assert.ok(other in services, other);
+      }
       if (service.build !== undefined) {
         assert.ok(existsSync(path.join(DEPLOY, service.build, 'Dockerfile')), name);
       }

@@ -453,9 +453,13 @@ const STRICT_BODIES: readonly RouteId[] = [
   ...MANY,
   ...(['instances.createBatch', 'apiKeys.mint', 'tenantLimits.put', 'events.sendBatch'] as const),
   ...(['workers.exchange', 'approvals.link', 'migrations.migrate'] as const),
-  'sequences.migrateInstances',
+  ...(['sequences.migrateInstances', 'sequences.update'] as const),
   // A misspelt `context` would run it again with the data that it failed of.
-  'instances.retry',
+  ...(['instances.retry', 'instances.resumeFrom', 'instances.fork'] as const),
+  ...(['cron.create', 'cron.preview', 'cron.update', 'cron.run', 'rateLimits.put'] as const),
+  ...(['webhooks.subscribe', 'webhooks.update', 'triggers.create', 'triggers.update'] as const),
+  ...(['credentials.create', 'credentials.update'] as const),
+  ...(['releases.create', 'releases.validate', 'releases.canary', 'releases.promote'] as const),
 ];
 const STRICT_QUERIES: readonly RouteId[] = [
   ...(['instances.timeline', 'sequences.delete', 'changes.list', 'changes.stream'] as const),
@@ -463,7 +467,7 @@ const STRICT_QUERIES: readonly RouteId[] = [
   ...(['queues.list', 'activity.get', 'releases.series'] as const),
 ];
 
-test('lists, changes of many and what grants rights refuse unknown members; nothing else does', () => {
+test('lists, settings, changes of many and what grants rights refuse unknown members; nothing else does', () => {
   const isClosed = (schema: TSchema | undefined) => schema?.additionalProperties === false;
   for (const { id, body, query, replies } of Object.values(ROUTES)) {
     assert.equal(isClosed(body), STRICT_BODIES.includes(id), `the body of ${id}`);
