@@ -54,17 +54,20 @@ export function matchRoute(method: string, path: string): MatchResult {
   return { route, params, isBareAlias: !isPrefixed && route.isAtRoot !== true };
 }
 
-/** What tells how the engine is, with and without the prefix. */
-export const HEALTH_PATHS: ReadonlySet<string> = new Set(
-  [ROUTES['health.live'], ROUTES['health.ready']].flatMap(({ path }) => [path, PREFIX + path]),
-);
-
 /** How long the body of a request may be; undefined: all that the server takes. */
 export function bodyBytesOf(method: string, path: string): number | undefined {
   const found = matchRoute(method, path);
   const isRoute = typeof found === 'object' && 'route' in found;
   return bodyBytesMax(isRoute ? found.route : {});
 }
+
+/** What tells how the engine is, with and without the prefix. */
+const HEALTH_PATHS: ReadonlySet<string> = new Set(
+  [ROUTES['health.live'], ROUTES['health.ready']].flatMap(({ path }) => [path, PREFIX + path]),
+);
+
+/** What the server has to know of paths before it has a whole request. */
+export const PATH_RULES = { bodyBytesOf, probePaths: HEALTH_PATHS } as const;
 
 function findNode(path: string, firstSegment: number, values: string[]): PathNode | undefined {
   const segments = path.split('/');

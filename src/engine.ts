@@ -10,7 +10,7 @@ import { ShardClient } from '../actors/shard/client.js';
 import { Supervisor, writerName } from '../actors/shard/supervisor.js';
 import { BATCH_LANES, LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
 import type { BulkJob } from '../schema/bulk-job.js';
-import { bodyBytesOf, HEALTH_PATHS } from '../schema/route-match.js';
+import { PATH_RULES } from '../schema/route-match.js';
 import type { BulkJobs } from './bulk-jobs.js';
 import { EngineClock, realClock, within } from './clock.js';
 import { type Membership, membershipOf } from './cluster/membership.js';
@@ -35,7 +35,7 @@ import { tenantLimitRow, tenantLimitRows } from './db/reads/tenant-limit-reads.j
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { prepareRowSecurity } from './db/row-security.js';
 import { bulkJobsOf, sequenceRemovalOf } from './engine-jobs.js';
-import { type DatabaseTrouble, troubleOf } from './errors.js';
+import { type DatabaseTrouble, stallOf, troubleOf } from './errors.js';
 import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
 import { type ReadyFacts, urlOf } from './greeting.js';
@@ -356,10 +356,9 @@ class Engine {
         host: config.host,
         port: config.port,
         maxBodyBytes: config.maxBodyBytes,
-        bodyBytesOf,
+        ...PATH_RULES,
         refuseBody: (bytes) => this.#client.refusalOf(bytes),
         maxHeaderBytes: LIMITS.headerBytesMax,
-        probePaths: HEALTH_PATHS,
         connections,
         requests,
         proxies: new TrustedProxies(config.trustedProxies),
@@ -488,15 +487,16 @@ class Engine {
   #onDatabase(trouble: DatabaseTrouble | undefined): void {
     if (trouble === undefined) {
       this.#log.info('the database is back');
+      this.#client.stall(undefined);
       this.#gate.set(this.#isStarted ? 'serving' : 'starting');
       return;
     }
-    const { kind, sqlState, message } = trouble;
+    const { kind, sqlState, message: reason } = trouble;
     const isAway = kind === 'unreachable' || !this.#isStarted;
-    const facts = { kind, sqlState, reason: message };
-    if (isAway) this.#log.error(facts, 'the database is away');
-    else this.#log.error(facts, 'the database takes no writes');
+    if (isAway) this.#log.error({ kind, sqlState, reason }, 'the database is away');
+    else this.#log.error({ kind, sqlState, reason }, 'the database takes no writes');
     this.#gate.set(isAway ? 'database-away' : 'writes-fail', trouble);
+    this.#client.stall(isAway ? undefined : stallOf(trouble));
   }
 
   /** What can no longer commit must not look alive: the process ends, its successor serves. */

@@ -250,6 +250,19 @@ export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, 
   return new EngineError('ENG_DATABASE_DOWN', message, RETRY_AFTER_MS, cause);
 }
 
+/**
+ * What those are told who wait for a commit while the database takes no writes. A full disk stays so until somebody
+ * comes; all else may be over soon, and changes wait for that.
+ */
+export function stallOf(trouble: DatabaseTrouble) {
+  const ofReads = databaseDown('takes no writes', trouble);
+  if (trouble.kind !== 'disk-full') return { ofReads };
+  const unknown =
+    'the change may still be made: ask again, with an idempotency key where there is one';
+  const { code, message, retryAfterMs } = ofReads;
+  return { ofReads, ofChanges: new EngineError(code, `${message}; ${unknown}`, retryAfterMs) };
+}
+
 /** @param cell that has the tenant, or that the request asks for; @param own this engine's */
 export const wrongCell = (cell: string, own: string) => {
   const message = `misdirected request: it is for the cell ${cell}, and this is an engine of ${own}`;

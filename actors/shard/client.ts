@@ -54,6 +54,7 @@ interface Pending {
   readonly tenant: string;
   /** See `WorkUnderWay`. */
   readonly work: number;
+  readonly since: number;
   readonly deadline: number;
   readonly onReply: OnReply;
   /** A poll: its answer waits for as long as its caller does. */
@@ -67,6 +68,20 @@ interface Pending {
 
 /** Requests that wait for news, until their caller ends them. */
 const WATCHES: ReadonlySet<ShardOperation> = new Set(['instances.watch', 'changes.watch']);
+
+/** What only reads, and waits for changes before it all the same. */
+const READS: ReadonlySet<ShardOperation> = new Set([
+  'instances.get',
+  'instances.tree',
+  'changes.watermark',
+]);
+
+/** The database takes no writes. */
+export interface Stall {
+  readonly ofReads: EngineError;
+  /** Absent: changes wait until it takes writes again. */
+  readonly ofChanges?: EngineError;
+}
 
 const SWEEP_MS = 1_000;
 
@@ -99,6 +114,7 @@ export class ShardClient {
   readonly #shared: FairSlots;
   readonly #sharedLarge: FairSlots;
   #flushing = false;
+  #stall: Stall | undefined;
   #keptSince: number;
   #sweep: TimerHandle;
 
@@ -155,6 +171,22 @@ export class ShardClient {
     // It raises nothing any more for what it is told.
     this.versions.raiseAll();
     this.#refuse((pending) => pending.shard === shard || pending.mayMove);
+  }
+
+  /**
+   * Nothing is committed for now: who waits is told so at once, and who comes, a moment later. The change of who
+   * is told may still be made.
+   *
+   * @param stall undefined: it is over
+   */
+  stall(stall: Stall | undefined): void {
+    this.#stall = stall;
+    for (const [id, { operation }] of this.#pending) this.#endStalled(id, operation);
+  }
+
+  #endStalled(id: number, operation: ShardOperation): void {
+    const error = READS.has(operation) ? this.#stall?.ofReads : this.#stall?.ofChanges;
+    if (error !== undefined && !WATCHES.has(operation)) this.#settle(id, { error });
   }
 
   #refuse(isLost: (pending: Pending) => boolean): void {
@@ -223,6 +255,7 @@ export class ShardClient {
       operation,
       tenant,
       work,
+      since: now,
       deadline: now + timeoutMs,
       onReply,
       isParked,
@@ -438,6 +471,7 @@ export class ShardClient {
       );
       for (const [id, pending] of this.#pending) {
         if (pending.deadline <= now) this.#settle(id, { error });
+        else if (pending.since <= now - SWEEP_MS) this.#endStalled(id, pending.operation);
       }
       if (now - this.#keptSince > KEPT_MS_MAX) {
         this.#keptSince = now;

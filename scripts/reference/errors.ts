@@ -136,7 +136,7 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   },
   ENG_DATABASE_DOWN: {
     means:
-      'The database cannot be reached, takes no writes, or lacks what is needed. The message says why, with the SQLSTATE. With *unknown outcome*: the connection was lost while the change was on its way.',
+      'The database cannot be reached, takes no writes, or lacks what is needed. The message says why, with the SQLSTATE. With *unknown outcome*: the connection was lost while the change was on its way. With *may still be made*: the disk became full meanwhile.',
     remedy: 'Ask again after the wait.',
   },
   ENG_OVERLOADED: {

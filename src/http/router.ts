@@ -16,8 +16,9 @@ import type { Residence } from '../cluster/residence.js';
 import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
 import type { Crowd } from '../crowd.js';
-import { instanceTenant } from '../db/reads/instance-reads.js';
+import { instanceById, instanceTenant } from '../db/reads/instance-reads.js';
 import { rowOf } from '../db/reads/lookup.js';
+import { instanceText } from '../db/reads/wire.js';
 import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
 import {
@@ -66,6 +67,7 @@ export interface RouterDeps extends FrontBodies {
 }
 
 const NO_BODY = Buffer.alloc(0);
+const NOTHING = () => undefined;
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 export function createRouter(deps: RouterDeps): HttpHandler {
@@ -453,8 +455,17 @@ function askShard(
     by,
   }: Authorised & Pick<Request, 'maySeeSecrets' | 'by'>,
 ): void {
-  const { client, validators } = deps;
+  const { client, gate, validators } = deps;
   const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
+  const committed = () => {
+    const given = committedInstance(deps, tenant, params.id ?? '');
+    then(deps, request, exchange, given.then(exchange.reply.bind(exchange)), NOTHING);
+  };
+  const isRecord = route.id === 'instances.get';
+  if (isRecord && gate.state === 'writes-fail') {
+    committed();
+    return;
+  }
   const body = route.body === undefined ? '' : textOf(request.body);
   request.forgetBody();
   const id = client.send(
@@ -463,13 +474,30 @@ function askShard(
     tenant,
     Object.values(params).join('/'),
     body,
-    (reply) => attempt(deps, request, exchange, () => exchange.reply(httpReply(reply))),
+    (reply) => {
+      if (isRecord && 'error' in reply && gate.state === 'writes-fail') committed();
+      else attempt(deps, request, exchange, () => exchange.reply(httpReply(reply)));
+    },
     traceparent,
     query,
     maySeeSecrets,
     by,
   );
   if (route.isParked) exchange.onAbort(() => client.abort(id));
+}
+
+/**
+ * While nothing is committed, what is: its actor would wait for a change that is under way.
+ *
+ * @throws EngineError 404 or 503, as the promise rejects with
+ */
+async function committedInstance(
+  { front }: RouterDeps,
+  tenant: string,
+  id: string,
+): Promise<HttpReply> {
+  const row = await rowOf(front.reads.of(tenant), instanceById, 'instance', id, tenant);
+  return { status: 200, body: instanceText(row) };
 }
 
 function queryOf(validators: Validators, route: Route, raw: string): Record<string, unknown> {

@@ -330,19 +330,37 @@ describe('a database in trouble', () => {
 
   test('when only writes fail, reads go on, writes wait, and the reason is told', async () => {
     const instance = (await create()).body.id;
+    const waits = await tenant.run([step('a', newHandler())]);
+    const shown = await client.get(`/instances/${waits}`);
+    const changes = await client.get('/changes?limit=500');
     await admin.query(`
     create function no_room() returns trigger language plpgsql as $$
     begin
       raise exception 'no space left on device' using errcode = '53100';
     end $$;
-    create trigger no_room before insert on instances execute function no_room()`);
-    const waiting = create();
+    create trigger no_room before insert or update on instances execute function no_room()`);
+    const began = performance.now();
+    const waiting = [
+      create(probe),
+      probe.patch(`/instances/${waits}/context`, { context: { data: { x: 1 } } }),
+    ];
+    const early = probe.get(`/instances/${waits}`);
     const error = 'unavailable: the database takes no writes: its disk is full (53100)';
     try {
       assert.deepEqual(await refusal(), {
         error,
         reason: { kind: 'disk-full', sql_state: '53100' },
       });
+      for (const { status, text } of await Promise.all(waiting)) {
+        assert.equal(status, 503);
+        assert.match(text, /takes no writes: its disk is full .*may still be made: ask again/);
+      }
+      for (const { status, text } of [await early, await probe.get(`/instances/${waits}`)]) {
+        assert.deepEqual([status, text], [200, shown.text], 'what is committed');
+      }
+      const late = await probe.get('/changes?limit=500');
+      assert.deepEqual([late.status, late.text], [200, changes.text]);
+      assert.ok(performance.now() - began < 10_000);
       for (const path of ['/instances', `/instances/${instance}`, '/workers', '/sequences']) {
         assert.equal((await probe.get(path)).status, 200, path);
       }
@@ -351,8 +369,8 @@ describe('a database in trouble', () => {
     } finally {
       await admin.query('drop function no_room cascade');
     }
-    assert.equal((await waiting).status, 201);
     await untilReady(200, RECOVERY_MS);
+    await eventually(async () => assert.equal((await tenant.instance(waits)).context.data.x, 1));
     const line = engine.logs().find(({ msg }) => msg === 'the database takes no writes');
     assert.deepEqual([line?.kind, line?.sqlState], ['disk-full', '53100']);
   });

@@ -359,7 +359,10 @@ function slowRead(cheaper: string): EngineError {
 function asEngineError(error: unknown, cheaper: string): EngineError {
   if (error instanceof EngineError) return error;
   const { message, code } = error as Error & { readonly code?: unknown };
-  if (code === QUERY_CANCELED || message === NO_ANSWER_TEXT) return slowRead(cheaper);
+  if (code === QUERY_CANCELED) return slowRead(cheaper);
+  // Its own limit had ended the statement: the server stands still, whatever was asked of it.
+  if (message === NO_ANSWER_TEXT)
+    return unavailable('ENG_DATABASE_DOWN', 'the database does not answer');
   if (message === POOL_BUSY_TEXT) return tooManyReads();
   if (message === POOL_ENDED_TEXT) return unavailable('ENG_STOPPING', 'the engine is stopping');
   const isDefect =

@@ -38,6 +38,7 @@ export class Watermark {
   #highest: UnixMs = 0;
   #past: UnixMs = 0;
   #round: Promise<UnixMs> | undefined;
+  #told: UnixMs = 0;
 
   constructor(deps: WatermarkDeps) {
     this.#deps = deps;
@@ -46,6 +47,11 @@ export class Watermark {
   /** The latest time that a shard has ever promised. */
   get highest(): UnixMs {
     return this.#highest;
+  }
+
+  /** What `above` gave last: every entry below it is in the rows. 0: nothing so far. */
+  get told(): UnixMs {
+    return this.#told;
   }
 
   /** What an earlier owner of the database has promised. */
@@ -62,7 +68,12 @@ export class Watermark {
     this.#round ??= new Promise((resolve, reject) => {
       this.#deps.clock.setTimeout(() => {
         this.#round = undefined;
-        this.#below(this.#past).then(resolve, reject);
+        this.#below(this.#past)
+          .then((below) => {
+            this.#told = Math.max(this.#told, below);
+            return below;
+          })
+          .then(resolve, reject);
       }, ROUND_MS);
     });
     return this.#round;

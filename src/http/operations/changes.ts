@@ -71,7 +71,12 @@ export class Changes {
     const tenant = tenantOf(call, query.tenant_id);
     const after = placeIn('cursor', query.cursor) ?? FEED_START;
     const limit = Math.max(query.limit, 1);
-    const below = await this.#belowNow();
+    const below = await this.#belowNow().catch((error: unknown) => {
+      // What was shown before can be shown while nothing is committed.
+      const isDown = error instanceof EngineError && error.code === 'ENG_DATABASE_DOWN';
+      if (!isDown || this.watermark.told === 0) throw error;
+      return this.watermark.told;
+    });
     const page = await changesPage(front.reads, { tenant, after, below, limit });
     const next = page.hasMore ? page.place : page.last;
     const cursor = next === undefined ? '' : `"next_cursor":"${cursorOf(next)}",`;
