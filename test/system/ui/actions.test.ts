@@ -265,6 +265,16 @@ test('many are not changed by a filter that is half typed, and what is changed i
   await dialog.waitFor({ state: 'detached' });
 });
 
+test('a filter with a percent sign is what was typed, also after a reload', async ({ page }) => {
+  await go(page, '/instances', 'Instances');
+  const failure = page.getByRole('main').getByLabel('Failure');
+  await failure.fill('100%25 of %41');
+  await page.waitForURL(/failure=100%2525/);
+  await page.reload();
+  await failure.waitFor();
+  assert.equal(await failure.inputValue(), '100%25 of %41');
+});
+
 describe('what starts instances', { concurrency: 2 }, () => {
   test('a schedule is made, run now, switched off, and deleted', async ({ page, tenant }) => {
     await tenant.sequence([step('a', 'noop')], { name: 'nightly', namespace: 'default' });

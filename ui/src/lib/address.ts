@@ -1,7 +1,8 @@
 /** Filters that live in the address, so that a link, a reload and the back button show the same. */
 
 import { useMemo } from 'react';
-import { useSearchParams } from 'wouter';
+import { useLocation } from 'wouter';
+import { useSearch } from 'wouter/use-browser-location';
 
 export type Filters = Readonly<Record<string, string>>;
 
@@ -10,22 +11,23 @@ export function useFilters(): readonly [
   filters: Filters,
   change: (changes: Readonly<Record<string, string | undefined>>) => void,
 ] {
-  const [params, setParams] = useSearchParams();
-  const text = params.toString();
+  const [path, go] = useLocation();
+  // As it stands in the address: what the router gives is decoded already, and `100%25` would become `100%`.
+  const text = useSearch();
   const filters = useMemo(() => Object.fromEntries(new URLSearchParams(text)), [text]);
   return [
     filters,
-    (changes) =>
-      setParams((before) => {
-        const next = new URLSearchParams(before);
-        // Whatever changes, the list begins again with its first page.
-        if (!('cursor' in changes)) next.delete('cursor');
-        for (const [name, value] of Object.entries(changes)) {
-          if (value === undefined || value === '') next.delete(name);
-          else next.set(name, value);
-        }
-        return next;
-      }),
+    (changes) => {
+      // Several changes in a row build on each other.
+      const next = new URLSearchParams(globalThis.location.search);
+      // Whatever changes, the list begins again with its first page.
+      if (!('cursor' in changes)) next.delete('cursor');
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === undefined || value === '') next.delete(name);
+        else next.set(name, value);
+      }
+      go(next.size === 0 ? path : `${path}?${next}`);
+    },
   ];
 }
 
