@@ -127,6 +127,23 @@ describe('deploy/compose.yaml', () => {
     }
   });
 
+  test('no container gains privileges or takes all there is, and the proxy that engines trust reaches no database', () => {
+    for (const [name, service] of Object.entries<Yaml>(services)) {
+      assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name);
+      assert.deepEqual(service.cap_drop, ['ALL'], name);
+      assert.ok(service.mem_limit && service.pids_limit, name);
+      const networks = new Set<string>(
+        Array.isArray(service.networks) ? service.networks : Object.keys(service.networks),
+      );
+      assert.ok(!(networks.has('front') && networks.has('postgres')), name);
+      if (name.startsWith('etcd') || name.startsWith('postgres'))
+        assert.deepEqual([...networks], ['postgres']);
+    }
+    const { proxy, 'east-a': engine } = services;
+    assert.deepEqual(Object.keys(proxy.networks), ['front']);
+    assert.equal(engine.environment.ENGINE_TRUSTED_PROXIES, proxy.networks.front.ipv4_address);
+  });
+
   test('the proxy and what keeps its files true share a folder and a user, and the commands exist', () => {
     const { proxy, routing } = services;
     assert.equal(proxy?.user, routing?.user);
