@@ -26,12 +26,12 @@ from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, n
 -- writer_sequence_update
 update sequences t set deprecated = r.deprecated
 from json_to_recordset($1::json) as r(id uuid, deprecated boolean)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_sequence_hold
 update sequences t set hold = r.hold
 from json_to_recordset($1::json) as r(id uuid, hold boolean)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_sequence_delete
 with schedules_gone as (
@@ -42,7 +42,7 @@ delete from sequences s using json_to_recordset($1::json) as r(id uuid) where s.
 -- writer_tombstone_clear
 delete from sequence_tombstones t
 using json_to_recordset($1::json) as r(id uuid)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_tombstone_set
 insert into sequence_tombstones (id, created_at)
@@ -64,37 +64,37 @@ on conflict (id) do nothing;
 -- writer_instance_update
 update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_instance_change
 update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz, data json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_instance_config
 update instances t set config = r.config, context_audit = r.context_audit
 from json_to_recordset($1::json) as r(id uuid, config json, context_audit json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_instance_rebind
 update instances t set sequence_id = r.sequence_id
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_instance_trace
 update instances t set traceparent = r.traceparent
 from json_to_recordset($1::json) as r(id uuid, traceparent text)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_instance_ownership
 update instances t set continuity_id = r.continuity_id, ownership_epoch = r.ownership_epoch, fence = r.fence
 from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, ownership_epoch bigint, fence json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_instance_failure
 update instances t set failure = r.failure
 from json_to_recordset($1::json) as r(id uuid, failure json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_instance_delete
 with doomed as (
@@ -108,51 +108,51 @@ with doomed as (
     and e.tenant_id = i.tenant_id and e.current_instance_id = i.id
 ), open_tasks_gone as (
   delete from open_tasks o using worker_tasks t, doomed d
-  where t.instance_id = d.id and o.task_id = t.id
+  where t.instance_id = any(array[d.id]) and o.task_id = any(array[t.id])
 ), instances_gone as (
-  delete from instances t using doomed d where t.id = d.id
+  delete from instances t using doomed d where t.id = any(array[d.id])
 ), timers_gone as (
-  delete from timers t using doomed d where t.instance_id = d.id
+  delete from timers t using doomed d where t.instance_id = any(array[d.id])
 ), dead_letters_gone as (
-  delete from dead_letters t using doomed d where t.instance_id = d.id
+  delete from dead_letters t using doomed d where t.instance_id = any(array[d.id])
 ), block_outputs_gone as (
-  delete from block_outputs t using doomed d where t.instance_id = d.id
+  delete from block_outputs t using doomed d where t.instance_id = any(array[d.id])
 ), iteration_snapshots_gone as (
-  delete from iteration_snapshots t using doomed d where t.instance_id = d.id
+  delete from iteration_snapshots t using doomed d where t.instance_id = any(array[d.id])
 ), signals_gone as (
-  delete from signals t using doomed d where t.instance_id = d.id
+  delete from signals t using doomed d where t.instance_id = any(array[d.id])
 ), audit_log_gone as (
-  delete from audit_log t using doomed d where t.instance_id = d.id
+  delete from audit_log t using doomed d where t.instance_id = any(array[d.id])
 ), approvals_gone as (
-  delete from approvals t using doomed d where t.instance_id = d.id
+  delete from approvals t using doomed d where t.instance_id = any(array[d.id])
 ), worker_tasks_gone as (
-  delete from worker_tasks t using doomed d where t.instance_id = d.id
+  delete from worker_tasks t using doomed d where t.instance_id = any(array[d.id])
 ), kin_notes_gone as (
-  delete from kin_notes t using doomed d where t.to_id = d.id
+  delete from kin_notes t using doomed d where t.to_id = any(array[d.id])
 ), permit_requests_gone as (
-  delete from permit_requests t using doomed d where t.instance_id = d.id
+  delete from permit_requests t using doomed d where t.instance_id = any(array[d.id])
 ), event_waits_gone as (
-  delete from event_waits t using doomed d where t.instance_id = d.id
+  delete from event_waits t using doomed d where t.instance_id = any(array[d.id])
 ), event_takes_gone as (
-  delete from event_takes t using doomed d where t.instance_id = d.id
+  delete from event_takes t using doomed d where t.instance_id = any(array[d.id])
 ), injected_blocks_gone as (
-  delete from injected_blocks t using doomed d where t.instance_id = d.id
+  delete from injected_blocks t using doomed d where t.instance_id = any(array[d.id])
 ), checkpoints_gone as (
-  delete from checkpoints t using doomed d where t.instance_id = d.id
+  delete from checkpoints t using doomed d where t.instance_id = any(array[d.id])
 ), step_logs_gone as (
-  delete from step_logs t using doomed d where t.instance_id = d.id
+  delete from step_logs t using doomed d where t.instance_id = any(array[d.id])
 ), bulk_changes_gone as (
-  delete from bulk_changes t using doomed d where t.instance_id = d.id
+  delete from bulk_changes t using doomed d where t.instance_id = any(array[d.id])
 ), release_outcomes_gone as (
-  delete from release_outcomes t using doomed d where t.instance_id = d.id
+  delete from release_outcomes t using doomed d where t.instance_id = any(array[d.id])
 ), effect_receipts_gone as (
-  delete from effect_receipts t using doomed d where t.instance_id = d.id
+  delete from effect_receipts t using doomed d where t.instance_id = any(array[d.id])
 ), effect_resolutions_gone as (
-  delete from effect_resolutions t using doomed d where t.instance_id = d.id
+  delete from effect_resolutions t using doomed d where t.instance_id = any(array[d.id])
 ), artifacts_gone as (
-  delete from artifacts t using doomed d where t.instance_id = d.id
+  delete from artifacts t using doomed d where t.instance_id = any(array[d.id])
 ), migrations_gone as (
-  delete from migrations t using doomed d where t.continuity_id = d.id
+  delete from migrations t using doomed d where t.continuity_id = any(array[d.id])
 )
 select count(*) from doomed;
 
@@ -165,7 +165,7 @@ on conflict (instance_id) do update set blocks = excluded.blocks;
 -- writer_output_droperrors
 delete from block_outputs t
 using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = r.instance_id and t.output_ref = '__error__';
+where t.instance_id = any(array[r.instance_id]) and t.output_ref = '__error__';
 
 -- writer_output_dropblocks
 with dropped as (
@@ -188,7 +188,7 @@ from json_to_recordset($1::json) as r(id uuid, instance_id uuid, block_id text, 
 -- writer_snapshot_clear
 delete from iteration_snapshots t
 using json_to_recordset($1::json) as r(instance_id uuid, key text)
-where t.instance_id = r.instance_id and t.key = r.key;
+where t.instance_id = any(array[r.instance_id]) and t.key = r.key;
 
 -- writer_snapshot_set
 insert into iteration_snapshots (instance_id, key, items)
@@ -204,7 +204,7 @@ from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, si
 -- writer_signal_update
 update signals t set status = r.status, taken_at = r.taken_at, taken_by = r.taken_by
 from json_to_recordset($1::json) as r(instance_id uuid, seq integer, status text, taken_at timestamptz, taken_by text)
-where t.instance_id = r.instance_id and t.seq = r.seq;
+where t.instance_id = any(array[r.instance_id]) and t.seq = r.seq;
 
 -- writer_approval_insert
 insert into approvals (id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate, waiting_since, deadline, outcome, closed_at, answer)
@@ -214,12 +214,12 @@ from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text,
 -- writer_approval_update
 update approvals t set sequence_id = r.sequence_id, path = r.path, prompt = r.prompt, gate = r.gate, deadline = r.deadline
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, path text, prompt text, gate json, deadline timestamptz)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_approval_close
 update approvals t set outcome = r.outcome, closed_at = r.closed_at, answer = r.answer
 from json_to_recordset($1::json) as r(id uuid, outcome text, closed_at timestamptz, answer json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_audit_insert
 insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
@@ -250,7 +250,7 @@ from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text,
 -- writer_task_checkpoint
 update worker_tasks t set resume_checkpoint = r.resume_checkpoint
 from json_to_recordset($1::json) as r(id uuid, resume_checkpoint json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_opentask_insert
 insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
@@ -260,38 +260,38 @@ from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id 
 -- writer_opentask_claim
 update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
 from json_to_recordset($1::json) as r(task_id uuid, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
-where t.task_id = r.task_id;
+where t.task_id = any(array[r.task_id]);
 
 -- writer_opentask_history
 update open_tasks t set history = r.history
 from json_to_recordset($1::json) as r(task_id uuid, history json)
-where t.task_id = r.task_id;
+where t.task_id = any(array[r.task_id]);
 
 -- writer_opentask_rank
 update open_tasks t set rank = r.rank
 from json_to_recordset($1::json) as r(task_id uuid, rank smallint)
-where t.task_id = r.task_id;
+where t.task_id = any(array[r.task_id]);
 
 -- writer_task_end
 with ended as (
   select * from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, lost_claims integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
 ), closed as (
-  delete from open_tasks o using ended r where o.task_id = r.id
+  delete from open_tasks o using ended r where o.task_id = any(array[r.id])
 )
 update worker_tasks t set
   state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, lost_claims = r.lost_claims, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
 from ended r
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_task_note
 update worker_tasks t set checkpoint_seq = r.checkpoint_seq, history = r.history
 from json_to_recordset($1::json) as r(id uuid, checkpoint_seq integer, history json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_timer_clear
 delete from timers t
 using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = r.instance_id;
+where t.instance_id = any(array[r.instance_id]);
 
 -- writer_timer_set
 insert into timers (instance_id, fire_at, recover, rank)
@@ -302,7 +302,7 @@ on conflict (instance_id) do update set fire_at = excluded.fire_at, recover = ex
 -- writer_deadletter_clear
 delete from dead_letters t
 using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = r.instance_id;
+where t.instance_id = any(array[r.instance_id]);
 
 -- writer_deadletter_set
 insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason, namespace, sequence_id, failure_code, block_id, handler, folded_reason)
@@ -324,12 +324,12 @@ on conflict (to_id, from_id) do update set id = excluded.id, word = excluded.wor
 -- writer_kinnote_clear
 delete from kin_notes t
 using json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid)
-where t.to_id = r.to_id and t.from_id = r.from_id and t.id = r.id;
+where t.to_id = any(array[r.to_id]) and t.from_id = r.from_id and t.id = r.id;
 
 -- writer_permitrequest_clear
 delete from permit_requests t
 using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = r.instance_id;
+where t.instance_id = any(array[r.instance_id]);
 
 -- writer_permitrequest_set
 insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
@@ -340,7 +340,7 @@ on conflict (instance_id) do update set number = excluded.number;
 -- writer_permit_clear
 delete from permits t
 using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = r.instance_id;
+where t.instance_id = any(array[r.instance_id]);
 
 -- writer_permit_set
 insert into permits (instance_id, key_id, number)
@@ -356,12 +356,12 @@ from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_i
 -- writer_event_update
 update events t set status = r.status, matched = r.matched, targets = r.targets, ended_at = r.ended_at
 from json_to_recordset($1::json) as r(id uuid, status text, matched integer, targets json, ended_at timestamptz)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_event_fired
 update events t set fires = r.fires
 from json_to_recordset($1::json) as r(id uuid, fires json)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_event_prune
 delete from events e using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
@@ -373,7 +373,7 @@ where e.id = old.id;
 -- writer_eventwait_clear
 delete from event_waits t
 using json_to_recordset($1::json) as r(instance_id uuid, id uuid)
-where t.instance_id = r.instance_id and t.id = r.id;
+where t.instance_id = any(array[r.instance_id]) and t.id = r.id;
 
 -- writer_eventwait_set
 insert into event_waits (instance_id, id, key_id)
@@ -390,7 +390,7 @@ on conflict (instance_id, event_id, wait_id) do nothing;
 -- writer_ratelimit_clear
 delete from rate_limits t
 using json_to_recordset($1::json) as r(id uuid)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_ratelimit_set
 insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
@@ -428,7 +428,7 @@ on conflict (tenant_id, worker_id, handler_name, queue_name) do update set versi
 -- writer_cron_clear
 delete from cron_schedules t
 using json_to_recordset($1::json) as r(id uuid)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_cron_set
 insert into cron_schedules (id, tenant_id, namespace, sequence_id, sequence, version, cron_expr, timezone, enabled, metadata, context, priority, timeout, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
@@ -444,12 +444,12 @@ from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabi
 -- writer_apikey_update
 update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
 from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_tenantlimits_clear
 delete from tenant_limits t
 using json_to_recordset($1::json) as r(tenant_id text)
-where t.tenant_id = r.tenant_id;
+where t.tenant_id = any(array[r.tenant_id]);
 
 -- writer_tenantlimits_set
 insert into tenant_limits (tenant_id, limits, set_at)
@@ -465,12 +465,12 @@ from json_to_recordset($1::json) as r(id uuid, tenant_id text, operation text, r
 -- writer_bulkjob_update
 update bulk_jobs t set state = r.state, matched = r.matched, applied = r.applied, skipped = r.skipped, failed = r.failed, repeats_effects = r.repeats_effects, error = r.error, place = r.place, updated_at = r.updated_at, ended_at = r.ended_at
 from json_to_recordset($1::json) as r(id uuid, state text, matched integer, applied integer, skipped integer, failed integer, repeats_effects integer, error text, place text, updated_at timestamptz, ended_at timestamptz)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_bulkjob_clear
 delete from bulk_jobs t
 using json_to_recordset($1::json) as r(id uuid)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_bulkchange_insert
 insert into bulk_changes (job_id, instance_id)
@@ -480,12 +480,12 @@ from json_to_recordset($1::json) as r(job_id uuid, instance_id uuid);
 -- writer_bulkchange_clear
 delete from bulk_changes t
 using json_to_recordset($1::json) as r(job_id uuid, instance_id uuid)
-where t.job_id = r.job_id and t.instance_id = r.instance_id;
+where t.job_id = any(array[r.job_id]) and t.instance_id = r.instance_id;
 
 -- writer_credential_clear
 delete from credentials t
 using json_to_recordset($1::json) as r(tenant_id text, id text)
-where t.tenant_id = r.tenant_id and t.id = r.id;
+where t.tenant_id = any(array[r.tenant_id]) and t.id = r.id;
 
 -- writer_credential_set
 insert into credentials (tenant_id, id, name, kind, description, value, refresh_url, refresh_token, enabled, expires_at, created_at, updated_at)
@@ -496,7 +496,7 @@ on conflict (tenant_id, id) do update set name = excluded.name, kind = excluded.
 -- writer_trigger_clear
 delete from triggers t
 using json_to_recordset($1::json) as r(slug text)
-where t.slug = r.slug;
+where t.slug = any(array[r.slug]);
 
 -- writer_trigger_set
 insert into triggers (slug, tenant_id, namespace, sequence_name, version, trigger_type, secret, config, event_name, enabled, created_at, updated_at)
@@ -507,7 +507,7 @@ on conflict (slug) do update set sequence_name = excluded.sequence_name, version
 -- writer_webhook_clear
 delete from webhook_outbox t
 using json_to_recordset($1::json) as r(id uuid)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_webhook_set
 insert into webhook_outbox (id, url, event_type, instance_id, tenant_id, body, attempts, last_error, delivery_id, status, next_attempt_at, claimed_at, created_at, subscription_id)
@@ -518,12 +518,12 @@ on conflict (id) do update set attempts = excluded.attempts, last_error = exclud
 -- writer_webhook_dropparked
 delete from webhook_outbox t
 using json_to_recordset($1::json) as r(subscription_id uuid)
-where t.subscription_id = r.subscription_id and t.status = 'parked';
+where t.subscription_id = any(array[r.subscription_id]) and t.status = 'parked';
 
 -- writer_subscription_clear
 delete from webhook_subscriptions t
 using json_to_recordset($1::json) as r(id uuid)
-where t.id = r.id;
+where t.id = any(array[r.id]);
 
 -- writer_subscription_set
 insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
@@ -562,7 +562,7 @@ from json_to_recordset($1::json) as r(id uuid, release_id uuid, from_state text,
 -- writer_releaseoutcome_clear
 delete from release_outcomes t
 using json_to_recordset($1::json) as r(instance_id uuid)
-where t.instance_id = r.instance_id;
+where t.instance_id = any(array[r.instance_id]);
 
 -- writer_releaseoutcome_set
 insert into release_outcomes (instance_id, release_id, sequence_id, state, created_at)

@@ -8,6 +8,7 @@ import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { IS_REPORTED, IS_TOUCHED } from '../../src/db/reads/effect-reads.js';
+import { foundBy } from '../../src/db/special-statements.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
 import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 import {
@@ -139,8 +140,8 @@ export const LOAD_SQL = {
     `${ofFirstRow('b.blocks', 'injected')}, ${ofFirstRow(SNAPSHOTS, 'snapshots')}, ` +
     `${ofFirstRow(KEPT_SIGNALS, 'signals')}, k.place, ` +
     `${TASK_ALIASES.map(([column, alias]) => `k.${column} as ${alias}`).join(', ')} ` +
-    'from instances i left join timers t on t.instance_id = i.id ' +
-    'left join injected_blocks b on b.instance_id = i.id left join lateral (' +
+    `from instances i left join timers t on ${foundBy('t.instance_id', 'i.id')} ` +
+    `left join injected_blocks b on ${foundBy('b.instance_id', 'i.id')} left join lateral (` +
     `select ${selected(TASK_COLUMNS)}, row_number() over (order by id) as place from ${TASKS} t ` +
     `where instance_id = i.id and ${IS_LIVE} and ${IS_OPEN_TASK}) k on true ` +
     'where i.id = any($1::uuid[])',

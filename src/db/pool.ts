@@ -30,7 +30,8 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs?: number;
   /**
    * Each statement is planned once for all values it may get. To plan takes several times as long as to look
-   * up a row, and Postgres would do so each time for few ids, because it takes every list for one of ten.
+   * up a row, and Postgres would do so each time for few ids, because it takes every list for one of ten. What
+   * they read has an index.
    */
   readonly isPlannedOnce?: boolean;
 }
@@ -256,7 +257,8 @@ function clientConfig(options: ConnectionOptions): PrimaryConfig {
   };
 }
 
-const PLANNED_ONCE = ' -c plan_cache_mode=force_generic_plan';
+/** A plan that was made while a table was small, or while only few of its rows are alive, would be kept: by an index. */
+const PLANNED_ONCE = ' -c plan_cache_mode=force_generic_plan -c enable_seqscan=off';
 
 const textParsers: ReadonlyMap<number, (text: string) => unknown> = new Map<
   number,

@@ -18,15 +18,18 @@ export const BELONGINGS: readonly (readonly [table: TableName, column: string])[
   instance === undefined || name === 'open_tasks' ? [] : [[name as TableName, instance] as const],
 );
 
+/** See `rowsWith` of `statements.ts`. */
+export const foundBy = (column: string, value: string) => `${column} = any(array[${value}])`;
+
 /** Deletes the instances whose ids are in `doomed`, with all that belongs to them. */
 const INSTANCES_GONE = [
   `open_tasks_gone as (
   delete from open_tasks o using worker_tasks t, doomed d
-  where t.instance_id = d.id and o.task_id = t.id
+  where ${foundBy('t.instance_id', 'd.id')} and ${foundBy('o.task_id', 't.id')}
 )`,
   ...BELONGINGS.map(
     ([table, column]) => `${table}_gone as (
-  delete from ${table} t using doomed d where t.${column} = d.id
+  delete from ${table} t using doomed d where ${foundBy(`t.${column}`, 'd.id')}
 )`,
   ),
 ].join(', ');
@@ -80,12 +83,12 @@ on conflict (id) do nothing`,
 with ended as (
   select * from ${rows}
 ), closed as (
-  delete from open_tasks o using ended r where o.task_id = r.id
+  delete from open_tasks o using ended r where ${foundBy('o.task_id', 'r.id')}
 )
 update worker_tasks t set
   ${TASK_END.map((column) => `${column} = r.${column}`).join(', ')}
 from ended r
-where t.id = r.id`,
+where ${foundBy('t.id', 'r.id')}`,
 
   'checkpoint.prune': (rows) => `
 delete from checkpoints c using ${rows}

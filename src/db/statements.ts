@@ -17,7 +17,7 @@ import {
   type MutationKind,
   type Update,
 } from './mutations.js';
-import { SPECIAL_TEXTS, type SpecialKind } from './special-statements.js';
+import { foundBy, SPECIAL_TEXTS, type SpecialKind } from './special-statements.js';
 import { columnType, TABLES, type TableName } from './tables.js';
 
 export interface Statement {
@@ -120,10 +120,18 @@ function deleteText(mutation: Delete): string {
   return `delete from ${table} t\nusing ${rowsOf(mutation)}\nwhere ${rowsWith(columns, where)}`;
 }
 
-/** Rows that have the given values in these columns, and those values. */
+/**
+ * Rows that have the given values in these columns, and those values.
+ *
+ * The first is asked for as one of a list of its own. That is answered by an index and by nothing else. An equation
+ * can also be had from a whole index, read in its order: the planner does so where it knows of few live rows,
+ * however many dead ones lie between them while somebody holds an old snapshot.
+ */
 function rowsWith(columns: readonly string[], values: Partial<Delete['where']> = {}): string {
   return [
-    ...columns.map((column) => `t.${column} = r.${column}`),
+    ...columns.map((column, at) =>
+      at === 0 ? foundBy(`t.${column}`, `r.${column}`) : `t.${column} = r.${column}`,
+    ),
     ...Object.entries(values).map(([column, value]) => `t.${column} = ${value}`),
   ].join(' and ');
 }
