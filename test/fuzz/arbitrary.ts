@@ -433,7 +433,8 @@ function mendObject(object: Json, number: number): void {
   }
   if (object.checkpoint && typeof object.checkpoint_seq !== 'number') object.checkpoint_seq = 0;
   // What starts something names its sequence once.
-  if ('tenant_id' in object && 'namespace' in object && !('blocks' in object)) {
+  const hasOther = ['blocks', 'slug', 'baseline_sequence_id'].some((name) => name in object);
+  if ('tenant_id' in object && 'namespace' in object && !hasOther) {
     const isNamed = number % 4 === 0;
     if (isNamed) delete object.sequence_id;
     else {
