@@ -6,16 +6,8 @@ import type { BulkJob } from '../../schema/bulk-job.js';
 import type { BatchActionResult } from '../../schema/edits.js';
 import type { InstanceExplanation } from '../../schema/explanation.js';
 import type { AuditEntry, StoredSignal } from '../../schema/instance.js';
-import {
-  eventually,
-  FAR,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  testsOf,
-  useSharedApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { eventually, FAR, newHandler, step, testsOf, useSharedApi } from '../helpers/api.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
 

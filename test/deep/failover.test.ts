@@ -15,12 +15,8 @@ import { type Sink, startSink } from '../chaos/sink.js';
 import { createClient } from '../helpers/client.js';
 import { isDeep } from '../helpers/depth.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
-import {
-  lacksPatroni,
-  type MemberName,
-  type PatroniCluster,
-  startPatroni,
-} from '../helpers/patroni.js';
+import type { MemberName, PatroniCluster } from '../helpers/patroni.js';
+import { lacksPatroni, startPatroni } from '../helpers/patroni.js';
 
 const FAILOVERS = Number(process.env.CHAOS_FAILOVERS ?? 2);
 /** Served before each of them. */

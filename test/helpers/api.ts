@@ -11,20 +11,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { BlockOutput, TaskInstance, TreeNode } from '../../schema/instance.js';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
-import {
-  type Client,
-  createClient,
-  expectStatus,
-  type Reply,
-  type RequestOptions,
-  requestsBy,
-} from './client.js';
-import {
-  createTestDatabase,
-  requireReachable,
-  stopSharedServer,
-  type TestDatabase,
-} from './database.js';
+import type { Client, Reply, RequestOptions } from './client.js';
+import { createClient, expectStatus, requestsBy } from './client.js';
+import type { TestDatabase } from './database.js';
+import { createTestDatabase, requireReachable, stopSharedServer } from './database.js';
 import { DEFAULT_API_KEY, type Engine, type EngineOptions, startEngine } from './engine.js';
 
 export type Json = Record<string, unknown>;

@@ -25,13 +25,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { PostgresMajor } from '../../src/db/embedded-files.js';
-import {
-  ensureServer,
-  findPostmaster,
-  type Server,
-  type ServerOptions,
-  stopServer,
-} from '../../src/db/embedded-server.js';
+import type { Server, ServerOptions } from '../../src/db/embedded-server.js';
+import { ensureServer, findPostmaster, stopServer } from '../../src/db/embedded-server.js';
 import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
 import { createPool, type PoolOptions, READER_ROLE } from '../../src/db/pool.js';
 import { isAlive, tryProcessLock } from '../../src/db/process-lock.js';

@@ -6,15 +6,8 @@
 import fc from 'fast-check';
 import type { HookStep, Hooks } from '../../schema/blocks.js';
 import type { JsonObject } from '../../src/core/json.js';
-import {
-  type Answer,
-  contexts,
-  type KindWeights,
-  type Tree,
-  time,
-  trees,
-  values,
-} from './block-trees.js';
+import type { Answer, KindWeights, Tree } from './block-trees.js';
+import { contexts, time, trees, values } from './block-trees.js';
 
 /** What a caller asks for. Times are in ms after the event before. */
 export type Request =

@@ -8,15 +8,8 @@ import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { Context, type Iteration } from './model-context.js';
 import { cancelOpen, type End, type Frame, newFrame, reopen } from './model-frames.js';
-import {
-  isCut,
-  type Process,
-  Processes,
-  type Run,
-  type Scope,
-  scopeIn,
-  type Wait,
-} from './model-processes.js';
+import type { Process, Run, Scope, Wait } from './model-processes.js';
+import { isCut, Processes, scopeIn } from './model-processes.js';
 
 /** What whoever was at a try says it came to. */
 export type Outcome =

@@ -23,17 +23,8 @@ import type {
   TryCatchBlock,
 } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import {
-  type End,
-  type Frame,
-  frameIn,
-  isOver,
-  isUndone,
-  newFrame,
-  owes,
-  reopenList,
-  unpaidIn,
-} from './model-frames.js';
+import type { End, Frame } from './model-frames.js';
+import { frameIn, isOver, isUndone, newFrame, owes, reopenList, unpaidIn } from './model-frames.js';
 import { isCut, isUnseen, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';

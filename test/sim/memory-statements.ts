@@ -6,16 +6,8 @@
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { laterOf } from '../../src/core/time.js';
 import { CELL_END, LINE_END, NULL_CELL } from '../../src/db/lines.js';
-import {
-  type Delete,
-  fieldsOf,
-  type Insert,
-  MUTATION_KINDS,
-  MUTATIONS,
-  type Mutation,
-  type MutationKind,
-  type Update,
-} from '../../src/db/mutations.js';
+import type { Delete, Insert, Mutation, MutationKind, Update } from '../../src/db/mutations.js';
+import { fieldsOf, MUTATION_KINDS, MUTATIONS } from '../../src/db/mutations.js';
 import { BELONGINGS, type SpecialKind } from '../../src/db/special-statements.js';
 import {
   GATED_LINE_STATEMENTS,
@@ -28,13 +20,8 @@ import {
 } from '../../src/db/statements.js';
 import { columnType, TABLES, type TableName } from '../../src/db/tables.js';
 import { readRow } from '../helpers/unit-rows.js';
-import {
-  type MemoryTables,
-  type Row,
-  SqlError,
-  stored,
-  type Transaction,
-} from './memory-tables.js';
+import type { MemoryTables, Row, Transaction } from './memory-tables.js';
+import { SqlError, stored } from './memory-tables.js';
 
 /** Carries the statement out for the given rows; returns what its `returning` lists. */
 export type Run = (db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]) => string[];

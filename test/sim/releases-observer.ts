@@ -12,14 +12,8 @@ import { isEnded } from '../../src/core/states.js';
 import { entryOf } from '../helpers/entry.js';
 import { words } from '../helpers/table.js';
 import type { Change, Row } from './memory-tables.js';
-import {
-  isHistoryOf,
-  isRouting,
-  MOVES,
-  type Routed,
-  Routes,
-  verdictsOf,
-} from './release-oracle.js';
+import type { Routed } from './release-oracle.js';
+import { isHistoryOf, isRouting, MOVES, Routes, verdictsOf } from './release-oracle.js';
 import { Violation } from './violation.js';
 import { Watcher } from './watcher.js';
 

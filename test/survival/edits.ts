@@ -2,15 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  forEach,
-  type Json,
-  newHandler,
-  parallel,
-  step,
-  type Tenant,
-  transform,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { forEach, newHandler, parallel, step, transform } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { auditOf, fork, inject, migrate, resumeFrom } from '../helpers/edits.js';
 import { versions } from '../helpers/routed.js';

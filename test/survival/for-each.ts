@@ -2,15 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import {
-  eventually,
-  forEach,
-  type Json,
-  newHandler,
-  step,
-  transform,
-  tryCatch,
-} from '../helpers/api.js';
+import type { Json } from '../helpers/api.js';
+import { eventually, forEach, newHandler, step, transform, tryCatch } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
 import { subject } from '../helpers/survival.js';

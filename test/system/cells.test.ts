@@ -17,23 +17,12 @@ import { inSchema } from '../../src/db/database-url.js';
 import { expectSchema, MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
 import { createClient } from '../../src/db/pool.js';
 import { WriterSession } from '../../src/db/writer-session.js';
-import {
-  type Api,
-  eventually,
-  sleep,
-  startApi,
-  step,
-  type Tenant,
-  tenantThrough,
-} from '../helpers/api.js';
+import type { Api, Tenant } from '../helpers/api.js';
+import { eventually, sleep, startApi, step, tenantThrough } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';
-import {
-  startPostgres,
-  type TestDatabase,
-  type TestPostgres,
-  withAdmin,
-} from '../helpers/database.js';
+import type { TestDatabase, TestPostgres } from '../helpers/database.js';
+import { startPostgres, withAdmin } from '../helpers/database.js';
 import type { Engine } from '../helpers/engine.js';
 import { parseExposition } from '../helpers/exposition.js';
 import { HAS_LATER, makeNewer } from './cells/newer.js';

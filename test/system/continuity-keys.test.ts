@@ -9,15 +9,8 @@ import { before, describe, test } from 'node:test';
 import type { MigrationRecord, ProvenanceVerdict } from '../../schema/continuity.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import { beforeWith, type Json, useApi } from '../helpers/api.js';
-import {
-  accepted,
-  type Bundle,
-  exported,
-  imported,
-  importing,
-  type Passage,
-  passageOf,
-} from '../helpers/capsules.js';
+import type { Bundle, Passage } from '../helpers/capsules.js';
+import { accepted, exported, imported, importing, passageOf } from '../helpers/capsules.js';
 import { expectStatus } from '../helpers/client.js';
 import { continuityOf } from '../helpers/continuity.js';
 import { apply, MIGRATIONS, rollBack } from '../helpers/migrations.js';

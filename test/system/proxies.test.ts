@@ -16,14 +16,8 @@ import type { WorkerTask } from '../../schema/worker.js';
 import { addressRanges } from '../../src/config-values.js';
 import { startHttpServer } from '../../src/http/server.js';
 import { TrustedProxies } from '../../src/http/trusted-proxies.js';
-import {
-  eventually,
-  newHandler,
-  step,
-  type Tenant,
-  tenantThrough,
-  useApi,
-} from '../helpers/api.js';
+import type { Tenant } from '../helpers/api.js';
+import { eventually, newHandler, step, tenantThrough, useApi } from '../helpers/api.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { expectStatus } from '../helpers/client.js';
 import { byDepth } from '../helpers/depth.js';

@@ -11,16 +11,8 @@ import { after, describe, test } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
 import type { Release } from '../../schema/release.js';
 import type { Activity } from '../../schema/statistics.js';
-import {
-  eventually,
-  type Json,
-  loop,
-  newHandler,
-  sleep,
-  step,
-  type Tenant,
-  useApi,
-} from '../helpers/api.js';
+import type { Json, Tenant } from '../helpers/api.js';
+import { eventually, loop, newHandler, sleep, step, useApi } from '../helpers/api.js';
 import { assertSame, auditOf, openChanges } from '../helpers/changes.js';
 import { expectStatus, NoReplyError } from '../helpers/client.js';
 import { column } from '../helpers/columns.js';

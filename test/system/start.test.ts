@@ -30,12 +30,8 @@ import { databaseRefusal } from '../../src/db/database-refusal.js';
 import { withClient } from '../../src/db/pool.js';
 import { eventually } from '../helpers/api.js';
 import { CLI } from '../helpers/cli.js';
-import {
-  createTestDatabase,
-  newFolder,
-  type TestDatabase,
-  withAdmin,
-} from '../helpers/database.js';
+import type { TestDatabase } from '../helpers/database.js';
+import { createTestDatabase, newFolder, withAdmin } from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';
 import { portOf } from '../helpers/loopback.js';
 

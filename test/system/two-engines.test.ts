@@ -12,11 +12,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { CapsuleImported, Handoff, OwnershipGrant } from '../../schema/handoff.js';
-import {
-  type GrantFacts,
-  type ImportFacts,
-  signStatement,
-} from '../../src/core/continuity/statements.js';
+import type { GrantFacts, ImportFacts } from '../../src/core/continuity/statements.js';
+import { signStatement } from '../../src/core/continuity/statements.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';

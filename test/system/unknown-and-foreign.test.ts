@@ -12,13 +12,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { ROUTES, type Route } from '../../schema/routes.js';
 import { type Api, startApi, type Tenant } from '../helpers/api.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
-import {
-  makeThings,
-  namedBy,
-  noThings,
-  requestTo,
-  type Things,
-} from '../helpers/route-requests.js';
+import type { Things } from '../helpers/route-requests.js';
+import { makeThings, namedBy, noThings, requestTo } from '../helpers/route-requests.js';
 import { type StatementTap, tapStatements } from '../helpers/statements.js';
 
 let database: TestDatabase;

@@ -4,15 +4,8 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import type { DeliveryAttempt, DeliverySummary, OutboxEntry } from '../../../schema/webhook.js';
-import {
-  type Api,
-  eventually,
-  forEach,
-  type Json,
-  newHandler,
-  sleep,
-  step,
-} from '../../helpers/api.js';
+import type { Api, Json } from '../../helpers/api.js';
+import { eventually, forEach, newHandler, sleep, step } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { column } from '../../helpers/columns.js';
 import { type Arrival, type Receiver, statusOf } from '../../helpers/receiver.js';

@@ -11,14 +11,8 @@ import { Client as EngineClient } from '../../../client/src/index.js';
 import { RAISED } from '../../../src/cluster/directory.js';
 import { percentEncoded } from '../../../src/cluster/proxy/haproxy.js';
 import { bucketOf, cellOfBucket } from '../../../src/cluster/routing.js';
-import {
-  type Api,
-  eventually,
-  newHandler,
-  step,
-  type Tenant,
-  tenantThrough,
-} from '../../helpers/api.js';
+import type { Api, Tenant } from '../../helpers/api.js';
+import { eventually, newHandler, step, tenantThrough } from '../../helpers/api.js';
 import { type CellProxy, runtime, startCellProxy } from '../../helpers/cell-proxy.js';
 import { type Cluster, startCluster, tenantLedTo } from '../../helpers/cluster.js';
 import { DEFAULT_API_KEY, type Engine } from '../../helpers/engine.js';

@@ -13,15 +13,8 @@ import type { TaskInstance } from '../../../schema/instance.js';
 import { eventually, type Json, newHandler, sleep, step } from '../../helpers/api.js';
 import { exported } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
-import {
-  land,
-  type Pair,
-  type Place,
-  type Places,
-  send,
-  startPlaces,
-  storeOnBoth,
-} from '../../helpers/two-engines.js';
+import type { Pair, Place, Places } from '../../helpers/two-engines.js';
+import { land, send, startPlaces, storeOnBoth } from '../../helpers/two-engines.js';
 
 const WEEK_MS = 7 * 86_400_000;
 

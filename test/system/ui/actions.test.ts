@@ -10,15 +10,8 @@ import type { Locator, Page } from 'playwright-core';
 import type { BulkJob } from '../../../schema/bulk-job.js';
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { OutboxEntry } from '../../../schema/webhook.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  transform,
-  useSharedApi,
-} from '../../helpers/api.js';
+import type { Json, Tenant } from '../../helpers/api.js';
+import { eventually, newHandler, step, transform, useSharedApi } from '../../helpers/api.js';
 import { useBrowser, type Visit } from '../../helpers/browser.js';
 import { expectStatus } from '../../helpers/client.js';
 import { open, settled, signIn } from '../../helpers/dashboard.js';
