@@ -6,8 +6,8 @@
 
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { say, whole } from '../../test/chaos/command.js';
 import { type RoundSummary, startChaosServer } from '../../test/chaos/run.js';
+import { say, whole } from './command.js';
 
 type Plan = ReturnType<typeof readPlan>;
 

@@ -5,10 +5,10 @@
 
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { refuse, say, whole } from '../../test/chaos/command.js';
 import { type FuzzReport, fuzz } from '../../test/fuzz/fuzzer.js';
 import { BACKENDS, startFuzzedServer } from '../../test/fuzz/server.js';
 import { stopSharedServer } from '../../test/helpers/database.js';
+import { refuse, say, whole } from './command.js';
 
 const { values } = parseArgs({
   options: {

@@ -5,10 +5,10 @@
  */
 
 import { parseArgs } from 'node:util';
-import { say, whole } from '../chaos/command.js';
-import { Counts } from './faults.js';
-import { readableFailure } from './report.js';
-import { simulate } from './simulate.js';
+import { Counts } from '../../test/sim/faults.js';
+import { readableFailure } from '../../test/sim/report.js';
+import { simulate } from '../../test/sim/simulate.js';
+import { say, whole } from './command.js';
 
 const { values } = parseArgs({
   options: {
