@@ -267,9 +267,8 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
  *
  * @param options a function is asked when the server is started
  */
-export function useApi(options: ApiOptions | (() => ApiOptions | Promise<ApiOptions>) = {}): Api {
-  return started(async () => startApi(typeof options === 'function' ? await options() : options));
-}
+export const useApi = (options: ApiOptions | (() => ApiOptions | Promise<ApiOptions>) = {}): Api =>
+  started(async () => startApi(typeof options === 'function' ? await options() : options));
 
 /** A prepared server, in the same way. */
 export function useSharedApi(kind: PreparedName = 'standard'): SharedApi {
@@ -530,9 +529,7 @@ export function sleep(id: string, duration_ms: number, more: Json = {}): Json {
 }
 
 /** A step whose output is its parameters, with templates filled in. */
-export function transform(id: string, params: Json): Json {
-  return step(id, 'transform', { params });
-}
+export const transform = (id: string, params: Json): Json => step(id, 'transform', { params });
 
 export function parallel(id: string, ...branches: Json[][]): Json {
   return { type: 'parallel', id, branches };

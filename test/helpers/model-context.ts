@@ -51,9 +51,8 @@ export interface Lane {
   own: JsonObject;
 }
 
-function lanesOf({ layers }: Pick<Iteration, 'layers'>): Lane[] {
-  return layers.flatMap(({ lane }) => lane ?? []);
-}
+const lanesOf = ({ layers }: Pick<Iteration, 'layers'>): Lane[] =>
+  layers.flatMap(({ lane }) => lane ?? []);
 
 /** Of the items; those around items side by side are a part of what these see, and may be changed there. */
 function namesIn({ layers }: Pick<Iteration, 'layers'>): JsonObject {

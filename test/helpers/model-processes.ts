@@ -166,9 +166,8 @@ export function scopeIn(around?: Scope, shield: Scope['shield'] = 'none'): Scope
 }
 
 /** Whether nobody sees what fails in `scope`: it is cut off, or what it is in that the signal does not come through. */
-export function isUnseen({ by, shield, around }: Scope): boolean {
-  return by !== undefined || (shield !== 'all' && around !== undefined && isUnseen(around));
-}
+export const isUnseen = ({ by, shield, around }: Scope): boolean =>
+  by !== undefined || (shield !== 'all' && around !== undefined && isUnseen(around));
 
 /** Whether `scope` is cut off, or what is around it; `unless`: not counting those who do it so. */
 export function isCut(scope: Scope, unless?: Scope['by']): boolean {

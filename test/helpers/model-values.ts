@@ -42,9 +42,8 @@ export function render(value: JsonValue, view: View): JsonValue {
 }
 
 /** A path under context.data, or a template. */
-export function collection(text: string, view: View): JsonValue {
-  return text.includes('{{') ? render(text, view) : (follow(view.data, text) ?? null);
-}
+export const collection = (text: string, view: View): JsonValue =>
+  text.includes('{{') ? render(text, view) : (follow(view.data, text) ?? null);
 
 function rootsOf({ data, outputs }: View): JsonObject {
   return { data, outputs };
@@ -62,9 +61,8 @@ function follow(start: JsonValue, path: string): JsonValue | undefined {
 
 /** The wait after try `number`, in ms: min(initial × multiplier^number, max). */
 /** Without a policy: at once, then twice as long each time. */
-export function redispatchWait(number: number): number {
-  return number === 0 ? 0 : Math.min(100 * 2 ** number, 60_000);
-}
+export const redispatchWait = (number: number): number =>
+  number === 0 ? 0 : Math.min(100 * 2 ** number, 60_000);
 
 export function backoff(retry: Retry, number: number): number {
   let wait = retry.initial_backoff ?? 1_000;

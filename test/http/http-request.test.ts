@@ -26,9 +26,8 @@ interface Seen {
 }
 
 /** A server that answers 200 with what it saw, as JSON. */
-function listenEcho(t: TestContext, host?: string) {
-  return listen(t, async (request, reply) => reply.end(JSON.stringify(await seen(request))), host);
-}
+const listenEcho = (t: TestContext, host?: string) =>
+  listen(t, async (request, reply) => reply.end(JSON.stringify(await seen(request))), host);
 
 async function seen(request: IncomingMessage): Promise<Seen> {
   const { method, url, headers } = request;

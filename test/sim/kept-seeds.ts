@@ -25,10 +25,7 @@ export const KEPT_SEEDS: readonly KeptSeed[] = [
     seed: 43,
     found: 'a task that was committed by a writer that died at once was offered to nobody',
   },
-  {
-    seed: 1193,
-    found: 'a sequence that was read while it was deleted was used for new instances',
-  },
+  { seed: 1193, found: 'a sequence that was read while it was deleted was used for new instances' },
   {
     seed: 1364,
     found:

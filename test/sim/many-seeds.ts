@@ -19,6 +19,5 @@ export async function runSeeds(task: SeedsTask): Promise<SeedsResult> {
   return result;
 }
 
-export function seedsFrom(first: number, count: number): number[] {
-  return Array.from({ length: count }, (_, i) => first + i);
-}
+export const seedsFrom = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, i) => first + i);

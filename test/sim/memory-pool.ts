@@ -32,9 +32,8 @@ type Read = (db: MemoryTables, values: Values) => Row[];
 /** Rows that a cursor reads at once at most, so that a page ends in the middle of things. */
 const PAGE_ROWS = 7;
 
-export function memoryPool(server: MemoryServer, thread: Thread): pg.Pool {
-  return new MemoryPool(server, thread) as unknown as pg.Pool;
-}
+export const memoryPool = (server: MemoryServer, thread: Thread): pg.Pool =>
+  new MemoryPool(server, thread) as unknown as pg.Pool;
 
 class MemoryPool {
   readonly #server: MemoryServer;
@@ -138,13 +137,11 @@ function selected(db: MemoryTables, columns: readonly string[], row: Row): Row {
 }
 
 /** It waits for its slot. */
-function isAwaited(row: Row | undefined): boolean {
-  return row?.state === 'scheduled' && (row.execution as { readonly w?: 1 }).w === 1;
-}
+const isAwaited = (row: Row | undefined): boolean =>
+  row?.state === 'scheduled' && (row.execution as { readonly w?: 1 }).w === 1;
 
-function tenantOf(db: MemoryTables, { instance_id }: Row): JsonValue {
-  return db.row('instances', String(instance_id))?.tenant_id ?? null;
-}
+const tenantOf = (db: MemoryTables, { instance_id }: Row): JsonValue =>
+  db.row('instances', String(instance_id))?.tenant_id ?? null;
 
 interface Query {
   /** Columns that must have these values. */
@@ -191,9 +188,8 @@ function byKey(db: MemoryTables, table: string, key: unknown): Row[] {
   return row === undefined ? [] : [row];
 }
 
-function byKeys(db: MemoryTables, table: string, keys: unknown): Row[] {
-  return (keys as string[]).flatMap((key) => byKey(db, table, key));
-}
+const byKeys = (db: MemoryTables, table: string, keys: unknown): Row[] =>
+  (keys as string[]).flatMap((key) => byKey(db, table, key));
 
 function sorted(rows: Row[], columns: readonly string[]): Row[] {
   return rows.sort((a, b) => {
@@ -233,9 +229,8 @@ const isOf =
     shardOf(routeOf(String(row[column])), Number(shards)) === Number(shard);
 
 /** The rows of every ask, with its number in `n`. */
-function asked<Ask>(asks: readonly Ask[], read: (ask: Ask) => Row[]): Row[] {
-  return asks.flatMap((ask, at) => read(ask).map((row) => ({ ...row, n: at + 1 })));
-}
+const asked = <Ask>(asks: readonly Ask[], read: (ask: Ask) => Row[]): Row[] =>
+  asks.flatMap((ask, at) => read(ask).map((row) => ({ ...row, n: at + 1 })));
 
 /** The same for asks that come as a number, an instance and a block. */
 function askedPairs(values: Values, read: (instance: string, block: string) => Row[]): Row[] {
@@ -370,11 +365,7 @@ function withTasks(db: MemoryTables, row: Row, beside: Row): Row[] {
       for (const column of [...LARGE_COLUMNS, 'injected', 'snapshots', 'signals'])
         all[column] = null;
     }
-    return {
-      ...all,
-      ...Object.fromEntries(aliased),
-      place: task === undefined ? null : at + 1,
-    };
+    return { ...all, ...Object.fromEntries(aliased), place: task === undefined ? null : at + 1 };
   });
 }
 

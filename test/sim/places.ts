@@ -38,14 +38,12 @@ function placesIn({ definition }: Row): Places {
 }
 
 /** Those that count their passes, each of which is a part of the iteration. */
-export function loopsIn(around: readonly Around[]): Around[] {
-  return around.filter(({ block: { type } }) => /^(loop|for_each|saga)$/.test(type));
-}
+export const loopsIn = (around: readonly Around[]): Around[] =>
+  around.filter(({ block: { type } }) => /^(loop|for_each|saga)$/.test(type));
 
 /** A finally list runs once more behind a catch list that a retry goes on with, in the same iteration. */
-export function mayRepeat(around: readonly Around[]): boolean {
-  return around.some(({ block, list }) => block.type === 'try_catch' && list === 2);
-}
+export const mayRepeat = (around: readonly Around[]): boolean =>
+  around.some(({ block, list }) => block.type === 'try_catch' && list === 2);
 
 /** Undefined: not of a block, but of hooks and the like. */
 export function pathOf({ iteration }: Row): number[] | undefined {

@@ -40,9 +40,7 @@ export const MOVES: Readonly<Record<string, readonly string[]>> = {
   'validating failed': ['validation'],
 };
 
-export function isRouting({ state }: Row): boolean {
-  return state === 'canary' || state === 'promoted';
-}
+export const isRouting = ({ state }: Row): boolean => state === 'canary' || state === 'promoted';
 
 const MASK = (1n << 64n) - 1n;
 

@@ -72,9 +72,8 @@ export interface ShapeOptions {
   readonly isRetried: boolean;
 }
 
-export function randomBlocks(random: Random, options: ShapeOptions): object[] {
-  return new Generator(random, options).list(1, 4, 0);
-}
+export const randomBlocks = (random: Random, options: ShapeOptions): object[] =>
+  new Generator(random, options).list(1, 4, 0);
 
 /** What runs after a failure or a cancel, in some sequences. */
 export function randomHooks(random: Random): object {

@@ -75,9 +75,8 @@ const RETRIES = 2;
 /** Threads die so much more often when a release has just been moved. */
 const MOVE_WEIGHT = 8;
 
-export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Outcome> {
-  return new Simulation(seed, options).run();
-}
+export const simulate = async (seed: number, options: SimulationOptions = {}): Promise<Outcome> =>
+  new Simulation(seed, options).run();
 
 class Simulation {
   readonly #isBrief: boolean;

@@ -12,9 +12,8 @@ const { survives } = approvals;
 const gated = (id: string, wait_for_input: Json = {}, handler = 'noop'): Json =>
   step(id, handler, { wait_for_input });
 
-async function asked(tenant: Tenant): Promise<Approval[]> {
-  return expectStatus(await tenant.get<ApprovalPage>('/approvals'), 200).items;
-}
+const asked = async (tenant: Tenant): Promise<Approval[]> =>
+  expectStatus(await tenant.get<ApprovalPage>('/approvals'), 200).items;
 
 survives('an open question, under its id and with its time', async (tenant) => {
   const id = await tenant.runUntil('waiting', [gated('a', { timeout: 600_000 })]);

@@ -13,9 +13,8 @@ export const edits = subject();
 const { survives } = edits;
 
 /** Versions 1 and 2 of one name. */
-async function twoVersions(tenant: Tenant, first: Json[], second: Json[]) {
-  return (await versions(tenant, { blocks: first }, { blocks: second })) as [string, string];
-}
+const twoVersions = async (tenant: Tenant, first: Json[], second: Json[]) =>
+  (await versions(tenant, { blocks: first }, { blocks: second })) as [string, string];
 
 survives('injected blocks run after the stored ones, in their places', async (tenant) => {
   const handler = newHandler();

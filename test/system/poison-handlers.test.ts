@@ -114,9 +114,8 @@ async function outputs(instance: string): Promise<{ output: JsonValue; ref: stri
 }
 
 /** Of the failure of an instance. */
-async function codeOf(instance: string): Promise<unknown> {
-  return ((await shard.ask('instances.get', instance)).failure as Json | null)?.code;
-}
+const codeOf = async (instance: string): Promise<unknown> =>
+  ((await shard.ask('instances.get', instance)).failure as Json | null)?.code;
 
 describe('the step fails for good, and no other, when its handler', () => {
   for (const [does, [, says]] of Object.entries(POISONS)) {

@@ -332,11 +332,7 @@ describe('items side by side', () => {
       ({ blockId, iteration }) => blockId === block && iteration === `${item}`,
     )!;
     player.open.delete(`${step.node}/${step.iteration}/${step.attempt}`);
-    player.send({
-      kind: 'step.outcome',
-      ...step,
-      outcome: { kind: 'success', output },
-    });
+    player.send({ kind: 'step.outcome', ...step, outcome: { kind: 'success', output } });
   };
 
   test('see nothing that another one has merged, and all of it stands in their order', () => {

@@ -29,9 +29,8 @@ export function describeGiants(api: Api): void {
   const giants = api.tenant('giants');
   const neighbours = api.tenant('neighbours');
 
-  async function start({ blocks, data = {} }: Giant): Promise<string> {
-    return giants.run(blocks, { context: { data } });
-  }
+  const start = async ({ blocks, data = {} }: Giant): Promise<string> =>
+    giants.run(blocks, { context: { data } });
 
   /** Without the whole record, whose context may be large. */
   async function stateOf(id: string): Promise<string> {

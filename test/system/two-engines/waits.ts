@@ -55,9 +55,8 @@ async function handOver({ a, b }: Places, id: string): Promise<string> {
   return instance;
 }
 
-async function asked({ tenant }: Place): Promise<Approval[]> {
-  return expectStatus(await tenant.get<{ items: Approval[] }>('/approvals'), 200).items;
-}
+const asked = async ({ tenant }: Place): Promise<Approval[]> =>
+  expectStatus(await tenant.get<{ items: Approval[] }>('/approvals'), 200).items;
 
 const answer = ({ tenant }: Place, id: string | undefined) =>
   tenant.post(`/approvals/${id}`, { value: 'yes' });

@@ -73,9 +73,8 @@ async function write(editor: Locator, value: unknown): Promise<void> {
 }
 
 /** While the page reads, others of its tenant may be asked to wait. */
-function list<T = Json>(tenant: Tenant, path: string): Promise<T[]> {
-  return eventually(async () => expectStatus(await tenant.get<T[]>(path), 200));
-}
+const list = <T = Json>(tenant: Tenant, path: string): Promise<T[]> =>
+  eventually(async () => expectStatus(await tenant.get<T[]>(path), 200));
 
 /** An instance that a worker would have to go on with. */
 const waiting = (tenant: Tenant, data: Json = {}) =>
