@@ -1,7 +1,7 @@
 /** What the two backends answer differently: made of the corpus that is run on both. */
 
-import { RAW_REQUESTS } from '../../test/helpers/raw-requests.js';
 import { code, table } from './markdown.js';
+import { RAW_REQUESTS } from './raw-corpus.js';
 import type { Regions } from './regions.js';
 
 /** What uWebSockets.js does otherwise than node:http, as the documentation tells it. */

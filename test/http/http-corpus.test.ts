@@ -5,11 +5,15 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import {
+  MAX_BODY_BYTES,
+  RAW_REQUESTS,
+  type RawRequest,
+} from '../../scripts/reference/raw-corpus.js';
 import { type HttpServer, startHttpServer } from '../../src/http/server.js';
 import { LIMITS } from '../../src/limits.js';
 import { BACKENDS } from '../helpers/backends.js';
 import { Conversations } from '../helpers/raw-conversation.js';
-import { MAX_BODY_BYTES, RAW_REQUESTS, type RawRequest } from '../helpers/raw-requests.js';
 
 const BEHIND = 'GET /behind HTTP/1.1\r\nHost: h\r\n\r\n';
 const GROUPS = [...new Set(RAW_REQUESTS.map(({ group }) => group))];

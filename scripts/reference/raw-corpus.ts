@@ -10,8 +10,8 @@
  * or `closed`.
  */
 
-import type { Difference } from '../../scripts/reference/raw-requests.js';
 import { LIMITS } from '../../src/limits.js';
+import type { Difference } from './raw-requests.js';
 
 export interface RawRequest {
   readonly group: string;
