@@ -117,9 +117,8 @@ describe('what the model has found', () => {
 
   test('an instance stopped as failed with nothing left to do completes when it is retried', () => {
     const player = play([work('a')]);
-    player
-      .after('pause', 'ok a', { kind: 'stop', state: 'failed' }, 'retry')
-      .shows({ state: 'completed', done: ['a'] });
+    player.after('pause', 'ok a', { kind: 'stop', state: 'failed' }, 'retry');
+    player.shows({ state: 'completed', done: ['a'] });
   });
 
   test('a race that a failure wins is decided at once, whatever holds the instance', () => {
@@ -152,9 +151,8 @@ describe('what the model has found', () => {
     const player = play([loop('l', 'go', 3, [work('a')])], { data: { go: true } });
     player.send({ kind: 'pause' });
     player.complete('a', { go: false });
-    player
-      .after({ kind: 'stop', state: 'failed' }, 'retry')
-      .shows({ state: 'completed', done: ['a@0', 'l'] });
+    player.after({ kind: 'stop', state: 'failed' }, 'retry');
+    player.shows({ state: 'completed', done: ['a@0', 'l'] });
   });
 
   test('what a rate limit answers leaves a parked instance parked', () => {

@@ -39,25 +39,18 @@ const STOP = { kind: 'stop', state: 'failed' } as const;
 describe('a retry of a try_catch', () => {
   test('behind its catch list runs what failed of the finally list, and no try list', () => {
     const player = play([order, work('next')]).after('fail charge', 'ok cancel', 'fail notify');
-    player
-      .shows({ state: 'failed' })
-      .after('retry')
-      .shows({ atWork: ['notify'] });
+    player.shows({ state: 'failed' });
+    player.after('retry').shows({ atWork: ['notify'] });
     player.after('ok notify').shows({ atWork: ['next'] });
   });
 
   test('goes on with the catch list where that failed, and the finally list runs once more', () => {
     const undo = tryCatch('t', [work('charge')], [work('a'), work('b')], [work('notify')]);
     const player = play([undo]).after('fail charge', 'ok a', 'fail b', 'ok notify');
-    player
-      .shows({ state: 'failed' })
-      .after('retry')
-      .shows({ atWork: ['b'] });
-    player
-      .after('ok b')
-      .shows({ atWork: ['notify'] })
-      .after('ok notify');
-    player.shows({ state: 'completed', done: ['a', 'b', 'notify'] });
+    player.shows({ state: 'failed' });
+    player.after('retry').shows({ atWork: ['b'] });
+    player.after('ok b').shows({ atWork: ['notify'] });
+    player.after('ok notify').shows({ state: 'completed', done: ['a', 'b', 'notify'] });
   });
 
   for (const [how, cut] of [
@@ -72,10 +65,8 @@ describe('a retry of a try_catch', () => {
   ] as const) {
     test(`goes on with the catch list that ${how} has cut off`, () => {
       const player = cut([tryCatch('t', [work('charge'), work('ship')], [work('cancel')])]);
-      player
-        .shows({ state: 'failed' })
-        .after('retry')
-        .shows({ atWork: ['cancel'] });
+      player.shows({ state: 'failed' });
+      player.after('retry').shows({ atWork: ['cancel'] });
     });
   }
 
@@ -85,10 +76,8 @@ describe('a retry of a try_catch', () => {
       data: { xs: [1, 2, 3] },
     });
     player.after('ok pay', 'fail pay', 'ok refund', 'fail notify', 'retry');
-    player
-      .shows({ atWork: ['notify'] })
-      .after('ok notify')
-      .shows({ state: 'completed' });
+    player.shows({ atWork: ['notify'] });
+    player.after('ok notify').shows({ state: 'completed' });
   });
 });
 
@@ -97,10 +86,8 @@ describe('a retry of a saga', () => {
 
   test('goes on with the compensation that failed, ends for its own reason, and only the next one runs it again', () => {
     const player = play([trip]).after('ok charge', 'fail ship', 'fail refund');
-    player
-      .shows({ state: 'failed' })
-      .after('retry')
-      .shows({ atWork: ['refund'] });
+    player.shows({ state: 'failed' });
+    player.after('retry').shows({ atWork: ['refund'] });
     player.after('ok refund').shows({ state: 'failed' });
     assert.equal(player.snapshot.execution.y?.block_id, 'ship');
     player.after('retry').shows({ atWork: ['charge'] });
@@ -168,10 +155,8 @@ describe('a retry of a saga', () => {
   test('charges again behind a catch list that has taken back, and hands the failure on', () => {
     const action = tryCatch('a', [work('charge')], [work('undo'), failing('again')]);
     const player = play([saga('s', ['pay', action])]).after('fail charge', 'ok undo');
-    player
-      .shows({ state: 'failed' })
-      .after('retry')
-      .shows({ atWork: ['charge'] });
+    player.shows({ state: 'failed' });
+    player.after('retry').shows({ atWork: ['charge'] });
   });
 });
 
@@ -195,10 +180,8 @@ describe('what is cut off and cannot clean up', () => {
   ] as const) {
     test(`may have failed to before in another branch: ${what}`, () => {
       const player = play([parallel('p', [owing], [work('other')])]).after('fail refund');
-      player
-        .shows({ atWork: ['other'] })
-        .after('cancel')
-        .shows({ state: 'failed' });
+      player.shows({ atWork: ['other'] });
+      player.after('cancel').shows({ state: 'failed' });
       assert.equal(player.snapshot.execution.y?.code, 'cleanup_failed');
       player.after('retry').shows({ atWork: ['refund'] });
       player.after('fail refund', 'retry', 'ok refund').shows({ state: 'cancelled' });
@@ -212,20 +195,16 @@ describe('what is cut off and cannot clean up', () => {
     ];
     const each = forEach('f', 'xs', body, { concurrency: 2 });
     const items = play([each], { data: { xs: [1, 2] } }).after('fail refund', 'cancel');
-    items
-      .shows({ state: 'failed' })
-      .after('retry')
-      .shows({ atWork: ['refund'] });
+    items.shows({ state: 'failed' });
+    items.after('retry').shows({ atWork: ['refund'] });
     items.after('ok refund').shows({ state: 'cancelled' });
     const lost = {
       ...race('r', [unpaid], [work('other')]),
       semantics: 'first_to_succeed',
     } as Block;
     const player = play([lost, work('z')]).after('fail refund', 'ok other');
-    player
-      .shows({ state: 'failed' })
-      .after('retry', 'ok refund')
-      .shows({ atWork: ['z'] });
+    player.shows({ state: 'failed' });
+    player.after('retry', 'ok refund').shows({ atWork: ['z'] });
   });
 
   test('may be a step of a catch list that a cancel left alone', () => {

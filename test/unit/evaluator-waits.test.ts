@@ -437,9 +437,8 @@ describe('timeout of an instance', () => {
   test('counts from the first step, fails what is open, and a retry has all of it again', () => {
     const player = started([work('a'), noop('z')], 1_000);
     player.shows({ wakeAt: START + 1_000 });
-    player
-      .after('tick')
-      .shows({ state: 'failed', failure: 'the instance timed out after 1000 ms' });
+    player.after('tick');
+    player.shows({ state: 'failed', failure: 'the instance timed out after 1000 ms' });
     assert.equal(code(player), 'instance_timeout');
     player.now += 50;
     player.after('retry').shows({ state: 'waiting', wakeAt: START + 2_050 });
