@@ -47,7 +47,7 @@ async function assertRows(
 
 describe('Parallel: every branch leaf has one output; two in-process sleeps overlap; one failing branch fails the instance; inside try_catch it is rescued; empty branches complete', () => {
   test('every branch leaf has one output, and two in-process sleeps overlap', async (tenant) => {
-    const blocks = [parallel('p', [sleep('a', 100), noop('c')], [sleep('b', 100)], [])];
+    const blocks = [parallel('p', [sleep('a', 1_000), noop('c')], [sleep('b', 1_000)], [])];
     const id = await tenant.runUntil('completed', blocks);
     const { a, b } = await tenant.tree(id);
     assert.ok(began(a) < ended(b) && began(b) < ended(a));
