@@ -313,7 +313,7 @@ on conflict (instance_id) do update set tenant_id = excluded.tenant_id, created_
 -- writer_deadletter_rebind
 update dead_letters t set sequence_id = r.sequence_id
 from json_to_recordset($1::json) as r(instance_id uuid, sequence_id uuid)
-where t.instance_id = r.instance_id;
+where t.instance_id = any(array[r.instance_id]);
 
 -- writer_kinnote_set
 insert into kin_notes (to_id, from_id, id, word)

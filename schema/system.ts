@@ -42,10 +42,10 @@ export const Info = named('Info', {
   cluster: Type.Boolean(),
   env_label: Type.Union([Type.String(), Type.Null()]),
   env_color: Type.Union([Type.String(), Type.Null()]),
-  encryption_key: Type.Unsafe<SealingKeyState>({
-    ...oneOfWords(SEALING_KEY_STATES),
-    $id: 'SealingKeyState',
-  }),
+  // Servers of before do not say.
+  encryption_key: Type.Optional(
+    Type.Unsafe<SealingKeyState>({ ...oneOfWords(SEALING_KEY_STATES), $id: 'SealingKeyState' }),
+  ),
 });
 export type Info = Static<typeof Info>;
 

@@ -1830,7 +1830,7 @@ export interface Info {
   readonly cluster: boolean;
   readonly env_label: string | null;
   readonly env_color: string | null;
-  readonly encryption_key: SealingKeyState;
+  readonly encryption_key?: SealingKeyState;
 }
 
 export interface InjectBlocks {

@@ -2103,7 +2103,7 @@ class Info(Model):
     cluster: bool
     env_label: str | None
     env_color: str | None
-    encryption_key: SealingKeyState
+    encryption_key: SealingKeyState | None = None
 
 
 class InjectBlocks(Model):
