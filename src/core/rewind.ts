@@ -31,6 +31,7 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   delete execution.e;
   delete execution.y;
   delete execution.x;
+  delete execution.m;
   forgetCancelling(snapshot);
   delete execution.f;
   delete execution.z;

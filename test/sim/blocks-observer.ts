@@ -92,7 +92,8 @@ export class BlocksObserver extends Watcher {
       if (one.type !== 'try_catch' || mayRepeat(around.slice(0, i))) continue;
       const name = `${one.id} ${path.slice(0, loopsIn(around.slice(0, i)).length)}`;
       if (list === 1) caught.add(name);
-      if (list !== 0 || !caught.has(name)) continue;
+      // A child may have to clean up before the catch list goes on.
+      if (list !== 0 || !caught.has(name) || block.startsWith('child')) continue;
       throw new Violation(
         `${block} ran in the try list of ${name}, behind the catch list`,
         instance,

@@ -54,7 +54,7 @@ export class Worker<P extends Named = Named, O = object> {
   #isMet = false;
   #isReachable = true;
   #stopping: Promise<void> | undefined;
-  /** What end the timers, and the watching of the process. */
+  /** What ends its timers, and what watches the process it runs in. */
   readonly #ends: (() => void)[] = [];
   /** Ends what goes on beside the tasks. */
   readonly #closing = new AbortController();
