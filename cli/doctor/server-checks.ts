@@ -114,7 +114,7 @@ export function infoFindings({ version, encryption_key }: Partial<Info>): Check[
   const own = packageVersion();
   const todo = `Use npx durable-workflow-engine@${version}: commands may ask for what the other does not have.`;
   const told = `the server is ${version}, this command line ${own}`;
-  const about = 'encryption key';
+  const about = 'secrets';
   return [
     version === own
       ? ok('version', `${version}, as this command line`)

@@ -192,7 +192,7 @@ test('a standby is healthy, and a server without the key of its secrets is not',
   assert.equal(readyFinding({ error: 'a standby', reason: lease }).health, 'ok');
   assert.equal(readyFinding({ error: 'away', reason: { kind: 'unreachable' } }).health, 'bad');
   const keyOf = (encryption_key: 'none' | 'fits' | 'former' | 'other') =>
-    infoFindings({ encryption_key }).find((one) => one.about === 'encryption key')?.health;
+    infoFindings({ encryption_key }).find((one) => one.about === 'secrets')?.health;
   const told = (['none', 'fits', 'former', 'other'] as const).map(keyOf);
   assert.deepEqual(told, [undefined, 'ok', 'warn', 'bad']);
 });
