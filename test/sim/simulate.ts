@@ -410,7 +410,8 @@ class Simulation {
   async #askForSlots(asked: Map<string, number>): Promise<void> {
     for (const [id, { key_id }] of this.#db.rows('permits')) {
       const row = this.#db.row('instances', id);
-      if (row?.state === 'waiting' || row?.state === 'running') continue;
+      // One that is put off between its tries keeps its slot, and goes on by itself.
+      if (['waiting', 'running', 'scheduled'].includes(String(row?.state))) continue;
       const key = String(key_id);
       // Once more when nothing came of it: the engine of the first time may be gone.
       if ((asked.get(key) ?? 0) > this.#world.now) continue;
