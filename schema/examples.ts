@@ -260,7 +260,6 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     env_color: null,
     encryption_key: 'fits',
   },
-  SealingKeyState: 'fits',
 
   CreateSequence: { id: EXAMPLE_IDS.sequence },
   SequenceCreated: { id: EXAMPLE_IDS.sequence },

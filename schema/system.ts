@@ -42,10 +42,8 @@ export const Info = named('Info', {
   cluster: Type.Boolean(),
   env_label: Type.Union([Type.String(), Type.Null()]),
   env_color: Type.Union([Type.String(), Type.Null()]),
-  // Servers of before do not say.
-  encryption_key: Type.Optional(
-    Type.Unsafe<SealingKeyState>({ ...oneOfWords(SEALING_KEY_STATES), $id: 'SealingKeyState' }),
-  ),
+  // A `SealingKeyState`; servers of before do not say.
+  encryption_key: Type.Optional(Type.String()),
 });
 export type Info = Static<typeof Info>;
 

@@ -560,7 +560,7 @@ describe('failures', () => {
   }
 
   test('a list that takes too long answers 503 and names a cheaper way, unless the server stands still', async (t) => {
-    const impatient = createReads(poolOf(t, { statementTimeoutMs: 50 }));
+    const impatient = createReads(poolOf(t, { statementTimeoutMs: 500 }));
     const [slow, silent] = [impatient, createReads(pool, 50)].map((reads) => ({ ...deps, reads }));
     await whileLocked(async () => {
       await assertRefused(ask('instances.list', {}, slow), 'ENG_SLOW_READ', /name the tenant/);

@@ -112,6 +112,8 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
       return must(400);
     case 'foreign':
     case 'gone':
+      // Long lists are read one at a time, and what is asked for beside them may be put off.
+      if (status === 429) return undefined;
       // What a body asks for may be refused before it is looked for.
       return status === 400 ? shapeRefusal(answer) : must(404);
     case 'hostile':

@@ -1830,7 +1830,7 @@ export interface Info {
   readonly cluster: boolean;
   readonly env_label: string | null;
   readonly env_color: string | null;
-  readonly encryption_key?: SealingKeyState;
+  readonly encryption_key?: string;
 }
 
 export interface InjectBlocks {
@@ -3048,8 +3048,6 @@ export interface ScheduleRun {
   readonly deduplicated: boolean;
   readonly instance_id: string;
 }
-
-export type SealingKeyState = 'unknown' | 'none' | 'fits' | 'former' | 'other';
 
 /** What changes from one definition to another, the gravest first. */
 export interface SemanticDiff {

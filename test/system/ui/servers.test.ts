@@ -276,7 +276,7 @@ describe('a server that is killed, stopped and replaced', () => {
     await page.unroute('**/changes/stream*');
     await isShown(page, 'Live');
     await api.tenant(TENANT).signal(question, 'cancel');
-    await isShown(page, 'no longer open');
+    await page.getByText('no longer open').waitFor();
   });
 
   test('a tab that nobody looks at gives its connection away, and is current when it is looked at again', async (visited) => {
@@ -295,7 +295,7 @@ describe('a server that is killed, stopped and replaced', () => {
     await page.getByText('What came meanwhile?').waitFor();
     await isShown(page, 'Live');
     await api.tenant(TENANT).signal(question, 'cancel');
-    await isShown(page, 'no longer open');
+    await page.getByText('no longer open').waitFor();
   });
 
   /** As if another tab had been chosen, or this one again. */

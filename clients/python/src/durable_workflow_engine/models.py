@@ -2103,7 +2103,7 @@ class Info(Model):
     cluster: bool
     env_label: str | None
     env_color: str | None
-    encryption_key: SealingKeyState | None = None
+    encryption_key: str | None = None
 
 
 class InjectBlocks(Model):
@@ -2457,8 +2457,12 @@ class NotReadyReason(Model):
 
 class OpenApiDocument(Model):
     openapi: str
-    info: SealingKeyState
-    paths: SealingKeyState
+    info: OpenApiDocumentInfo
+    paths: OpenApiDocumentInfo
+
+
+class OpenApiDocumentInfo(Model):
+    pass
 
 
 class OutboxEntry(Model):
@@ -3117,10 +3121,6 @@ class ScheduleRun(Model):
     deduplicated: bool
     """True: the id is that of an instance that was there already."""
     instance_id: str
-
-
-class SealingKeyState(Model):
-    pass
 
 
 class SemanticDiff(Model):
