@@ -116,6 +116,8 @@ function* placesOf({ says, at }: Reading, { text, before, behind }: Form) {
 /** The reading with what the pattern finds in it read otherwise; itself where that is nowhere. */
 function rewritten(reading: Reading, pattern: RegExp, by: (part: string) => string): Reading {
   const { says, at } = reading;
+  // Most texts have nothing of most patterns.
+  if (says.search(pattern) < 0) return reading;
   const parts: string[] = [];
   const from = new Uint32Array(says.length * 2);
   const to = new Uint32Array(says.length * 2);

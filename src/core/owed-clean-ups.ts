@@ -19,7 +19,7 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from './execution.js';
-import { iterationOf, pathOf } from './paths.js';
+import { iterationOf, pathOf, withEnded } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 
 export interface OwedCleanUp {
@@ -88,11 +88,7 @@ class Walk {
   constructor(plan: Plan, execution: Execution) {
     this.#plan = plan;
     this.#execution = execution;
-    const o: Execution['o'] = { ...execution.k, ...execution.o };
-    for (const [index, [, , , kept]] of Object.entries(execution.d)) {
-      if (kept !== undefined) o[Number(index)] ??= kept;
-    }
-    this.#before = { ...execution, o };
+    this.#before = withEnded(execution);
   }
 
   list(list: readonly number[] | undefined): void {

@@ -82,3 +82,12 @@ export function copyOf(
 export function blocksBetween({ nodes }: Plan, from: number, to = nodes.length): string[] {
   return nodes.slice(from, to).flatMap(({ id, index, first }) => (index === first ? [id] : []));
 }
+
+/** As it stood when the blocks that have ended were open, for the paths and iterations inside of them. */
+export function withEnded(execution: Execution): Execution {
+  const o: Execution['o'] = { ...execution.k, ...execution.o };
+  for (const [index, [, , , kept]] of Object.entries(execution.d)) {
+    if (kept !== undefined) o[Number(index)] ??= kept;
+  }
+  return { ...execution, o };
+}

@@ -29,7 +29,7 @@ import {
   type TryCatchRecord,
 } from './execution.js';
 import { hasOwingChild, owesWithin } from './owed.js';
-import { pathOf, recordOf } from './paths.js';
+import { pathOf, recordOf, withEnded } from './paths.js';
 import type { NodePlace, Plan, PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { type RunsAgainFacts, summaryOf } from './retry-words.js';
@@ -111,11 +111,7 @@ class Preview {
     this.#plan = plan;
     this.#execution = execution;
     this.#isDryRun = isDryRun;
-    const o: Execution['o'] = { ...execution.k, ...execution.o };
-    for (const [index, [, , , kept]] of Object.entries(execution.d)) {
-      if (kept !== undefined) o[Number(index)] ??= kept;
-    }
-    this.#before = { ...execution, o };
+    this.#before = withEnded(execution);
   }
 
   told(asked?: RunsAgain['ends']): Previewed {

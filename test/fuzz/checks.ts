@@ -89,6 +89,8 @@ export function problemOf(exchange: Exchange): string | undefined {
   return misfit(exchange);
 }
 
+const PUT_OFF = /too many requests: long lists of this tenant are read one at a time/;
+
 function misfit({ purpose, operation, answer }: Exchange): string | undefined {
   const { status, text } = answer;
   const isRefused = status >= 400 && status < 500;
@@ -112,8 +114,8 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
       return must(400);
     case 'foreign':
     case 'gone':
-      // Long lists are read one at a time, and what is asked for beside them may be put off.
-      if (status === 429) return undefined;
+      // On a busy machine it may be put off beside the long lists of its tenant, and says so.
+      if (status === 429 && PUT_OFF.test(text)) return undefined;
       // What a body asks for may be refused before it is looked for.
       return status === 400 ? shapeRefusal(answer) : must(404);
     case 'hostile':

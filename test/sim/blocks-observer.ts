@@ -49,6 +49,7 @@ export class BlocksObserver extends Watcher {
     if (table === 'instances') {
       this.#touched.add(key);
       if (after === undefined) this.#instances.delete(key);
+      else if (before === undefined) this.#checkMade(after);
       return;
     }
     if (table !== 'block_outputs' && table !== 'worker_tasks') return;
@@ -58,7 +59,8 @@ export class BlocksObserver extends Watcher {
     if (place === undefined) return;
     const known = this.#knownOf(place);
     if (after === undefined) known.given.get(place.block)?.delete(String(row.iteration));
-    else this.#checkOrder(known, place);
+    // A child may have to clean up before the catch list goes on.
+    else this.#checkOrder(known, place, place.block.startsWith('child'));
     const isOutput = table === 'block_outputs' && row.output_ref === null;
     if (after === undefined || !isOutput) return;
     const output = (row.output ?? {}) as Readonly<Record<string, JsonValue>>;
@@ -87,13 +89,25 @@ export class BlocksObserver extends Watcher {
     return entryOf(this.#instances, instance, () => ({ given: new Map(), caught: new Set() }));
   }
 
-  #checkOrder({ caught }: Known, { instance, block, path, around }: Place): void {
+  /** No child is made there, though one that is there may have to clean up; in which pass of a loop, its row does not say. */
+  #checkMade({ parent_instance_id: parent, metadata }: Row): void {
+    if (typeof parent !== 'string') return;
+    const block = String((metadata as Row)._parent_block_id);
+    const around = placesOf(this.tables, parent).get(block) ?? [];
+    const place = { instance: parent, block, path: [], around };
+    if (loopsIn(around).length === 0) this.#checkOrder(this.#knownOf(place), place);
+  }
+
+  #checkOrder(
+    { caught }: Known,
+    { instance, block, path, around }: Place,
+    mayCleanUp = false,
+  ): void {
     for (const [i, { block: one, list }] of around.entries()) {
       if (one.type !== 'try_catch' || mayRepeat(around.slice(0, i))) continue;
       const name = `${one.id} ${path.slice(0, loopsIn(around.slice(0, i)).length)}`;
       if (list === 1) caught.add(name);
-      // A child may have to clean up before the catch list goes on.
-      if (list !== 0 || !caught.has(name) || block.startsWith('child')) continue;
+      if (list !== 0 || mayCleanUp || !caught.has(name)) continue;
       throw new Violation(
         `${block} ran in the try list of ${name}, behind the catch list`,
         instance,
