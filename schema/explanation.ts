@@ -128,7 +128,7 @@ export const AGAIN_KINDS = {
   finally: 'a block of a `finally_block`: one that failed, or all of the list behind what goes on',
   saga: 'a whole saga that has compensated: all of its actions run again',
   child: 'a `sub_sequence`: its child is retried, or another one is started',
-  hook: 'a hook of a cancel that failed',
+  hook: 'a hook that failed behind a cancel or a time-out',
 } as const;
 export type AgainKind = keyof typeof AGAIN_KINDS;
 

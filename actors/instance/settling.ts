@@ -111,7 +111,7 @@ function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Sta
   if (offersTasks(actor.record) !== before.offers) offerTasks(actor, turn);
   writeTimer(actor, turn, progress);
   writeFailure(actor, turn, before.failure);
-  writeDeadLetter(actor, turn, progress, before.state);
+  writeDeadLetter(actor, turn, progress, before);
   if (actor.record.snapshot.state !== before.state) tellKin(actor, turn, before.state);
   if (progress.more) continueAfter(actor, turn);
 }
@@ -163,10 +163,15 @@ function writeDeadLetter(
   actor: LiveInstance,
   turn: Turn,
   progress: Progress,
-  before: InstanceState,
+  { state: before, failure }: StateBefore,
 ): void {
   const { id, sequence_id, snapshot } = actor.record;
-  if (snapshot.state === before) return;
+  if (snapshot.state === before) {
+    // It has failed already, and then not even cleaned up.
+    const isWorse = before === 'failed' && failureOf(actor.record) !== failure;
+    if (isWorse) putDeadLetter(actor.record, turn, isoTime(actor.env.now()));
+    return;
+  }
   noteEnd(actor, turn);
   noteOutcome(actor.record, turn, before);
   countEnd(actor, turn);

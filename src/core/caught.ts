@@ -4,6 +4,7 @@ import type { Evaluation } from './evaluation.js';
 import type { CatchingRecord } from './execution.js';
 import { isJsonObject, type JsonObject, ownValue } from './json.js';
 import type { NodePlace } from './plan-nodes.js';
+import type { Snapshot } from './progress.js';
 
 /** Under which context.data shows it. */
 export const ERROR_KEY = '_error';
@@ -21,7 +22,15 @@ export function forgetError(
 ): void {
   const block = caughtBy(snapshot.data);
   const place = block === undefined ? -1 : (plan.indexOf.get(block) ?? -1) - first;
-  if (place < 0 || place >= end - index) return;
+  if (place >= 0 && place < end - index) dropError(snapshot);
+}
+
+/** Somebody has ended the whole instance well: nobody handles anything any more. */
+export function forgetErrors({ snapshot }: Evaluation): void {
+  if (caughtBy(snapshot.data) !== undefined) dropError(snapshot);
+}
+
+function dropError(snapshot: Snapshot): void {
   const { [ERROR_KEY]: _over, ...rest } = snapshot.data;
   snapshot.data = rest;
 }

@@ -10,6 +10,7 @@
 
 import { decideRaces } from './blocks/branches.js';
 import { startAt } from './blocks/list.js';
+import { forgetErrors } from './caught.js';
 import { cut, cutAll } from './cutting.js';
 import {
   endDeadlineHandler,
@@ -19,7 +20,14 @@ import {
 import { Evaluation } from './evaluation.js';
 import { CANCELLED, type CleanupFailure, COMPLETED, FAILED } from './execution.js';
 import { failureOfWhole, isErrorRow } from './failures.js';
-import { advanceHooks, beginHooks, isForHooks, runHooksAgain, withHooks } from './hooks.js';
+import {
+  advanceHooks,
+  beginHooks,
+  forgetHooksThatFailed,
+  isForHooks,
+  runHooksAgain,
+  withHooks,
+} from './hooks.js';
 import {
   awaitPermit,
   awaitsPermit,
@@ -69,7 +77,6 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   if (isForHooks(event)) return advanceHooks(plan, snapshot, event, env);
   const run = new Evaluation(plan, snapshot, env);
   const from = snapshot.state;
-  const owed = snapshot.execution.j?.f;
   const taken = takeIn(run, event);
   if (taken === 'run') runOn(run);
   if (taken === 'run' || taken === 'settle') settle(run);
@@ -79,9 +86,8 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   const progress = progressOf(run, taken === 'stale');
   const { hooks } = plan;
   if (hooks === undefined && snapshot.execution.j === undefined) return progress;
-  // Those of that end have run: a retry does what of them has failed, or somebody gives that up.
-  if (snapshot.state !== from && owed === undefined) beginHooks(hooks, snapshot);
-  if (isTerminal(snapshot.state)) delete snapshot.execution.j?.f;
+  if (snapshot.state !== from) beginHooks(hooks, snapshot);
+  if (isTerminal(snapshot.state)) forgetHooksThatFailed(snapshot.execution);
   return withHooks(plan, snapshot, event, env, progress);
 }
 
@@ -239,7 +245,7 @@ function stop(
   cutAll(run);
   if (state === 'failed') {
     execution.y ??= failureOfWhole(failure.code, failure.message, env.now);
-  }
+  } else if (state === 'completed') forgetErrors(run);
   end(run, state === 'completed' ? COMPLETED : state === 'failed' ? FAILED : CANCELLED);
   return 'set';
 }
@@ -289,12 +295,15 @@ function schedule(run: Evaluation, at: UnixMs): Taken {
   const { snapshot, execution, env } = run;
   endPause(run);
   if (execution.f === 1) {
+    const hooks = runHooksAgain(execution);
     // It was cancelled, and failed by its hooks, which may have stayed behind in a handover.
-    if (runHooksAgain(execution) || execution.e === CANCELLED) {
+    if (hooks === 'on_cancel' || execution.e === CANCELLED) {
       end(run, CANCELLED);
       return 'set';
     }
-    prepareRetry(run);
+    // It had timed out, and ends so once more.
+    if (hooks !== undefined) delete execution.f;
+    else prepareRetry(run);
   }
   if (snapshot.state === 'scheduled') hasten(run, at);
   clearHolds(run);

@@ -232,8 +232,10 @@ export interface HookState {
   n: number;
   /** Those that have not ended; the first one is at work. */
   r: HookRun[];
-  /** One of a cancelled instance that has failed: the instance has, too, until a retry does that again. */
+  /** One of an instance that was cancelled or timed out, which has failed: until a retry does that again. */
   f?: HookRun;
+  /** Those of the end that is next run again already. */
+  a?: HookList;
 }
 
 /** The handler of a deadline that has passed: durable work beside the nodes, done at least once. */

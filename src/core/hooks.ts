@@ -3,7 +3,7 @@
  * cancelled, when nobody waits for them. Each list is a plan of its own, and a run of it has an execution
  * of its own within that of the instance, so that it outlives the process. What fails is noted, and the next step
  * runs; the data of the instance is left alone, and so are its state and its failure, but for those of one that
- * was cancelled: where its hooks fail it has failed to clean up, until a retry does that again.
+ * was cancelled or timed out: where its hooks fail it has failed to clean up, until a retry does that again.
  *
  * A run begins in the turn after the end, and goes on whatever becomes of the instance meanwhile. Its steps
  * are told from those of the instance by their iteration.
@@ -20,6 +20,7 @@ import {
   emptyExecution,
   FAILED,
   type HookRun,
+  type HookState,
   type OpenRecord,
   type StepRecord,
 } from './execution.js';
@@ -82,8 +83,9 @@ const NOTHING: Pick<Execution, 'o'> = { o: {} };
 /** Notes that the hooks of the state are due, which the instance has just come to. */
 export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   const list = LIST_OF[snapshot.state];
-  if (list === undefined || hooks?.[list] === undefined) return;
+  if (list === undefined) return;
   const { execution } = snapshot;
+  if (hasRun(execution.j, list) || hooks?.[list] === undefined) return;
   const state = execution.j ?? { n: 0, r: [] };
   execution.j = state;
   if (state.r.length >= RUNS_MAX) return;
@@ -93,14 +95,22 @@ export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   state.n += 1;
 }
 
+/** Those of the end have run: a retry does what of them has failed, or somebody gives that up. */
+function hasRun(j: HookState | undefined, list: HookList): boolean {
+  const isAgain = j?.a === list;
+  if (isAgain) delete j.a;
+  return isAgain || j?.f?.l === list;
+}
+
 /**
- * A retry of an instance whose hooks have failed when it was cancelled: what failed runs again, and what was skipped
- * behind it is asked again, since its `when` may be about that.
+ * A retry of an instance whose hooks have failed when it was cancelled or timed out: what failed runs again, and what
+ * was skipped behind it is asked again, since its `when` may be about that. Returns whose hooks they are: the
+ * instance ends as it had.
  */
-export function runHooksAgain(execution: Execution): boolean {
+export function runHooksAgain(execution: Execution): HookList | undefined {
   const { j } = execution;
   const run = j?.f;
-  if (j === undefined || run === undefined) return false;
+  if (j === undefined || run === undefined) return undefined;
   delete j.f;
   delete run.f;
   delete run.e.e;
@@ -110,7 +120,15 @@ export function runHooksAgain(execution: Execution): boolean {
     if (isBehind && code !== COMPLETED) delete run.e.d[Number(index)];
   }
   j.r.unshift(run);
-  return true;
+  j.a = run.l;
+  if (run.y !== undefined) execution.y = run.y;
+  return run.l;
+}
+
+/** A retry takes it back to no other hooks. */
+export function forgetHooksThatFailed({ j }: Execution): void {
+  delete j?.f;
+  delete j?.a;
 }
 
 /** The progress of the instance with that of its hooks, which a wake moves on. */
@@ -244,16 +262,23 @@ function runOn(run: Evaluation, hooks: HookRun): void {
   }
 }
 
-/** The instance that was cancelled has not cleaned up. */
-function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): AuditEvent {
+/** Of an instance that fails for another reason only the flow is told: a retry runs that. */
+function hasToCleanUp({ state, execution }: Snapshot, list: HookList): boolean {
+  if (list === 'on_cancel') return state === 'cancelled';
+  return state === 'failed' && execution.y?.code === 'instance_timeout';
+}
+
+/** The instance that was cancelled, or timed out, has not cleaned up. */
+function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): AuditEvent[] {
   const { execution, state: fromState } = snapshot;
   const failure: Failure = { ...run.f!, code: 'cleanup_failed' };
   execution.j!.f = run;
   execution.m = 1;
   execution.y = failure;
+  if (fromState === 'failed') return [];
   snapshot.state = 'failed';
   beginHooks(hooks, snapshot);
-  return { eventType: 'state_transition', fromState, toState: 'failed', failure };
+  return [{ eventType: 'state_transition', fromState, toState: 'failed', failure }];
 }
 
 function joined(
@@ -264,8 +289,8 @@ function joined(
   moved: Moved | undefined,
 ): Progress {
   const isOwed = moved?.hooks.f !== undefined && !snapshot.execution.j!.r.includes(moved.hooks);
-  const hasFailed = isOwed && moved.hooks.l === 'on_cancel' && snapshot.state === 'cancelled';
-  const end = hasFailed ? [failToCleanUp(plan, snapshot, moved.hooks)] : [];
+  const hasFailed = isOwed && hasToCleanUp(snapshot, moved.hooks.l);
+  const end = hasFailed ? failToCleanUp(plan, snapshot, moved.hooks) : [];
   const next = outlookOf(snapshot.execution, env, progress);
   if (moved === undefined) return { ...progress, ...next };
   const { run, hooks, isStale } = moved;

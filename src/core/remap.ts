@@ -112,7 +112,7 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   if (j !== undefined) {
     const owed = j.f && remapHooks(j.f, from, to);
     const runs = j.r.map((run) => remapHooks(run, from, to));
-    next.j = { n: j.n, r: runs, ...(owed && { f: owed }) };
+    next.j = { ...j, r: runs, ...(owed && { f: owed }) };
   }
   const resumedFrom = s === undefined ? undefined : firstOf(s);
   if (resumedFrom !== undefined) next.s = resumedFrom;

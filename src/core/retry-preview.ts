@@ -74,11 +74,12 @@ function previewOf(plan: Plan, { execution, runtime }: Snapshot): Previewed {
   const { j, a, e, s = 0 } = execution;
   const hooks = j?.f;
   if (hooks !== undefined) {
+    const ends = hooks.l === 'on_cancel' ? 'cancelled' : 'failed';
     const own = plan.hooks?.[hooks.l];
-    if (own === undefined) return new Preview(plan, hooks.e, false).told('cancelled');
+    if (own === undefined) return new Preview(plan, hooks.e, false).told(ends);
     const preview = new Preview(own, hooks.e, runtime.dry_run === true);
     preview.list(own.roots, { kind: 'hook', isCaught: true });
-    return preview.told('cancelled');
+    return preview.told(ends);
   }
   const preview = new Preview(plan, execution, runtime.dry_run === true);
   // Its hooks, which had failed, have stayed behind in a handover.

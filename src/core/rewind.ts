@@ -8,6 +8,7 @@ import { forgetCancelling } from './cancelling.js';
 import { cutAll } from './cutting.js';
 import type { Evaluation } from './evaluation.js';
 import { SKIPPED } from './execution.js';
+import { forgetHooksThatFailed } from './hooks.js';
 import { clearHolds } from './instance-state.js';
 import { blocksBetween } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
@@ -32,6 +33,7 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   delete execution.y;
   delete execution.x;
   delete execution.m;
+  forgetHooksThatFailed(execution);
   forgetCancelling(snapshot);
   delete execution.f;
   delete execution.z;

@@ -63,8 +63,7 @@ describe('Delay, rate limit, timeout, retry: Work the same at every depth of the
     describe(where, () => {
       test('delay', async () => {
         const id = await tenant.run(at(delayed('a', LONG_MS)), { context: { data } });
-        const { state, next_fire_at } = await tenant.instance(id);
-        assert.equal(state, 'scheduled');
+        const { next_fire_at } = await tenant.until(id, 'scheduled');
         assert.equal(Date.parse(next_fire_at ?? '') - (await startOf(tenant, id, 'a')), LONG_MS);
         await tenant.move(id, 'running');
         await tenant.until(id, 'completed');
@@ -85,7 +84,7 @@ describe('Delay, rate limit, timeout, retry: Work the same at every depth of the
         const retry = { max_attempts: 2, initial_backoff: LONG_MS, max_backoff: LONG_MS };
         const id = await tenant.run(at(step('a', handler, { retry })), { context: { data } });
         await tenant.fail(await tenant.task(handler), 'busy', true);
-        assert.equal((await tenant.instance(id)).state, 'scheduled');
+        await tenant.until(id, 'scheduled');
         await tenant.move(id, 'running');
         const last = await tenant.task(handler);
         assert.equal(last.attempt, 1);
@@ -159,9 +158,9 @@ describe('`sleep`: A durable timer: it holds no thread and survives a restart wi
     const id = await tenant.run([
       parallel('p', [delayed('a', 2 * LONG_MS)], [delayed('b', LONG_MS)]),
     ]);
-    const { state, next_fire_at } = await tenant.instance(id);
+    const { next_fire_at } = await tenant.until(id, 'scheduled');
     const wait = Date.parse(next_fire_at ?? '') - (await startOf(tenant, id, 'b'));
-    assert.deepEqual([state, wait], ['scheduled', LONG_MS]);
+    assert.equal(wait, LONG_MS);
   });
 });
 
@@ -404,6 +403,24 @@ describe('An instance may carry `timeout` (ms from its start)', { concurrency: t
     assert.ok((await tenant.deadLetters()).includes(id));
     const list = await tenant.get<TaskInstance[]>('/instances?state=failed&limit=1000');
     assert.equal(list.body.find((one) => one.id === id)?.timeout, SHORT_MS);
+  });
+
+  test('a hook behind it that fails is what the instance is failed with, until a retry has run it', async () => {
+    const on_failure = [step('tell', 'fail', { when: 'data.told != true' })];
+    const id = await tenant.create(await tenant.sequence([sleep('a', LONG_MS)], { on_failure }), {
+      timeout: SHORT_MS,
+    });
+    const failsWith = (code: string) =>
+      eventually(async () => {
+        const letters = await tenant.get<TaskInstance[]>(`/instances/dlq?failure_code=${code}`);
+        assert.ok(letters.body.some((one) => one.id === id && one.failure?.code === code));
+      });
+    await failsWith('cleanup_failed');
+    const { body } = await tenant.get<InstanceExplanation>(`/instances/${id}/explain`);
+    const [again] = body.next.flatMap(({ runs_again = [] }) => runs_again);
+    assert.deepEqual([again?.blocks[0]?.kind, again?.ends], ['hook', 'failed']);
+    expectStatus(await tenant.post(`/instances/${id}/retry`, { context: { told: true } }), 200);
+    await failsWith('instance_timeout');
   });
 
   test('instances of a batch and of a schedule have it, others have none', async () => {

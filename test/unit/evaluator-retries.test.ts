@@ -289,6 +289,11 @@ describe('data._error', () => {
     assert.deepEqual(by, ['a', 'a', 'b', 'b', null, null]);
   });
 
+  test('is gone when somebody asks for the state completed in a catch list', () => {
+    const player = play([tryCatch('t', [work('x')], [work('c')])]).after('fail x');
+    player.after({ kind: 'stop', state: 'completed' }).shows({ state: 'completed', data: {} });
+  });
+
   test('is gone behind a race whose loser had caught one', () => {
     const loser = saga('s', ['pay', noop('charge'), work('refund')], ['send', failing('ship')]);
     const player = play([race('r', [loser], [work('b')])]);

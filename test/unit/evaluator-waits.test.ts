@@ -428,8 +428,8 @@ describe('the time of a task', () => {
 });
 
 describe('timeout of an instance', () => {
-  const started = (blocks: Block[], timeoutMs: number) => {
-    const player = new Player(blocks);
+  const started = (blocks: Block[], timeoutMs: number, options: { hooks?: Hooks } = {}) => {
+    const player = new Player(blocks, options);
     player.snapshot = { ...player.snapshot, timeoutMs };
     return player.start();
   };
@@ -455,6 +455,23 @@ describe('timeout of an instance', () => {
     player.after('ok clean').shows({ state: 'failed', tree: { t: 'cancelled', z: 'cancelled' } });
     assert.equal(cancellingOf(player), undefined);
     player.after('retry').shows({ atWork: ['a'] });
+  });
+
+  test('is not over while a hook behind it fails: a retry runs that, and only the next one the flow', () => {
+    const hook = { id: 'h', type: 'step', handler: 'http_request' };
+    const hooks = { on_failure: [noop('told'), hook] } as never;
+    const player = started([work('a'), work('b')], 100, { hooks }).after('ok a', 'tick');
+    player.shows({ state: 'failed', atWork: ['h'] });
+    for (const act of ['fail h', 'ok h'] as const) {
+      player.after('fail h').shows({ state: 'failed' });
+      assert.equal(code(player), 'cleanup_failed');
+      player.after('retry').shows({ state: 'failed', atWork: ['h'] });
+      if (act === 'ok h') player.after(act);
+    }
+    assert.equal(code(player), 'instance_timeout');
+    player.after('retry').shows({ atWork: ['b'] });
+    player.after('fail b').shows({ state: 'failed', atWork: ['h'] });
+    player.after('fail h').shows({ failure: 'broken' });
   });
 
   test('a cancel while it cleans up makes it cancelled', () => {
