@@ -1,5 +1,6 @@
 /** What must hold of the rows when everything has come to rest. */
 
+import type { Hooks } from '../../schema/blocks.js';
 import type { Failure } from '../../schema/failure.js';
 import type { Execution } from '../../src/core/execution.js';
 import { type MemoryTables, type Row, standing } from './memory-tables.js';
@@ -14,7 +15,7 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkTasks(tables);
   checkDeadLetters(tables);
   checkFailures(tables);
-  checkCancelled(tables, observer);
+  checkHooks(tables, observer);
   observer.receipts.checkEnd();
   observer.sagas.checkEnd();
   for (const { instance, birth, key } of promises.noted) {
@@ -88,14 +89,16 @@ function checkFailures(tables: MemoryTables): void {
   }
 }
 
-/** A hook of a cancel that fails is told, whatever becomes of it then. */
-function checkCancelled(tables: MemoryTables, { unclean }: Observer): void {
-  for (const [id, { state, sequence_id }] of tables.rows('instances')) {
-    if (state !== 'cancelled' || unclean.has(id)) continue;
+/** A hook of a cancel or a time-out that fails is told, whatever becomes of it then. */
+function checkHooks(tables: MemoryTables, { unclean }: Observer): void {
+  for (const [id, { state, sequence_id, failure }] of tables.rows('instances')) {
+    const isLate = (failure as Failure | null)?.code === 'instance_timeout';
+    if ((state !== 'cancelled' && !isLate) || unclean.has(id)) continue;
     const { definition } = tables.row('sequences', String(sequence_id)) ?? {};
-    const { on_cancel = [] } = (definition ?? {}) as { on_cancel?: { handler: string }[] };
-    if (!on_cancel.some(({ handler }) => handler === 'fail')) continue;
-    throw new Violation('it is cancelled, and a hook of that has failed', id);
+    const { on_cancel, on_failure } = (definition ?? {}) as Hooks;
+    const hooks = isLate ? on_failure : on_cancel;
+    if (hooks?.some(({ handler }) => handler === 'fail') !== true) continue;
+    throw new Violation(`it is ${state}, and a hook of that has failed`, id);
   }
 }
 
