@@ -7,131 +7,19 @@
  */
 
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { LanguageVariant, SyntaxKind } from 'typescript/unstable/ast';
-import { createScanner } from 'typescript/unstable/ast/scanner';
+import { filesIn, read, type Source, scan, sourcesIn } from '../../scripts/reference/sources.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 import { ERROR_STATUS } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import { lines } from '../helpers/columns.js';
 
-// ---------------------------------------------------------------- the scanner
-
-/** A text in three views of the same length; what does not belong to a view is blank there. */
-interface Source {
-  /** From the root of the repository, with `/`. */
-  readonly name: string;
-  readonly text: string;
-  /** Comments, the insides of strings and regular expressions are blank. */
-  readonly code: string;
-  readonly comments: string;
-  /** Only the insides of strings, without what templates insert. */
-  readonly strings: string;
-}
-
-type View = 'code' | 'comments' | 'strings' | 'pattern';
-
-/** The view that the inside of a token belongs to, with the lengths of what encloses it. */
-const INSIDES: ReadonlyMap<SyntaxKind, readonly [View, start: number, end: number]> = new Map([
-  [SyntaxKind.SingleLineCommentTrivia, ['comments', 0, 0]],
-  [SyntaxKind.MultiLineCommentTrivia, ['comments', 0, 0]],
-  [SyntaxKind.StringLiteral, ['strings', 1, 1]],
-  [SyntaxKind.NoSubstitutionTemplateLiteral, ['strings', 1, 1]],
-  [SyntaxKind.TemplateHead, ['strings', 1, 2]],
-  [SyntaxKind.TemplateMiddle, ['strings', 1, 2]],
-  [SyntaxKind.TemplateTail, ['strings', 1, 1]],
-  [SyntaxKind.RegularExpressionLiteral, ['pattern', 1, 1]],
-]);
-
-/** After these a slash divides; after anything else it begins a regular expression. */
-const BEFORE_DIVISION: ReadonlySet<SyntaxKind> = new Set([
-  ...[SyntaxKind.Identifier, SyntaxKind.NumericLiteral, SyntaxKind.BigIntLiteral],
-  ...[SyntaxKind.StringLiteral, SyntaxKind.NoSubstitutionTemplateLiteral, SyntaxKind.TemplateTail],
-  ...[SyntaxKind.RegularExpressionLiteral, SyntaxKind.CloseParenToken],
-  ...[SyntaxKind.CloseBracketToken, SyntaxKind.CloseBraceToken, SyntaxKind.ThisKeyword],
-]);
-
-/** The compiler's scanner leaves to its parser what a slash, and what a closing brace, begins. */
-function scan(name: string, text: string): Source {
-  const scanner = createScanner(false, LanguageVariant.Standard, text);
-  /** What is no code, in order: its view, and where it begins and ends. */
-  const insides: [View, from: number, to: number][] = [];
-  /** The braces that are open; true for those that a template opened. */
-  const braces: boolean[] = [];
-  let last = SyntaxKind.Unknown;
-  const next = () => {
-    const kind = scanner.scan();
-    if (kind === SyntaxKind.SlashToken || kind === SyntaxKind.SlashEqualsToken) {
-      return BEFORE_DIVISION.has(last) ? kind : scanner.reScanSlashToken();
-    }
-    if (kind === SyntaxKind.OpenBraceToken) braces.push(false);
-    if (kind === SyntaxKind.TemplateHead) braces.push(true);
-    if (kind !== SyntaxKind.CloseBraceToken || braces.pop() !== true) return kind;
-    const rest = scanner.reScanTemplateToken(false);
-    if (rest === SyntaxKind.TemplateMiddle) braces.push(true);
-    return rest;
-  };
-  for (let kind = next(); kind !== SyntaxKind.EndOfFile; kind = next()) {
-    const inside = INSIDES.get(kind);
-    if (inside !== undefined) {
-      const [view, start, end] = inside;
-      insides.push([view, scanner.getTokenStart() + start, scanner.getTokenEnd() - end]);
-    }
-    if (kind > SyntaxKind.LastTriviaToken) last = kind;
-  }
-  const view = (wanted: View) => {
-    const parts: string[] = [];
-    let at = 0;
-    const show = (shown: View, to: number) => {
-      const part = text.slice(at, to);
-      parts.push(shown === wanted ? part : blank(part));
-      at = to;
-    };
-    for (const [inside, from, to] of insides) {
-      show('code', from);
-      show(inside, to);
-    }
-    show('code', text.length);
-    return parts.join('');
-  };
-  return { name, text, code: view('code'), comments: view('comments'), strings: view('strings') };
-}
-
-/** As many blanks, in the same lines. */
-const blank = (text: string): string =>
-  text.includes('\n') ? text.replace(/[^\n]+/g, blank) : ' '.repeat(text.length);
-
 // ---------------------------------------------------------------- the files
 
-/** Tests run from the build, the source files lie in the checkout. */
-function findRoot(): string {
-  const candidates = [path.dirname(fileURLToPath(import.meta.url)), process.cwd()];
-  for (const start of candidates) {
-    for (let folder = start; ; folder = path.dirname(folder)) {
-      if (existsSync(path.join(folder, 'package.json'))) return folder;
-      if (folder === path.dirname(folder)) break;
-    }
-  }
-  throw new Error('no package.json above the test or the working directory');
-}
-
-const ROOT = findRoot();
-
-function filesIn(folder: string, extension: string): readonly string[] {
-  return readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(extension))
-    .map((name) => path.posix.join(folder, name.split(path.sep).join('/')))
-    .sort();
-}
-
-const read = (name: string) => readFileSync(path.join(ROOT, name), 'utf8');
-
 /** What users install beside the server, or as a part of it. */
-const CLIENTS = ['client/src', 'cli'].filter((folder) => existsSync(path.join(ROOT, folder)));
+const CLIENTS = ['client/src', 'cli'];
 const PRODUCT: readonly Source[] = ['src', 'actors', 'schema', ...CLIENTS].flatMap(sourcesIn);
 const TESTS: readonly Source[] = sourcesIn('test');
 const OTHERS: readonly Source[] = [
@@ -143,10 +31,6 @@ const MIGRATIONS = filesIn('src/db/migrations', '.sql');
 const UI: readonly Pick<Source, 'name' | 'text'>[] = ['.ts', '.tsx', '.css']
   .flatMap((extension) => filesIn('ui', extension))
   .map((name) => ({ name, text: read(name) }));
-
-function sourcesIn(folder: string): Source[] {
-  return filesIn(folder, '.ts').map((name) => scan(name, read(name)));
-}
 
 /** What turns schemas into checks and their errors into words. */
 const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
