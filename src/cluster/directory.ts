@@ -10,6 +10,7 @@ import type pg from 'pg';
 import type { CELL_STATES, MOVE_STATES } from '../../schema/cell.js';
 import type { JsonValue } from '../core/json.js';
 import { type ConnectionOptions, createClient, createPool, withClient } from '../db/pool.js';
+import { inTransaction, statementsIn } from '../db/sql-script.js';
 import { packageFile } from '../package-files.js';
 
 export type CellState = (typeof CELL_STATES)[number];
@@ -124,12 +125,20 @@ const connection = (url: string, applicationName: string): ConnectionOptions => 
   connectTimeoutMs: CONNECT_TIMEOUT_MS,
 });
 
+/** While it is on, Citus distributes every schema that the session creates. */
+const SHARDS = 'citus.enable_schema_based_sharding';
+
 /** Makes the tables of the directory where they are missing. */
 export async function makeDirectory(url: string): Promise<void> {
   const text = readFileSync(packageFile('src/cluster/schema.sql'), 'utf8');
-  // Several statements in one text are one transaction; two at a time could both begin to make the schema.
-  const alone = `select pg_advisory_xact_lock(hashtext('${CHANNEL}'));\n${text}`;
-  await withClient(connection(url, 'cluster'), (client) => client.query(alone));
+  const statements = [
+    // Two at a time could both begin to make the schema.
+    `select pg_advisory_xact_lock(hashtext('${CHANNEL}'))`,
+    // Engines listen for notifications, which do not leave the node they were sent on (docs/operate/citus.md).
+    `select set_config('${SHARDS}', 'off', true) where current_setting('${SHARDS}', true) is not null`,
+    ...statementsIn(text),
+  ];
+  await withClient(connection(url, 'cluster'), (client) => inTransaction(client, statements));
 }
 
 /** Rejects with the errors of `pg`. */

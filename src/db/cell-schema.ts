@@ -7,6 +7,7 @@
 import type pg from 'pg';
 import { SchemaError } from './migrate.js';
 import { withClient } from './pool.js';
+import { inTransaction } from './sql-script.js';
 
 export interface CellSchema {
   readonly name: string;
@@ -91,13 +92,13 @@ async function create(ownerUrl: string, schema: string, role: string): Promise<v
     await withClient(session(ownerUrl), async (client) => {
       const name = client.escapeIdentifier(schema);
       const user = client.escapeIdentifier(role);
-      // Several statements in one text are one transaction.
-      await client.query(`
-        create schema ${name};
-        grant usage on schema ${name} to ${user};
-        alter default privileges in schema ${name}
-          grant select, insert, update, delete on tables to ${user};
-        alter default privileges in schema ${name} grant usage on sequences to ${user}`);
+      const defaults = `alter default privileges in schema ${name}`;
+      await inTransaction(client, [
+        `create schema ${name}`,
+        `grant usage on schema ${name} to ${user}`,
+        `${defaults} grant select, insert, update, delete on tables to ${user}`,
+        `${defaults} grant usage on sequences to ${user}`,
+      ]);
     });
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };

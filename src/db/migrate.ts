@@ -1,6 +1,6 @@
 /**
  * Brings the schema up to date: numbered plain SQL files, forward only, each in a transaction of its
- * own and recorded with its checksum. Concurrent starts wait for each other on an advisory lock. A
+ * own, statement by statement, and recorded with its checksum. Concurrent starts wait for each other on an advisory lock. A
  * database that a newer program has migrated, or whose files were changed afterwards, is refused
  * before anything is written.
  */
@@ -11,6 +11,7 @@ import path from 'node:path';
 import type pg from 'pg';
 import { packageFile } from '../package-files.js';
 import { withClient } from './pool.js';
+import { statementsIn } from './sql-script.js';
 
 /** Where the files of this program lie. */
 export const MIGRATIONS_DIR = packageFile('src/db/migrations');
@@ -180,7 +181,7 @@ async function apply(client: pg.ClientBase, migration: Migration): Promise<void>
   await client.query('begin');
   try {
     await client.query('set local statement_timeout = 0');
-    await client.query(migration.sql);
+    for (const text of statementsIn(migration.sql)) await client.query(alone(text));
     await client.query(
       `insert into schema_migrations (version, name, checksum) values ($1::int, $2::text, $3::text)`,
       [migration.version, migration.name, migration.checksum],
@@ -192,6 +193,11 @@ async function apply(client: pg.ClientBase, migration: Migration): Promise<void>
     const reason = error instanceof Error ? error.message : String(error);
     throw new SchemaError(`migration ${migration.name} failed: ${reason}`, { cause: error });
   }
+}
+
+/** Sent by the extended protocol, in which Postgres refuses a text with two statements. */
+function alone(text: string): pg.QueryConfig {
+  return { text, queryMode: 'extended' } as pg.QueryConfig;
 }
 
 async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {

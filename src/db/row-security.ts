@@ -8,6 +8,7 @@
 import type pg from 'pg';
 import { SchemaError } from './migrate.js';
 import { READER_ROLE, withClient } from './pool.js';
+import { inTransaction } from './sql-script.js';
 
 /** `required`: the engine does not start without it. */
 export type RowSecurityMode = 'auto' | 'required' | 'off';
@@ -72,24 +73,23 @@ function lackingIn({ hasReader, mayBeReader, isExempt }: Standing): string | und
 async function change(ownerUrl: string | undefined, isOn: boolean): Promise<string | undefined> {
   if (ownerUrl === undefined) return 'ENGINE_RUN_MIGRATIONS is false';
   try {
-    await withClient(session(ownerUrl), (client) => client.query(changeSql(isOn)));
+    await withClient(session(ownerUrl), (client) => inTransaction(client, changes(isOn)));
     return undefined;
   } catch (error) {
     return `the tables cannot be changed: ${(error as Error).message}`;
   }
 }
 
-/** All or nothing: several statements in one text are one transaction. */
-function changeSql(isOn: boolean): string {
+function changes(isOn: boolean): string[] {
   // Whoever owns tables need not own their schema, and public is open to all.
   const enter = `
       if not has_schema_privilege('${READER_ROLE}', current_schema(), 'usage') then
         execute format('grant usage on schema %I to ${READER_ROLE}', current_schema());
       end if;`;
   const grant = `execute format('grant select on %s to ${READER_ROLE}', name);`;
-  return `
-    set local lock_timeout = ${LOCK_TIMEOUT_MS};
-    do $$
+  return [
+    `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+    `do $$
     declare name regclass;
     begin
       ${isOn ? enter : ''}
@@ -100,7 +100,8 @@ function changeSql(isOn: boolean): string {
         execute format('alter table %s ${isOn ? 'enable' : 'disable'} row level security', name);
         ${isOn ? grant : ''}
       end loop;
-    end $$`;
+    end $$`,
+  ];
 }
 
 const LOOK = `
