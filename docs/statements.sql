@@ -683,9 +683,12 @@ insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_nam
 values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::smallint, $7::timestamptz);
 
 -- writer_gated_sequence_insert
+with given as materialized (
+  select * from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, hold boolean, status text, definition json, created_at timestamptz)
+)
 insert into sequences (id, tenant_id, namespace, name, version, deprecated, hold, status, definition, created_at)
 select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.hold, false), coalesce(r.status, 'production'), r.definition, r.created_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, hold boolean, status text, definition json, created_at timestamptz)
+from given r
 where not exists (select 1 from sequence_tombstones t where t.id = r.id)
 on conflict do nothing
 returning id;

@@ -111,3 +111,10 @@ export const read = (name: string) => readFileSync(path.join(ROOT, name), 'utf8'
 export function sourcesIn(folder: string): Source[] {
   return filesIn(folder, '.ts').map((name) => scan(name, read(name)));
 }
+
+/** The texts of a file, each with its name. A text continues over `+` and what a template inserts. */
+export const textsOf = ({ name, code, strings }: Source): (readonly [string, string])[] =>
+  [...`${code};`.matchAll(/[;,()]/g)].map(({ index }, at, ends) => [
+    name,
+    strings.slice(ends[at - 1]?.index ?? 0, index),
+  ]);

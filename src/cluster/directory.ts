@@ -529,4 +529,4 @@ insert into cluster.engines (id, cell, address, role, version, lag_ms, migration
 values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (id) do update set address = excluded.address, role = excluded.role,
   version = excluded.version, lag_ms = excluded.lag_ms, migration = excluded.migration,
-  key_ids = excluded.key_ids, seen_at = now()`;
+  key_ids = excluded.key_ids, seen_at = excluded.seen_at`;

@@ -337,7 +337,7 @@ async function put(
      values ($1, $2::uuid, $3, $4)
      on conflict (tenant_id) do update set move_id = excluded.move_id, state = excluded.state,
        other_cell = excluded.other_cell, stamps_from = null, held_epoch = null, copied = null,
-       changed_at = now()
+       changed_at = excluded.changed_at
      where tenant_moves.move_id <> excluded.move_id`,
     [tenant, move, state, otherCell],
   );

@@ -53,11 +53,10 @@ from pg_namespace where nspname = current_schema()`;
 /** A server that went silent is given up by the client a little after the server would give up. */
 const SILENCE_MARGIN_MS = 500;
 
-/** One index lookup and one lock attempt: cheap enough for every standby several times a second. */
+/** An index lookup, followed by a lock attempt: cheap enough for every standby several times a second. */
 const POLL = `
 select epoch, owner, xmin::text as version,
-  extract(epoch from expires_at - renewed_at)::float8 * 1000 as "ttlMs",
-  case when $2::bool then pg_try_advisory_lock($1::int, epoch::int) else false end as "isFree"
+  extract(epoch from expires_at - renewed_at)::float8 * 1000 as "ttlMs"
 from engine_lease where id = 1`;
 
 /**
@@ -67,12 +66,19 @@ from engine_lease where id = 1`;
 const ALONE = 'set synchronous_commit = local';
 const BEGIN_REPLICATED = 'begin; set local synchronous_commit = on';
 
-/** Also reads the clock, as the one that the engine follows. */
-const RENEW = `
-update engine_lease
-set renewed_at = now(), expires_at = now() + $3::int * interval '1 millisecond'
-where id = 1 and epoch = $1::bigint and owner = $2::text
-returning extract(epoch from clock_timestamp())::float8 * 1000 as "unixMs"`;
+/**
+ * Changes the row and reads the clock that the engine follows; returns no row if none was changed. The clock is not read
+ * in `returning`, where Citus accepts only immutable functions (docs/operate/citus.md).
+ */
+const thenReadClock = (change: string) => `
+with changed as (${change}
+  returning id)
+select extract(epoch from clock_timestamp())::float8 * 1000 as "unixMs" from changed`;
+
+const RENEW = thenReadClock(`
+  update engine_lease
+  set renewed_at = now(), expires_at = now() + $3::int * interval '1 millisecond'
+  where id = 1 and epoch = $1::bigint and owner = $2::text`);
 
 const JUDGE = `
 select epoch, xmin::text as version, application_name as "applicationName",
@@ -92,12 +98,11 @@ insert into lanes (lane, epoch)
 select lane, $1::bigint from generate_series(0, $2::int - 1) as lane
 on conflict (lane) do nothing`;
 
-const TAKE = `
-update engine_lease
-set epoch = $1::bigint, owner = $2::text, application_name = $3::text,
-  renewed_at = now(), expires_at = now() + $4::int * interval '1 millisecond'
-where id = 1
-returning extract(epoch from clock_timestamp())::float8 * 1000 as "unixMs"`;
+const TAKE = thenReadClock(`
+  update engine_lease
+  set epoch = $1::bigint, owner = $2::text, application_name = $3::text,
+    renewed_at = now(), expires_at = now() + $4::int * interval '1 millisecond'
+  where id = 1`);
 
 const GIVE_UP = `
 update engine_lease set expires_at = renewed_at
@@ -133,14 +138,14 @@ export class LeaseConnection {
   async poll(graceMs: number): Promise<LeaseRow | undefined> {
     const client = await this.#connected();
     const triesLock = this.#options.clock.monotonic() - this.#connectedAt >= graceMs;
-    const { rows } = await client.query<LeaseRow>({
-      name: 'lease_poll',
-      text: POLL,
-      values: [this.#lockSpace, triesLock],
-    });
+    const query = { name: 'lease_poll', text: POLL };
+    const { rows } = await client.query<Omit<LeaseRow, 'isFree'>>(query);
     const row = rows[0];
-    if (row?.isFree === true) await this.#keepOnly(client, row.epoch);
-    return row;
+    if (row === undefined) return undefined;
+    // Not in the same statement: Citus would take the lock on the node of the table, in a session of its own.
+    const isFree = triesLock && (await this.#tryLock(client, row.epoch));
+    if (isFree) await this.#keepOnly(client, row.epoch);
+    return { ...row, isFree };
   }
 
   /**

@@ -87,7 +87,8 @@ function rowsOf(mutation: Mutation): string {
   return `json_to_recordset($1::json) as r(${fields.join(', ')})`;
 }
 
-function insertText(mutation: Insert): string {
+/** @param rows those that are handed in, under the name r */
+function insertText(mutation: Insert, rows = rowsOf(mutation)): string {
   const { table, columns, defaults, onConflict } = mutation;
   const value = (column: string) => {
     if (columnType(table, column).base === 'bytea') return `decode(r.${column}, 'base64')`;
@@ -95,7 +96,7 @@ function insertText(mutation: Insert): string {
   };
   const text =
     `insert into ${table} (${columns.join(', ')})\n` +
-    `select ${columns.map(value).join(', ')}\nfrom ${rowsOf(mutation)}`;
+    `select ${columns.map(value).join(', ')}\nfrom ${rows}`;
   if (onConflict === 'error') return text;
   const conflict = `${text}\non conflict (${TABLES[table].key.join(', ')}) do`;
   if (onConflict === 'nothing') return `${conflict} nothing`;
@@ -180,11 +181,12 @@ export const GATED_STATEMENTS: Readonly<Record<GatedKind, Statement>> = {
 
 function gated(kind: GatedKind, name: string): Statement {
   const barring = GATED_UNLESS[kind];
-  const unless =
-    barring === undefined
-      ? ''
-      : `\nwhere not exists (select 1 from ${barring} t where t.id = r.id)`;
-  return { name, text: `${textOf(kind)}${unless}\n${GATE}` };
+  if (barring === undefined) return { name, text: `${textOf(kind)}\n${GATE}` };
+  // Citus accepts the comparison with a table only when the source is a materialized CTE (docs/operate/citus.md).
+  const insert = MUTATIONS[kind] as Insert;
+  const given = `with given as materialized (\n  select * from ${rowsOf(insert)}\n)`;
+  const unless = `where not exists (select 1 from ${barring} t where t.id = r.id)`;
+  return { name, text: `${given}\n${insertText(insert, 'given r')}\n${unless}\n${GATE}` };
 }
 
 /** A character as a literal of SQL. */
