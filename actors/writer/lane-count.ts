@@ -6,6 +6,7 @@
 
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
+import { allowCustomPlans } from '../../src/db/distributed.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
 import { WRITER_SETTINGS } from '../../src/db/statements.js';
 
@@ -68,6 +69,7 @@ async function measured(connectionString: string): Promise<{ lanes: number; comm
   await client.connect();
   try {
     await client.query(WRITER_SETTINGS);
+    await allowCustomPlans(client);
     let commitMs = 0;
     const lanes = await chooseLanes(async () => {
       const startedAt = performance.now();

@@ -2,6 +2,7 @@
 
 import { statfsSync } from 'node:fs';
 import { databaseRefusal } from '../../src/db/database-refusal.js';
+import { isDistributed } from '../../src/db/distributed.js';
 import { expectSchema, SchemaError } from '../../src/db/migrate.js';
 import { createClient } from '../../src/db/pool.js';
 import {
@@ -27,6 +28,7 @@ select current_setting('server_version_num')::int / 10000 as version,
   current_setting('server_version') as version_text,
   current_setting('fsync') as fsync,
   current_setting('full_page_writes') as full_page_writes,
+  current_setting('wal_level') as wal_level,
   ${REPLICATION_FACTS},
   pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as is_read_only,
   (select setting::bigint * 1048576 from pg_settings where name = 'max_wal_size')::float8 as wal_bytes,
@@ -50,6 +52,7 @@ interface Facts extends Replication {
   readonly version_text: string;
   readonly fsync: string;
   readonly full_page_writes: string;
+  readonly wal_level: string;
   readonly is_read_only: boolean;
   readonly wal_bytes: number;
   readonly connections_max: number;
@@ -84,6 +87,7 @@ export async function databaseChecks(connectionString: string): Promise<Check[]>
     return [
       ...databaseFindings(facts, Date.now(), dead.rows[0]),
       await schemaCheck(connectionString),
+      ...((await isDistributed(client)) ? distributedFindings(facts) : []),
       ...roomChecks(facts),
     ];
   } catch (error) {
@@ -186,6 +190,14 @@ export function databaseFindings(facts: Facts, here: number, dead: DeadRows | un
     );
   }
   return found;
+}
+
+/** Of a schema that Citus distributes. */
+export function distributedFindings({ wal_level }: Pick<Facts, 'wal_level'>): Check[] {
+  const found = ok('citus', 'distributes the schema; row level security is off');
+  if (wal_level === 'logical') return [found];
+  const todo = 'Set wal_level = logical on every node, or no cell can be moved to another node.';
+  return [found, check('warn', 'citus', `wal_level is ${wal_level}`, todo)];
 }
 
 async function schemaCheck(connectionString: string): Promise<Check> {

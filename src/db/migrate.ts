@@ -1,6 +1,7 @@
 /**
  * Brings the schema up to date: numbered plain SQL files, forward only, each in a transaction of its
- * own, statement by statement, and recorded with its checksum. Concurrent starts wait for each other on an advisory lock. A
+ * own, statement by statement, and recorded with its checksum. A schema that Citus distributes gets no policies
+ * (docs/operate/citus.md). Concurrent starts wait for each other on an advisory lock. A
  * database that a newer program has migrated, or whose files were changed afterwards, is refused
  * before anything is written.
  */
@@ -10,6 +11,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
 import { packageFile } from '../package-files.js';
+import { isDistributed } from './distributed.js';
 import { withClient } from './pool.js';
 import { statementsIn } from './sql-script.js';
 
@@ -62,7 +64,8 @@ export async function migrate(
       const applied = await readApplied(client);
       checkApplied(migrations, applied);
       const missing = migrations.slice(applied.length).filter(({ version }) => version <= upTo);
-      for (const migration of missing) await apply(client, migration);
+      const skipped = missing.length > 0 && (await isDistributed(client)) ? POLICIES : NOTHING;
+      for (const migration of missing) await apply(client, migration, skipped);
       return missing.map(({ name }) => name);
     }),
   );
@@ -177,11 +180,18 @@ async function readApplied(client: pg.ClientBase): Promise<Applied[]> {
   return applied.rows;
 }
 
-async function apply(client: pg.ClientBase, migration: Migration): Promise<void> {
+/** Matches statements that create policies; these do nothing else. */
+const POLICIES = /\bcreate policy\b/;
+const NOTHING = /(?!)/;
+
+/** @param skipped matches the statements that are skipped */
+async function apply(client: pg.ClientBase, migration: Migration, skipped: RegExp): Promise<void> {
   await client.query('begin');
   try {
     await client.query('set local statement_timeout = 0');
-    for (const text of statementsIn(migration.sql)) await client.query(alone(text));
+    for (const text of statementsIn(migration.sql)) {
+      if (!skipped.test(text)) await client.query(alone(text));
+    }
     await client.query(
       `insert into schema_migrations (version, name, checksum) values ($1::int, $2::text, $3::text)`,
       [migration.version, migration.name, migration.checksum],

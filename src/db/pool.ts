@@ -7,6 +7,7 @@
 import pg from 'pg';
 import Cursor from 'pg-cursor';
 import { hostUrlsOf, splitSettings } from './database-url.js';
+import { allowCustomPlans } from './distributed.js';
 import { leaveOlder, PrimaryClient, type PrimaryConfig } from './primary.js';
 
 /** The part of the logger that the database modules use; a pino logger fits. */
@@ -93,6 +94,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     max: options.connectionsMax,
     idleTimeoutMillis: POOL_IDLE_TIMEOUT_MS,
     ...(options.isForTenants ? { onConnect: prepareNarrowing } : {}),
+    ...(options.isPlannedOnce ? { onConnect: allowCustomPlans } : {}),
   });
   pool.on('error', options.onError);
   return pool;

@@ -6,9 +6,11 @@
  */
 
 import type pg from 'pg';
+import { isDistributed } from './distributed.js';
 import { SchemaError } from './migrate.js';
 import { READER_ROLE, withClient } from './pool.js';
 import { inTransaction } from './sql-script.js';
+import { TABLES, type Table } from './tables.js';
 
 /** `required`: the engine does not start without it. */
 export type RowSecurityMode = 'auto' | 'required' | 'off';
@@ -33,6 +35,9 @@ interface Standing {
   readonly granted: number;
   /** The reader may use the schema. */
   readonly mayEnter: boolean;
+  readonly isDistributed: boolean;
+  /** How many tables lack their policy, as in a schema that was once distributed. */
+  readonly unguarded: number;
 }
 
 /** Tables that a backup reads just now are not waited for: the next start tries again. */
@@ -62,7 +67,11 @@ export async function prepareRowSecurity(options: RowSecurityOptions): Promise<W
   return without;
 }
 
-function lackingIn({ hasReader, mayBeReader, isExempt }: Standing): string | undefined {
+function lackingIn(found: Standing): string | undefined {
+  const { hasReader, mayBeReader, isExempt } = found;
+  if (found.isDistributed)
+    return 'Citus distributes the schema, and passes neither role nor setting on to other nodes';
+  if (found.unguarded > 0) return `tables without a policy: ${found.unguarded}`;
   if (!hasReader) return `there is no role ${READER_ROLE}`;
   if (!mayBeReader) return `the role of DATABASE_URL is not a member of ${READER_ROLE}`;
   if (!isExempt) return 'the role of DATABASE_URL neither owns the tables nor has BYPASSRLS';
@@ -118,10 +127,25 @@ const LOOK = `
   where p.polname = '${POLICY}' and pg_table_is_visible(c.oid)
   group by r.oid`;
 
+/** Tables whose rows belong to a tenant. */
+const GUARDED = Object.entries<Table>(TABLES)
+  .filter(([, { columns }]) => 'tenant_id' in columns || 'instance_id' in columns)
+  .map(([name]) => name);
+
+const UNGUARDED = `
+  select count(*)::integer as unguarded from pg_class c
+  where c.relname = any($1) and c.relkind = 'r' and pg_table_is_visible(c.oid)
+    and not exists (select from pg_policy where polrelid = c.oid and polname = '${POLICY}')`;
+
 async function look(client: pg.Client): Promise<Standing> {
   const { rows } = await client.query<Standing>(LOOK);
+  const without = await client.query<Pick<Standing, 'unguarded'>>(UNGUARDED, [GUARDED]);
   const none = { hasReader: false, mayBeReader: false, isExempt: true, mayEnter: false };
-  return rows[0] ?? { ...none, total: 0, enabled: 0, granted: 0 };
+  return {
+    ...(rows[0] ?? { ...none, total: 0, enabled: 0, granted: 0 }),
+    isDistributed: await isDistributed(client),
+    unguarded: without.rows[0]?.unguarded ?? 0,
+  };
 }
 
 function session(connectionString: string) {

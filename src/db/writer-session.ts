@@ -10,6 +10,7 @@
 
 import pg from 'pg';
 import type { RowsCommand } from './batch.js';
+import { allowCustomPlans } from './distributed.js';
 import { cellsOf } from './lines.js';
 import { doubtPrimary, provePrimary } from './primary.js';
 import { RowsBuffer } from './rows-buffer.js';
@@ -79,6 +80,7 @@ export class WriterSession {
     try {
       await client.connect();
       await client.query(WRITER_SETTINGS);
+      await allowCustomPlans(client);
       const session = new WriterSession(client, await ownBackend(client));
       const prepared = await session.#send(parseAll);
       if (prepared.kind !== 'done') throw errorOf(prepared);

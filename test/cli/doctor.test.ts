@@ -4,7 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Check } from '../../cli/doctor/check.js';
 import { type ClusterFacts, clusterFindings } from '../../cli/doctor/cluster-checks.js';
-import { databaseFindings, diskFinding } from '../../cli/doctor/database-checks.js';
+import {
+  databaseFindings,
+  diskFinding,
+  distributedFindings,
+} from '../../cli/doctor/database-checks.js';
 import {
   clockCheck,
   fleetFindings,
@@ -74,6 +78,7 @@ const FACTS = {
   version_text: '18.4',
   fsync: 'on',
   full_page_writes: 'on',
+  wal_level: 'replica',
   names: '',
   commit: 'on',
   replicas: 0,
@@ -109,6 +114,12 @@ test('settings of the database that lose or slow things are found', () => {
   ]);
   assert.deepEqual(healthOf({ names: '"pg-b"' }), ['replication bad']);
   assert.deepEqual(healthOf({ names: '"pg-b"', replicas: 2 }), []);
+  const levels = ['logical', 'replica'].map((wal_level) => distributedFindings({ wal_level }));
+  assert.deepEqual(
+    levels.map((found) => column(found, 'health')),
+    [['ok'], ['ok', 'warn']],
+  );
+  assert.match(levels[0]?.[0]?.found ?? '', /row level security is off/);
   const vacuum = databaseFindings(FACTS, 1_000_000, { name: 'instances', dead: 2e6, live: 1e6 });
   assert.match(about(vacuum, 'vacuum')?.found ?? '', /2000000 dead rows in instances/);
 });

@@ -1,13 +1,22 @@
-/** The rules of docs/operate/citus.md hold for every statement and migration. */
+/**
+ * The rules of docs/operate/citus.md hold for every statement and migration. Citus is not installed here: a database
+ * gets the catalogue tables by which the engine recognises it.
+ */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import { refusalsOf } from '../../scripts/reference/distributed-rules.js';
 import { sourcesIn, textsOf } from '../../scripts/reference/sources.js';
-import { MIGRATIONS_DIR, readMigrations } from '../../src/db/migrate.js';
+import { inSchema } from '../../src/db/database-url.js';
+import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
+import { createClient, createPool } from '../../src/db/pool.js';
+import { prepareRowSecurity } from '../../src/db/row-security.js';
 import { statementsIn } from '../../src/db/sql-script.js';
 import { ALL_STATEMENTS } from '../../src/db/statements.js';
+import { WriterSession } from '../../src/db/writer-session.js';
+import { useSession } from '../helpers/database.js';
+import { tapStatements } from '../helpers/statements.js';
 
 const MIGRATIONS = readMigrations(MIGRATIONS_DIR);
 /** Without those of the directory, which is never distributed. */
@@ -44,4 +53,68 @@ test('SQL text is split at semicolons outside of quotes and comments', () => {
   assert.deepEqual(statementsIn(text), kept);
   assert.deepEqual(statementsIn('a (b, -- c; d\n e)'), ['a (b,  \n e)']);
   assert.deepEqual(statementsIn('/* nothing; */ -- at all;'), []);
+});
+
+describe('in a distributed schema', () => {
+  const COLUMNS = `
+    select table_name, column_name, data_type from information_schema.columns
+    where table_schema = current_schema() order by 1, 2`;
+  const { database, client } = useSession(async () => {
+    for (const text of [
+      'set allow_system_table_mods = on',
+      `insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+       values (99999, 'citus', 10, 11, false, '13.2')`,
+      'create table pg_catalog.pg_dist_schema (schemaid oid)',
+      'create table pg_catalog.pg_dist_partition (logicalrelid regclass)',
+      'create schema east',
+      "insert into pg_dist_schema values ('east'::regnamespace)",
+    ]) {
+      await client.query(text);
+    }
+  });
+  const url = (schema: string) => inSchema(database.connectionString, schema);
+
+  test('migrations run statement by statement and create no policies, and row level security stays off', async () => {
+    const tap = await tapStatements(url('east'));
+    await migrate(tap.url);
+    await tap.stop();
+    const sent = tap.take().map(({ text }) => statementsIn(text));
+    assert.ok(sent.length > MIGRATIONS.length);
+    assert.ok(sent.every(({ length }) => length < 2));
+    const { rows: policies } = await client.query(
+      "select from pg_policy join pg_class c on c.oid = polrelid where relnamespace = 'east'::regnamespace",
+    );
+    assert.equal(policies.length, 0);
+    const { rows: columns } = await client.query(COLUMNS);
+    await client.query('set search_path = east');
+    assert.deepEqual((await client.query(COLUMNS)).rows, columns);
+    const prepared = (mode: 'auto' | 'required') =>
+      prepareRowSecurity({ mode, connectionString: url('east'), ownerUrl: url('east') });
+    assert.match(String(await prepared('auto')), /^Citus distributes the schema/);
+    await assert.rejects(prepared('required'), /cannot be had: Citus distributes the schema/);
+    // A schema that is no longer distributed still lacks its policies.
+    await client.query('delete from pg_dist_schema');
+    assert.match(String(await prepared('auto')), /^tables without a policy: \d\d/);
+  });
+
+  test('no generic plans are forced, as they are elsewhere', async () => {
+    for (const [schema, mode] of [
+      ['east', 'auto'],
+      ['public', 'force_generic_plan'],
+    ] as const) {
+      await client.query('delete from pg_dist_partition');
+      await client.query("insert into pg_dist_partition values ('east.lanes')");
+      const options = { connectionString: url(schema), applicationName: 'distributed' };
+      const ofShard = { connectionsMax: 1, isPlannedOnce: true, onError: () => undefined };
+      const pool = createPool({ ...options, ...ofShard });
+      const writer = createClient(options);
+      const session = await WriterSession.open(writer, () => undefined);
+      for (const one of [pool, writer]) {
+        const { rows } = await one.query('show plan_cache_mode');
+        assert.deepEqual(rows, [{ plan_cache_mode: mode }], schema);
+      }
+      session.destroy();
+      await pool.end();
+    }
+  });
 });

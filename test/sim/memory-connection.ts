@@ -7,6 +7,7 @@
 
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
+import { KNOWS_SCHEMAS } from '../../src/db/distributed.js';
 import { ALL_STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
 import type { Backend, Bound } from './memory-backend.js';
 import type { MemoryServer } from './memory-server.js';
@@ -167,7 +168,7 @@ class MemoryConnection extends EventEmitter {
     const others = [...backends.values()].filter(({ pid }) => pid !== backend.pid);
     const named = ({ pid, startedAt }: Backend) =>
       pid === Number(values[0]) && startedAt === values[1];
-    if (text === WRITER_SETTINGS) answer(DONE);
+    if (text === WRITER_SETTINGS || text === KNOWS_SCHEMAS) answer(DONE);
     else if (text === 'rollback') {
       backend.rollback();
       answer(DONE);
