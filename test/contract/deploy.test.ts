@@ -77,6 +77,14 @@ test('every file that the program opens is in the image and in the package', () 
   }
 });
 
+test('every setting that a file of the folder names is a setting of the product', () => {
+  const files = readdirSync(DEPLOY, { recursive: true, encoding: 'utf8' });
+  const texts = files.filter((file) => /Dockerfile$|\.\w+$/.test(file)).map(read);
+  const names = texts.flatMap((text) => text.match(/\bENGINE_[A-Z_]+/g) ?? []);
+  assert.ok(names.length > 20);
+  assert.deepEqual(unknownNames(Object.fromEntries(names.map((name) => [name, '']))), []);
+});
+
 describe('deploy/compose.yaml', () => {
   const { services, volumes }: Yaml = parse(read('compose.yaml'), { merge: true });
   const engines = CELLS.flatMap((cell) => ['a', 'b'].map((name) => [cell, `${cell}-${name}`]));
