@@ -18,6 +18,7 @@ import styles from './now.module.css';
 import { FAILURE_WORDS, passOf, passText } from './places.ts';
 import { pathIn, type Run, stepIn } from './run.ts';
 import { WaitRow } from './wait-row.tsx';
+import { Warnings } from './warnings.tsx';
 
 /** More stand in the list of the flow. */
 const WAITS_SHOWN = 5;
@@ -33,6 +34,7 @@ export function Now({ run }: { readonly run: Run }) {
     return (
       <Panel title="Why it failed">
         <WhyItFailed run={run} failure={instance.failure} />
+        <RunWarnings run={run} />
       </Panel>
     );
   }
@@ -63,7 +65,17 @@ export function Now({ run }: { readonly run: Run }) {
           )}
         </ul>
       )}
+      <RunWarnings run={run} />
     </Panel>
+  );
+}
+
+function RunWarnings({ run }: { readonly run: Run }) {
+  return (
+    <Warnings
+      warnings={run.explanation?.warnings}
+      hrefOfBlock={(id) => run.hrefOfBlock(pathIn(run, id))}
+    />
   );
 }
 
