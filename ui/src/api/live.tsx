@@ -4,12 +4,12 @@
  */
 
 import { useQueryClient } from '@tanstack/react-query';
-import type { Client } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
-import { useEngine } from './engine.tsx';
-import { isAway, isUnknown } from './engine-error.ts';
-import { pauseMs, sleep } from './pause.ts';
+import { ENGINE_URL, useEngine } from './engine.tsx';
+import { isAway } from './engine-error.ts';
 import { Rereads } from './rereads.ts';
+import { useSession } from './session.ts';
+import { followShared, groupOf, type StreamState } from './shared-changes.ts';
 import { useIsWatched } from './watched.ts';
 
 /**
@@ -29,10 +29,10 @@ export function LiveProvider(props: {
   readonly onUnknown: () => void;
   readonly children: ReactNode;
 }) {
-  const { client, allowed, tenant } = useEngine();
+  const { allowed, tenant } = useEngine();
   const rereads = useRereads();
   const isStreamed = allowed.readAll && tenant !== undefined;
-  const stream = useStream(isStreamed ? client : undefined, rereads, props.onUnknown);
+  const stream = useStream(isStreamed, rereads, props.onUnknown);
   const areReadsAway = useAreReadsAway();
   const state = stream === 'paced' && areReadsAway ? 'lost' : stream;
   return <LiveContext value={state}>{props.children}</LiveContext>;
@@ -49,58 +49,44 @@ function useRereads() {
   return rereads;
 }
 
-/** @param client undefined where there are no changes to follow */
+/** @param isStreamed whether there are changes to follow */
 function useStream(
-  client: Client | undefined,
+  isStreamed: boolean,
   rereads: { readonly current: Rereads | undefined },
   onUnknown: () => void,
 ): LiveState {
+  const { client, tenant } = useEngine();
+  const { apiKey } = useSession();
   const [state, setState] = useState<LiveState>('connecting');
   const isWatched = useIsWatched();
   /** Whether changes may have been missed. */
   const hasGap = useRef(false);
   useEffect(() => {
-    if (client === undefined || !isWatched) return undefined;
+    if (!isStreamed || !isWatched) return undefined;
     const ending = new AbortController();
     const { signal } = ending;
-    let tries = 0;
-
-    function onOpen() {
-      tries = 0;
-      setState('live');
-      rereads.current?.setNews(true);
-      if (hasGap.current) rereads.current?.readAll();
-      else rereads.current?.readUnanswered();
-      hasGap.current = false;
-    }
-    function onEnd(next: LiveState) {
-      hasGap.current = true;
-      setState(next);
-      rereads.current?.setNews(false);
-    }
-    async function follow(changes: Client['changes']): Promise<void> {
-      while (!signal.aborted) {
-        try {
-          // It begins with the present each time: all that is on the screen is read again, whatever was missed.
-          const onConnection = (isConnected: boolean) => isConnected && onOpen();
-          for await (const { instance_id } of changes.follow({ signal, retries: 0, onConnection }))
-            rereads.current?.note(instance_id);
-        } catch (error) {
-          if (signal.aborted) return;
-          if (isUnknown(error)) onUnknown();
-          onEnd(isAway(error) ? 'lost' : 'paced');
-          await sleep(pauseMs(tries, error), signal);
-          tries += 1;
-        }
+    function onState(next: StreamState) {
+      setState(next === 'refused' ? 'paced' : next);
+      rereads.current?.setNews(next === 'live');
+      if (next === 'live') {
+        if (hasGap.current) rereads.current?.readAll();
+        else rereads.current?.readUnanswered();
       }
+      hasGap.current = next !== 'live';
     }
-    void follow(client.changes);
+    const onChanges = (ids: readonly string[]) => {
+      for (const id of ids) rereads.current?.note(id);
+    };
+    void groupOf(ENGINE_URL, tenant, apiKey).then((group) => {
+      if (signal.aborted) return;
+      followShared(client.changes, group, { onState, onChanges, onUnknown }, signal);
+    });
     return () => {
       ending.abort();
-      onEnd('connecting');
+      onState('connecting');
     };
-  }, [client, isWatched, rereads, onUnknown]);
-  return client === undefined ? 'paced' : state;
+  }, [client, tenant, apiKey, isStreamed, isWatched, rereads, onUnknown]);
+  return isStreamed ? state : 'paced';
 }
 
 /** Whether nobody answered what was asked last. */
