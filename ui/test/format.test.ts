@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countOf, formatClock, formatDuration, formatZoned, wordsOf } from '../src/lib/format.ts';
+import {
+  countOf,
+  elapsedMs,
+  formatClock,
+  formatDuration,
+  formatZoned,
+  wordsOf,
+} from '../src/lib/format.ts';
 
 const DURATIONS = [
   [0, '0 ms'],
@@ -22,6 +29,13 @@ for (const [ms, text] of DURATIONS) {
     assert.equal(formatDuration(ms), text);
   });
 }
+
+test('what goes on takes until now, and no longer than until it is over by itself', () => {
+  assert.equal(elapsedMs(0, 4_000, { until: 10_000 }), 4_000);
+  assert.equal(elapsedMs(0, 12_000, { until: 10_000 }), 10_000);
+  assert.equal(elapsedMs(0, 12_000, { to: 7_000 }), 7_000);
+  assert.equal(elapsedMs(5_000, 4_000), 0);
+});
 
 test('a time of the day has its day where that is not today', () => {
   const now = new Date(2026, 4, 4, 10, 20, 30);

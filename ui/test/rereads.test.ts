@@ -40,6 +40,12 @@ test('what was read just now rests for its own pace', () => {
   assert.equal(whenToRead(read(justNow, { live: 'all', paceMs: 5000 }), true, NOW), 'later');
 });
 
+test('what shows one instance rests for half of what lists do', () => {
+  const justNow = { dataUpdatedAt: NOW - 600 };
+  assert.equal(whenToRead(read(justNow, { live: 'all' }), true, NOW), 'later');
+  assert.equal(whenToRead(read(justNow, { live: 'an id' }), true, NOW), 'now');
+});
+
 test('a slow read is left to end, however much changes meanwhile', () => {
   const underWay = read({ fetchStatus: 'fetching' });
   assert.equal(whenToRead(underWay, true, NOW), 'later');

@@ -57,6 +57,11 @@ for (const [path, state, text] of SHOWN) {
   });
 }
 
+test('nothing is told to go on behind the time when it is over by itself', () => {
+  const late = labelOf(OUTLINE.byPath.get('cool_down')!, faceOf('cool_down', RUN, T0 + 600_000));
+  assert.equal(late, 'cool_down, sleep, waiting, sleeps, 1 m');
+});
+
 test('the sample run has every state', () => {
   const states = new Set([...statusesOf(OUTLINE, RUN).values()].map(({ state }) => state));
   assert.deepEqual([...states].sort(), DRAWN_STATES.toSorted());

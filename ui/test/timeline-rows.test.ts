@@ -93,6 +93,15 @@ test('what a step waits for inside the engine is a bar until now', () => {
   ]);
 });
 
+test('a bar that goes on ends by itself, also while the browser waits for the news of it', () => {
+  const tree = treeOf(OUTLINE, { cool_down: open(0, 'waiting') });
+  const waits = [wait('cool_down', 'sleep', { since: at(0), until: at(10_000) })];
+  const [bar] = barsOf(rowsIn({ tree, waits, attempts: [] }), 'cool_down');
+  assert.equal(bar && parts(bar), 'waiting 0–10000');
+  const [mark] = marksOf([bar!], { from: T0, to: NOW }, NOW, 10);
+  assert.deepEqual(barText(mark!, NOW), ['sleeps', 'waited 10 s']);
+});
+
 test('a step without a try of its own has the time between its begin and its end', () => {
   const tree = treeOf(OUTLINE, { cool_down: done(0, 500), charge: done(500, 600) });
   const rows = rowsIn({ tree, attempts: [] });

@@ -4,7 +4,9 @@
  */
 
 import { useQueryClient } from '@tanstack/react-query';
+import { EngineError } from 'durable-workflow-engine-client';
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
+import { holdClock } from '../lib/now.ts';
 import { ENGINE_URL, useEngine } from './engine.tsx';
 import { isAway } from './engine-error.ts';
 import { Rereads } from './rereads.ts';
@@ -19,9 +21,15 @@ import { useIsWatched } from './watched.ts';
 export type LiveState = 'connecting' | 'live' | 'lost' | 'paced';
 
 const LiveContext = createContext<LiveState>('connecting');
+const NoteContext = createContext<(instanceId: string) => void>(() => undefined);
 
 export function useLiveState(): LiveState {
   return useContext(LiveContext);
+}
+
+/** For who learns of a change otherwise than by the stream: what shows this instance is read again. */
+export function useNote(): (instanceId: string) => void {
+  return useContext(NoteContext);
 }
 
 export function LiveProvider(props: {
@@ -33,9 +41,21 @@ export function LiveProvider(props: {
   const rereads = useRereads();
   const isStreamed = allowed.readAll && tenant !== undefined;
   const stream = useStream(isStreamed, rereads, props.onUnknown);
-  const areReadsAway = useAreReadsAway();
-  const state = stream === 'paced' && areReadsAway ? 'lost' : stream;
-  return <LiveContext value={state}>{props.children}</LiveContext>;
+  const reads = useReads();
+  // An engine that refuses may still have its stream; one that cannot be reached has none.
+  const isLost = stream === 'paced' ? reads.areAway : stream === 'live' && reads.areLost;
+  const state = isLost ? 'lost' : stream;
+  const { answeredAt } = reads;
+  useEffect(
+    () => holdClock(state === 'lost' ? answeredAt.current : undefined),
+    [state, answeredAt],
+  );
+  const [note] = useState(() => (instanceId: string) => rereads.current?.note(instanceId));
+  return (
+    <LiveContext value={state}>
+      <NoteContext value={note}>{props.children}</NoteContext>
+    </LiveContext>
+  );
 }
 
 function useRereads() {
@@ -89,19 +109,26 @@ function useStream(
   return isStreamed ? state : 'paced';
 }
 
-/** Whether nobody answered what was asked last. */
-function useAreReadsAway(): boolean {
+/** How what was asked last was answered: by nobody who serves, or not at all; and when something was answered last. */
+function useReads() {
   const queries = useQueryClient();
-  const [areAway, setAreAway] = useState(false);
+  const [failed, setFailed] = useState<'away' | 'lost'>();
+  const answeredAt = useRef(Date.now());
   useEffect(
     () =>
       queries.getQueryCache().subscribe((event) => {
         if (event.type !== 'updated') return;
         const { action } = event;
-        if (action.type === 'success') setAreAway(false);
-        if (action.type === 'error' && isAway(action.error)) setAreAway(true);
+        if (action.type === 'success') {
+          answeredAt.current = Date.now();
+          setFailed(undefined);
+        }
+        if (action.type === 'error' && isAway(action.error)) setFailed(howOf(action.error));
       }),
     [queries],
   );
-  return areAway;
+  return { areAway: failed !== undefined, areLost: failed === 'lost', answeredAt };
 }
+
+const howOf = (error: unknown) =>
+  error instanceof EngineError && error.status === 0 ? 'lost' : 'away';

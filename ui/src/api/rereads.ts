@@ -22,7 +22,11 @@ declare module '@tanstack/react-query' {
   }
 }
 
+/** How soon after a change it is looked what is behind. */
+const LOOK_MS = 250;
 const PACE_MS = 1000;
+/** Of what shows one instance: what is looked at is a second old at most. */
+const PACE_OF_ONE_MS = 500;
 /** Without news of changes. */
 const PACE_WITHOUT_NEWS_MS = 5000;
 const REST_AFTER_FAILURE_MS = 10_000;
@@ -49,8 +53,12 @@ export function whenToRead(read: Read, isBehind: boolean, now: number): 'now' | 
   const hasFailed = state.status === 'error';
   if (hasFailed ? isFinal(state.error) : !isBehind) return 'never';
   if (state.fetchStatus !== 'idle') return 'later';
-  const restMs = hasFailed ? restOf(state.error) : (meta?.paceMs ?? PACE_MS);
+  const restMs = hasFailed ? restOf(state.error) : paceOf(meta);
   return now - answeredAt(read) >= restMs ? 'now' : 'later';
+}
+
+function paceOf({ live, paceMs }: LiveMeta = {}): number {
+  return paceMs ?? (live === 'all' ? PACE_MS : PACE_OF_ONE_MS);
 }
 
 function restOf(error: unknown): number {
@@ -118,7 +126,7 @@ export class Rereads {
   readonly #plan = (): void => {
     this.#timer ??= setTimeout(
       () => this.#refresh(),
-      this.#hasNews ? PACE_MS : PACE_WITHOUT_NEWS_MS,
+      this.#hasNews ? LOOK_MS : PACE_WITHOUT_NEWS_MS,
     );
   };
 

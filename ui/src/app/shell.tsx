@@ -11,6 +11,8 @@ import { setSession, useSession } from '../api/session.ts';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button, IconButton } from '../components/button.tsx';
 import { textColorOn } from '../lib/contrast.ts';
+import { formatClock } from '../lib/format.ts';
+import { useAsOf } from '../lib/now.ts';
 import { NAVIGATION } from './navigation.ts';
 import { signOut } from './queries.ts';
 import styles from './shell.module.css';
@@ -147,12 +149,18 @@ function Bar({ live }: { live: LiveState }) {
           <IconButton label="Sign out" icon={<LogOut size={17} aria-hidden />} onClick={signOut} />
         )}
       </header>
-      {live === 'lost' && (
-        <p className={styles.away} role="alert">
-          The engine does not answer. What is shown may be old; this page goes on when it is back.
-        </p>
-      )}
+      {live === 'lost' && <Away />}
     </>
+  );
+}
+
+function Away() {
+  const at = useAsOf();
+  const asOf = at === undefined ? 'old' : `as of ${formatClock(new Date(at), Date.now())}`;
+  return (
+    <p className={styles.away} role="alert">
+      The engine does not answer. What is shown is {asOf}; this page goes on when it is back.
+    </p>
   );
 }
 

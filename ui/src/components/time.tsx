@@ -1,7 +1,7 @@
 /** Instants and durations, live, with the exact instant on hover and for copying. */
 
-import { formatDuration, formatInstant, formatRelative } from '../lib/format.ts';
-import { useNow } from '../lib/now.ts';
+import { elapsedMs, formatDuration, formatInstant, formatRelative } from '../lib/format.ts';
+import { useKnownNow, useNow } from '../lib/now.ts';
 
 /** How long ago it was, or how long until it is. @param props.at ISO 8601; nothing is shown as a dash */
 export function Time({ at }: { readonly at: string | null | undefined }) {
@@ -15,14 +15,22 @@ export function Time({ at }: { readonly at: string | null | undefined }) {
   );
 }
 
-/** From one instant to another, or to now. */
-export function Elapsed(props: { readonly from: string; readonly to?: string | undefined }) {
-  const now = useNow();
+/**
+ * From one instant to another, or to now as far as that is known.
+ * @param props.until when it is over by itself: no longer than that
+ */
+export function Elapsed(props: {
+  readonly from: string;
+  readonly to?: string | undefined;
+  readonly until?: string | null;
+}) {
+  const now = useKnownNow();
   const from = new Date(props.from);
-  const to = props.to === undefined ? now : new Date(props.to).getTime();
+  const to = props.to === undefined ? undefined : Date.parse(props.to);
+  const until = props.until ? Date.parse(props.until) : undefined;
   return (
     <span title={`since ${formatInstant(from)}`} className="numbers whole">
-      {formatDuration(Math.max(to - from.getTime(), 0))}
+      {formatDuration(elapsedMs(from.getTime(), now, { to, until }))}
     </span>
   );
 }

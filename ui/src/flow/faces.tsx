@@ -6,7 +6,7 @@
 import type { LucideIcon } from 'lucide-react';
 import { createContext, useContext } from 'react';
 import type { Tone } from '../components/badge.tsx';
-import { countOf, formatDuration } from '../lib/format.ts';
+import { countOf, elapsedMs, formatDuration } from '../lib/format.ts';
 import { STATE_LOOKS } from './block-state.tsx';
 import type { OutlineBlock } from './outline.ts';
 import { type BlockStatus, statusText, triesText } from './run-states.ts';
@@ -60,7 +60,8 @@ export function runFace(status: BlockStatus, now: number | undefined): Face {
   const { state, startedAt, endedAt, until, note, tryNumber, triesMax } = status;
   const isOpen = state === 'running' || state === 'waiting' || state === 'retrying';
   const end = endedAt ?? (isOpen ? now : undefined);
-  const took = startedAt === undefined || end === undefined ? 0 : end - startedAt;
+  const took =
+    startedAt === undefined || end === undefined ? 0 : elapsedMs(startedAt, end, { until });
   const tookText = took > 0 ? formatDuration(took) : '';
   const left =
     until === undefined || now === undefined || until <= now

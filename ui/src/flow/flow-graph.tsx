@@ -1,7 +1,7 @@
 /** A sequence, or a run of one, as a graph and as a list. */
 
 import { useMemo, useRef, useState } from 'react';
-import { useNow } from '../lib/now.ts';
+import { useKnownNow } from '../lib/now.ts';
 import { runFace } from './faces.tsx';
 import { FlowFrame } from './flow-frame.tsx';
 import { type Definition, type Outline, outlineOf } from './outline.ts';
@@ -25,7 +25,7 @@ export default function FlowGraph(props: FlowProps) {
 }
 
 function Live(props: FlowProps) {
-  return <Flow {...props} now={useNow()} />;
+  return <Flow {...props} now={useKnownNow()} />;
 }
 
 function Flow({

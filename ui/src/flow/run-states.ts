@@ -214,6 +214,11 @@ function passesIn({ waits = [], failure }: RunFacts): ReadonlyMap<string, number
   return passes;
 }
 
+/** Until now, but no longer than until it is over by itself: what came of it is not known yet. */
+export function notBeyond(until: number | undefined, now: number): number {
+  return until === undefined ? now : Math.min(until, now);
+}
+
 export function timeOf(instant: string | null | undefined): number | undefined {
   return instant == null ? undefined : Date.parse(instant);
 }

@@ -1,6 +1,6 @@
 /** The axis of a timeline: its marks, and what part of the time is shown. Pure; times are Unix ms. */
 
-import type { DrawnState } from './run-states.ts';
+import { type DrawnState, notBeyond } from './run-states.ts';
 import type { Bar } from './timeline-rows.ts';
 
 const STEPS_MS = [
@@ -81,10 +81,10 @@ export function marksOf(
   }));
 }
 
-/** What goes on ends now, whenever it was asked for. */
-export function endOf({ segments, isOpen }: Bar, now: number): number {
+/** What goes on ends now, whenever it was asked for, but no later than by itself. */
+export function endOf({ segments, isOpen, until }: Bar, now: number): number {
   const { to } = segments.at(-1)!;
-  return isOpen ? Math.max(to, now) : to;
+  return isOpen ? Math.max(to, notBeyond(until, now)) : to;
 }
 
 const WEIGHTS: readonly DrawnState[] = ['completed', 'cancelled', 'retrying', 'waiting', 'running'];

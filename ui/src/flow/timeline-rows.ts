@@ -10,6 +10,7 @@ import type { Look, Outline, OutlineBlock } from './outline.ts';
 import {
   type BlockStatus,
   type DrawnState,
+  notBeyond,
   type RunFacts,
   statusesOf,
   timeOf,
@@ -39,6 +40,8 @@ export interface Bar {
   readonly note: string;
   /** Goes on. */
   readonly isOpen: boolean;
+  /** When it is over by itself, in Unix ms. */
+  readonly until?: number | undefined;
 }
 
 export type Row =
@@ -228,10 +231,12 @@ function addWait(root: Pass, outline: Outline, wait: Wait, now: number): void {
   if (block === undefined || since === undefined || HAS_TRY.has(wait.kind)) return;
   const kind = wait.kind === 'retry' ? 'backoff' : wait.kind === 'handler' ? 'running' : 'waiting';
   const counters = [...(wait.path ?? '').matchAll(/\[(\d+)\]/g)].map(([, pass]) => Number(pass));
+  const until = timeOf(wait.until);
   add(root, block, counters, {
     key: `wait:${wait.path}`,
     state: kind === 'backoff' ? 'retrying' : kind,
-    segments: [{ kind, from: since, to: Math.max(since, now) }],
+    segments: [{ kind, from: since, to: Math.max(since, notBeyond(until, now)) }],
+    until,
     attempt: wait.attempt,
     worker: null,
     error: wait.last_error ?? null,
@@ -428,8 +433,9 @@ function spanBars(
 ): readonly Bar[] {
   const key = `span:${block.path}`;
   if (status?.startedAt !== undefined) {
-    const { state, startedAt, endedAt } = status;
-    const bar = spanBar(key, state, startedAt, endedAt ?? index.now, endedAt === undefined);
+    const { state, startedAt, endedAt, until } = status;
+    const to = endedAt ?? notBeyond(until, index.now);
+    const bar = { ...spanBar(key, state, startedAt, to, endedAt === undefined), until };
     if (block.lanes.length > 0) return [bar];
     const kind = WAITS.has(block.look) ? 'waiting' : 'running';
     return [{ ...bar, segments: [{ ...bar.segments[0]!, kind }] }];

@@ -20,7 +20,7 @@ import {
 import { useMemo, useRef, useState } from 'react';
 import { Button, IconButton } from '../components/button.tsx';
 import { formatCount } from '../lib/format.ts';
-import { useNow } from '../lib/now.ts';
+import { useKnownNow } from '../lib/now.ts';
 import { tickText } from '../lib/ticks.ts';
 import { STATE_LOOKS } from './block-state.tsx';
 import { useOutline } from './flow-graph.tsx';
@@ -60,7 +60,7 @@ export default function Timeline(props: TimelineProps) {
 }
 
 function Live(props: TimelineProps) {
-  return <Chart {...props} now={useNow()} />;
+  return <Chart {...props} now={useKnownNow()} />;
 }
 
 function Still(props: TimelineProps) {

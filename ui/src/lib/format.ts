@@ -61,6 +61,18 @@ export function formatDuration(ms: number): string {
   return pair(ms, DAY, 'd', HOUR, 'h');
 }
 
+/** From then to `to`, or to now, but no longer than until it is over by itself: what came of it is not known yet. */
+export function elapsedMs(
+  from: number,
+  now: number,
+  {
+    to = now,
+    until,
+  }: { readonly to?: number | undefined; readonly until?: number | undefined } = {},
+): number {
+  return Math.max(0, Math.min(to, until ?? to) - from);
+}
+
 function pair(ms: number, large: number, largeName: string, small: number, smallName: string) {
   const rest = Math.floor((ms % large) / small);
   const head = `${Math.floor(ms / large)} ${largeName}`;

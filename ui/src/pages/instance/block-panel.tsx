@@ -14,8 +14,8 @@ import type { OutlineBlock } from '../../flow/outline.ts';
 import { type BlockStatus, statusesOf, triesText } from '../../flow/run-states.ts';
 import { LOOK_WORDS } from '../../flow/words.ts';
 import { hrefOf } from '../../lib/address.ts';
-import { formatCount, formatDuration } from '../../lib/format.ts';
-import { useNow } from '../../lib/now.ts';
+import { elapsedMs, formatCount, formatDuration } from '../../lib/format.ts';
+import { useKnownNow } from '../../lib/now.ts';
 import { Awaited } from './awaited.tsx';
 import { BlockOutputs } from './block-outputs.tsx';
 import styles from './block-panel.module.css';
@@ -52,7 +52,7 @@ export function BlockPanel(props: {
           </span>
         </p>
         {status && status.note !== '' && <p className={styles.note}>{status.note}</p>}
-        <StatusFacts block={block} status={status} />
+        <StatusFacts run={run} block={block} status={status} />
         <BlockActions run={run} block={block} status={status} />
         {isStep && <Tries run={run} block={block} failedPass={failedPass} />}
         {block.lanes.length > 0 && <Inside run={run} drawn={drawn} block={block} />}
@@ -69,20 +69,22 @@ export function BlockPanel(props: {
   );
 }
 
-function StatusFacts(props: { block: OutlineBlock; status: BlockStatus | undefined }) {
-  const { block, status } = props;
-  const now = useNow();
+function StatusFacts(props: { run: Run; block: OutlineBlock; status: BlockStatus | undefined }) {
+  const { run, block, status } = props;
+  const now = useKnownNow();
   if (status?.startedAt === undefined) return null;
   const { startedAt, endedAt, tryNumber, triesMax, childInstanceId, until } = status;
   const at = (ms: number) => new Date(ms).toISOString();
   const tries = triesText(tryNumber, triesMax);
+  // Behind the end of the instance nothing goes on, whether that was read already or not.
+  const last = run.isOpen ? now : Date.parse(run.explanation?.since ?? run.instance.updated_at);
   return (
     <Facts
       facts={[
         ['Started', <Time key="" at={at(startedAt)} />],
         [
           endedAt === undefined ? 'Elapsed' : 'Took',
-          formatDuration(Math.max((endedAt ?? now) - startedAt, 0)),
+          formatDuration(elapsedMs(startedAt, last, { to: endedAt, until })),
         ],
         until !== undefined && ['Until', <Time key="" at={at(until)} />],
         tries !== '' && block.lanes.length === 0 && ['Tries', tries],

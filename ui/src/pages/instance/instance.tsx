@@ -27,7 +27,7 @@ import { History } from './history-tab.tsx';
 import styles from './instance.module.css';
 import { Logs } from './logs-tab.tsx';
 import { Now } from './now.tsx';
-import { type Run, useExplanation, useInstance } from './run.ts';
+import { type Run, useExplanation, useInstance, useSteps } from './run.ts';
 import { Signals } from './signals-tab.tsx';
 import { TimelineTab } from './timeline-tab.tsx';
 
@@ -57,6 +57,7 @@ function Instance({ id }: { readonly id: string }) {
   const query = useInstance(id);
   const instance = query.data;
   const explaining = useExplanation(instance);
+  useSteps(instance, explaining.data);
   const reading = useDefinition(instance?.sequence_id);
   const sequence = reading.data;
   const outline = useMemo(() => sequence && outlineOf(sequence), [sequence]);

@@ -11,7 +11,8 @@ import { Panel } from '../../components/page.tsx';
 import { useHold, useSteady } from '../../components/steady.ts';
 import { Elapsed, Time } from '../../components/time.tsx';
 import { triesText } from '../../flow/run-states.ts';
-import { countOf } from '../../lib/format.ts';
+import { countOf, formatClock } from '../../lib/format.ts';
+import { useAsOf } from '../../lib/now.ts';
 import { useInstantAction } from './action-bar.tsx';
 import { Awaited } from './awaited.tsx';
 import styles from './now.module.css';
@@ -47,7 +48,11 @@ export function Now({ run }: { readonly run: Run }) {
   }
   const more = explanation.waiting_count - WAITS_SHOWN;
   return (
-    <Panel title={run.isOpen ? 'Now' : 'Outcome'} isFlush={rows.length > 0}>
+    <Panel
+      title={run.isOpen ? 'Now' : 'Outcome'}
+      isFlush={rows.length > 0}
+      actions={run.isOpen && <AsOf />}
+    >
       {run.isOpen && instance.cancelling && <Cancelling cancelling={instance.cancelling} />}
       {rows.length === 0 ? (
         <State run={run} />
@@ -68,6 +73,13 @@ export function Now({ run }: { readonly run: Run }) {
       <RunWarnings run={run} />
     </Panel>
   );
+}
+
+/** While the engine is away. */
+function AsOf() {
+  const at = useAsOf();
+  if (at === undefined) return null;
+  return <span className="dim small">as of {formatClock(new Date(at), Date.now())}</span>;
 }
 
 function RunWarnings({ run }: { readonly run: Run }) {

@@ -15,16 +15,19 @@ import type {
   StepBlock,
   TaskInstance,
 } from 'durable-workflow-engine-client';
-import { useMemo } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
 import { useEngine } from '../../api/engine.tsx';
 import { isFinal } from '../../api/engine-error.ts';
+import { useNote } from '../../api/live.tsx';
 import type { SequenceSummary } from '../../api/sequences.ts';
 import { type Definition, type Outline, outlineOf } from '../../flow/outline.ts';
 import type { RunFacts } from '../../flow/run-states.ts';
 import type { ActionName } from './choices.ts';
 import { isOpen } from './choices.ts';
 
-/** Not every step is a change of state: what is open is read again after this time, too. */
+/** Not every step is a change that is streamed: how an open instance stands is read again after this time, too. */
+const LOOK_MS = 750;
+/** And all that is drawn of it, whether anything differs or not. */
 const OPEN_MS = 5_000;
 const SELDOM_MS = 30_000;
 /** Tries of one page of the timeline. */
@@ -79,7 +82,8 @@ export function useInstance(id: string) {
     placeholderData: () => rowOf(queries, id),
     meta: { live: id },
     // One that was removed stays so.
-    refetchInterval: ({ state }) => (isFinal(state.error) ? false : paceOf(state.data)),
+    refetchInterval: ({ state }) =>
+      isFinal(state.error) ? false : lookOf(state.data, state.error),
   });
 }
 
@@ -97,8 +101,27 @@ export function useExplanation(instance: TaskInstance | undefined) {
     queryFn: ({ signal }) => client.instances.explain(id, { signal }),
     enabled: instance !== undefined,
     meta: { live: id },
-    refetchInterval: paceOf(instance),
+    refetchInterval: ({ state }) => lookOf(instance, state.error),
   });
+}
+
+/** Whatever else is shown of the instance is read again as soon as it stands otherwise. */
+export function useSteps(
+  instance: TaskInstance | undefined,
+  explanation: InstanceExplanation | undefined,
+): void {
+  const note = useNote();
+  const { id, state, updated_at } = instance ?? {};
+  const waits = explanation?.waiting_for.map((wait) => {
+    const { kind, path, since, until, attempt, task_id, worker_id, child_state } = wait;
+    return [kind, path, since, until, attempt, task_id, worker_id, child_state];
+  });
+  const stands = JSON.stringify([state, updated_at, waits]);
+  const before = useRef(stands);
+  useEffect(() => {
+    if (before.current !== stands && id !== undefined) note(id);
+    before.current = stands;
+  }, [stands, id, note]);
 }
 
 export function useTree({ instance }: Run) {
@@ -180,6 +203,11 @@ export function useDrawn(
     return { awaited: isOfSequence ? run.queries.sequence : treeQuery };
   }
   return { drawn: { definition: sequence, outline, facts, tries } };
+}
+
+/** An engine that does not answer is asked more seldom. */
+function lookOf(instance: TaskInstance | undefined, error: unknown): number | false {
+  return error === null && paceOf(instance) ? LOOK_MS : paceOf(instance);
 }
 
 function paceOf(instance: TaskInstance | undefined): number | false {

@@ -16,7 +16,7 @@ import {
   RotateCw,
   Users,
 } from 'lucide-react';
-import { Fragment, type ReactNode } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import { Badge, StateBadge } from '../../components/badge.tsx';
 import { ShortId } from '../../components/copy.tsx';
@@ -57,6 +57,9 @@ export function WaitRow(props: {
 }) {
   const { run, wait, isGone } = props;
   const Icon = ICONS[wait.kind] ?? Clock;
+  const [goneAt, setGoneAt] = useState<string>();
+  // How long it took is known no better than by when it was gone.
+  if (isGone && goneAt === undefined) setGoneAt(new Date().toISOString());
   const facts = factsOf(wait).filter((fact) => fact !== false && fact !== undefined);
   return (
     <div className={styles.wait} inert={isGone}>
@@ -68,10 +71,10 @@ export function WaitRow(props: {
         <p className={styles.facts}>
           {wait.since !== null && (
             <span>
-              for <Elapsed from={wait.since} />
+              for <Elapsed from={wait.since} to={goneAt} until={wait.until} />
             </span>
           )}
-          {wait.until !== null && (
+          {wait.until !== null && !isGone && (
             <span>
               until <Time at={wait.until} /> at the latest
             </span>
