@@ -202,6 +202,7 @@ describe('a server that is killed, stopped and replaced', () => {
     const { page, context, complaints } = visited;
     complaints.allow(NOBODY_THERE);
     await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: TENANT });
+    const question = await ask('Is it sent?');
     await open(page, api.url, '/approvals', 'Approvals');
     await isShown(page, 'Live');
     // A key without the stream of changes looks by itself, and finds out so.
@@ -214,10 +215,14 @@ describe('a server that is killed, stopped and replaced', () => {
     await api.engine.kill();
     await page
       .getByRole('alert')
-      .getByText(/does not answer/)
+      .getByText(/does not answer. What is shown is as of \d/)
       .waitFor();
     await isShown(page, 'Engine away');
     await isShown(other.page, 'Engine away');
+    for (const one of [page, other.page]) {
+      await one.getByRole('button', { name: /^yes$/i }).click();
+      await one.getByText(/^Not sent, so that nothing was done/).waitFor();
+    }
     // What was there stays to be read; what has to be loaded comes when the server is back.
     await expectPage(page, 'Approvals');
     await page.getByRole('link', { name: 'Limits', exact: true }).click();
@@ -226,6 +231,8 @@ describe('a server that is killed, stopped and replaced', () => {
     await isShown(page, 'Live');
     await page.getByRole('alert').first().waitFor({ state: 'detached' });
     await isShown(other.page, 'Every 5 s');
+    assert.equal((await api.tenant(TENANT).instance(question)).state, 'waiting');
+    await api.tenant(TENANT).signal(question, 'cancel');
     other.complaints.expectNone();
     await other.context.close();
   });

@@ -15,7 +15,8 @@ export const createQueries = (onError?: (error: unknown) => void) =>
         staleTime: 1000,
         refetchOnWindowFocus: true,
       },
-      mutations: { retry: false },
+      // What cannot be sent fails: it is not kept to be sent when nobody expects it any more.
+      mutations: { retry: false, networkMode: 'always' },
     },
   });
 

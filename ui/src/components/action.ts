@@ -3,6 +3,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useRef } from 'react';
 import { flushSync } from 'react-dom';
+import { useLiveState } from '../api/live.tsx';
+import { ActionError, actionErrorOf, unreachable } from '../api/outcome.ts';
+import { isEngineThere } from '../lib/there.ts';
 import { messageOf } from './error-box.tsx';
 import { useToast } from './toasts.tsx';
 
@@ -15,6 +18,9 @@ export interface Action<Input> {
 }
 
 /**
+ * Where the engine may be away it is asked first whether it is there, since a browser does not tell a request that
+ * reached nobody from one whose answer was lost.
+ *
  * Who looks at `error` shows it; where nobody does, a failure is told as a toast.
  *
  * @param act what is sent
@@ -30,9 +36,18 @@ export function useAction<Input, Result>(
 ): Action<Input> {
   const tell = useToast();
   const queries = useQueryClient();
+  const live = useLiveState();
   const isErrorShown = useRef(false);
   const mutation = useMutation({
-    mutationFn: async (input: Input) => act(input),
+    mutationFn: async (input: Input) => {
+      try {
+        const isKnown = live === 'live' && navigator.onLine;
+        if (!isKnown && !(await isEngineThere())) throw unreachable();
+        return await act(input);
+      } catch (error) {
+        throw actionErrorOf(error);
+      }
+    },
     onSuccess: async (result, input) => {
       const told = options.done?.(result, input);
       if (told !== undefined) tell(told);
@@ -42,6 +57,7 @@ export function useAction<Input, Result>(
     },
     onError: (error) => {
       if (!isErrorShown.current) tell(messageOf(error), { isFailure: true });
+      if (error instanceof ActionError && error.isUnclear) void queries.invalidateQueries();
     },
   });
   const { mutate, isPending, error, reset } = mutation;

@@ -3,6 +3,7 @@
 import { EngineError } from 'durable-workflow-engine-client';
 import { TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { ActionError } from '../api/outcome.ts';
 import { Button } from './button.tsx';
 import styles from './error-box.module.css';
 
@@ -28,6 +29,7 @@ export function messageOf(error: unknown): string {
 }
 
 function detailOf(error: unknown): string {
+  if (error instanceof ActionError) return detailOf(error.cause);
   if (!(error instanceof EngineError)) return '';
   const { status, code, requestId } = error;
   return [status > 0 && `${status} ${code}`, requestId && `request ${requestId}`]

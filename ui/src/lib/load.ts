@@ -8,6 +8,7 @@ import {
   lazy,
   useState,
 } from 'react';
+import { isEngineThere } from './there.ts';
 
 const LOOK_EVERY_MS = 2000;
 const PAUSE_MS = 200;
@@ -61,11 +62,4 @@ async function onFailure(error: unknown): Promise<never> {
   while (!(await isEngineThere()));
   location.reload();
   return new Promise(() => undefined);
-}
-
-function isEngineThere(): Promise<boolean> {
-  return fetch(document.baseURI, { method: 'HEAD', cache: 'no-store' }).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 }
