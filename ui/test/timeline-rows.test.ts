@@ -178,16 +178,49 @@ test('a hundred thousand passes are folded into as few rows as two hundred', () 
   assert.equal(rowsFor(100_000), rowsFor(200));
 });
 
-test('the table has all tries, oldest first', () => {
-  const run = {
-    tree: [],
-    attempts: [attempt('pick', { queued_at: at(9_000) }), attempt('charge')],
-  };
-  const tries = triesOf(timelineOf(OUTLINE, run, NOW), run.attempts);
+const tableOf = (run: RunFacts) =>
+  triesOf(timelineOf(OUTLINE, run, NOW)).map((one) => {
+    const { path, iteration, bar, tookMs, ...times } = one;
+    const since = [times.queuedAt, times.startedAt, times.endedAt].map((ms) => ms && ms - T0);
+    return [path, iteration, bar.attempt, ...since, tookMs];
+  });
+
+test('the table has all tries, oldest first, also of blocks that the definition has no more', () => {
+  const attempts = [
+    attempt('pick', { queued_at: at(9_000) }),
+    attempt('gone', { queued_at: at(500) }),
+    attempt('ship', { iteration: '2.0', queued_at: at(100) }),
+    attempt('charge'),
+  ];
   assert.deepEqual(
-    tries.map(({ block }) => block?.path),
-    ['charge', 'prepare/pick'],
+    tableOf({ tree: [], attempts }).map(([path, iteration]) => [path, iteration]),
+    [
+      ['charge', ''],
+      ['items/retry_item/ship', '2.0'],
+      ['gone', ''],
+      ['prepare/pick', ''],
+    ],
   );
+});
+
+test('the table tells when steps of the engine itself began and ended, as far as that is known', () => {
+  const own = { queued_at: null, started_at: null, source: 'process' as const };
+  const tree = treeOf(OUTLINE, {
+    cool_down: done(0, 500),
+    approve: open(700, 'waiting'),
+    ask_provider: done(800, 1_000),
+  });
+  const waits = [wait('approve', 'approval', { since: at(700) })];
+  const attempts = [
+    attempt('ask_provider', { ...own, ended_at: at(1_000) }),
+    attempt('check', { ...own, iteration: '3', ended_at: at(1_200) }),
+  ];
+  assert.deepEqual(tableOf({ tree, waits, attempts }), [
+    ['cool_down', '', undefined, undefined, 0, 500, 500],
+    ['approve', '', undefined, undefined, 700, undefined, undefined],
+    ['ask_provider', '', 0, undefined, 800, 1_000, 200],
+    ['poll/check', '3', 0, undefined, undefined, 1_200, undefined],
+  ]);
 });
 
 test('a bar tells its try, its parts, its worker and its error', () => {

@@ -42,6 +42,8 @@ export interface Bar {
   readonly isOpen: boolean;
   /** When it is over by itself, in Unix ms. */
   readonly until?: number | undefined;
+  /** When it began is not known. */
+  readonly isEndOnly?: boolean;
 }
 
 export type Row =
@@ -118,6 +120,8 @@ interface Pass {
 export interface TimelineIndex {
   readonly outline: Outline;
   readonly root: Pass;
+  /** Of blocks that the definition has no more. */
+  readonly strays: readonly TableTry[];
   readonly statuses: ReadonlyMap<string, BlockStatus>;
   readonly from: number;
   readonly to: number;
@@ -129,12 +133,16 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
   const statuses = statusesOf(outline, run);
   const root = newPass();
   const ends = new Map<string, number>();
+  const strays: TableTry[] = [];
   for (const attempt of run.attempts ?? []) {
     const block = outline.byPath.get(outline.pathOf.get(attempt.block_id) ?? '');
-    if (block === undefined) continue;
     const before = attempt.attempt === 0 ? undefined : ends.get(tryKey(attempt, -1));
-    const bar = tryBar(attempt, before, statuses.get(block.path)?.startedAt, now);
+    const bar = tryBar(attempt, before, statuses.get(block?.path ?? '')?.startedAt, now);
     if (bar === undefined) continue;
+    if (block === undefined) {
+      strays.push(tableTry(attempt.block_id, attempt.iteration, bar));
+      continue;
+    }
     // Only a failure may be followed by another try, and texts for keys cost more than all the rest.
     if (attempt.state !== 'completed') ends.set(tryKey(attempt, 0), bar.segments.at(-1)!.to);
     add(root, block, countersOf(attempt.iteration), bar);
@@ -150,26 +158,65 @@ export function timelineOf(outline: Outline, run: RunFacts, now: number): Timeli
     to = Math.max(to, at);
   }
   if (from > to) [from, to] = [now - 1_000, now];
-  return { outline, root, statuses, from, to: Math.max(to, from + 1), now };
+  return { outline, root, strays, statuses, from, to: Math.max(to, from + 1), now };
 }
 
 const tryKey = ({ block_id, iteration, attempt }: StepAttempt, other: number) =>
   `${block_id}@${iteration}@${attempt + other}`;
 
-/** The tries without their order by blocks: oldest first, for a table. */
-export function triesOf(
-  { outline }: TimelineIndex,
-  attempts: readonly StepAttempt[],
-): readonly { readonly block: OutlineBlock | undefined; readonly attempt: StepAttempt }[] {
-  const startOf = (attempt: StepAttempt) =>
-    timeOf(attempt.queued_at ?? attempt.started_at ?? attempt.ended_at) ?? 0;
-  return attempts
-    .map((attempt) => ({
-      attempt,
-      at: startOf(attempt),
-      block: outline.byPath.get(outline.pathOf.get(attempt.block_id) ?? ''),
-    }))
-    .sort((a, b) => a.at - b.at);
+/** One try, or what a step did that has none: those of the engine itself, such as a delay or a question. */
+export interface TableTry {
+  /** The path of its block; its id where the definition has it no more. */
+  readonly path: string;
+  /** The counters of the loops around it, as `2.0`; '' outside of loops. */
+  readonly iteration: string;
+  readonly bar: Bar;
+  /** Unix ms; undefined where it was not, or is not known. */
+  readonly queuedAt: number | undefined;
+  readonly startedAt: number | undefined;
+  readonly endedAt: number | undefined;
+  readonly tookMs: number | undefined;
+}
+
+/** The bars without their order by blocks: oldest first, for a table. */
+export function triesOf(index: TimelineIndex): readonly TableTry[] {
+  const rows = [...index.strays];
+  takeTries(index.root, '', rows);
+  for (const [path, status] of index.statuses) {
+    const block = index.outline.byPath.get(path);
+    if (block === undefined || block.lanes.length > 0 || block.repeats.length > 0) continue;
+    if (index.root.tries?.has(path)) continue;
+    for (const bar of spanBars(index, block, undefined, [], status)) {
+      rows.push(tableTry(path, '', bar));
+    }
+  }
+  const from = ({ bar }: TableTry) => bar.segments[0]!.from;
+  return rows.sort((a, b) => from(a) - from(b));
+}
+
+function takeTries(pass: Pass, iteration: string, rows: TableTry[]): void {
+  for (const [path, bars] of pass.tries ?? []) {
+    for (const bar of bars) rows.push(tableTry(path, iteration, bar));
+  }
+  for (const passes of pass.loops?.values() ?? []) {
+    for (const [number, inner] of passes) takeTries(inner, joined(iteration, number), rows);
+  }
+}
+
+const joined = (iteration: string, number: number) =>
+  iteration === '' ? `${number}` : `${iteration}.${number}`;
+
+function tableTry(path: string, iteration: string, bar: Bar): TableTry {
+  const parts = bar.segments.filter(({ kind }) => kind !== 'backoff');
+  const queued = parts.find(({ kind }) => kind === 'queued');
+  const work = parts.filter(({ kind }) => kind !== 'queued');
+  const endedAt = bar.isOpen ? undefined : parts.at(-1)?.to;
+  const startedAt = bar.isEndOnly ? undefined : work[0]?.from;
+  const isTold = startedAt !== undefined && endedAt !== undefined;
+  return {
+    ...{ path, iteration, bar, queuedAt: queued?.from, startedAt, endedAt },
+    tookMs: isTold ? endedAt - startedAt : undefined,
+  };
 }
 
 // ---------------------------------------------------------------- bars
@@ -184,7 +231,8 @@ function tryBar(
   const ended = timeOf(attempt.ended_at);
   // What ran in the process is noted at its end alone: it began no earlier than the one before ended.
   const started = timeOf(attempt.started_at) ?? (queued === undefined ? before : undefined);
-  const first = queued ?? started ?? (attempt.iteration === '' ? blockStart : undefined) ?? ended;
+  const begun = queued ?? started ?? (attempt.iteration === '' ? blockStart : undefined);
+  const first = begun ?? ended;
   if (first === undefined) return undefined;
   const last = Math.max(first, ended ?? now);
   const workFrom = started ?? (queued === undefined ? first : undefined);
@@ -203,10 +251,11 @@ function tryBar(
     error: attempt.error?.message ?? null,
     note: attempt.state === 'pending' ? WAIT_NOTES.task : TRY_NOTES[attempt.state],
     isOpen: ended === undefined,
+    isEndOnly: begun === undefined,
   };
 }
 
-export const TRY_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
+const TRY_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
   pending: 'waiting',
   claimed: 'running',
   completed: 'completed',
@@ -215,7 +264,7 @@ export const TRY_STATES: Readonly<Record<StepAttempt['state'], DrawnState>> = {
   cancelled: 'cancelled',
 };
 
-export const TRY_NOTES: Readonly<Record<StepAttempt['state'], string>> = {
+const TRY_NOTES: Readonly<Record<StepAttempt['state'], string>> = {
   pending: 'queued',
   claimed: 'with a worker',
   completed: 'completed',

@@ -1,49 +1,47 @@
 /** The tries of a timeline as a table, a page at a time: the same for whoever does not see bars. */
 
-import type { StepAttempt } from 'durable-workflow-engine-client';
 import { useMemo, useState } from 'react';
 import { Button } from '../components/button.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { formatClock, formatCount, formatDuration, formatInstant } from '../lib/format.ts';
 import { StateMark } from './block-state.tsx';
-import { timeOf } from './run-states.ts';
 import styles from './timeline.module.css';
-import { type TimelineIndex, TRY_NOTES, TRY_STATES, triesOf } from './timeline-rows.ts';
+import { type TableTry, type TimelineIndex, triesOf } from './timeline-rows.ts';
 import { shownPass } from './words.ts';
 
 const TRIES_PER_PAGE = 100;
 
-type TableRow = ReturnType<typeof triesOf>[number];
-
-const COLUMNS: readonly Column<TableRow>[] = [
-  { name: 'Block', cell: ({ block, attempt }) => <code>{block?.path ?? attempt.block_id}</code> },
+const COLUMNS: readonly Column<TableTry>[] = [
+  { name: 'Block', cell: ({ path }) => <code>{path}</code> },
   {
     name: 'Pass',
-    cell: ({ attempt }) => (attempt.iteration === '' ? '–' : shownPass(attempt.iteration)),
+    cell: ({ iteration }) => (iteration === '' ? '–' : shownPass(iteration)),
     isNumber: true,
   },
-  { name: 'Try', cell: ({ attempt }) => attempt.attempt + 1, isNumber: true },
+  {
+    name: 'Try',
+    cell: ({ bar: { attempt } }) => (attempt === undefined ? '–' : attempt + 1),
+    isNumber: true,
+  },
   {
     name: 'State',
-    cell: ({ attempt: { state } }) => (
-      <StateMark state={TRY_STATES[state]} text={TRY_NOTES[state]} />
-    ),
+    cell: ({ bar: { state, note } }) => <StateMark state={state} text={note || state} />,
   },
-  { name: 'Queued', cell: ({ attempt }) => <Instant at={attempt.queued_at} /> },
-  { name: 'Started', cell: ({ attempt }) => <Instant at={attempt.started_at} /> },
-  { name: 'Ended', cell: ({ attempt }) => <Instant at={attempt.ended_at} /> },
-  { name: 'Ran', cell: ({ attempt }) => tookText(attempt), isNumber: true },
-  { name: 'Worker', cell: ({ attempt }) => attempt.worker_id ?? '–' },
-  { name: 'Error', cell: ({ attempt }) => attempt.error?.message ?? '–' },
+  { name: 'Queued', cell: ({ queuedAt }) => <Instant at={queuedAt} /> },
+  { name: 'Started', cell: ({ startedAt }) => <Instant at={startedAt} /> },
+  { name: 'Ended', cell: ({ endedAt }) => <Instant at={endedAt} /> },
+  {
+    name: 'Took',
+    cell: ({ tookMs }) => (tookMs === undefined ? '–' : formatDuration(tookMs)),
+    isNumber: true,
+  },
+  { name: 'Worker', cell: ({ bar }) => bar.worker ?? '–' },
+  { name: 'Error', cell: ({ bar }) => bar.error ?? '–' },
 ];
 
-export function TimelineTable(props: {
-  readonly index: TimelineIndex;
-  readonly attempts: readonly StepAttempt[];
-  readonly label: string;
-}) {
-  const { index, attempts, label } = props;
-  const tries = useMemo(() => triesOf(index, attempts), [index, attempts]);
+export function TimelineTable(props: { readonly index: TimelineIndex; readonly label: string }) {
+  const { index, label } = props;
+  const tries = useMemo(() => triesOf(index), [index]);
   const [page, setPage] = useState(0);
   const first = page * TRIES_PER_PAGE;
   const shown = tries.slice(first, first + TRIES_PER_PAGE);
@@ -53,7 +51,7 @@ export function TimelineTable(props: {
         label={label}
         columns={COLUMNS}
         rows={shown}
-        idOf={({ attempt }) => attempt.id}
+        idOf={({ path, iteration, bar }) => `${path} ${iteration} ${bar.key}`}
         empty={<p className="dim">No step has been tried yet.</p>}
       />
       {tries.length > TRIES_PER_PAGE && (
@@ -77,16 +75,11 @@ export function TimelineTable(props: {
   );
 }
 
-function tookText({ started_at, ended_at }: StepAttempt): string {
-  const [from, to] = [timeOf(started_at), timeOf(ended_at)];
-  return from === undefined || to === undefined ? '–' : formatDuration(Math.max(0, to - from));
-}
-
-function Instant({ at }: { readonly at: string | null }) {
-  if (at === null) return '–';
+function Instant({ at }: { readonly at: number | undefined }) {
+  if (at === undefined) return '–';
   const date = new Date(at);
   return (
-    <time dateTime={at} title={formatInstant(date)}>
+    <time dateTime={date.toISOString()} title={formatInstant(date)}>
       {formatClock(date, Date.now())}
     </time>
   );

@@ -100,7 +100,7 @@ function Chart(props: TimelineProps & { readonly now: number }) {
         {!isTable && <Legend />}
       </div>
       {isTable ? (
-        <TimelineTable index={index} attempts={run.attempts ?? []} label={label} />
+        <TimelineTable index={index} label={label} />
       ) : (
         <Plot
           {...props}
