@@ -38,7 +38,7 @@ const HANDLERS: { readonly [Name in BuiltinName]: HandlerTold } = {
   },
   http_request: {
     does: 'sends one HTTP request',
-    output: '`{status, headers, body, json}`',
+    output: '`{status, headers, body, json, body_problem}`',
     fails: 'see [below](#http_request)',
   },
   fail: {

@@ -23,17 +23,18 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
 
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
+/** Its text, or why it has none that can be read. */
+export type AnswerBody = { readonly text: string } | { readonly problem: string };
+
 /** @param now Unix milliseconds, for a `Retry-After` that is a date */
 export function outcomeOfAnswer(
   status: number,
   headers: ResponseHeaders,
-  body: string,
+  body: AnswerBody,
   now: number,
 ): StepOutcome {
   const fields = textsOf(headers);
-  const seen: JsonObject = { status, headers: fields, body };
-  const json = jsonOf(String(fields['content-type'] ?? ''), body);
-  if (json !== undefined) seen.json = json;
+  const seen: JsonObject = { status, headers: fields, ...bodyOf(body, fields) };
   if (status < 400) return { kind: 'success', output: seen };
   const message = `http_request: status ${status}`;
   if (status < 500 && !RETRYABLE_STATUSES.has(status)) {
@@ -58,6 +59,12 @@ function textsOf(headers: ResponseHeaders): JsonObject {
   }
   // fromEntries defines own properties, whatever their names are.
   return Object.fromEntries(texts);
+}
+
+function bodyOf(body: AnswerBody, fields: JsonObject): JsonObject {
+  if ('problem' in body) return { body: null, body_problem: body.problem };
+  const json = jsonOf(String(fields['content-type'] ?? ''), body.text);
+  return json === undefined ? { body: body.text } : { body: body.text, json };
 }
 
 /** Undefined too when it cannot be kept as it is, such as numbers beyond 2^53: the text can. */

@@ -17,14 +17,13 @@ import type { JsonValue } from '../core/json.js';
 import type { SlotRefusal } from '../fair-slots.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
-import { known, outcomeOfAnswer } from './http-answer.js';
+import { type AnswerBody, known, outcomeOfAnswer } from './http-answer.js';
+import { RESPONSE_BYTES_MAX, TooLarge, textOf, Unreadable } from './http-body.js';
 import { type Course, follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
 import { type HttpParams, httpTimeoutMs, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
 import type { EffectHandler, HandlerContext } from './registry.js';
 
-/** A larger answer is a permanent failure. */
-const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
 /** A larger answer needs a place of its own in memory. So much of all others together is 32 MB. */
 const SMALL_BYTES_MAX = 256 * 1024;
 /**
@@ -131,49 +130,38 @@ async function exchange(
     case 'answered': {
       const { response, hop, redirects } = arrival;
       const status = response.statusCode;
-      const text = await readText(response, () => place.take(hop.url.origin));
+      const body = await readBody(response, () => place.take(hop.url.origin));
       context.log.debug(
         { status, redirects, elapsed_ms: context.now() - startedMs },
         'http_request',
       );
-      if (text === undefined) return tooLarge(status);
-      return outcomeOfAnswer(status, response.headers, text, context.now());
+      if (body === undefined) return tooLarge(status);
+      return outcomeOfAnswer(status, response.headers, body, context.now());
     }
   }
 }
 
 /**
- * The body as text, or undefined when it is over the cap. Bytes that are not UTF-8 become U+FFFD, and
- * so does NUL, which Postgres cannot store; a decoder never yields a lone surrogate.
+ * Undefined when it is over the cap.
  *
  * @param takePlace awaited before more than a small answer is kept
  */
-async function readText(
+async function readBody(
   response: Dispatcher.ResponseData,
   takePlace: () => Promise<void>,
-): Promise<string | undefined> {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  let bytes = 0;
+): Promise<AnswerBody | undefined> {
   let text = '';
-  for await (const chunk of response.body) {
-    bytes += chunk.byteLength;
-    // Leaving the loop destroys the body, and with it the connection.
-    if (bytes > RESPONSE_BYTES_MAX) return undefined;
-    if (bytes > SMALL_BYTES_MAX) await takePlace();
-    invalidateNul(chunk);
-    text += decoder.decode(chunk, { stream: true });
+  try {
+    for await (const piece of textOf(response)) {
+      if (piece.bytes > SMALL_BYTES_MAX) await takePlace();
+      text += piece.text;
+    }
+  } catch (error) {
+    if (error instanceof TooLarge) return undefined;
+    if (error instanceof Unreadable) return { problem: error.message };
+    throw error;
   }
-  return text + decoder.decode();
-}
-
-/**
- * Turns NUL into a byte that UTF-8 never has, which the decoder then replaces. Done on the text, ten
- * megabytes of NUL would hold the thread for two seconds; done on bytes, for 25 ms.
- */
-function invalidateNul(chunk: Uint8Array): void {
-  for (let at = chunk.indexOf(0); at !== -1 && at < chunk.length; at += 1) {
-    if (chunk[at] === 0) chunk[at] = 0xff;
-  }
+  return { text };
 }
 
 function tooLarge(status: number): StepOutcome {

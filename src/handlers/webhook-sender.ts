@@ -9,6 +9,7 @@ import { ERROR_EXCERPT_MAX } from '../../schema/webhook.js';
 import { type AttemptOutcome, type DeliveryErrorClass, webhookSignature } from '../core/webhook.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
+import { textOf, Unreadable } from './http-body.js';
 import {
   type Course,
   follow,
@@ -21,8 +22,6 @@ import type { HttpRequestDeps } from './http-transport.js';
 
 /** As docs/webhooks.md promises receivers. */
 const ATTEMPT_TIMEOUT_MS = 10_000;
-/** So much of an answer is read for the excerpt; UTF-8 takes up to four bytes a character. */
-const EXCERPT_BYTES_MAX = 4 * ERROR_EXCERPT_MAX;
 /** A short answer to a success is read to its end, so that the connection can be used again. */
 const DUMP_BYTES_MAX = 16 * 1024;
 
@@ -131,30 +130,34 @@ function headersOf(
 
 /** The status decides; what else the receiver says can change nothing. */
 async function answered(
-  { statusCode, body }: Dispatcher.ResponseData,
+  response: Dispatcher.ResponseData,
   signal: AbortSignal,
   chain: Chain,
 ): Promise<AttemptOutcome> {
+  const { statusCode, body } = response;
   if (statusCode < 400) {
     // The rest may be slow to come, which is no reason to be slow to believe it.
     chain.rest = body.dump({ limit: DUMP_BYTES_MAX, signal }).catch(() => undefined);
     return { delivered: true, status: statusCode };
   }
-  const text = await beginningOf(body).catch(() => '');
+  const text = await beginningOf(response);
   const excerpt = text === '' ? `status ${statusCode}` : `status ${statusCode}: ${text}`;
   return failed('http_status', excerpt, statusCode);
 }
 
-async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.byteLength;
-    // Leaving the loop destroys the body, and with it the connection.
-    if (bytes >= EXCERPT_BYTES_MAX) break;
+/** As much as has come when it is cut off, and as the excerpt has room for. */
+async function beginningOf(response: Dispatcher.ResponseData): Promise<string> {
+  let text = '';
+  try {
+    for await (const piece of textOf(response)) {
+      text += piece.text;
+      // Leaving the loop destroys the body, and with it the connection.
+      if (text.length >= ERROR_EXCERPT_MAX) break;
+    }
+  } catch (error) {
+    if (error instanceof Unreadable) text ||= error.message;
   }
-  return Buffer.concat(chunks).subarray(0, EXCERPT_BYTES_MAX).toString('utf8').trim();
+  return text.trim();
 }
 
 function failed(
@@ -165,10 +168,9 @@ function failed(
   return { delivered: false, errorClass, status, excerpt: excerptOf(message) };
 }
 
-/** Without what Postgres cannot store: NUL, and half of a pair that the cut leaves. */
+/** Without what Postgres cannot store: half of a pair that the cut leaves. */
 function excerptOf(text: string): string {
-  const cut = text.replaceAll('\0', '\ufffd').slice(0, ERROR_EXCERPT_MAX);
-  return cut.replace(/[\ud800-\udbff]$/, '');
+  return text.slice(0, ERROR_EXCERPT_MAX).replace(/[\ud800-\udbff]$/, '');
 }
 
 function transportFailure(

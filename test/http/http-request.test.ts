@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import type { JsonValue } from '../../src/core/json.js';
 import {
   answerOf,
@@ -219,21 +220,79 @@ test('an answer of 10 MiB is taken whole, and a larger one fails permanently', a
   }
 });
 
-test('bytes that are not text, lone surrogates and NUL become replacement characters', async (t) => {
-  const bytes = [0x61, 0x00, 0xff, 0x62, 0xed, 0xa0, 0x80, 0xc3];
-  const { origin } = await listen(t, (_request, response) => response.end(Buffer.from(bytes)));
-  const outcome = await openHandler(t).run({ url: origin });
-  const body = 'a\ufffd\ufffdb\ufffd\ufffd\ufffd\ufffd';
-  assert.deepEqual(answerOf(outcome), { status: 200, body });
+const UTF16 = Buffer.from('\ufeffä€\0😀', 'utf16le');
+const JSON_TEXT = '{"a":"ä"}';
+const LATIN = Buffer.from(JSON_TEXT, 'latin1');
+const PLAIN = 'text/plain';
+
+/** What is sent: content type, content-encoding, bytes; what comes of it. */
+const READ: readonly (readonly [string, string, Buffer, string, string?])[] = [
+  [PLAIN, '', Buffer.from('61 00 ff 62 ed a0 80 c3'.replaceAll(' ', ''), 'hex'), 'a��b����'],
+  [PLAIN, '', Buffer.from('\ufeff€'), '€'],
+  [PLAIN, '', UTF16, 'ä€�😀'],
+  [`${PLAIN}; charset=utf-8`, '', Buffer.from(UTF16).swap16(), 'ä€�😀'],
+  [`${PLAIN}; charset="utf-16le"`, '', UTF16.subarray(2), 'ä€�😀'],
+  [`${PLAIN};CHARSET=Windows-1252`, '', Buffer.from([0x80, 0xe4]), '€ä'],
+  [`${PLAIN}; charset=shift_jis`, '', Buffer.from('8abf8e9a', 'hex'), '漢字'],
+  ['application/json; charset=iso-8859-1', '', LATIN, JSON_TEXT],
+  [PLAIN, 'gzip', gzipSync('ä'), 'ä'],
+  [PLAIN, 'X-GZip', Buffer.concat([gzipSync('a'), gzipSync('b')]), 'ab'],
+  [PLAIN, 'deflate', deflateSync('ä'), 'ä'],
+  [PLAIN, 'deflate', deflateRawSync('ä'), 'ä'],
+  [PLAIN, 'br', brotliCompressSync('ä'), 'ä'],
+  [`${PLAIN}; charset=utf-16`, 'gzip, identity, br', brotliCompressSync(gzipSync(UTF16)), 'ä€�😀'],
+  [PLAIN, 'gzip', Buffer.alloc(0), ''],
+  [`${PLAIN}; charset=x`, 'zstd', Buffer.alloc(0), ''],
+  [`${PLAIN}; charset=utf-7`, '', LATIN, 'the charset "utf-7" is unknown'],
+  [PLAIN, 'gzip, zstd', LATIN, 'the content-encoding "zstd" is unknown'],
+  [PLAIN, 'gzip,gzip,gzip,gzip,br', LATIN, 'it is packed more than 4 times'],
+  [PLAIN, 'gzip', LATIN, 'its bytes are not gzip'],
+  [PLAIN, 'gzip', gzipSync('text').subarray(0, 15), 'its bytes are not gzip'],
+  [PLAIN, 'br', gzipSync('text'), 'its bytes are not br'],
+];
+
+test('an answer is read by its charset and what it is packed in, and says it when it cannot be', async (t) => {
+  const { origin } = await listen(t, async (request, response) => {
+    const [type, coding, bytes] = READ[Number(request.url?.slice(1))]!;
+    response.writeHead(type === PLAIN ? 500 : 200, {
+      'content-type': type,
+      'content-encoding': coding,
+    });
+    // In two packets, with a character between them.
+    response.write(bytes.subarray(0, 1));
+    await setImmediate();
+    response.end(bytes.subarray(1));
+  });
+  const handler = openHandler(t);
+  for (const [i, [type, coding, , told]] of READ.entries()) {
+    const outcome = await handler.run({ url: `${origin}/${i}` });
+    const isFailed = type === PLAIN;
+    assert.equal(outcome.kind === 'failure' && outcome.retryable, isFailed, told);
+    const seen =
+      outcome.kind === 'failure' ? outcome.details : outcome.kind === 'success' && outcome.output;
+    const { headers: _, status: __, json, ...body } = seen as { [name: string]: JsonValue };
+    const isRead = !/unknown$|^it/.test(told);
+    assert.deepEqual(body, isRead ? { body: told } : { body: null, body_problem: told }, coding);
+    assert.deepEqual(json, told === JSON_TEXT ? { a: 'ä' } : undefined);
+  }
 });
 
-test('a character that is split between two packets stays whole', async (t) => {
-  const { origin } = await listen(t, async (_request, response) => {
-    response.write(Buffer.from([0xe2, 0x82]));
-    await setImmediate();
-    response.end(Buffer.from([0xac]));
+test('what is packed small and is large fails as too large, and what is cut off retryably', async (t) => {
+  const bomb = gzipSync(Buffer.alloc(11 * MEBIBYTE));
+  const { origin } = await listen(t, (request, response) => {
+    const [, coding = '', ending] = (request.url ?? '').split('/');
+    const bytes = coding === 'br' ? brotliCompressSync(bomb) : bomb;
+    response.writeHead(200, { 'content-encoding': coding === 'br' ? 'gzip, br' : 'gzip' });
+    if (ending === 'cut') response.write(bytes.subarray(0, 500), () => cut(request.socket));
+    // One that stalls behind it keeps nothing open.
+    else response.write(bytes);
   });
-  assert.deepEqual(answerOf(await openHandler(t).run({ url: origin })), { status: 200, body: '€' });
+  const handler = openHandler(t);
+  for (const coding of ['gzip', 'br']) {
+    const failure = failureOf(await handler.run({ url: `${origin}/${coding}` }));
+    assert.deepEqual(failure.details, { status: 200, code: 'RESPONSE_TOO_LARGE' });
+  }
+  assert.equal(failureOf(await handler.run({ url: `${origin}/gzip/cut` })).retryable, true);
 });
 
 test('requests to one server, one after the other, share connections', async (t) => {

@@ -181,7 +181,7 @@ const NOW = Date.UTC(2031, 2, 10, 12);
 const DAY_MS = 86_400_000;
 
 function seenOf(body: string, headers: ResponseHeaders): JsonObject {
-  const outcome = outcomeOfAnswer(200, headers, body, NOW);
+  const outcome = outcomeOfAnswer(200, headers, { text: body }, NOW);
   assert.ok(outcome.kind === 'success');
   return outcome.output as JsonObject;
 }
@@ -226,9 +226,12 @@ test('Retry-After is the least wait: seconds or a date, a day at most', () => {
     ['9999999', DAY_MS],
   ];
   for (const [text, wait] of cases) {
-    const outcome = outcomeOfAnswer(429, { 'retry-after': text }, '', NOW);
+    const outcome = outcomeOfAnswer(429, { 'retry-after': text }, { text: '' }, NOW);
     assert.ok(outcome.kind === 'failure');
     assert.equal(outcome.retryAfterMs, wait, text);
   }
-  assert.equal('retryAfterMs' in outcomeOfAnswer(400, { 'retry-after': '7' }, '', NOW), false);
+  assert.equal(
+    'retryAfterMs' in outcomeOfAnswer(400, { 'retry-after': '7' }, { text: '' }, NOW),
+    false,
+  );
 });

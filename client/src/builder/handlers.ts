@@ -55,7 +55,9 @@ export interface BuiltinHandlers {
     readonly output: {
       readonly status: number;
       readonly headers: { readonly [name: string]: string };
-      readonly body: string;
+      /** Null when it cannot be read; `body_problem` says why. */
+      readonly body: string | null;
+      readonly body_problem?: string;
       /** There when the answer says that it is JSON. */
       readonly json?: Untyped;
     };
