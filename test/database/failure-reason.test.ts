@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { foldedSql, foldReason } from '../../src/core/failure-reason.js';
+import { contains } from '../../src/db/reads/filters.js';
 import { column } from '../helpers/columns.js';
 import { useSession } from '../helpers/database.js';
 import { byDepth } from '../helpers/depth.js';
@@ -81,4 +82,35 @@ test('Postgres folds any message as the engine does, and its reasons, too', asyn
     }),
     { numRuns: byDepth(100, 2_000) },
   );
+});
+
+/** Every letter of Unicode that has another case. */
+const CASED = Array.from({ length: 0x110000 }, (_, code) => String.fromCodePoint(code)).filter(
+  (letter) => letter !== letter.toUpperCase() || letter !== letter.toLowerCase(),
+);
+const FOUND: readonly (readonly [said: string, sought: string])[] = [
+  ...CASED.flatMap((c) =>
+    [c.toUpperCase(), c.toLowerCase(), c].map((sought) => [c, sought] as const),
+  ),
+  ...'Große STRASSE:straße|große Straße:GROẞE|İSTANBUL:istanbul|ΟΔΌΣ:οδός|ΟΔΌΣ:οδόσ|50 %:%|a_b\\c:B\\C'
+    .split('|')
+    .map((pair) => pair.split(':') as [string, string]),
+  ...[['Cafe\u0301 2', 'CAFÉ 2'] as const, ['ﬁne Ｗine', 'FINE wine'] as const],
+];
+
+test('a text that is looked for in any case is found in all of Unicode and every locale', async () => {
+  const { holds, textsOf } = contains('said');
+  const looked = [...FOUND, ['axb', 'a_b'] as const, ['ss', 'ßt'] as const];
+  const pairs = looked.map(([said, sought]) => ({ said, sought, texts: textsOf?.(sought) }));
+  for (const collation of ['C', 'default']) {
+    const { rows } = await client.query(
+      `select said, sought from json_to_recordset($1) m (said text, sought text, texts text[])
+       where not ${holds?.(`said collate "${collation}"`, 'm.texts')}`,
+      [JSON.stringify(pairs)],
+    );
+    assert.deepEqual(
+      rows,
+      looked.slice(FOUND.length).map(([said, sought]) => ({ said, sought })),
+    );
+  }
 });

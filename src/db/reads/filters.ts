@@ -3,6 +3,7 @@
  * was checked. Pure.
  */
 
+import { soughtInAnyCase } from '../../core/any-case.js';
 import { type BaseType, type ColumnOf, columnType, type TableName } from '../tables.js';
 import type { Conditions } from './query.js';
 
@@ -12,6 +13,8 @@ export interface Filter {
   readonly type: BaseType;
   /** What holds of the rows instead, given the column and the placeholder of one value. */
   readonly holds?: (column: string, value: string) => string;
+  /** Texts that are given in place of the value. */
+  readonly textsOf?: (value: string) => readonly string[];
 }
 
 /** By the members of a query. */
@@ -55,6 +58,29 @@ export function timeFilters<T extends TableName>(
   };
 }
 
+/**
+ * The rows in which one of the texts has the value in it, in any case: in all of Unicode and every locale, since no
+ * function is used that asks the database's own (`src/core/any-case.ts`).
+ *
+ * @param texts of a column
+ */
+export function contains(column: string, texts = (name: string) => `array[${name}]`): Filter {
+  const decomposed =
+    'case when octet_length(said) = length(said) then said ' +
+    "else replace(replace(normalize(said, nfkd), 'ß', 'ss'), 'ẞ', 'ss') end";
+  return {
+    column,
+    type: 'text',
+    textsOf: (value) => {
+      const { text, from, to } = soughtInAnyCase(value);
+      return [text, from, to];
+    },
+    holds: (name, sought) =>
+      `exists (select from unnest(${texts(name)}) said where ` +
+      `strpos(translate(${decomposed}, ${sought}[2], ${sought}[3]) collate "C", ${sought}[1]) > 0)`,
+  };
+}
+
 /** Whether it leaves anything out. */
 export function isAsked(value: Wanted): value is NonNullable<Wanted> {
   return value != null && value !== '' && !(Array.isArray(value) && value.length === 0);
@@ -73,10 +99,12 @@ export function narrow<Member extends string>(
 
 function add(
   conditions: Conditions,
-  { column, type, holds }: Filter,
+  { column, type, holds, textsOf }: Filter,
   value: NonNullable<Wanted>,
 ): void {
-  if (holds !== undefined) {
+  if (holds !== undefined && textsOf !== undefined) {
+    conditions.add(holds(column, `(${conditions.param(textsOf(String(value)))}::text[])`));
+  } else if (holds !== undefined) {
     conditions.add(holds(column, `${conditions.param(value)}::${type}`));
   } else if (Array.isArray(value)) {
     conditions.add(`${column} = any(${conditions.param(value)}::${type}[])`);

@@ -15,6 +15,7 @@ import { foldedSql } from '../../core/failure-reason.js';
 import type { InstanceState } from '../../core/states.js';
 import { selected } from '../tables.js';
 import {
+  contains,
   type Filter,
   type Filters,
   filtersOf,
@@ -84,14 +85,11 @@ const WAITING_FOR: Filter = {
     `jsonb_exists('${PHASES}'::jsonb -> ${wait}, o.value ->> 'p')) end)`,
 };
 
-/** Those that failed for a reason that says so, in any case. */
-const FAILURE: Filter = {
-  column: 'i.failure',
-  type: 'text',
-  holds: (failure, text) =>
-    `(strpos(lower(${failure} ->> 'message'), lower(${text})) > 0 ` +
-    `or strpos(lower(${failure} ->> 'code'), lower(${text})) > 0)`,
-};
+/** Those that failed for a reason that says so. */
+const FAILURE = contains(
+  'i.failure',
+  (failure) => `array[${failure} ->> 'message', ${failure} ->> 'code']`,
+);
 
 /** Those whose failure has this member. */
 function failureMember(member: string): Filter {

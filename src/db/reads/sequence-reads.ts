@@ -5,7 +5,7 @@
 
 import type { SequenceListQuery } from '../../../schema/sequence.js';
 import { columnsBut, selected } from '../tables.js';
-import { type Filter, filtersOf } from './filters.js';
+import { contains, filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup, rowOf } from './lookup.js';
 import { orderBy } from './order.js';
@@ -20,13 +20,6 @@ const SEQUENCES = {
   cheaper: 'name the tenant and the namespace, or ask for a smaller offset and limit',
 };
 
-/** Those whose name has the text in it. */
-const NAME_CONTAINS: Filter = {
-  column: 'sequences.name',
-  type: 'text',
-  holds: (name, text) => `strpos(lower(${name}), lower(${text})) > 0`,
-};
-
 const OTHERS =
   'from sequences o where o.tenant_id = sequences.tenant_id ' +
   'and o.namespace = sequences.namespace and o.name = sequences.name';
@@ -35,7 +28,7 @@ const LISTED = {
   ...SEQUENCES,
   by: {
     ...filtersOf('sequences', ['tenant_id', 'namespace', 'name']),
-    name_contains: NAME_CONTAINS,
+    name_contains: contains('sequences.name'),
   },
 };
 const KNOWN_BY = selected(columnsBut('sequences', 'definition'));
