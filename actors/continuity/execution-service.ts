@@ -35,6 +35,8 @@ export interface ExecutionServiceDeps {
   readonly keyring: Keyring | undefined;
   /** As instances have it here. */
   readonly unpoliciedRetry: Env['unpoliciedRetry'];
+  /** Of an instance that comes in; 0: no limit. */
+  readonly maxContextBytes: number;
   readonly log: Logger;
   readonly offload: Offload;
   readonly now: () => UnixMs;
@@ -67,6 +69,7 @@ export class ExecutionService {
   readonly plans: Plans;
   readonly keyring: Keyring | undefined;
   readonly unpoliciedRetry: Env['unpoliciedRetry'];
+  readonly maxContextBytes: number;
   readonly log: Logger;
   readonly offload: Offload;
   readonly #deps: ExecutionServiceDeps;
@@ -82,6 +85,7 @@ export class ExecutionService {
     this.plans = deps.plans;
     this.keyring = deps.keyring;
     this.unpoliciedRetry = deps.unpoliciedRetry;
+    this.maxContextBytes = deps.maxContextBytes;
     this.log = deps.log;
     this.offload = deps.offload;
     this.#tickets = Math.floor(deps.now()) * TICKETS_PER_MS;

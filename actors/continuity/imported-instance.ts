@@ -17,6 +17,7 @@ import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js'
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
+import { checkSize } from '../instance/memory.js';
 import { type InstanceRecord, newRecord, wholeLine } from '../instance/record.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
@@ -29,7 +30,7 @@ import type { ImportRow } from './rows.js';
 /**
  * The unit that inserts it.
  *
- * @throws EngineError 409 when the capsule does not go with what is stored here
+ * @throws EngineError 409 when the capsule does not go with what is stored here, 413 when its context is too large
  */
 export async function importUnit(
   service: ExecutionService,
@@ -41,6 +42,7 @@ export async function importUnit(
   const plan = await planOf(service.plans, frame.instance.sequence_id, readOwnBlocks(entries));
   const tree = taken(readTree(entries, plan), conflict);
   const record = recordOf(service, imported, frame, tree);
+  refuseLarge(service, record);
   const signals = keptSignals(frame);
   record.signal_count = signals.length;
   const turn = new Turn();
@@ -96,6 +98,16 @@ function refuseUnknown(frame: PayloadFrame): void {
   if (!isTimeZone(frame.instance.timezone)) {
     throw conflict('the capsule names an unknown time zone');
   }
+}
+
+/** As a creation with the same context. @throws EngineError 413 */
+function refuseLarge(
+  { maxContextBytes }: ExecutionService,
+  { snapshot, context_audit }: InstanceRecord,
+): void {
+  if (maxContextBytes === 0) return;
+  const context = { data: snapshot.data, config: snapshot.config, audit: context_audit };
+  checkSize('the context of the capsule is', context, maxContextBytes);
 }
 
 function recordOf(

@@ -288,6 +288,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     keyring,
     offload,
     unpoliciedRetry: settings.unpoliciedRetry,
+    maxContextBytes: settings.maxContextBytes,
     newIdLike: (id) => ids.next(routeOf(id)),
     whenWriterKnown,
   });

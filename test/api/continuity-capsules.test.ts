@@ -437,7 +437,7 @@ describe('a device that comes back', () => {
     ]);
   });
 
-  test('is heard only with its own key, for its own execution, in its own time, and not after an export', async () => {
+  test('is heard only with its own key, for its own execution, in its own time, with a context that fits, and not after an export', async () => {
     const from = await abroad();
     const instance = randomUUID();
     const facts: [Partial<CapsuleFacts>, RegExp][] = [
@@ -459,6 +459,13 @@ describe('a device that comes back', () => {
     refused(await (await attach(from, from.id)).ask(), 409, /already/);
     const waits = { ...from.payload, pending_signals: [{ signal_type: 'custom' }] };
     refused(await (await attach({ ...from, payload: waits }, instance)).ask(), 409, /pending_sig/);
+    const context = { data: { x: 'x'.repeat(262_144) } };
+    const wide = { ...from.payload, instance: { ...from.payload.instance, context } };
+    refused(
+      await (await attach({ ...from, payload: wide }, instance)).ask(),
+      413,
+      /the context of/,
+    );
     assert.equal((await from.getHandoff(from.back.id)).state, 'requested');
     expectStatus(await tryExport(from, from.back, { capture_checkpoint: true }), 200);
     refused(await (await attach(from, instance)).ask(), 409);
