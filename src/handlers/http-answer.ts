@@ -63,9 +63,17 @@ function textsOf(headers: ResponseHeaders): JsonObject {
 
 function bodyOf(body: AnswerBody, fields: JsonObject): JsonObject {
   if ('problem' in body) return { body: null, body_problem: body.problem };
-  const json = jsonOf(String(fields['content-type'] ?? ''), body.text);
-  return json === undefined ? { body: body.text } : { body: body.text, json };
+  const { text } = body;
+  const json = jsonOf(String(fields['content-type'] ?? ''), text);
+  return {
+    body: text,
+    ...(json === undefined ? {} : { json }),
+    ...(text.includes(REPLACEMENT) ? { body_problem: REPLACED } : {}),
+  };
 }
+
+const REPLACEMENT = '\ufffd';
+const REPLACED = 'U+FFFD stands for bytes that are no character';
 
 /** Undefined too when it cannot be kept as it is, such as numbers beyond 2^53: the text can. */
 function jsonOf(contentType: string, body: string): JsonValue | undefined {

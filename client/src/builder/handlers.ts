@@ -55,7 +55,7 @@ export interface BuiltinHandlers {
     readonly output: {
       readonly status: number;
       readonly headers: { readonly [name: string]: string };
-      /** Null when it cannot be read; `body_problem` says why. */
+      /** Null when it cannot be read; `body_problem` says why, and of what was replaced in it. */
       readonly body: string | null;
       readonly body_problem?: string;
       /** There when the answer says that it is JSON. */
