@@ -323,10 +323,10 @@ export class Context {
     this.data = { ...this.data, _error: error };
   }
 
-  /** What was caught in the block, also by the loser of a race, is dealt with: it is shown no more. */
-  forgetError(block: Block): void {
+  /** What was caught in the blocks, also by the loser of a race, is dealt with: it is shown no more. */
+  forgetError(...blocks: readonly Block[]): void {
     const { block_id } = (this.data._error ?? {}) as { readonly block_id?: string };
-    if (block_id === undefined || !idsIn([block]).includes(block_id)) return;
+    if (block_id === undefined || !idsIn(blocks).includes(block_id)) return;
     const { _error: _, ...rest } = this.data;
     this.data = rest;
   }

@@ -326,6 +326,7 @@ export abstract class World {
         break;
       case 'stop':
         cancelOpen(this.root);
+        if (event.state === 'completed') this.context.forgetError(...this.options.blocks);
         this.#drop(event.state);
     }
     return true;
