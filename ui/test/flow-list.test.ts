@@ -10,7 +10,7 @@ import { FlowList } from '../src/flow/flow-list.tsx';
 import { openAtFirst } from '../src/flow/layout.ts';
 import { outlineOf } from '../src/flow/outline.ts';
 import { DRAWN_STATES, statusesOf } from '../src/flow/run-states.ts';
-import { bigDefinition, OUTLINE, RUN, T0 } from './flow-samples.ts';
+import { bigDefinition, OUTLINE, RUN, step, T0 } from './flow-samples.ts';
 
 function listOf(open: ReadonlySet<string>, hasRun: boolean): string {
   const statuses = statusesOf(OUTLINE, RUN);
@@ -61,4 +61,17 @@ test('a big definition is listed with its groups closed', () => {
   const outline = outlineOf(bigDefinition(2_000));
   const list = createElement(FlowList, { outline, open: openAtFirst(outline), label: 'Big' });
   assert.equal(renderToStaticMarkup(list).match(/<li>/g)?.length, 200);
+});
+
+test('of 12,000 blocks the first ones are listed, and those up to the selected one', () => {
+  const outline = outlineOf({ blocks: Array.from({ length: 12_000 }, (_, at) => step(`b${at}`)) });
+  const list = createElement(FlowList, { outline, open: new Set<string>(), label: 'Many' });
+  const listed = (selected: string | null) => {
+    const nothing = () => undefined;
+    const view = { faceOf: nothing, selected, onSelect: nothing, onToggle: nothing };
+    return renderToStaticMarkup(createElement(ViewContext, { value: view }, list));
+  };
+  assert.equal(listed(null).match(/data-path/g)?.length, 500);
+  assert.match(listed(null), /Show 500 more<\/button> <span[^>]*>500 of 12,000</);
+  assert.equal(listed('b699').match(/data-path/g)?.length, 700);
 });

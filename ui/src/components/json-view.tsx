@@ -1,17 +1,15 @@
-/** A JSON value to read and to copy, with its parts in colours. Long ones are cut, and shown whole when asked. */
+/** A JSON value to read and to copy, with its parts in colours. Long ones are shown part by part. */
 
-import { useState } from 'react';
-import { Button } from './button.tsx';
+import { memo, useMemo } from 'react';
+import { lineEnds, partsOf } from '../lib/json-lines.ts';
+import { CHUNK, useChunk } from './chunk.tsx';
 import { CopyButton } from './copy.tsx';
 import styles from './json-view.module.css';
 
-/** More is cut at first: the browser would be busy for a while. */
-const SHOWN_CHARACTERS = 20_000;
-
 export function JsonView(props: { readonly value: unknown; readonly label: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const text = JSON.stringify(props.value, null, 2) ?? 'nothing';
-  const isCut = !isWhole && text.length > SHOWN_CHARACTERS;
+  const text = useMemo(() => JSON.stringify(props.value, null, 2) ?? 'nothing', [props.value]);
+  const ends = useMemo(() => lineEnds(text), [text]);
+  const [shown, more] = useChunk(ends.length);
   return (
     <div className={styles.frame}>
       <div className={styles.copy}>
@@ -20,17 +18,21 @@ export function JsonView(props: { readonly value: unknown; readonly label: strin
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       {/* biome-ignore lint/a11y/useSemanticElements: a section would be a landmark, of which there would be many */}
       <div className={styles.text} tabIndex={0} role="group" aria-label={props.label}>
-        {piecesOf(isCut ? text.slice(0, SHOWN_CHARACTERS) : text)}
-        {isCut && '…'}
+        {partsOf(text, ends, shown, CHUNK).map((part, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts are known by their order
+          <Part key={at} text={part} />
+        ))}
+        {more && '…'}
       </div>
-      {isCut && (
-        <Button onClick={() => setWhole(true)}>
-          Show all {Math.ceil(text.length / 1024).toLocaleString()} KiB
-        </Button>
-      )}
+      {more}
     </div>
   );
 }
+
+/** What is there already is not made anew for what comes. */
+const Part = memo(function Part({ text }: { readonly text: string }) {
+  return <span>{piecesOf(text)}</span>;
+});
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d[\d.eE+-]*/g;
 

@@ -4,6 +4,7 @@ import type { SemanticDiff } from 'durable-workflow-engine-client';
 import { ArrowRightLeft, type LucideIcon, Minus, Pencil, Plus } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Badge, type Tone } from '../components/badge.tsx';
+import { useChunk } from '../components/chunk.tsx';
 import { countOf } from '../lib/format.ts';
 import {
   CHANGE_KINDS,
@@ -36,6 +37,8 @@ export default function DefinitionDiff(props: {
     [before, after, diff],
   );
   const [selected, setSelected] = useState<string | null>(null);
+  const at = changes.findIndex(({ path }) => path === selected);
+  const [shown, more] = useChunk(changes.length, at + 1);
   const faceOf = useMemo(() => {
     const faces = new Map(changes.map((change) => [change.path, changeFace(change)]));
     return (path: string) => faces.get(path);
@@ -60,7 +63,7 @@ export default function DefinitionDiff(props: {
               {summary}
             </li>
           ))}
-          {changes.map((change) => (
+          {changes.slice(0, shown).map((change) => (
             <ChangeItem
               key={change.path}
               change={change}
@@ -68,6 +71,7 @@ export default function DefinitionDiff(props: {
               onSelect={setSelected}
             />
           ))}
+          {more && <li>{more}</li>}
         </ul>
       </div>
     </div>

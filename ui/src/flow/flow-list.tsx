@@ -1,6 +1,7 @@
 /** The same blocks as nested lists: for screen readers, for narrow screens, and for whoever likes lists better. */
 
 import { ChevronDown, ChevronRight } from 'lucide-react';
+import { useChunk } from '../components/chunk.tsx';
 import { labelOf, useView } from './faces.tsx';
 import styles from './flow-list.module.css';
 import { isGroup } from './layout.ts';
@@ -15,10 +16,32 @@ export function FlowList(props: {
   const { outline, open, label } = props;
   return (
     <ul className={styles.list} aria-label={label}>
-      {[...outline.blocks, ...outline.hooks].map((block) => (
+      <Items blocks={[...outline.blocks, ...outline.hooks]} open={open} />
+    </ul>
+  );
+}
+
+const holds =
+  (selected: string | null) =>
+  ({ path }: OutlineBlock) =>
+    selected === path || selected?.startsWith(`${path}/`);
+
+/** As many as can be laid out at once, and up to the one that is selected, or holds it. */
+function Items(props: {
+  readonly blocks: readonly OutlineBlock[];
+  readonly open: ReadonlySet<string>;
+}) {
+  const { blocks, open } = props;
+  const { selected } = useView();
+  const at = blocks.findIndex(holds(selected));
+  const [shown, more] = useChunk(blocks.length, at + 1);
+  return (
+    <>
+      {blocks.slice(0, shown).map((block) => (
         <Item key={block.path} block={block} open={open} />
       ))}
-    </ul>
+      {more && <li>{more}</li>}
+    </>
   );
 }
 
@@ -88,11 +111,15 @@ function Lanes({
   readonly block: OutlineBlock;
   readonly open: ReadonlySet<string>;
 }) {
+  const { selected } = useView();
+  const { lanes } = block;
+  const at = lanes.findIndex(({ blocks }) => blocks.some(holds(selected)));
+  const [shown, more] = useChunk(lanes.length, at + 1);
   return (
     <ul className={styles.list}>
-      {block.lanes.map((lane) =>
+      {lanes.slice(0, shown).map((lane) =>
         block.arrangement === 'body' ? (
-          lane.blocks.map((inner) => <Item key={inner.path} block={inner} open={open} />)
+          <Items key={lane.key} blocks={lane.blocks} open={open} />
         ) : (
           <li key={lane.key}>
             <span className={styles.lane}>{lane.label}</span>
@@ -100,14 +127,13 @@ function Lanes({
               <span className={styles.nothing}>nothing</span>
             ) : (
               <ul className={styles.list}>
-                {lane.blocks.map((inner) => (
-                  <Item key={inner.path} block={inner} open={open} />
-                ))}
+                <Items blocks={lane.blocks} open={open} />
               </ul>
             )}
           </li>
         ),
       )}
+      {more && <li>{more}</li>}
     </ul>
   );
 }

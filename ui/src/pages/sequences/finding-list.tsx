@@ -1,6 +1,7 @@
 /** What is wrong with a definition, each leading to its place in the text. */
 
 import { CircleCheck, CircleX, LoaderCircle, TriangleAlert } from 'lucide-react';
+import { useChunk } from '../../components/chunk.tsx';
 import { countOf } from '../../lib/format.ts';
 import type { Finding, Verdict } from './findings.ts';
 import styles from './sequences.module.css';
@@ -15,6 +16,7 @@ export function FindingList(props: {
   readonly onChoose: (finding: Finding) => void;
 }) {
   const { isJson, verdict, onChoose } = props;
+  const [shown, more] = useChunk(verdict?.findings.length ?? 0);
   return (
     <>
       <p className={styles.status} role="status">
@@ -22,7 +24,7 @@ export function FindingList(props: {
       </p>
       {isJson && verdict && verdict.findings.length > 0 && (
         <ul className={styles.findings} aria-label="Findings">
-          {verdict.findings.map((finding) => (
+          {verdict.findings.slice(0, shown).map((finding) => (
             <li key={`${finding.path} ${finding.message}`}>
               <button type="button" className={styles.finding} onClick={() => onChoose(finding)}>
                 <SeverityIcon severity={finding.severity} />
@@ -32,6 +34,7 @@ export function FindingList(props: {
               </button>
             </li>
           ))}
+          {more && <li>{more}</li>}
         </ul>
       )}
     </>

@@ -1,0 +1,34 @@
+/** A text of JSON in parts of so many lines, none of them much longer than others. Pure. */
+
+/** Of a text in one line, such as a picture in base64. */
+export const LINE_CHARACTERS_MAX = 200;
+
+/** Where each line ends, behind its line break; one that is very long has several ends. */
+export function lineEnds(text: string): readonly number[] {
+  const ends: number[] = [];
+  for (let from = 0; from < text.length; ) {
+    const at = text.indexOf('\n', from);
+    const end = at < 0 ? text.length : at + 1;
+    while (end - from > LINE_CHARACTERS_MAX) {
+      from += LINE_CHARACTERS_MAX;
+      ends.push(from);
+    }
+    ends.push(end);
+    from = end;
+  }
+  return ends;
+}
+
+/** The first `lines` of it, in parts of `size` lines each. */
+export function partsOf(
+  text: string,
+  ends: readonly number[],
+  lines: number,
+  size: number,
+): readonly string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < lines; at += size) {
+    parts.push(text.slice(ends[at - 1] ?? 0, ends[Math.min(at + size, lines) - 1]));
+  }
+  return parts;
+}
