@@ -11,6 +11,7 @@ import {
   oneOfWords,
   optional,
   orNull,
+  TenantName,
   Timestamp,
 } from './common.js';
 import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row.js';
@@ -24,7 +25,7 @@ const CapabilityWord = oneOfWords(CAPABILITIES);
 /** What a key may do is always said: no key gets rights by what somebody left out or misspelt. */
 export const MintKey = strict(
   named('MintKey', {
-    tenant_id: Name,
+    tenant_id: TenantName,
     name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
     capabilities: Type.Array(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
     expires_at: optional(Timestamp),

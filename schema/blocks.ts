@@ -10,6 +10,7 @@
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import {
+  BlockId,
   DurationMs,
   EXPRESSION_LENGTH_MAX,
   Expression,
@@ -68,7 +69,7 @@ const MaxIterations = Type.Integer({
 /** What every kind has. */
 const headOf = <K extends string>(kind: K) => ({
   type: Type.Literal(kind, { description: 'The kind of the block.' }),
-  id: noted(PlainName, 'Unique in the sequence. Expressions find its output by it.'),
+  id: noted(BlockId, 'Unique in the sequence. Expressions find its output by it.'),
   when: optional(
     Type.String({
       maxLength: EXPRESSION_LENGTH_MAX,

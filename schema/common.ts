@@ -137,6 +137,23 @@ export type Timestamp = Static<typeof Timestamp>;
 export const Name = Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX });
 export type Name = Static<typeof Name>;
 
+/**
+ * Of what a path names, where it is stored: whoever makes an address resolves `.` and `..` in it, also when they are
+ * percent-encoded, so that nobody could ask for the thing again. What is there already can be removed by its params.
+ */
+export const addressed = <T extends TSchema>(schema: T): T => ({
+  ...schema,
+  'x-check': 'addressed',
+});
+
+/** A tenant in a body, as the header x-tenant-id and a path can name it. */
+export const TenantName = Type.String({
+  pattern: '\\S',
+  maxLength: NAME_LENGTH_MAX,
+  'x-check': 'tenant',
+});
+export type TenantName = Static<typeof TenantName>;
+
 /** A name that becomes a key of the context or of the outputs, where `__proto__` is refused. */
 export const PlainName = Type.String({
   pattern: '\\S',
@@ -144,6 +161,10 @@ export const PlainName = Type.String({
   'x-check': 'plain-name',
 });
 export type PlainName = Static<typeof PlainName>;
+
+/** The same of what a path names, too. */
+export const BlockId = { ...PlainName, 'x-check': 'block-id' };
+export type BlockId = Static<typeof BlockId>;
 
 /** Of a sequence. */
 export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });

@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf } from './change-shapes.js';
 import {
+  addressed,
   Cursor,
   KEY_LENGTH_MAX,
   NAME_LENGTH_MAX,
@@ -14,6 +15,7 @@ import {
   optional,
   orNull,
   secretText,
+  TenantName,
   TenantQuery,
   Timestamp,
   withDefault,
@@ -26,8 +28,9 @@ export const CREDENTIAL_KINDS = ['api_key', 'oauth2', 'basic'] as const;
 export const CREDENTIAL_VALUE_BYTES_MAX = 256 * 1024;
 const REFRESH_URL_LENGTH_MAX = 2_000;
 
+export const CREDENTIAL_ID_PATTERN = '^[A-Za-z0-9._-]+$';
 const Id = Type.String({
-  pattern: '^[A-Za-z0-9._-]+$',
+  pattern: CREDENTIAL_ID_PATTERN,
   maxLength: NAME_LENGTH_MAX,
   description: 'By which templates name it: {{secrets.id}}. Letters, digits, dots, _ and -.',
 });
@@ -57,8 +60,10 @@ const RefreshToken = secretText({
 
 export const CreateCredential = strict(
   named('CreateCredential', {
-    tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
-    id: optional(noted(Id, 'The name when absent.')),
+    tenant_id: optional(
+      noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
+    ),
+    id: optional(noted(addressed(Id), 'The name when absent.')),
     name: optional(noted(Name, 'The id when absent.')),
     value: Value,
     kind: optional(Kind),

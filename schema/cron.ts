@@ -15,6 +15,7 @@ import {
   orNull,
   PriorityWord,
   SEQUENCE_REFERENCE,
+  TenantName,
   Timestamp,
   TimeZone,
   Uuid,
@@ -64,7 +65,7 @@ export const CreateSchedule = strict(
       'CreateSchedule',
       'A schedule that creates an instance of the sequence at each of its instants.',
       {
-        tenant_id: Name,
+        tenant_id: TenantName,
         namespace: Name,
         ...SEQUENCE_REFERENCE,
         cron_expr: CronExpression,

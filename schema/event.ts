@@ -13,6 +13,7 @@ import {
   oneOfWords,
   optional,
   orNull,
+  TenantName,
   Timestamp,
   Uuid,
   withDefault,
@@ -35,7 +36,9 @@ export const TAKE_OUTCOMES = ['taken', 'refused'] as const;
 const ProducerKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
 
 export const SendEvent = named('SendEvent', {
-  tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
+  tenant_id: optional(
+    noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
+  ),
   event_name: Name,
   producer_event_id: noted(
     ProducerKey,

@@ -32,6 +32,7 @@ import {
   orNull,
   PriorityWord,
   SEQUENCE_REFERENCE,
+  TenantName,
   Timestamp,
   TimeZone,
   Uuid,
@@ -70,7 +71,7 @@ export const CreateInstance = checked(
   'sequence-or-id',
   named('CreateInstance', 'Of a creation, alone or in a batch.', {
     ...SEQUENCE_REFERENCE,
-    tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
+    tenant_id: noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
     namespace: Name,
     priority: optional(withDefault(PriorityWord, 'normal')),
     timezone: optional(withDefault(TimeZone, 'UTC')),

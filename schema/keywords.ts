@@ -49,10 +49,10 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
     value === REDACTED
       ? `must not be ${REDACTED}, which stands for a secret in answers`
       : undefined,
-  'plain-name': (value) =>
-    value === '__proto__' || value === 'constructor' || value === 'prototype'
-      ? `must not be ${value}`
-      : undefined,
+  'plain-name': checkPlainName,
+  'block-id': (value) => checkPlainName(value) ?? checkAddressed(value),
+  addressed: checkAddressed,
+  tenant: tenantProblem,
   fact: (value) =>
     typeof value === 'string' && Buffer.byteLength(value) > FACT_BYTES_MAX
       ? `must be at most ${FACT_BYTES_MAX} bytes`
@@ -94,6 +94,23 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
       : undefined,
   'migration-target': checkMigrationTarget,
 };
+
+function checkPlainName(value: unknown): string | undefined {
+  const isTaken = value === '__proto__' || value === 'constructor' || value === 'prototype';
+  return isTaken ? `must not be ${value}` : undefined;
+}
+
+function checkAddressed(value: unknown): string | undefined {
+  return value === '.' || value === '..' ? 'must not be . or .., which no address has' : undefined;
+}
+
+/** The end of a sentence about the header or the member that names the tenant. A blank member may mean none. */
+export function tenantProblem(value: unknown): string | undefined {
+  if (typeof value !== 'string' || !/\S/.test(value)) return undefined;
+  return /^[ \t]|[ \t]$/.test(value)
+    ? 'must not begin or end with a space or a tab, which no header does'
+    : checkAddressed(value);
+}
 
 /** A version by its number, by its id, or by both; an id has three spellings. */
 function checkMigrationTarget(value: unknown): string | undefined {

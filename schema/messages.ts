@@ -8,9 +8,11 @@ import { BLOCK_TYPES } from './blocks.js';
 import { fixedMembers } from './change-shapes.js';
 import { UNSUPPORTED_VALUES } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
+import { CREDENTIAL_ID_PATTERN } from './credential.js';
 import { type Finding, findingOf, joinPath, shownName } from './finding.js';
 import { HTTP_URL_PATTERN } from './handlers.js';
 import { findingOfStray, isStrict } from './strict.js';
+import { SLUG_PATTERN } from './trigger.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {
   uuid: 'must be a UUID',
@@ -19,8 +21,10 @@ const FORMAT_TEXTS: Readonly<Record<string, string>> = {
   'time-zone': 'must be a known IANA time zone',
 };
 
-/** Every other pattern asks for a character that is not white space. */
 const PATTERN_TEXTS: Readonly<Record<string, string>> = {
+  '\\S': 'must not be blank',
+  [CREDENTIAL_ID_PATTERN]: 'must have letters, digits, dots, _ and - only',
+  [SLUG_PATTERN]: 'must have letters, digits, dots, _, ~ and - only',
   [SHA256_PATTERN]: 'must be 64 hexadecimal digits in lower case',
   [SHA256_INPUT_PATTERN]: 'must be 64 hexadecimal digits',
   [HTTP_URL_PATTERN]: 'must begin with http:// or https://',
@@ -125,7 +129,7 @@ function ruleText(error: ErrorObject): string {
     case 'format':
       return FORMAT_TEXTS[params.format] ?? 'is not valid';
     case 'pattern':
-      return PATTERN_TEXTS[params.pattern] ?? 'must not be blank';
+      return PATTERN_TEXTS[params.pattern] ?? 'is not valid';
     case 'const':
       return `must be ${String(params.allowedValue)}`;
     case 'minLength':

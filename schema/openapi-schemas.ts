@@ -21,6 +21,9 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   'empty-is-absent': 'An empty text stands for none.',
   'not-redacted': `Not ${REDACTED}.`,
   'plain-name': 'Not __proto__, constructor or prototype.',
+  'block-id': 'Not __proto__, constructor, prototype, . or ..',
+  addressed: 'Not . or ..',
+  tenant: 'Not . or .., and without spaces and tabs around it.',
   'json-schema':
     `At most ${USER_SCHEMA_BYTES_MAX} bytes, and with references followed ${USER_SCHEMA_NODES_MAX} values, ` +
     `${USER_SCHEMA_PARTS_MAX} schemas, keywords and listed names, and ${USER_SCHEMA_DEPTH_MAX} schemas ` +

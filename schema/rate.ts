@@ -2,7 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
-import { KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
+import { addressed, KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
@@ -29,9 +29,8 @@ export const RateLimit = named('RateLimit', {
 });
 export type RateLimit = Static<typeof RateLimit>;
 
-export const RateLimitParams = Type.Object({
-  key: Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX }),
-});
+const LimitKey = Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX });
+export const RateLimitParams = Type.Object({ key: LimitKey });
 export type RateLimitParams = Static<typeof RateLimitParams>;
 
 /** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
@@ -50,7 +49,7 @@ export const RATE_ROWS = {
     path: '/rate-limits/{key}',
     summary: 'Set the rate limit of a key.',
     owner: 'by-limit',
-    params: RateLimitParams,
+    params: Type.Object({ key: addressed(LimitKey) }),
     body: PutRateLimit,
     replies: { 200: RateLimit, ...refusals(400, 409) },
   },

@@ -38,6 +38,7 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
   id: optional(noted(Uuid, 'Made by the server when absent.')),
   tenant_id: Type.String({
     maxLength: NAME_LENGTH_MAX,
+    'x-check': 'tenant',
     description:
       'Must be there, may be blank when the header x-tenant-id is sent; else both must be the same.',
   }),

@@ -2,7 +2,16 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { UNCHANGED } from './change-shapes.js';
-import { Cursor, Limit, NAME_LENGTH_MAX, named, optional, orNull, Timestamp } from './common.js';
+import {
+  Cursor,
+  Limit,
+  NAME_LENGTH_MAX,
+  named,
+  optional,
+  orNull,
+  TenantName,
+  Timestamp,
+} from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
@@ -97,6 +106,7 @@ export const TENANT_ROWS = {
   'tenantLimits.put': {
     ...ofTenant,
     method: 'PUT',
+    params: Type.Object({ id: TenantName }),
     summary: 'Set the limits of a tenant; what is left out is the default.',
     body: PutTenantLimits,
     replies: { 200: TenantLimits, ...refusals(400, 409) },

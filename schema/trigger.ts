@@ -3,6 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { changeOf, UNCHANGED } from './change-shapes.js';
 import {
+  addressed,
   Cursor,
   JsonObjectSchema,
   KEY_LENGTH_MAX,
@@ -16,6 +17,7 @@ import {
   orNull,
   REDACTED,
   secretText,
+  TenantName,
   TenantQuery,
   Timestamp,
   Uuid,
@@ -28,8 +30,9 @@ import { strict } from './strict.js';
 export const TRIGGER_TYPES = ['webhook', 'event'] as const;
 export const NAMESPACE_DEFAULT = 'default';
 
+export const SLUG_PATTERN = '^[A-Za-z0-9._~-]+$';
 const Slug = Type.String({
-  pattern: '^[A-Za-z0-9._~-]+$',
+  pattern: SLUG_PATTERN,
   maxLength: NAME_LENGTH_MAX,
   description: 'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
 });
@@ -49,8 +52,8 @@ const Config = noted(
 
 export const CreateTrigger = strict(
   named('CreateTrigger', {
-    slug: Slug,
-    tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
+    slug: addressed(Slug),
+    tenant_id: noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
     sequence_name: noted(Name, 'Looked up at each fire.'),
     version: optional(
       noted(Version, 'Pins this version. When absent: as a creation by name chooses one.'),

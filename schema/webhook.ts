@@ -9,7 +9,6 @@ import {
   JsonObjectSchema,
   KEY_LENGTH_MAX,
   Limit,
-  Name,
   named,
   noted,
   Offset,
@@ -17,6 +16,7 @@ import {
   optional,
   orNull,
   secretText,
+  TenantName,
   Timestamp,
   Uuid,
 } from './common.js';
@@ -169,7 +169,9 @@ const SubscriptionSecret = secretText({
 
 export const CreateSubscription = strict(
   named('CreateSubscription', {
-    tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
+    tenant_id: optional(
+      noted(TenantName, 'The same as in the header x-tenant-id when that is sent.'),
+    ),
     url: SubscriptionUrl,
     events: optional(noted(SubscriptionEvents, 'All that there are when absent.')),
     secret: optional(noted(SubscriptionSecret, 'Made by the server when absent.')),

@@ -6,6 +6,7 @@
 
 import { changedTo } from '../../schema/change-shapes.js';
 import {
+  CREDENTIAL_ID_PATTERN,
   CREDENTIAL_VALUE_BYTES_MAX,
   type CreateCredential,
   type Credential,
@@ -38,7 +39,7 @@ export const CREDENTIALS_PER_TENANT_MAX = 1_000;
 
 const KIND_AT_FIRST = 'api_key';
 
-const ID = /^[A-Za-z0-9._-]+$/;
+const ID = new RegExp(CREDENTIAL_ID_PATTERN);
 
 export class Credentials {
   readonly #deps: CredentialsDeps;
@@ -59,6 +60,9 @@ export class Credentials {
       throw invalid(
         'name must have letters, digits, dots, _ and - only, or id must be sent beside it',
       );
+    }
+    if (id === '.' || id === '..') {
+      throw invalid('name must not be . or .., which no address has, or id must be sent beside it');
     }
     this.#check(body);
     answerLater(this.#deps, request, 201, () =>

@@ -379,6 +379,8 @@ describe('a credential', () => {
       [{ id: 'stripe', value: 'v' }, 409, /credential stripe exists/],
       [{ value: 'v' }, 400, /id or name is required/],
       [{ name: 'with spaces', value: 'v' }, 400, /name must have letters.*or id must be sent/],
+      [{ name: '..', value: 'v' }, 400, /name must not be \. or \.\..*or id must be sent/],
+      [{ id: 'a b', value: 'v' }, 400, /id must have letters, digits, dots, _ and - only/],
       [{ id: 'a', value: '' }, 400, /value/],
       [{ id: 'a', value: 'v', kind: 'magic' }, 400, /kind/],
       [{ id: 'a', value: 'v', refresh_url: 'https://auth.example/t' }, 400, /refresh_token/],

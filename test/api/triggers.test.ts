@@ -77,7 +77,12 @@ describe('a trigger', () => {
       [{ slug, sequence_name }, 409, /trigger .* exists/],
       [{ sequence_name: 'nothing' }, 404, /sequence nothing in namespace test/],
       [{ sequence_name, version: 7 }, 404, /version 7/],
-      [{ sequence_name, slug: 'a/b' }, 400, /slug/],
+      [
+        { sequence_name, slug: 'a/b' },
+        400,
+        /slug must have letters, digits, dots, _, ~ and - only/,
+      ],
+      [{ sequence_name, slug: '..' }, 400, /slug must not be \. or \.\., which no address has/],
       [{ sequence_name, secret: '' }, 400, /secret/],
       [{ sequence_name, trigger_type: 'event' }, 400, /config\.event_name/],
       [{ sequence_name, tenant_id: 'another' }, 403, /tenant_id/],

@@ -14,6 +14,7 @@ import { checkUserSchema, compileUserSchema } from '../../schema/user-schema.js'
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { misspelt, suggest } from '../../src/core/suggest.js';
+import { column } from '../helpers/columns.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
 import { casesIn } from '../helpers/table.js';
@@ -86,7 +87,9 @@ test('a wrong field of a creation is named', () => {
     [instance({ sequence_id: null, sequence: 's', version: 2 }), undefined],
     [instance({ version: 2 }), /must have sequence, not sequence_id, when it has version/],
     [instance({ sequence_id: null, sequence: 7 }), 'sequence must be a string'],
-    [instance({ tenant_id: ' ' }), 'tenant_id must not be blank'],
+    [instance({ tenant_id: '\u00a0' }), 'tenant_id must not be blank'],
+    [instance({ tenant_id: '\u00a0t' }), undefined],
+    [instance({ tenant_id: 't\t' }), /^tenant_id must not begin or end with a space or a tab/],
     [instance({ tenant_id: null }), 'tenant_id must be a string'],
     [instance({ namespace: 'n'.repeat(256) }), 'namespace must have at most 255 characters'],
     [instance({ sequence_id: 'x' }), 'sequence_id must be a UUID'],
@@ -194,6 +197,8 @@ test('wrong fields of sequences and blocks are named with their place', () => {
     [inBranch({ type: 'step', handler: 'noop' }), 'blocks[1].branches[0][1].id is required'],
     [withStep({ id: '' }), 'blocks[0].id must not be blank'],
     [withStep({ id: '__proto__' }), 'blocks[0].id must not be __proto__'],
+    [withStep({ id: '..' }), 'blocks[0].id must not be . or .., which no address has'],
+    [sequence([step()], { tenant_id: '.' }), /^tenant_id must not be \. or \.\./],
     [withStep({ handler: ' ' }), 'blocks[0].handler must not be blank'],
     [withStep({ params: 'x' }), 'blocks[0].params must be an object'],
     [withStep({ timeout: 0.2 }), 'blocks[0].timeout must be an integer'],
@@ -453,6 +458,19 @@ test('bad query values are refused and named', () => {
     if (expected instanceof RegExp) assert.match(message, expected, raw);
     else assert.equal(message, expected, raw);
   }
+});
+
+test('a name that no address has is refused where it is stored, and can be removed', () => {
+  const named = [
+    'rateLimits.put',
+    'tenantLimits.put',
+    'rateLimits.delete',
+    'triggers.delete',
+  ] as const;
+  const dots = named.map((route) =>
+    validators.parseParams(route, { key: '..', id: '..', slug: '..' }),
+  );
+  assert.deepEqual(column(dots, 'ok'), [false, false, true, true]);
 });
 
 test('ids in paths are compared in lower case and must be UUIDs', () => {

@@ -15,8 +15,8 @@ export interface AbSplitBlock {
   /** The kind of the block: two words for one. */
   readonly type: 'ab_split' | 'a_b_split';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -477,8 +477,8 @@ export interface CancelHook {
   /** The kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -518,8 +518,8 @@ export interface CancellationScopeBlock {
   /** The kind of the block. */
   readonly type: 'cancellation_scope';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -772,11 +772,14 @@ export interface CreateBatch {
 }
 
 export interface CreateCredential {
-  /** The same as in the header x-tenant-id when that is sent. */
+  /**
+   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
+   * tabs around it.
+   */
   readonly tenant_id?: string | null | undefined;
   /**
    * The name when absent. By which templates name it: {{secrets.id}}. Letters, digits, dots, _
-   * and -.
+   * and -. Not . or ..
    */
   readonly id?: string | null | undefined;
   /** The id when absent. */
@@ -909,7 +912,10 @@ export interface CreateInstance {
    * the newest that is not deprecated, not on hold, and that no release holds back.
    */
   readonly version?: number | null | undefined;
-  /** The same as in the header x-tenant-id when that is sent. The client's own when absent. */
+  /**
+   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
+   * tabs around it. The client's own when absent.
+   */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
   readonly namespace?: string | undefined;
@@ -970,7 +976,7 @@ export interface CreateRelease {
  * sequence_id and sequence; version goes with sequence.
  */
 export interface CreateSchedule {
-  /** The client's own when absent. */
+  /** Not . or .., and without spaces and tabs around it. The client's own when absent. */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
   readonly namespace?: string | undefined;
@@ -1022,7 +1028,7 @@ export interface CreateSequence {
   readonly id?: string | null | undefined;
   /**
    * Must be there, may be blank when the header x-tenant-id is sent; else both must be the same.
-   * The client's own when absent.
+   * Not . or .., and without spaces and tabs around it. The client's own when absent.
    */
   readonly tenant_id?: string | undefined;
   /** The client's own when absent. */
@@ -1067,7 +1073,10 @@ export interface CreateSequence {
 }
 
 export interface CreateSubscription {
-  /** The same as in the header x-tenant-id when that is sent. */
+  /**
+   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
+   * tabs around it.
+   */
   readonly tenant_id?: string | null | undefined;
   /** http or https, without credentials; a public address unless the deployment says else. */
   readonly url: string;
@@ -1078,9 +1087,12 @@ export interface CreateSubscription {
 }
 
 export interface CreateTrigger {
-  /** Part of the address, unique on the server: letters, digits, dots, _, ~ and -. */
+  /** Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Not . or .. */
   readonly slug: string;
-  /** The same as in the header x-tenant-id when that is sent. The client's own when absent. */
+  /**
+   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
+   * tabs around it. The client's own when absent.
+   */
   readonly tenant_id?: string | undefined;
   /** Looked up at each fire. */
   readonly sequence_name: string;
@@ -1558,8 +1570,8 @@ export interface FailureHook {
   /** The kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -1610,8 +1622,8 @@ export interface ForEachBlock {
   /** The kind of the block. */
   readonly type: 'for_each';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -1985,8 +1997,8 @@ export interface LoopBlock {
   /** The kind of the block. */
   readonly type: 'loop';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -2203,6 +2215,7 @@ export interface MigrationRecord {
 export type MigrationVerdict = 'automatic' | 'approval_required' | 'pin' | 'incompatible';
 
 export interface MintKey {
+  /** Not . or .., and without spaces and tabs around it. */
   readonly tenant_id: string;
   /** Default: "". */
   readonly name?: string | null | undefined;
@@ -2268,8 +2281,8 @@ export interface ParallelBlock {
   /** The kind of the block. */
   readonly type: 'parallel';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -2668,8 +2681,8 @@ export interface RaceBlock {
   /** The kind of the block. */
   readonly type: 'race';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -2891,8 +2904,8 @@ export interface RouterBlock {
   /** The kind of the block. */
   readonly type: 'router';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -3001,8 +3014,8 @@ export interface SagaBlock {
   /** The kind of the block. */
   readonly type: 'saga';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -3059,7 +3072,10 @@ export interface SemanticDiff {
 }
 
 export interface SendEvent {
-  /** The same as in the header x-tenant-id when that is sent. */
+  /**
+   * The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces and
+   * tabs around it.
+   */
   readonly tenant_id?: string | null | undefined;
   readonly event_name: string;
   /** What the producer calls it: sent again, it is the same event. */
@@ -3272,8 +3288,8 @@ export interface StepBlock {
   /** The kind of the block. */
   readonly type: 'step';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -3415,8 +3431,8 @@ export interface SubSequenceBlock {
   /** The kind of the block. */
   readonly type: 'sub_sequence';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */
@@ -3641,8 +3657,8 @@ export interface TryCatchBlock {
   /** The kind of the block. */
   readonly type: 'try_catch';
   /**
-   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-   * prototype.
+   * Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+   * prototype, . or ..
    */
   readonly id: string;
   /** An expression; the block is skipped when it does not hold. */

@@ -121,7 +121,7 @@ class AsyncSequencesOperations(Resource):
             blocks: At most 5000 blocks in all, nested at most 64 levels deep.
             id: Made by the server when absent.
             tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
-                both must be the same.
+                both must be the same. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
             hold: No name leads to it: only its id, or its name with version, until the hold
                 is lifted or a release promotes it. Default: False.
@@ -194,7 +194,7 @@ class AsyncSequencesOperations(Resource):
             blocks: At most 5000 blocks in all, nested at most 64 levels deep.
             id: Made by the server when absent.
             tenant_id: Must be there, may be blank when the header x-tenant-id is sent; else
-                both must be the same.
+                both must be the same. Not . or .., and without spaces and tabs around it.
             deprecated: Default: False.
             hold: No name leads to it: only its id, or its name with version, until the hold
                 is lifted or a release promotes it. Default: False.
@@ -540,7 +540,8 @@ class AsyncInstancesOperations(Resource):
             version: With sequence: pins this version of it, from which no release leads
                 elsewhere. When absent: the newest that is not deprecated, not on hold, and
                 that no release holds back.
-            tenant_id: The same as in the header x-tenant-id when that is sent.
+            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
+                and without spaces and tabs around it.
             priority: Any case is accepted. Default: "normal".
             timezone: IANA time zone, such as Europe/Berlin. Default: "UTC".
             context: At most 256 KiB as JSON, unless the deployment sets another limit.
@@ -1838,9 +1839,10 @@ class AsyncCredentialsOperations(Resource):
             value: The secret: a text, at most 262144 bytes. Of one that is a JSON object,
                 templates may name a member: {{secrets.id.member}}. No answer ever has it. Not
                 [REDACTED].
-            tenant_id: The same as in the header x-tenant-id when that is sent.
+            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
+                and without spaces and tabs around it.
             id: The name when absent. By which templates name it: {{secrets.id}}. Letters,
-                digits, dots, _ and -.
+                digits, dots, _ and -. Not . or ..
             name: The id when absent.
             kind: For people; nothing follows from it. Default: "api_key".
             expires_at: From then on it is as if it did not exist.
@@ -2328,6 +2330,7 @@ class AsyncCronOperations(Resource):
             cron_expr: Seven fields: second minute hour day month day_of_week year. Six
                 (without year), five (without second and year), ? and @hourly, @daily,
                 @weekly, @monthly, @yearly are taken too.
+            tenant_id: Not . or .., and without spaces and tabs around it.
             sequence_id: Of this version, from which a release may lead to another one.
                 Exactly one of sequence_id and sequence must be there.
             sequence: The name of a sequence of the namespace, in place of sequence_id.
@@ -3584,6 +3587,7 @@ class AsyncApiKeysOperations(Resource):
         For the root key only.
 
         Args:
+            tenant_id: Not . or .., and without spaces and tabs around it.
             name: Default: "".
         """
         return await self._call(
@@ -3808,7 +3812,8 @@ class AsyncWebhooksOperations(Resource):
         Args:
             url: http or https, without credentials; a public address unless the deployment
                 says else.
-            tenant_id: The same as in the header x-tenant-id when that is sent.
+            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
+                and without spaces and tabs around it.
             events: All that there are when absent.
             secret: Made by the server when absent. What its webhooks are signed with. Not
                 [REDACTED].
@@ -4067,9 +4072,10 @@ class AsyncTriggersOperations(Resource):
 
         Args:
             slug: Part of the address, unique on the server: letters, digits, dots, _, ~ and
-                -.
+                -. Not . or ..
             sequence_name: Looked up at each fire.
-            tenant_id: The same as in the header x-tenant-id when that is sent.
+            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
+                and without spaces and tabs around it.
             version: Pins this version. When absent: as a creation by name chooses one.
             namespace: Default: "default".
             trigger_type: webhook: by a signed request to /webhooks/{slug}. event: by every
@@ -4243,7 +4249,8 @@ class AsyncEventsOperations(Resource):
 
         Args:
             producer_event_id: What the producer calls it: sent again, it is the same event.
-            tenant_id: The same as in the header x-tenant-id when that is sent.
+            tenant_id: The same as in the header x-tenant-id when that is sent. Not . or ..,
+                and without spaces and tabs around it.
             correlation_key: Whom it is for: steps that wait for the name and this key.
             payload: What the steps give as their output.
             ttl_seconds: How long it is kept for a step that has yet to wait for it. Default:

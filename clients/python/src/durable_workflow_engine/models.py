@@ -631,8 +631,8 @@ class AbSplitBlock(Model):
     type: Literal["ab_split", "a_b_split"] = "ab_split"
     """The kind of the block: two words for one."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -951,8 +951,8 @@ class CancelHook(Model):
     type: Literal["step"]
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -991,8 +991,8 @@ class CancellationScopeBlock(Model):
     type: Literal["cancellation_scope"] = "cancellation_scope"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -1236,10 +1236,12 @@ class CreateBatch(Model):
 
 class CreateCredential(Model):
     tenant_id: str | None = None
-    """The same as in the header x-tenant-id when that is sent."""
+    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
+    and tabs around it.
+    """
     id: str | None = None
     """The name when absent. By which templates name it: {{secrets.id}}. Letters, digits, dots, _
-    and -.
+    and -. Not . or ..
     """
     name: str | None = None
     """The id when absent."""
@@ -1296,7 +1298,9 @@ class CreateInstance(Model):
     absent: the newest that is not deprecated, not on hold, and that no release holds back.
     """
     tenant_id: str
-    """The same as in the header x-tenant-id when that is sent."""
+    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
+    and tabs around it.
+    """
     namespace: str
     priority: Priority | None = None
     """Any case is accepted. Default: "normal"."""
@@ -1355,6 +1359,7 @@ class CreateSchedule(Model):
     """
 
     tenant_id: str
+    """Not . or .., and without spaces and tabs around it."""
     namespace: str
     sequence_id: str | None = None
     """Of this version, from which a release may lead to another one. Exactly one of sequence_id
@@ -1396,7 +1401,7 @@ class CreateSequence(Model):
     """Made by the server when absent."""
     tenant_id: str
     """Must be there, may be blank when the header x-tenant-id is sent; else both must be the
-    same.
+    same. Not . or .., and without spaces and tabs around it.
     """
     namespace: str
     name: str
@@ -1435,7 +1440,9 @@ class CreateSequence(Model):
 
 class CreateSubscription(Model):
     tenant_id: str | None = None
-    """The same as in the header x-tenant-id when that is sent."""
+    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
+    and tabs around it.
+    """
     url: str
     """http or https, without credentials; a public address unless the deployment says else."""
     events: list[WebhookEvent] | None = None
@@ -1446,9 +1453,11 @@ class CreateSubscription(Model):
 
 class CreateTrigger(Model):
     slug: str
-    """Part of the address, unique on the server: letters, digits, dots, _, ~ and -."""
+    """Part of the address, unique on the server: letters, digits, dots, _, ~ and -. Not . or .."""
     tenant_id: str
-    """The same as in the header x-tenant-id when that is sent."""
+    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
+    and tabs around it.
+    """
     sequence_name: str
     """Looked up at each fire."""
     version: int | None = None
@@ -1840,8 +1849,8 @@ class FailureHook(Model):
     type: Literal["step"]
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -1892,8 +1901,8 @@ class ForEachBlock(Model):
     type: Literal["for_each"] = "for_each"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -2252,8 +2261,8 @@ class LoopBlock(Model):
     type: Literal["loop"] = "loop"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -2420,6 +2429,7 @@ class MigrationRecord(Model):
 
 class MintKey(Model):
     tenant_id: str
+    """Not . or .., and without spaces and tabs around it."""
     name: str | None = None
     """Default: ""."""
     capabilities: list[Capability]
@@ -2496,8 +2506,8 @@ class ParallelBlock(Model):
     type: Literal["parallel"] = "parallel"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -2752,8 +2762,8 @@ class RaceBlock(Model):
     type: Literal["race"] = "race"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -2974,8 +2984,8 @@ class RouterBlock(Model):
     type: Literal["router"] = "router"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -3075,8 +3085,8 @@ class SagaBlock(Model):
     type: Literal["saga"] = "saga"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -3135,7 +3145,9 @@ class SemanticDiff(Model):
 
 class SendEvent(Model):
     tenant_id: str | None = None
-    """The same as in the header x-tenant-id when that is sent."""
+    """The same as in the header x-tenant-id when that is sent. Not . or .., and without spaces
+    and tabs around it.
+    """
     event_name: str
     producer_event_id: str
     """What the producer calls it: sent again, it is the same event."""
@@ -3321,8 +3333,8 @@ class StepBlock(Model):
     type: Literal["step"] = "step"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -3443,8 +3455,8 @@ class SubSequenceBlock(Model):
     type: Literal["sub_sequence"] = "sub_sequence"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
@@ -3657,8 +3669,8 @@ class TryCatchBlock(Model):
     type: Literal["try_catch"] = "try_catch"
     """The kind of the block."""
     id: str
-    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor or
-    prototype.
+    """Unique in the sequence. Expressions find its output by it. Not __proto__, constructor,
+    prototype, . or ..
     """
     when: str | None = None
     """An expression; the block is skipped when it does not hold."""
