@@ -7,11 +7,13 @@
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { NAME_LENGTH_MAX } from '../../schema/common.js';
+import { tenantProblem } from '../../schema/keywords.js';
 import type { Capability } from '../../schema/route-row.js';
 import { capabilitiesFor, type Route } from '../../schema/routes.js';
 import { isJsonObject } from '../core/json.js';
 import { parseJson } from '../core/json-guard.js';
 import { EngineError, forbidden, invalid } from '../errors.js';
+import { isTooLong } from '../tenancy.js';
 import { capabilityBits, type KeyRegistry, type ResidentKey } from './key-registry.js';
 import type { HttpRequest } from './server.js';
 
@@ -173,7 +175,7 @@ function keyFinder(
 
 function bearerKey(authorization: string | undefined): string | undefined {
   if (authorization === undefined || !/^bearer /i.test(authorization)) return undefined;
-  return authorization.slice('bearer '.length).trim();
+  return authorization.slice('bearer '.length).replace(AROUND, '');
 }
 
 function lacking({ capabilities }: Access): EngineError {
@@ -181,17 +183,23 @@ function lacking({ capabilities }: Access): EngineError {
   return forbidden(`this takes a key with the capability ${capabilities.join(' or ')}`);
 }
 
+/** What RFC 9110 lets stand around the value of a header, and no more: all else is a part of the name. */
+const AROUND = /^[ \t]+|[ \t]+$/g;
+
 /** Of the header; '' when it is absent. */
 export function tenantIn(request: Pick<HttpRequest, 'header'>): string {
-  return request.header('x-tenant-id')?.trim() ?? '';
+  return request.header('x-tenant-id')?.replace(AROUND, '') ?? '';
 }
 
 function tenantOf(request: Pick<HttpRequest, 'header'>, required: boolean): string {
   const tenant = tenantIn(request);
   if (tenant === '' && required) throw invalid('the header x-tenant-id is required');
-  if (tenant.length > NAME_LENGTH_MAX) {
+  if (isTooLong(tenant)) {
     throw invalid(`x-tenant-id must have at most ${NAME_LENGTH_MAX} characters`);
   }
+  if (tenant !== '' && !/\S/.test(tenant)) throw invalid('x-tenant-id must not be blank');
+  const problem = tenantProblem(tenant);
+  if (problem !== undefined) throw invalid(`x-tenant-id ${problem}`);
   return tenant;
 }
 

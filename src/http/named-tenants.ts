@@ -3,10 +3,10 @@
  * or its body. What is read is checked by whoever serves the request; here it only tells whose it is.
  */
 
-import { NAME_LENGTH_MAX } from '../../schema/common.js';
 import type { BodyRouteId, Route } from '../../schema/routes.js';
 import { isJsonObject, type JsonValue } from '../core/json.js';
 import { decodeUtf8 } from '../core/json-guard.js';
+import { isTooLong } from '../tenancy.js';
 import { bodyIn, type FrontBodies } from './operations/operation.js';
 import type { HttpRequest } from './server.js';
 
@@ -20,7 +20,7 @@ export function tenantsNamed(
   request: Pick<HttpRequest, 'query' | 'body'>,
   params: Readonly<Record<string, string>>,
 ): readonly string[] | Promise<readonly string[]> {
-  if (route.path.startsWith('/tenants/')) return known([params.id?.trim()]);
+  if (route.path.startsWith('/tenants/')) return known([params.id]);
   if (route.body === undefined || route.isRaw === true) return tenantsQueried(request.query);
   const text = decodeUtf8(request.body);
   // Refused by whoever reads it.
@@ -30,16 +30,16 @@ export function tenantsNamed(
 }
 
 export function tenantsQueried(query: string): readonly string[] {
-  return known(new URLSearchParams(query).getAll('tenant_id').map((one) => one.trim()));
+  return known(new URLSearchParams(query).getAll('tenant_id'));
 }
 
-/** Of a body: its own, as headers arrive, and those of the items of its lists, as they are stored. */
+/** Of a body: its own, and those of the items of its lists. */
 export function tenantsIn(body: JsonValue): readonly string[] {
   if (!isJsonObject(body)) return [];
   const { tenant_id: own } = body;
   const items = LISTS.flatMap((list) => (Array.isArray(body[list]) ? body[list] : []));
   const theirs = items.map((item) => (isJsonObject(item) ? item.tenant_id : undefined));
-  return known([typeof own === 'string' ? own.trim() : undefined, ...theirs]);
+  return known([own, ...theirs]);
 }
 
 /**
@@ -48,6 +48,6 @@ export function tenantsIn(body: JsonValue): readonly string[] {
  */
 function known(tenants: readonly unknown[]): readonly string[] {
   const isName = (one: unknown) =>
-    typeof one === 'string' && one !== '' && one.length <= NAME_LENGTH_MAX && !one.includes('\0');
+    typeof one === 'string' && /\S/.test(one) && !isTooLong(one) && !one.includes('\0');
   return [...new Set(tenants.filter(isName) as string[])];
 }

@@ -78,7 +78,7 @@ export class KeyOperations {
   readonly #list: Operation<'apiKeys.list'> = async (front, call) => {
     const { query } = call;
     const { registry } = this.#deps;
-    const request = keyList({ ...query, tenant_id: query.tenant_id.trim() }, (id) => {
+    const request = keyList(query, (id) => {
       const at = registry.lastUsedAt(id);
       return at === undefined ? undefined : isoTime(at);
     });
@@ -167,8 +167,7 @@ function newRow(body: MintKey, secret: string, now: UnixMs): KeyRow {
   const expiresAt = body.expires_at == null ? undefined : toUnixMs(body.expires_at);
   return {
     id: `ak_${randomBytes(16).toString('hex')}`,
-    // As headers arrive: blanks around a name would make it one that no header can name.
-    tenant_id: body.tenant_id.trim(),
+    tenant_id: body.tenant_id,
     name: body.name ?? '',
     capabilities: body.capabilities,
     secret_hash: createHash('sha256').update(secret).digest('hex'),

@@ -50,7 +50,7 @@ export class TenantLimitOperations {
   }
 
   readonly #put: Operation<'tenantLimits.put'> = async (front, { params, body }) => {
-    const tenant = params.id.trim();
+    const tenant = params.id;
     const limits = Object.fromEntries(TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]));
     const updatedAt = isoTime(front.now());
     const row = { tenant_id: tenant, limits, set_at: updatedAt };
@@ -65,12 +65,12 @@ export class TenantLimitOperations {
   };
 
   readonly #get: Operation<'tenantLimits.get'> = async (_, { params }) => {
-    const tenant = params.id.trim();
+    const tenant = params.id;
     return jsonReply(textOf(tenant, this.#deps.registry.of(tenant)));
   };
 
   readonly #delete: Operation<'tenantLimits.delete'> = async (_, { params }) => {
-    const tenant = params.id.trim();
+    const tenant = params.id;
     const { registry } = this.#deps;
     if (registry.of(tenant) === undefined) throw notFound(`limits of the tenant ${tenant}`);
     await this.#serial.run(tenant, () =>
