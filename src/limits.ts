@@ -130,10 +130,13 @@ export const LIMITS = {
   frontBodiesWaitingPerTenantMax: 64,
   /**
    * Open streams of instances, and as many of changes: each may hold a batch of a mebibyte. A third is
-   * left to other tenants.
+   * left to other tenants; some of it to the root key, and some to tenants that have few.
    */
   streamsMax: 384,
   streamsPerTenantMax: 256,
+  streamsOfRoot: 32,
+  streamsOfSmall: 64,
+  streamsOfSmallMax: 8,
   /**
    * What the actors of one kind may take in the memory of a shard, estimated; in a small heap it is less
    * (`thread-memory.ts`). Beyond it idle ones are let go, those first that are needed last.

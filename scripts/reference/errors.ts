@@ -117,7 +117,8 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy: 'Ask again after the wait, with fewer requests at once. Other tenants are served.',
   },
   ENG_TOO_MANY_STREAMS: {
-    means: '384 streams of changes are open, or 256 of one tenant.',
+    means:
+      'All streams of changes that may be open are, or 256 of one tenant; the last ones are for tenants that have few.',
     remedy: 'Ask again after the wait, or read pages instead.',
   },
   ENG_HEADERS_TOO_LARGE: {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, describe } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
+import { LIMITS } from '../../src/limits.js';
 import {
   beforeWith,
   eventually,
@@ -147,16 +148,18 @@ test('a silent one is kept alive by comments', async () => {
 });
 
 /** As many as a tenant may have. */
+/** What a tenant may have open, and what the root key beyond it. */
+const [TENANTS, ROOTS] = [LIMITS.streamsPerTenantMax, LIMITS.streamsOfRoot];
 const openAll = (open: () => Promise<EventReader>) =>
   eventually(async () => {
-    const opened = await Promise.all(Array.from({ length: 256 }, open));
+    const opened = await Promise.all(Array.from({ length: TENANTS + ROOTS }, open));
     const isFull = opened.every(({ status }) => status === 200);
     if (!isFull) for (const stream of opened) stream.close();
     assert.ok(isFull);
     return opened;
   });
 
-test('the 257th stream of a tenant is refused until another one ends, and other tenants find room', async (tenant) => {
+test('beyond the streams of its tenant and its own the root key is refused until one ends, and other tenants find room', async (tenant) => {
   const id = await tenant.run([step('a', newHandler())]);
   // The streams of earlier tests have to be gone from the count.
   const streams = await openAll(() => open(tenant, id));
@@ -361,7 +364,7 @@ describe('streams of changes', () => {
     resumed.close();
   });
 
-  test('a tenant has 256 streams at most: one more is 429 until another one ends, and other tenants find room', async (tenant) => {
+  test('a tenant has 256 streams at most, and the root key 32 more: another one is 429 until one ends, and other tenants find room', async (tenant) => {
     const streams = await openAll(() => openChanges(api, tenant.name));
     const refused = await openChanges(api, tenant.name);
     assert.equal(refused.status, 429);

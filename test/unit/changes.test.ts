@@ -8,6 +8,7 @@ import { CommitLog, type PendingUnit, type Settlement } from '../../actors/runti
 import { type Effect, Turn } from '../../actors/runtime/turn.js';
 import { cursorOf, FEED_START, placeBefore, placeOf } from '../../src/core/change-cursor.js';
 import type { Clock } from '../../src/core/clock.js';
+import { type StreamPlace, StreamPlaces } from '../../src/http/operations/stream-places.js';
 import { createLogger } from '../../src/log.js';
 import { HandClock } from '../helpers/hand-clock.js';
 
@@ -422,4 +423,24 @@ test('the instances of which versions are kept are bounded: those that nobody wa
   watch('idle', version);
   assert.equal(errors, 1);
   assert.equal(looks.at(-1)?.split('/')[0], 'idle');
+});
+
+test('several large tenants leave streams to small ones and to the root key', () => {
+  const places = new StreamPlaces();
+  const fill = (tenant: string, isRoot = false) => {
+    const taken: StreamPlace[] = [];
+    for (let last = places.take(tenant, isRoot); last.ok; last = places.take(tenant, isRoot)) {
+      taken.push(last);
+    }
+    return taken;
+  };
+  const count = (tenant: string, isRoot = false) => fill(tenant, isRoot).length;
+  const large = fill('a');
+  assert.deepEqual([large.length, count('b'), count('c')], [256, 32, 8]);
+  const small = Array.from({ length: 8 }, (_, at) => count(`small ${at}`));
+  assert.deepEqual(small, [8, 8, 8, 8, 8, 8, 8, 0]);
+  assert.deepEqual([count('a', true), count('', true)], [32, 0]);
+  // What one gives back is another one's, and of a tenant that has few first.
+  for (const place of large.slice(0, 4)) if (place.ok) place.release();
+  assert.deepEqual([count('b'), count('small 7'), count('a')], [0, 4, 0]);
 });

@@ -89,7 +89,7 @@ export class Changes {
     const { query } = call;
     const tenant = tenantOf(call, query.tenant_id);
     const given = placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.lastEventId);
-    return this.#streams.open(call.tenant, async (signal) => {
+    return this.#streams.open(call, async (signal) => {
       const start = given ?? placeBefore(await this.#belowNow());
       return (events) => this.#follow(front.reads, tenant, start, events, signal);
     });

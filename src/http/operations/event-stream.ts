@@ -4,10 +4,10 @@
  */
 
 import { type EngineError, unavailable } from '../../errors.js';
-import { FairSlots } from '../../fair-slots.js';
-import { LIMITS } from '../../limits.js';
 import type { Logger } from '../../log.js';
 import type { HttpBodyStream, HttpExchange, HttpStreamHead } from '../server.js';
+import type { AnyCall } from './operation.js';
+import { StreamPlaces } from './stream-places.js';
 
 /** Proxies close what is silent for a minute. */
 const KEEP_ALIVE_MS = 15_000;
@@ -36,10 +36,7 @@ export type Feed = (events: EventStream) => Promise<void>;
 export class OpenStreams {
   readonly #options: OpenStreamsOptions;
   readonly #open = new Set<AbortController>();
-  readonly #slots = new FairSlots([
-    { activeMax: LIMITS.streamsMax },
-    { activeMax: LIMITS.streamsPerTenantMax },
-  ]);
+  readonly #places = new StreamPlaces();
 
   constructor(options: OpenStreamsOptions) {
     this.#options = options;
@@ -50,16 +47,16 @@ export class OpenStreams {
    * @throws EngineError when too many are open, and what `prepare` rejects with
    */
   async open(
-    tenant: string,
+    { tenant, key }: Pick<AnyCall, 'tenant' | 'key'>,
     prepare: (signal: AbortSignal) => Promise<Feed>,
   ): Promise<(exchange: HttpExchange) => void> {
-    const release = this.#slots.take([tenant]);
-    if (release === undefined) throw this.#refusal();
+    const place = this.#places.take(tenant, key === undefined);
+    if (!place.ok) throw this.#options.tooMany(place.message);
     const ending = new AbortController();
     this.#open.add(ending);
     const leave = () => {
       this.#open.delete(ending);
-      release();
+      place.release();
     };
     try {
       const feed = await prepare(ending.signal);
@@ -79,15 +76,6 @@ export class OpenStreams {
     for (const ending of this.#open) {
       ending.abort(unavailable('ENG_STOPPING', 'the engine is stopping'));
     }
-  }
-
-  #refusal(): EngineError {
-    const { streamsMax, streamsPerTenantMax } = LIMITS;
-    return this.#options.tooMany(
-      this.#slots.active >= streamsMax
-        ? `${streamsMax} streams are open`
-        : `${streamsPerTenantMax} streams of this tenant are open`,
-    );
   }
 
   async #feed(

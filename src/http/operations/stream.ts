@@ -43,7 +43,7 @@ export class InstanceStreams {
   readonly #open: StreamOperation<'instances.stream'> = async (front, call) => {
     const { query } = call;
     const paceMs = Math.min(Math.max(query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
-    return this.#streams.open(call.tenant, async (signal) => {
+    return this.#streams.open(call, async (signal) => {
       const follower = new Follower(this.#deps.client, front, call, paceMs, signal);
       const first = await follower.look();
       return (events) => follower.follow(first, events);
