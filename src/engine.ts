@@ -231,7 +231,9 @@ class Engine {
     this.#gate.set('serving');
     const url = urlOf(host, port);
     const keyFile = key?.file;
-    this.#log.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
+    // Whoever keeps the log quiet has to find the key that was made, too.
+    const log = keyFile === undefined ? this.#log : this.#log.child({}, { level: 'info' });
+    log.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
     const database = this.#config.databaseUrl === undefined ? this.#embeddedAt : undefined;
     onReady({ url, database, keyFile, insecureAuth, hasDashboard: isUiServed });
   }
