@@ -201,9 +201,11 @@ export function acting<T>(
   row: Words & {
     readonly ask: (session: Session, given: Given) => Promise<T>;
     readonly said: (answer: T, given: Given) => string;
+    /** Beside it, for the person: what a script would have to cut off. */
+    readonly noted?: (answer: T) => string;
   },
 ): Command {
-  const { ask, said, ...words } = row;
+  const { ask, said, noted, ...words } = row;
   return {
     ...words,
     run: async (session, given) => {
@@ -211,6 +213,7 @@ export function acting<T>(
       const answer = await ask(session, given);
       if (!out.isJson) out.line(said(answer, given));
       else if (answer !== undefined) out.json(answer);
+      if (noted !== undefined) out.note(noted(answer));
       return undefined;
     },
   };

@@ -1,5 +1,9 @@
-/** Follows an instance to its end, for people and for programs: a line for each state and each output. */
+/**
+ * Follows an instance to its end, for people and for programs: a line for each state and each output. People are told
+ * each with its own time, in the order of these: the stream tells a state before the outputs that led to it.
+ */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { BlockOutput, InstanceEvent } from '../client/src/index.js';
 import { CommandError, EXIT, type ExitCode } from './exit.js';
 import type { Session } from './session.js';
@@ -12,13 +16,48 @@ export async function followInstance(session: Session, id: string): Promise<Exit
   const { timeoutMs } = options;
   const late = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
   const signal = AbortSignal.any([...late, session.signal]);
-  for await (const event of client.instances.follow(id, { signal })) {
+  const events = client.instances.follow(id, { signal });
+  for await (const event of out.isJson ? events : inOrder(events, () => out.place.now)) {
     if (out.isJson) out.jsonLine(event);
     else for (const line of linesOf(session, event)) out.line(line);
     if (event.type === 'done') return event.state === 'completed' ? EXIT.ok : EXIT.failed;
   }
   session.signal.throwIfAborted();
   throw new CommandError('timedOut', `instance ${id} had not ended within ${timeoutMs} ms`);
+}
+
+type StateEvent = Extract<InstanceEvent, { type: 'state' }>;
+
+/** How long outputs of before may come behind a state. */
+const STATE_HELD_MS = 300;
+
+/** A state is held back until something later than it comes, or nothing does. */
+export async function* inOrder(
+  events: AsyncIterable<InstanceEvent>,
+  now: () => number,
+): AsyncGenerator<InstanceEvent> {
+  const source = events[Symbol.asyncIterator]();
+  let held: (StateEvent & { readonly updated_at: string }) | undefined;
+  for (let next = source.next(); ; ) {
+    const came = await (held === undefined
+      ? next
+      : Promise.race([next, pause(STATE_HELD_MS, undefined, { ref: false })]));
+    const event: InstanceEvent | undefined = came?.value;
+    const isEarlier =
+      event?.type === 'output' && event.output.created_at <= (held?.updated_at ?? '');
+    if (held !== undefined && !isEarlier) {
+      yield held;
+      held = undefined;
+    }
+    if (came === undefined) continue;
+    if (came.done === true) return;
+    next = source.next();
+    // It is awaited behind what is told meanwhile.
+    next.catch(() => undefined);
+    if (event?.type === 'state') {
+      held = { ...event, updated_at: event.updated_at ?? new Date(now()).toISOString() };
+    } else if (event !== undefined) yield event;
+  }
 }
 
 function linesOf(session: Session, event: InstanceEvent): string[] {
@@ -28,11 +67,11 @@ function linesOf(session: Session, event: InstanceEvent): string[] {
     if (failure === undefined) return [];
     return [`  ${memberText(failure.path)}: ${memberText(failure.message)}`];
   }
-  const text =
+  const [at, text] =
     event.type === 'state'
-      ? toned(event.state, toneOf(event.state), out.paint)
-      : outputText(session, event.output);
-  return [`${out.paint.dim(timeOfDay(new Date(out.place.now)))} ${text}`];
+      ? [event.updated_at ?? out.place.now, toned(event.state, toneOf(event.state), out.paint)]
+      : [event.output.created_at, outputText(session, event.output)];
+  return [`${out.paint.dim(timeOfDay(new Date(at)))} ${text}`];
 }
 
 /** At most a line of the terminal. */

@@ -81,7 +81,9 @@ const HANDLERS: {
   tree,
   look: ({ record }, turn, { request, version }) => {
     const { state } = record.snapshot;
-    answer(turn, request, JSON.stringify({ state, failure: failureOf(record), version }));
+    const { updated_at } = record;
+    const seen = { state, updated_at, failure: failureOf(record), version };
+    answer(turn, request, JSON.stringify(seen));
   },
   standing: (actor, turn, { request, child }) =>
     answer(turn, request, JSON.stringify(standingOf(actor, child))),

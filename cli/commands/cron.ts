@@ -75,7 +75,7 @@ function changesOf(given: Given): UpdateSchedule {
 export const CRON_COMMANDS: readonly Command[] = [
   acting({
     name: 'cron create',
-    summary: 'Create a schedule that starts instances of a sequence.',
+    summary: 'Create a schedule that starts instances of a sequence; prints its id.',
     args: [
       EXPRESSION,
       { name: 'sequence', about: 'The name of a sequence, looked up at each fire.' },
@@ -98,8 +98,8 @@ export const CRON_COMMANDS: readonly Command[] = [
       };
       return session.client.cron.create(body);
     },
-    said: ({ id, next_fire_at }) =>
-      `${id} fires next at ${next_fire_at ?? 'no time: it is disabled'}.`,
+    said: ({ id }) => id,
+    noted: ({ next_fire_at }) => `It fires next at ${next_fire_at ?? 'no time: it is disabled'}.`,
   }),
   listing<CronSchedule>({
     name: 'cron list',

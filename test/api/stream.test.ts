@@ -69,10 +69,9 @@ test('SSE: at least one state event, one output per step, done last with a termi
   assert.equal(stream.headers['cache-control'], 'no-store');
   assert.equal(stream.headers['x-accel-buffering'], 'no');
   await stream.until(has('output'));
-  assert.deepEqual(stream.events[0], {
-    event: 'state',
-    data: { instance_id: id, state: 'waiting' },
-  });
+  const { updated_at } = await tenant.instance(id);
+  const data = { instance_id: id, state: 'waiting', updated_at };
+  assert.deepEqual(stream.events[0], { event: 'state', data });
   await tenant.complete(await tenant.task(handler), { y: 2 });
   await endsWith(stream, 'completed');
   assert.deepEqual(outputs(stream), await tenant.outputs(id));

@@ -9,6 +9,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { COMMANDS } from '../../cli/commands.js';
+import { timeOfDay } from '../../cli/follow.js';
 import type { BulkJob, KeyMinted, Release, TaskInstance } from '../../client/src/index.js';
 import { eventually, step, useSharedApi } from '../helpers/api.js';
 import { type CliOptions, cliWorld } from '../helpers/cli.js';
@@ -19,7 +20,7 @@ const tenant = api.tenant();
 const world = cliWorld(() => ({ url: api.url, tenant: tenant.name }));
 
 /** Commands with a file of their own, and those that were run here: none may be forgotten. */
-const tried = new Set(['start', 'dev', 'doctor', 'completion', 'instances watch']);
+const tried = new Set(['start', 'dev', 'doctor', 'completion']);
 const OTHERS = /^(?:profiles|cells) |^tenants (?:place|move)$/;
 
 function noted(args: readonly string[]): readonly string[] {
@@ -154,6 +155,16 @@ test('waiting for an instance ends with 0 when it completes, and with 1 when it 
   assert.match(out, /failed[\s\S]*no: .*too bad/);
   await apply('waits', NOBODY);
   assert.equal((await run('instances start waits --wait --timeout 500ms')).code, 8);
+});
+
+test('an instance is watched by the times of its events, in their order', async () => {
+  const id = (await ok('instances start hello --key k1')).trim();
+  const { updated_at } = await tenant.until(id, 'completed');
+  const [greeted] = await tenant.outputs(id);
+  const times = [greeted?.created_at, updated_at].map((at = '') => timeOfDay(new Date(at)));
+  const env = { TZ: Intl.DateTimeFormat().resolvedOptions().timeZone };
+  const seen = await cli.ok(['instances', 'watch', id], { env });
+  assert.match(seen, new RegExp(`^${times[0]} greet .*\\n${times[1]} completed\\n$`));
 });
 
 test('what an instance does is shown as a tree and as an explanation', async () => {
@@ -345,9 +356,10 @@ test('tasks and workers are listed', async () => {
 });
 
 test('a schedule is made, shown, changed, fired and deleted', async () => {
-  const made = await ok('cron create', '0 9 * * mon-fri', 'hello', '--timezone', 'Europe/Berlin');
-  const [id = ''] = made.split(' ');
-  assert.match(made, / fires next at 2/);
+  const made = await run('cron create', '0 9 * * mon-fri', 'hello', '--timezone', 'Europe/Berlin');
+  const id = made.out.trim();
+  assert.match(made.out, /^[\da-f-]{36}\n$/);
+  assert.match(made.err, /^It fires next at 2/);
   assert.match(await ok('cron list'), /0 9 \* \* mon-fri +hello +in /);
   assert.match(await ok('cron update', id, '--disable'), /is disabled\.\n$/);
   assert.match(await ok('cron get', id), /enabled +false/);

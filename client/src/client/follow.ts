@@ -24,6 +24,8 @@ export type InstanceEvent =
   | {
       readonly type: 'state';
       readonly state: InstanceState;
+      /** When it came into it, or was changed in it last; an older server does not say. */
+      readonly updated_at?: string;
       /** Of a failed one. */
       readonly failure?: Failure;
     }
@@ -62,8 +64,13 @@ export async function* followInstance(
     if (event === 'error') throw gone(parsed.error);
     if (event === 'state' && parsed.state !== state) {
       state = parsed.state;
-      const { failure } = parsed;
-      yield { type: 'state', state: parsed.state, ...(failure && { failure }) };
+      const { updated_at, failure } = parsed;
+      yield {
+        type: 'state',
+        state: parsed.state,
+        ...(updated_at && { updated_at }),
+        ...(failure && { failure }),
+      };
     }
     if (event === 'output' && !told.has(parsed.id)) {
       told.add(parsed.id);

@@ -66,6 +66,7 @@ export class InstanceStreams {
 /** What the shard says of an instance; see `actors/feed/watchers.ts` for its versions. */
 interface Seen {
   readonly state: InstanceState;
+  readonly updated_at: string;
   readonly failure: Failure | null;
   readonly version: number;
 }
@@ -134,11 +135,15 @@ class Follower {
   }
 
   /** @returns whether the instance has ended */
-  async #tell({ state, failure, version }: Seen, events: EventStream): Promise<boolean> {
+  async #tell(
+    { state, updated_at, failure, version }: Seen,
+    events: EventStream,
+  ): Promise<boolean> {
     if (version === this.#version) return false;
     const why = failure === null ? {} : { failure };
     if (state !== this.#state) {
-      await events.send('state', [JSON.stringify({ instance_id: this.#id, state, ...why })]);
+      const change = { instance_id: this.#id, state, updated_at, ...why };
+      await events.send('state', [JSON.stringify(change)]);
       this.#state = state;
     }
     for (let isMore = true; isMore; ) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from .models import AuditEntry, BlockOutput, Failure, InstanceState, TaskInstance
@@ -14,6 +15,8 @@ class StateChange:
 
     state: InstanceState
     failure: Failure | None = None
+    #: When it came into it, or was changed in it last; an older server does not say.
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True)
