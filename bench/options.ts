@@ -51,7 +51,7 @@ export interface BenchOptions {
   readonly checks: readonly string[];
   /** Instances of each size of the check context. */
   readonly contextInstances: number;
-  /** How long the check snapshot holds one. */
+  /** How long the check snapshot holds one under load. */
   readonly snapshotSeconds: number;
   /** How long the check minute has the server at full load. */
   readonly fullSeconds: number;
@@ -120,6 +120,9 @@ const NAMED_ONLY: readonly string[] = [
 ];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
+/** The check of part paths that is pressure from outside, too. */
+const SNAPSHOT = 'snapshot';
+const PRESSURE_NAMES: readonly string[] = [...ATTACK_NAMES, SNAPSHOT];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
 const PARTS: readonly string[] = ['micro', 'load', PATHS, PEERS, PRESSURE, ...NAMED_ONLY];
 
@@ -146,7 +149,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "peers" installs other engines in a folder of their own, and measures them on the same work:
   ${WORK_NAMES.join(' ')}
   "pressure" measures what one tenant can take from the others:
-  ${ATTACK_NAMES.join(' ')}
+  ${PRESSURE_NAMES.join(' ')}
   "report" measures nothing: it writes docs/performance.md, its pictures and the tables of
   docs/security.md by the stored results, and the tables of docs/scale.md by their model.
 
@@ -160,7 +163,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --statements   what each statement of a turn took, by pg_stat_statements, in part paths
   --profile D    folder for V8 CPU profiles of each thread, and tables of them, in part paths
   --backlog N    tasks that wait when workers begin, in part paths (20000)
-  --held N       seconds for which the check snapshot holds one (20)
+  --held N       seconds of load for which the check snapshot holds one (20; 600 in part pressure)
   --full N       seconds of full load in the check minute (60)
   --instances N  that wait in part events, each for an event of its own (100000)
   --rate N,…     events per second in part events, one stage after the other (500)
@@ -187,7 +190,8 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
   const quick = values.quick === true;
   const [named, behindPaths] = readNames(positionals, PATHS, ROW_NAMES);
   const [peers, behindPeers] = readNames(behindPaths, PEERS, WORK_NAMES);
-  const [attacks, others] = readNames(behindPeers, PRESSURE, ATTACK_NAMES);
+  const [attacks, others] = readNames(behindPeers, PRESSURE, PRESSURE_NAMES);
+  const isPressed = attacks.includes(SNAPSHOT);
   const usual = others.filter((word) => !NAMED_ONLY.includes(word));
   const [micro, load] = readParts(usual);
   const isAlone = positionals.length > 0 && usual.length === 0;
@@ -201,9 +205,9 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     events: positionals.includes(EVENTS),
     worker: positionals.includes(WORKER),
     paths: named.filter((name) => PATH_NAMES.includes(name)),
-    checks: named.filter((name) => CHECK_NAMES.includes(name)),
+    checks: CHECK_NAMES.filter((name) => named.includes(name) || (isPressed && name === SNAPSHOT)),
     contextInstances: quick ? 2 : 16,
-    snapshotSeconds: number(values.held, 'held', quick ? 0.3 : 20, 0.1),
+    snapshotSeconds: number(values.held, 'held', quick ? 0.3 : isPressed ? 600 : 20, 0.1),
     fullSeconds: number(values.full, 'full', quick ? 0.3 : 60, 0.1),
     server: values.server,
     against: values.against,

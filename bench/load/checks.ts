@@ -6,11 +6,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { benchBits, createBody, STEPS, STEPS_HANDLER } from '../fixtures.js';
 import type { BenchOptions } from '../options.js';
+import { measureSnapshot } from '../pressure/snapshot.js';
 import { median, round } from '../report.js';
 import type { TargetName } from '../targets.js';
 import { startMeter } from './cost.js';
-import { pathNamed } from './path-table.js';
-import { connect } from './postgres.js';
 import { readResidentMib } from './process-cpu.js';
 import { postRequest } from './requests.js';
 import type { LoadContext } from './run.js';
@@ -33,7 +32,7 @@ export interface Slice {
   readonly residentMib: number;
 }
 
-interface Found {
+export interface Found {
   readonly figures: readonly Figure[];
   /** How it went on, second by second. */
   readonly slices?: readonly Slice[];
@@ -84,9 +83,6 @@ const OUTPUTS = [
 ] as const;
 /** The largest context that is accepted, less the JSON around the text. */
 const LARGE_BYTES = 256 * KIB - 64;
-
-/** Before the snapshot and behind it; with more nothing is said that this does not say. */
-const WITHOUT_SNAPSHOT_MS_MAX = 60_000;
 
 /** With outputs that have no members, and with those of part `paths`, which are merged into the context. */
 async function measureContext(
@@ -152,47 +148,6 @@ function randomText(bytes: number): string {
     next().toString(36).padStart(6, '0'),
   );
   return text.join('').slice(0, bytes);
-}
-
-const SNAPSHOT_PATH = pathNamed('round16');
-
-/** Without, with, without: what the machine does meanwhile is divided out, as far as it is steady. */
-async function measureSnapshot(
-  { postgres, generator }: LoadContext,
-  { snapshotSeconds, backlog }: BenchOptions,
-  { server, roles }: Candidate,
-): Promise<Found> {
-  const run = async (ms: number) => {
-    const stopMeter = await startMeter(postgres, server);
-    const result = await generator.run(SNAPSHOT_PATH.job({ server, ms, backlog }));
-    const { cpu } = await stopMeter(roles, result.answered);
-    return { perSecond: (result.replies * 1_000) / result.ms, cpuUs: cpu.sum };
-  };
-  const ms = snapshotSeconds * 1_000;
-  const withoutMs = Math.min(ms / 2, WITHOUT_SNAPSHOT_MS_MAX);
-  // Not counted: the code of every kind of request has run.
-  await run(withoutMs / 2);
-  const before = await run(withoutMs);
-  const session = await connect(server.databaseUrl);
-  await session.query('begin isolation level repeatable read');
-  await session.query('select count(*) from instances');
-  const beside = await run(ms);
-  await session.query('commit');
-  await session.end();
-  const after = await run(withoutMs);
-  const speed = (before.perSecond + after.perSecond) / 2;
-  const cpuUs = (before.cpuUs + after.cpuUs) / 2;
-  const figures: Figure[] = [
-    { name: 'rounds/s without a snapshot', value: speed },
-    { name: 'rounds/s beside one', value: beside.perSecond },
-    {
-      name: 'throughput beside one by without',
-      value: beside.perSecond / speed,
-      target: 'check snapshot',
-    },
-    { name: 'CPU of a round beside one by without', value: beside.cpuUs / cpuUs },
-  ];
-  return { figures };
 }
 
 const MINUTE_CONNECTIONS = 256;

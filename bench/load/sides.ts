@@ -68,14 +68,17 @@ async function withServers<T>(
 ): Promise<T> {
   const candidates: Candidate[] = [];
   try {
-    for (const side of sides) candidates.push(await open(context, options, name, variant, side));
+    for (const side of sides) {
+      candidates.push(await openCandidate(context, options, name, variant, side));
+    }
     return await use(candidates);
   } finally {
     for (const { server } of candidates) await server.stop();
   }
 }
 
-async function open(
+/** To be stopped. @param name of what is measured, for the database and the profile */
+export async function openCandidate(
   { postgres, generator }: LoadContext,
   options: BenchOptions,
   name: string,

@@ -13,6 +13,7 @@ export const ATTACK_NAMES = [
   'timers',
   'flood',
   'stalled',
+  'slow',
 ] as const;
 
 export type AttackName = (typeof ATTACK_NAMES)[number];

@@ -28,6 +28,8 @@ export type Statuses = Record<string, number>;
 
 interface Attack {
   readonly what: string;
+  /** All requests, those of the others too, go through the documented HAProxy where it is installed. */
+  readonly isProxied?: true;
   /** Resolves when the load goes on; it ends by the signal. */
   readonly begin: (attacker: Attacker) => Promise<void>;
 }
@@ -38,7 +40,7 @@ export const ATTACKER_ADDRESS = '127.0.0.2';
 const REFUSED_PAUSE_MS = 20;
 const WORKER_STEP = 'attacked';
 
-export const ATTACKS = {
+export const ATTACKS: Readonly<Record<AttackName, Attack>> = {
   http: {
     what: '`http_request` slots: 2,000 instances whose step calls a server that never answers',
     begin: async (a) => {
@@ -159,7 +161,14 @@ export const ATTACKS = {
       a.repeat(a.size(7_600), () => a.stall('/instances'));
     },
   },
-} as const satisfies Readonly<Record<AttackName, Attack>>;
+  slow: {
+    what: 'slow bodies, without a key, through HAProxy: 60 of one address, a byte each second',
+    isProxied: true,
+    begin: async (a) => {
+      a.repeat(a.size(60), () => a.stall('/instances', 1_000));
+    },
+  },
+};
 
 /** How long measuring has gone on when the timers of the attack are due. */
 const DUE_AFTER_BEGIN_MS = 500;
@@ -226,9 +235,9 @@ export class Attacker {
     return this.#counted(this.#cheap.hold(method, path, body));
   }
 
-  /** Of a body that never comes, by nobody, on a connection of its own. */
-  stall(path: string): Promise<number> {
-    return this.#counted(this.#cheap.stall(path, ATTACKER_ADDRESS));
+  /** Of a body that never comes, or a byte at a time, by nobody, on a connection of its own. */
+  stall(path: string, paceMs?: number): Promise<number> {
+    return this.#counted(this.#cheap.stall(path, ATTACKER_ADDRESS, paceMs));
   }
 
   /** So many at once, each again and again until the attack is stopped. */

@@ -47,15 +47,20 @@ export class CheapClient {
     );
   }
 
-  /** Without a key, from an address of this machine: the body that it announces never comes. */
-  stall(path: string, localAddress: string): Promise<number> {
-    const head = `POST /api/v1${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n`;
-    return this.#sendHeld(head, localAddress);
+  /**
+   * Without a key, from an address of this machine.
+   *
+   * @param paceMs after which the next byte of the body comes; absent: none does
+   */
+  stall(path: string, localAddress: string, paceMs?: number): Promise<number> {
+    const head = `POST /api/v1${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 10000\r\n\r\n`;
+    return this.#sendHeld(head, localAddress, paceMs);
   }
 
-  #sendHeld(bytes: string, localAddress = '127.0.0.1'): Promise<number> {
+  #sendHeld(bytes: string, localAddress = '127.0.0.1', paceMs?: number): Promise<number> {
     return new Promise((resolve) => {
       let status = 0;
+      const pace = paceMs === undefined ? undefined : setInterval(() => socket.write(' '), paceMs);
       const socket = connect({ host: '127.0.0.1', port: this.#port, localAddress });
       this.#held.add(socket);
       socket.on('error', () => undefined);
@@ -63,6 +68,7 @@ export class CheapClient {
         if (status === 0) status = Number(STATUS.exec(bytes.toString('latin1', 0, 16))?.[1] ?? 0);
       });
       socket.on('close', () => {
+        clearInterval(pace);
         this.#held.delete(socket);
         resolve(status);
       });

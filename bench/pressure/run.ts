@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, expectStatus } from '../../test/helpers/client.js';
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
+import { isInstalled, startProxy } from '../../test/helpers/proxies.js';
 import { readFamily, readThreads } from '../load/process-cpu.js';
 import type { LoadContext } from '../load/run.js';
 import { type BenchServer, startServer } from '../load/server.js';
@@ -72,12 +73,20 @@ export async function runPressure(
     const taken: PressureRow[] = [];
     for (const crowd of Object.keys(CROWDS) as CrowdName[]) {
       const name = `pressure_${attack}_${crowd}`;
+      const isProxied = ATTACKS[attack].isProxied === true && isInstalled('haproxy');
       const server = await startServer(postgres, name, 'noop', options.shards, {
-        env: { ENGINE_ALLOW_INTERNAL_URLS: 'true' },
+        env: {
+          ENGINE_ALLOW_INTERNAL_URLS: 'true',
+          ...(isProxied && { ENGINE_TRUSTED_PROXIES: '127.0.0.1' }),
+        },
       });
+      const proxy = isProxied ? await startProxy('haproxy', { ports: [server.port] }) : undefined;
       try {
-        taken.push(await measure({ server, database: postgres.pid }, attack, crowd, options));
+        const { port } = proxy ?? server;
+        const attacked = { url: `http://127.0.0.1:${port}`, server, database: postgres.pid };
+        taken.push(await measure(attacked, attack, crowd, options));
       } finally {
+        await proxy?.stop();
         await server.stop();
       }
       progress(lineOf(taken.at(-1)!));
@@ -97,18 +106,19 @@ export async function runPressure(
 }
 
 interface Attacked {
+  /** Of the server, or of the proxy in front of it. */
+  readonly url: string;
   readonly server: BenchServer;
   /** Its process. */
   readonly database: number;
 }
 
 async function measure(
-  { server, database }: Attacked,
+  { url, server, database }: Attacked,
   attack: AttackName,
   crowd: CrowdName,
   { seconds, isDurable }: BenchOptions,
 ): Promise<PressureRow> {
-  const url = `http://127.0.0.1:${server.port}`;
   const { others, loops } = CROWDS[crowd];
   const tenants = Array.from({ length: others }, (_, at) => `other-${at}`);
   // Keys of the tenants: what is bounded by tenant may not be bounded for the root key.
