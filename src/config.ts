@@ -32,6 +32,7 @@ import {
   urls,
   webAddress,
 } from './config-values.js';
+import { weaknessOf } from './core/weak-secret.js';
 import { isOwnMachine } from './http/insecure-guard.js';
 
 /** The command line in words. */
@@ -397,6 +398,20 @@ function readKnobs(env: NodeJS.ProcessEnv): Knobs {
     return [knob, parse(knobText(env, name, parse), name)];
   });
   return Object.fromEntries(values) as Knobs;
+}
+
+const GUESSED = ['apiKey', 'encryptionKey', 'oldEncryptionKey', 'webhookSecret'] as const;
+
+/** The settings whose secrets could be guessed, and what is wrong with each. */
+export function weakSettings(
+  config: Readonly<Pick<Knobs, (typeof GUESSED)[number]>>,
+): { readonly setting: string; readonly why: string }[] {
+  return GUESSED.flatMap((knob) => {
+    const why = weaknessOf(config[knob] ?? '');
+    return config[knob] === undefined || why === undefined
+      ? []
+      : [{ setting: KNOBS[knob][0], why }];
+  });
 }
 
 function fileNameOf(name: string): string {

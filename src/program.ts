@@ -1,6 +1,6 @@
 /** The server as a program: flags and environment, start, wait for a signal, stop. No logic. */
 
-import { type Config, readConfig, USAGE, unknownNames } from './config.js';
+import { type Config, readConfig, USAGE, unknownNames, weakSettings } from './config.js';
 import { startEngine } from './engine.js';
 import { greeting, type ReadyFacts } from './greeting.js';
 import { createLogger } from './log.js';
@@ -39,6 +39,7 @@ async function run(
     const log = createLogger(logLevel, 'front', logOutput(logFormat), dbSchema);
     const unknown = unknownNames(env);
     if (unknown.length > 0) log.warn({ unknown }, 'environment variables that mean nothing here');
+    for (const weak of weakSettings(config)) log.warn(weak, 'a secret can be guessed');
     const stopped = new AbortController();
     const onSignal = () => stopped.abort();
     // A signal that is repeated must not cut the stop short.

@@ -18,6 +18,7 @@ import type { JsonObject } from '../../src/core/json.js';
 import { storeSecret } from '../../src/core/stored-secret.js';
 import { isoTime } from '../../src/core/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
+import { weaknessOf } from '../../src/core/weak-secret.js';
 import { conflict, invalid, notFound } from '../../src/errors.js';
 import { checkTenant, owned } from '../../src/tenancy.js';
 import { checkUnchanged } from '../../src/unchanged-since.js';
@@ -143,6 +144,8 @@ export class Triggers {
     const { keyring, random, log } = this.#deps;
     if (keyring === undefined)
       log.warn({ trigger: id }, 'the secret of a trigger is stored unsealed');
+    const why = weaknessOf(secret);
+    if (why !== undefined) log.warn({ trigger: id, why }, 'a secret can be guessed');
     const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
     return JSON.stringify(storeSecret({ id, tenant_id }, secret, keyring, nonce));
   }

@@ -18,6 +18,7 @@ import type { Keyring } from '../../src/core/continuity/keys.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
 import { isoTime } from '../../src/core/time.js';
+import { weaknessOf } from '../../src/core/weak-secret.js';
 import { conflict, invalid } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { owned, tenantOf } from '../../src/tenancy.js';
@@ -183,6 +184,8 @@ export class Subscriptions {
     if (keyring === undefined) {
       log.warn({ subscriptionId: place.id }, 'the secret of a webhook is stored unsealed');
     }
+    const why = weaknessOf(secret);
+    if (why !== undefined) log.warn({ subscriptionId: place.id, why }, 'a secret can be guessed');
     return storeSecret(place, secret, keyring, this.#randomBytes(NONCE_BYTES));
   }
 

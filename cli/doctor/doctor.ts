@@ -15,7 +15,13 @@ import { memberText, type Tone, toned } from '../table.js';
 import { type Check, check, type Health } from './check.js';
 import { clusterChecks } from './cluster-checks.js';
 import { databaseChecks, diskChecks } from './database-checks.js';
-import { fleetChecks, loadCheck, permissionCheck, reachChecks } from './server-checks.js';
+import {
+  fleetChecks,
+  keyFindings,
+  loadCheck,
+  permissionCheck,
+  reachChecks,
+} from './server-checks.js';
 
 const TONES: Readonly<Record<Health, Tone>> = {
   ok: 'good',
@@ -37,7 +43,7 @@ export async function doctor(session: Session): Promise<ExitCode> {
   add(reached);
   const isReached = reached.length > 1;
   if (isReached) {
-    add([await permissionCheck(session)]);
+    add([...keyFindings(session.connection), await permissionCheck(session)]);
     for (const look of [fleetChecks, loadCheck]) add(await unlessRefused(session, look));
   }
   add(await storageChecks(session));

@@ -7,6 +7,7 @@ import {
   type WorkerInfo,
 } from '../../client/src/index.js';
 import type { Info, NotReady } from '../../schema/system.js';
+import { weaknessOf } from '../../src/core/weak-secret.js';
 import { packageVersion } from '../../src/package-files.js';
 import type { Session } from '../session.js';
 import { durationText } from '../table.js';
@@ -172,6 +173,15 @@ const PROBES: readonly Probe[] = [
   ],
   ['manage keys', (client, tenant) => client.apiKeys.list({ tenant_id: tenant, limit: 1 })],
 ];
+
+/** One that could be guessed, whatever it opens; none for one that could not. */
+export function keyFindings({ apiKey, keyFrom }: Session['connection']): Check[] {
+  const why = apiKey === undefined ? undefined : weaknessOf(apiKey);
+  if (why === undefined) return [];
+  return [check('warn', 'key', `the key of ${keyFrom} ${why}`, ANOTHER_KEY)];
+}
+
+const ANOTHER_KEY = 'Set another one at the server, such as openssl rand -hex 32 makes.';
 
 export async function permissionCheck({ client, connection }: Session): Promise<Check> {
   const about = 'permissions';

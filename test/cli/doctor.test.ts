@@ -54,6 +54,7 @@ test('a key that is wrong, and one that may little, are told apart', async () =>
   const wrong = await cli.run(['doctor'], { env: { ENGINE_API_KEY: 'wrong' } });
   assert.equal(wrong.code, 1);
   assert.match(wrong.out, /^bad +permissions +the key of ENGINE_API_KEY is not known/m);
+  assert.match(wrong.out, /^warn +key +the key of ENGINE_API_KEY has fewer than 16 characters/m);
   const secret = (await cli.ok(['keys', 'create', 'poor', '--can', 'starter'])).trim();
   const poor = await cli.run(['doctor'], { env: { ENGINE_API_KEY: secret } });
   assert.match(poor.out, /^ok +permissions +may read instances; not see workers, .*manage keys/m);

@@ -1,11 +1,12 @@
 /** Settings with which no start can succeed, URLs of databases, and secrets: in files, parameters and rows. */
 
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
-import { readConfig, unknownNames, VARIABLES } from '../../src/config.js';
+import { readConfig, unknownNames, VARIABLES, weakSettings } from '../../src/config.js';
 import { ConfigError, databaseUrl } from '../../src/config-values.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import type { JsonValue } from '../../src/core/json.js';
@@ -106,6 +107,25 @@ function env(name: string, value: string): Record<string, string> {
   const isMigration = name.startsWith('DATABASE_MIGRATION_URL');
   return { ...key, ...(isMigration ? { DATABASE_URL: 'postgresql://h/d' } : {}), [name]: value };
 }
+
+const GOOD = createHash('sha256').update('a good key').digest('hex');
+
+test('secrets that could be guessed are told with what is wrong with them, and are taken', () => {
+  const few = 'has fewer than 16 characters';
+  const told = {
+    ENGINE_API_KEY: ['k', few, 'x'.repeat(40), 'repeats the same few characters', GOOD, undefined],
+    ENGINE_WEBHOOK_SECRET: ['s', few, '0123456789012345', undefined],
+    ENGINE_ENCRYPTION_KEY: ['0'.repeat(64), 'repeats the same few bytes', GOOD, undefined],
+    ENGINE_OLD_ENCRYPTION_KEY: ['aB'.repeat(32), 'repeats the same few bytes'],
+  } as const;
+  for (const [setting, cases] of Object.entries(told)) {
+    for (let at = 0; at < cases.length; at += 2) {
+      const config = readConfig({ ENGINE_API_KEY: GOOD, [setting]: cases[at] as string }, []);
+      const why = cases[at + 1];
+      assert.deepEqual(weakSettings(config), why === undefined ? [] : [{ setting, why }]);
+    }
+  }
+});
 
 test('the line end behind a secret does not belong to it', () => {
   for (const end of ['', '\n', '\r\n']) {
