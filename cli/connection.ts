@@ -4,8 +4,8 @@
  * address of that profile and to no other.
  */
 
-import { readFileSync } from 'node:fs';
 import { usageError } from './exit.js';
+import { textIn } from './json-input.js';
 import { type Profile, type Profiles, profileOf } from './profiles.js';
 
 export interface Connection {
@@ -87,12 +87,7 @@ function environmentKey(env: Readonly<Record<string, string | undefined>>): Key 
 /** @throws CommandError when the file cannot be read or is empty */
 export function keyInFile(file: string | undefined, named: string): Key | undefined {
   if (file === undefined) return undefined;
-  let value: string;
-  try {
-    value = readFileSync(file === '-' ? 0 : file, 'utf8').trim();
-  } catch (error) {
-    throw usageError(`${named}: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
+  const value = textIn(file === '-' ? 0 : file, `${named}: ${file}`).trim();
   if (value === '') throw usageError(`${named}: ${file} is empty`);
   return { value, from: named };
 }

@@ -1,5 +1,6 @@
 /** How a command ends: the exit codes that scripts can rely on, and the error that carries one. */
 
+import { UnsendableError } from '../client/src/client/errors.js';
 import { EngineError } from '../client/src/index.js';
 
 export const EXIT = {
@@ -21,7 +22,8 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'It is done.',
   failed:
     'What was asked about failed: an instance that was waited for, a definition that is not valid, a bulk change with failures, something that `doctor` found broken.',
-  usage: 'The command was not understood, or something that it needs was not given.',
+  usage:
+    'The command was not understood, or something that it needs was not given or cannot be sent.',
   notFound: 'There is no such thing.',
   forbidden: 'The key is missing or wrong, or may not do this.',
   unreachable: 'The server cannot be reached, does not answer in time, or cannot serve at present.',
@@ -50,6 +52,7 @@ export const usageError = (message: string, hint?: string) =>
 export function exitOf(error: unknown): ExitCode | undefined {
   if (error instanceof CommandError) return error.exitCode;
   if (error instanceof EngineError) return EXIT[ofStatus(error)];
+  if (error instanceof UnsendableError) return EXIT.usage;
   return undefined;
 }
 

@@ -39,38 +39,11 @@ test('a time is RFC 3339 with a zone or an age, and nothing else', () => {
     '2026-01-31T12:00:00+02:00': '2026-01-31T10:00:00.000Z',
   };
   for (const [text, time] of Object.entries(taken)) assert.equal(timeOf(text, 'at', now), time);
-  const others = [
-    '7',
-    '',
-    '2026',
-    '2030-02-30',
-    '2030-02-30T00:00:00Z',
-    '2026-01-31',
-    '2026-01-31T12:00:00',
-    '1e3',
-    '999999999d',
-    'tomorrow',
-  ];
-  for (const text of others) {
+  const dates = '2026 2030-02-30 2030-02-30T00:00:00Z 2026-01-31 2026-01-31T12:00:00'.split(' ');
+  for (const text of [...dates, '7', '', '1e3', '999999999d', 'tomorrow']) {
     assert.match(
       refusal(() => timeOf(text, 'created-after', now)),
       /^--created-after takes a time/,
-    );
-  }
-});
-
-test('a number that would be rounded, and a member that is there twice, is refused in the words of the server', () => {
-  for (const [text, why] of [
-    ['{"a": 9007199254740993}', /^--data: .*9007199254740993/],
-    ['{"a": 1e400}', /^--data: .*1e400/],
-    ['{"a": 1, "a": 2}', /^--data: the name "a" for a second member/],
-    ['{"a": "\\u0000"}', /^--data: /],
-    ['{"a": "\\ud800"}', /^--data: /],
-    ['{"a"', /^--data is no JSON: /],
-  ] as const) {
-    assert.match(
-      refusal(() => jsonOf(text, '--data')),
-      why,
     );
   }
 });

@@ -14,12 +14,9 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 const ID = '0195c0de-0000-7000-8000-000000000001';
+const WHY = 'because of a reason that takes even more room';
 const ROWS: readonly Row[] = [
-  {
-    id: ID,
-    name: 'a name that is rather long',
-    why: 'because of a reason that takes even more room',
-  },
+  { id: ID, name: 'a name that is rather long', why: WHY },
   { id: ID, name: '注文パイプライン', why: '👍 paid' },
 ];
 
@@ -39,7 +36,7 @@ test('columns that do not fit are left out from the right', () => {
 });
 
 test('where nobody looks at a terminal nothing is cut', () => {
-  assert.ok(lines(undefined)[1]?.endsWith('because of a reason that takes even more room'));
+  assert.ok(lines(undefined)[1]?.endsWith(WHY));
 });
 
 test('wide letters stand in columns as well', () => {

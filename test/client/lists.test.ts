@@ -10,20 +10,18 @@ const api = useSharedApi();
 const TENANT = `client-lists-${process.pid}`;
 const COUNT = 7;
 const client = () => new Client({ url: api.url, apiKey: DEFAULT_API_KEY, tenant: TENANT });
-let ids: readonly string[] = [];
+const ids: string[] = [];
 
 beforeWith(api, async () => {
-  const made: string[] = [];
   await client().sequences.create({
     name: 'wait',
     version: 1,
     blocks: [{ type: 'step', id: 'work', handler: 'nobody-does-it' }],
   });
   for (let n = 0; n < COUNT; n++) {
-    made.push((await client().instances.create({ sequence: 'wait' })).id);
+    ids.push((await client().instances.create({ sequence: 'wait' })).id);
     await client().rateLimits.put(`limit-${n}`, { max_count: 1, window_seconds: 1 });
   }
-  ids = made;
 });
 
 test('a list by cursor is awaited as a page, and iterated to its end', async () => {
@@ -39,8 +37,7 @@ test('a list by cursor is awaited as a page, and iterated to its end', async () 
 test('a list that counts is iterated to its end', async () => {
   const found: string[] = [];
   for await (const { key } of client().rateLimits.list({ limit: 3 })) found.push(key);
-  assert.equal(new Set(found).size, COUNT);
-  assert.equal(found.length, COUNT);
+  assert.deepEqual([new Set(found).size, found.length], [COUNT, COUNT]);
 });
 
 test('a page goes on from the cursor of the one before', async () => {
@@ -52,9 +49,8 @@ test('a page goes on from the cursor of the one before', async () => {
 
 test('the pages of a list come one by one', async () => {
   const lengths: number[] = [];
-  for await (const { items } of client().instances.list({ limit: 4 }).pages()) {
-    lengths.push(items.length);
-  }
+  const pages = client().instances.list({ limit: 4 }).pages();
+  for await (const { items } of pages) lengths.push(items.length);
   assert.deepEqual(lengths, [4, 3]);
 });
 
@@ -66,9 +62,7 @@ test('changes are listed to the present', async () => {
 
 test('approvals tell how many there are on all pages', async () => {
   const page = await client().approvals.list();
-  assert.equal(page.total, 0);
-  assert.deepEqual(page.items, []);
-  assert.equal(page.hasMore, false);
+  assert.deepEqual([page.total, page.items, page.hasMore], [0, [], false]);
 });
 
 test('leaving a list early asks for no further page', async () => {

@@ -44,9 +44,8 @@ test('changes go on behind the last id, also where it came without a change', as
     frames(event('change', { id: 'c' }, 'c-3')),
   );
   const client = new Client({ url: server.url });
-  const found = (await taken(client.changes.follow(), 3)).map(
-    ({ id, cursor }) => `${id} ${cursor}`,
-  );
+  const changes = await taken(client.changes.follow(), 3);
+  const found = changes.map(({ id, cursor }) => `${id} ${cursor}`);
   assert.deepEqual(found, ['a c-1', 'b c-2', 'c c-3']);
   const cursors = server.asked.map((it) => new URL(it.path, server.url).searchParams.get('cursor'));
   assert.deepEqual(cursors, [null, 'c-0', 'c-2']);

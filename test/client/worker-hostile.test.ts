@@ -147,24 +147,27 @@ const ODD_ERRORS: Readonly<Record<string, () => unknown>> = {
 };
 
 test('an output that cannot be stored fails its step for good, and says why', async (t) => {
-  const work = ({ kind }: { kind: string }, { log }: TaskContext) => {
+  const odd = HOSTILE.outputs.map(({ kind, told }) => ({ output: ODD_OUTPUTS[kind], told }));
+  const refused = HOSTILE.refused.filter(({ is_text }) => !is_text);
+  const others = refused.map(({ json, told }) => {
+    return {
+      output: { kept: JSON.parse(whole(json)) },
+      told: `${told}.* is not accepted, at .*kept`,
+    };
+  });
+  const { ended } = await runEach(t, [...odd, ...others], 'failed', ({ output }, { log }) => {
     log.info('a line');
-    return ODD_OUTPUTS[kind];
-  };
-  const { ended } = await runEach(t, HOSTILE.outputs, 'failed', work);
+    return output;
+  });
   for (const { row, instance, lines } of ended) {
-    assert.match(instance.failure?.message ?? '', new RegExp(row.told), row.kind);
-    assert.equal(instance.failure?.attempt, 0, row.kind);
-    assert.deepEqual(lines, ['a line'], row.kind);
+    assert.match(instance.failure?.message ?? '', new RegExp(row.told));
+    assert.equal(instance.failure?.attempt, 0, row.told);
+    assert.deepEqual(lines, ['a line'], row.told);
   }
 });
 
 const ODD_OUTPUTS: Readonly<Record<string, unknown>> = {
-  'U+0000': { text: 'a\0' },
-  'half of an emoji': { text: '\ud83e' },
   'not a number': { n: Number.NaN },
-  '1e400': { n: Number.POSITIVE_INFINITY },
-  '2^53 + 2': { n: 2 ** 53 + 2 },
   'it contains itself': circle,
   'a list': [1],
   'larger than a body': { text: 'x'.repeat(11_000_000) },

@@ -59,11 +59,12 @@ export function cliWorld(where: () => { readonly url: string; readonly tenant: s
     run: async (args, { env = {}, input, cwd = home } = {}) => {
       const child = spawn(process.execPath, [CLI, ...args], { cwd, env: { ...own(), ...env } });
       const texts = { out: '', err: '' };
-      child.stdout.on('data', (chunk: Buffer) => {
-        texts.out += chunk.toString('utf8');
+      // A character may come in two pieces.
+      child.stdout.setEncoding('utf8').on('data', (piece) => {
+        texts.out += piece;
       });
-      child.stderr.on('data', (chunk: Buffer) => {
-        texts.err += chunk.toString('utf8');
+      child.stderr.setEncoding('utf8').on('data', (piece) => {
+        texts.err += piece;
       });
       child.stdin.end(input ?? '');
       const [code] = (await once(child, 'close')) as [number | null];

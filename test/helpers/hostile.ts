@@ -1,4 +1,4 @@
-/** What handlers log, throw and return at their worst: one table for the clients of both languages. */
+/** What is sent, logged, thrown and returned at its worst: one table, which lies with the tests that are copied. */
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,35 +7,29 @@ import { ROOT } from './docs.js';
 /** Its parts one behind the other; a pair is a text and how often it comes. */
 type Text = readonly (string | readonly [text: string, times: number])[];
 
+/** The members of rows; `told` is a pattern of what is said. */
 interface Hostile {
-  readonly lines: readonly { readonly name: string; readonly text: Text; readonly stored: Text }[];
-  readonly floods: readonly {
-    readonly name: string;
-    readonly lines: number;
-    readonly text: Text;
-    readonly bodyBytes: number;
-  }[];
-  readonly errors: readonly Odd[];
-  readonly outputs: readonly Odd[];
+  readonly lines: readonly { name: string; text: Text; stored: Text }[];
+  readonly floods: readonly { name: string; lines: number; text: Text; bodyBytes: number }[];
+  readonly errors: readonly { kind: string; told: string }[];
+  /** What comes back as it went in, by every way. */
+  readonly kept: Readonly<Record<string, unknown>>;
+  /** What every way refuses in these words; `is_text`: a value of the language cannot be that. */
+  readonly refused: readonly { json: Text; told: string; is_text?: true }[];
+  readonly outputs: readonly { kind: string; told: string }[];
   /** After which a request is sent again: any, or one that may be done twice. */
   readonly answers: readonly {
-    readonly status: number;
-    readonly code: string;
-    readonly message?: string;
-    readonly again: 'always' | 'repeatable' | 'never';
+    status: number;
+    code: string;
+    message?: string;
+    again: 'always' | 'repeatable' | 'never';
   }[];
-  readonly tenants: readonly { readonly tenant: string; readonly is_sent: boolean }[];
+  readonly tenants: readonly { tenant: string; is_sent: boolean }[];
 }
 
-interface Odd {
-  readonly kind: string;
-  /** A pattern of what the step says. */
-  readonly told: string;
-}
+const FILE = path.join(ROOT, 'clients/python/tests/hostile.json');
 
-export const HOSTILE_FILE = path.join(ROOT, 'test/client/hostile.json');
-
-export const HOSTILE = JSON.parse(readFileSync(HOSTILE_FILE, 'utf8')) as Hostile;
+export const HOSTILE = JSON.parse(readFileSync(FILE, 'utf8')) as Hostile;
 
 export const whole = (text: Text) =>
   text.map((part) => (typeof part === 'string' ? part : part[0].repeat(part[1]))).join('');

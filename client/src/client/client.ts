@@ -1,6 +1,7 @@
 /** The client of one engine: its operations by name, made of the table that is generated from the server's. */
 
 import { OPERATIONS, type Operations } from '../generated/operations.js';
+import { UnsendableError } from './errors.js';
 import { eventsOf, type Reading } from './events.js';
 import {
   type Change,
@@ -200,7 +201,7 @@ export class Client {
 /** @throws TypeError when it is no address of HTTP */
 function baseOf(url: string): string {
   if (!/^https?:$/.test(new URL(url).protocol)) {
-    throw new TypeError(`${url} is no address that begins with http:// or https://`);
+    throw new UnsendableError(`${url} is no address that begins with http:// or https://`);
   }
   return `${url.replace(/\/+$/, '').replace(/\/api\/v1$/, '')}/api/v1`;
 }

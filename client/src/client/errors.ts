@@ -50,6 +50,9 @@ export class EngineError extends Error {
   }
 }
 
+/** What cannot be sent as it was given, so that nothing was: a mistake of the caller. */
+export class UnsendableError extends TypeError {}
+
 /** An instance that was waited for ended, and not by completing. */
 export class InstanceFailedError extends Error {
   override readonly name = 'InstanceFailedError';

@@ -4,7 +4,7 @@
  */
 
 import type { AuditEntry, BlockOutput, Failure, InstanceState } from '../generated/types.js';
-import { EngineError } from './errors.js';
+import { EngineError, UnsendableError } from './errors.js';
 import type { Reading } from './events.js';
 import type { CallOptions, StreamEvent } from './operation.js';
 import { backoffMs, sleep } from './transport.js';
@@ -114,7 +114,7 @@ const TIME = /^\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:\d\d)$/i;
 
 /** The place before everything of that time, in the form of the server's own (docs/changes.md). */
 function cursorAt(time: Date): string {
-  if (Number.isNaN(time.getTime())) throw new TypeError('since is no time');
+  if (Number.isNaN(time.getTime())) throw new UnsendableError('since is no time');
   const before = new Date(Math.max(time.getTime() - 1, 0)).toISOString();
   const id = time.getTime() === 0 ? FIRST_ID : LAST_ID;
   const text = btoa(JSON.stringify({ created_at: before, id }));

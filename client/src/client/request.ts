@@ -1,5 +1,6 @@
 /** From a call of an operation to its request: path, query, body and headers, and what may be sent again. */
 
+import { UnsendableError } from './errors.js';
 import { jsonOf } from './json.js';
 import type { CallOptions, CreationOptions, OperationRow } from './operation.js';
 import { expectNumbers } from './time.js';
@@ -28,7 +29,7 @@ export interface Call {
   readonly options: CreationOptions;
 }
 
-/** @throws TypeError for a part of the path that is missing */
+/** @throws UnsendableError for a part of the path that is missing */
 export function callOf(row: OperationRow, given: readonly unknown[], settings: Settings): Call {
   const rest = [...given];
   const path = row.path.replace(/\{(\w+)\}/g, (_, name) => pathPart(name, rest.shift()));
@@ -73,7 +74,7 @@ export function sendingOf(
 /**
  * Who asks, and for whom.
  *
- * @throws TypeError for what would arrive as something else: servers drop blanks, and some of them all characters
+ * @throws UnsendableError for what would arrive as something else: servers drop blanks, and some of them all characters
  *   beyond ASCII, from both ends of a header
  */
 export function callerHeaders({
@@ -81,10 +82,10 @@ export function callerHeaders({
   tenant,
 }: Partial<Pick<Settings, 'apiKey' | 'tenant'>>): Readonly<Record<string, string>> {
   if (apiKey !== undefined && !/^[ -~]*$/.test(apiKey)) {
-    throw new TypeError('apiKey must be printable ASCII');
+    throw new UnsendableError('apiKey must be printable ASCII');
   }
   if (tenant && !TENANT.test(tenant)) {
-    throw new TypeError(
+    throw new UnsendableError(
       `the tenant ${JSON.stringify(tenant)} cannot be sent: it must begin and end with printable ASCII, and have no control characters`,
     );
   }
@@ -156,7 +157,7 @@ function filled(
 /** A part that is empty would lead to another operation. */
 function pathPart(name: string, value: unknown): string {
   if (hasText(value)) return encodeURIComponent(value as string);
-  throw new TypeError(`${name} must be a text that is not empty`);
+  throw new UnsendableError(`${name} must be a text that is not empty`);
 }
 
 /** Lists as words between commas, `metadata: { a: 'b' }` as `metadata.a=b`. */

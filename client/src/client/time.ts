@@ -1,5 +1,7 @@
 /** Waits of any length, and what is taken for one. */
 
+import { UnsendableError } from './errors.js';
+
 /** Timers take no longer times, and end at once when they are given one: nearly a month. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
@@ -27,12 +29,12 @@ export function every(ms: number, run: () => void): () => void {
 /**
  * A time or a count that is no number would be taken for none at all. Absent is absent.
  *
- * @throws TypeError naming it
+ * @throws UnsendableError naming it
  */
 export function expectNumbers(given: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || (typeof value === 'number' && value >= 0)) continue;
-    throw new TypeError(`${name} must be a number from 0 on, not ${shown(value)}`);
+    throw new UnsendableError(`${name} must be a number from 0 on, not ${shown(value)}`);
   }
 }
 

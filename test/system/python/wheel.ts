@@ -11,7 +11,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { ROOT } from '../../helpers/docs.js';
-import { HOSTILE_FILE } from '../../helpers/hostile.js';
 
 type Run = { readonly code: number | null; readonly output: string };
 
@@ -88,7 +87,6 @@ export class Wheel {
     const source = path.join(folder, 'source');
     cpSync(path.join(ROOT, 'clients/python'), source, { recursive: true });
     cpSync(path.join(source, 'tests'), this.tests, { recursive: true });
-    cpSync(HOSTILE_FILE, path.join(this.tests, 'hostile.json'));
     cpSync(path.join(ROOT, 'examples/python'), path.join(folder, 'examples'), { recursive: true });
     const download = [...PIP, 'download', '--no-deps', '-d', folder, 'hatchling'];
     const reached = await this.run(python, download);

@@ -5,13 +5,14 @@
  */
 
 import assert from 'node:assert/strict';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import type { SequenceListed } from '../../../schema/sequence.js';
-import { step, useSharedApi } from '../../helpers/api.js';
+import { type Json, step, useSharedApi } from '../../helpers/api.js';
 import { expectNoAxeFindings, useBrowser, type Visit } from '../../helpers/browser.js';
 import { column } from '../../helpers/columns.js';
 import { expectNoHorizontalScroll, expectPage, open, signIn } from '../../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
+import { HOSTILE, whole } from '../../helpers/hostile.js';
 
 const api = useSharedApi();
 
@@ -28,11 +29,14 @@ async function enter({ context }: Visit) {
 const editorOf = (page: Page) => page.getByRole('textbox', { name: 'Definition as JSON' });
 const storeButton = (page: Page) => page.getByRole('button', { name: 'Review and store' });
 
-async function write(page: Page, definition: object): Promise<void> {
-  await editorOf(page).click();
-  await page.keyboard.press('Control+A');
-  await page.keyboard.insertText(JSON.stringify(definition, null, 2));
+async function typed(editor: Locator, text: string): Promise<void> {
+  await editor.click();
+  await editor.press('Control+A');
+  await editor.page().keyboard.insertText(text);
 }
+
+const write = (page: Page, definition: object) =>
+  typed(editorOf(page), JSON.stringify(definition, null, 2));
 
 test('a first sequence is written from the empty list on, mended, and stored', async (visit) => {
   const { page, complaints } = visit;
@@ -239,16 +243,42 @@ test('what cannot be sent starts nothing and is marked, and what is typed in an 
   });
 });
 
-test('an input is written as JSON where there is no schema', async (visit) => {
+test('what is hostile is started and stored as it was written, or refused in the words of the engine', async (visit) => {
   const { page } = visit;
   const tenant = await enter(visit);
   const id = await tenant.sequence([step('a', 'noop')], { name: 'open' });
+  const input = page.getByRole('textbox', { name: 'Input as JSON' });
+  const start = page.getByRole('button', { name: 'Start an instance' });
+  const words = (told: string) =>
+    new RegExp(`cannot be .*: .*${told}.* is not accepted, at .*kept`);
   await open(page, api.url, `/sequences/${id}/start`, /^open/);
-  await page.getByRole('textbox', { name: 'Input as JSON' }).click();
-  await page.keyboard.press('Control+A');
-  await page.keyboard.insertText('{"a": [1, 2]}');
-  await page.getByRole('button', { name: 'Start an instance' }).click();
+  for (const { json, told } of HOSTILE.refused) {
+    await typed(input, `{"kept":${whole(json)}}`);
+    await start.click();
+    await page.getByRole('alert').getByText(words(told)).waitFor();
+  }
+  await typed(input, JSON.stringify({ kept: HOSTILE.kept }));
+  await start.click();
   await page.waitForURL(/\/instances\//);
-  const instance = await tenant.instance(page.url().split('/').at(-1) ?? '');
-  assert.deepEqual(instance.context.data, { a: [1, 2] });
+  const { context } = await tenant.instance(page.url().split('/').at(-1) ?? '');
+  assert.deepEqual(context.data, { kept: HOSTILE.kept });
+  await page.getByRole('link', { name: 'Data', exact: true }).click();
+  const shown = page.getByRole('group', { name: 'context.data' });
+  assert.deepEqual(JSON.parse((await shown.textContent()) ?? ''), context.data);
+
+  await open(page, api.url, '/sequences/new', 'New sequence');
+  const block = JSON.stringify(step('a', 'any')).slice(1);
+  const definition = (kept: string) =>
+    `{"namespace":"test","name":"odd","version":1,"blocks":[{"params":{"kept":${kept}},${block}]}`;
+  for (const { json, told } of HOSTILE.refused) {
+    await typed(editorOf(page), definition(whole(json)));
+    await page.getByRole('status').getByText(words(told)).waitFor();
+  }
+  await typed(editorOf(page), definition(JSON.stringify(HOSTILE.kept)));
+  await storeButton(page).click();
+  await page.getByRole('button', { name: 'Store version 1' }).click();
+  await expectPage(page, /^odd/);
+  const [odd] = (await tenant.get<SequenceListed[]>('/sequences?name=odd')).body;
+  assert.deepEqual(column((odd?.blocks ?? []) as Json[], 'params'), [{ kept: HOSTILE.kept }]);
+  assert.equal((await tenant.get<object[]>('/instances')).body.length, 1);
 });

@@ -52,6 +52,22 @@ def _known_or_new(value: Any, known: ValidatorFunctionWrapHandler) -> Any:
 Open = _WrapValidator(_known_or_new)
 
 
+class UnkeptError(ValueError):
+    """What JSON cannot hold as it is, with its place as the server tells it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self._place = ""
+
+    def within(self, step: str) -> UnkeptError:
+        self._place = step + self._place
+        return self
+
+    def __str__(self) -> str:
+        place = self._place.removeprefix(".") or "the top level"
+        return f"{self.args[0]} is not accepted, at {place}"
+
+
 def encode(value: Any) -> Any:
     """The value as the `json` module takes it; of models, the members that were given.
 
@@ -63,28 +79,42 @@ def encode(value: Any) -> Any:
     """
     if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
-            raise ValueError("nan is not accepted")
-        what = f"the number {value}, which is beyond the range of a double"
-        raise ValueError(f"{what} is not accepted")
+            raise UnkeptError("nan")
+        raise UnkeptError(f"the number {value}, which is beyond the range of a double")
     if value is NULL:
         return None
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, BaseModel):
-        return {name: encode(inner) for name, inner in _members(value).items()}
+        return _encode_members(_members(value))
     if isinstance(value, Mapping):
-        members = {_name(name): encode(inner) for name, inner in value.items()}
+        members = _encode_members(value)
         if len(members) < len(value):
             names = [_name(name) for name in value]
             twice = next(name for name in names if names.count(name) > 1)
-            what = f"the name {json.dumps(twice)} for a second member of one object"
-            raise ValueError(f"{what} is not accepted")
+            raise UnkeptError(f"the name {json.dumps(twice)} for a second member of one object")
         return members
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [encode(inner) for inner in value]
+        items = []
+        for at, inner in enumerate(value):
+            try:
+                items.append(encode(inner))
+            except UnkeptError as error:
+                raise error.within(f"[{at}]") from None
+        return items
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.astimezone()).isoformat()
     raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _encode_members(members: Mapping[Any, Any]) -> dict[str, Any]:
+    encoded = {}
+    for name, inner in members.items():
+        try:
+            encoded[_name(name)] = encode(inner)
+        except UnkeptError as error:
+            raise error.within(f".{_name(name)}") from None
+    return encoded
 
 
 def _name(value: Any) -> str:

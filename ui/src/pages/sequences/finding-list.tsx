@@ -7,22 +7,22 @@ import type { Finding, Verdict } from './findings.ts';
 import styles from './sequences.module.css';
 
 /**
- * @param props.isJson whether the text is an object of JSON at all
+ * @param props.doubt why the text is no object of JSON that could be sent; undefined: it is one
  * @param props.verdict absent while it is asked for
  */
 export function FindingList(props: {
-  readonly isJson: boolean;
+  readonly doubt: string | undefined;
   readonly verdict: Verdict | undefined;
   readonly onChoose: (finding: Finding) => void;
 }) {
-  const { isJson, verdict, onChoose } = props;
+  const { doubt, verdict, onChoose } = props;
   const [shown, more] = useChunk(verdict?.findings.length ?? 0);
   return (
     <>
       <p className={styles.status} role="status">
-        <Standing isJson={isJson} verdict={verdict} />
+        <Standing doubt={doubt} verdict={verdict} />
       </p>
-      {isJson && verdict && verdict.findings.length > 0 && (
+      {doubt === undefined && verdict && verdict.findings.length > 0 && (
         <ul className={styles.findings} aria-label="Findings">
           {verdict.findings.slice(0, shown).map((finding) => (
             <li key={`${finding.path} ${finding.message}`}>
@@ -41,11 +41,15 @@ export function FindingList(props: {
   );
 }
 
-function Standing({ isJson, verdict }: { isJson: boolean; verdict: Verdict | undefined }) {
-  if (!isJson) {
+function Standing(props: {
+  readonly doubt: string | undefined;
+  readonly verdict: Verdict | undefined;
+}) {
+  const { doubt, verdict } = props;
+  if (doubt !== undefined) {
     return (
       <>
-        <SeverityIcon severity="error" /> This is no object of JSON that can be stored yet.
+        <SeverityIcon severity="error" /> {doubt}
       </>
     );
   }

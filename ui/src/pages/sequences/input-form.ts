@@ -217,6 +217,15 @@ export function objectIn(text: string | undefined): JsonObject | undefined {
   return read.wrong === undefined && isObject(read.value) ? read.value : undefined;
 }
 
+/** Why it is none: in the words of the engine where it would be refused, and not only not be read. */
+export function objectDoubt(text: string): string | undefined {
+  if (objectIn(text) !== undefined) return undefined;
+  const read = readJson(text);
+  return read.wrong === undefined || read.at === undefined
+    ? 'This is no object of JSON that can be stored yet.'
+    : `It cannot be stored: ${read.wrong}`;
+}
+
 export interface InputRefusal {
   /** Such as `address.lines[0]`; empty for the input as a whole. */
   readonly path: string;

@@ -15,7 +15,7 @@ import { jsonOf } from '../../lib/json-text.ts';
 import { definitionText, useDraft } from './drafts.ts';
 import { FindingList } from './finding-list.tsx';
 import { judge, type Verdict } from './findings.ts';
-import { objectIn } from './input-form.ts';
+import { objectDoubt } from './input-form.ts';
 import { placesIn, type TextRange } from './places.ts';
 import { SAMPLE_TEXT } from './samples.ts';
 import styles from './sequences.module.css';
@@ -99,7 +99,8 @@ function Writing(props: {
   }
 
   const isJudged = judged?.text === draft.text;
-  const isJson = objectIn(draft.text) !== undefined;
+  const doubt = objectDoubt(draft.text);
+  const isJson = doubt === undefined;
   return (
     <Page
       title={title}
@@ -132,7 +133,7 @@ function Writing(props: {
             place={place}
           />
           <FindingList
-            isJson={isJson}
+            doubt={doubt}
             verdict={isJudged ? judged : undefined}
             onChoose={({ path }) => setPlace(placesIn(draft.text)(path))}
           />
