@@ -155,7 +155,7 @@ describe('A human gate parks its step until somebody answers', () => {
     },
   };
   for (const [way, send] of Object.entries(SENDERS)) {
-    test(`Human gate: an answer by ${way} notes the name of its key`, async () => {
+    test(`Human gate: an answer notes the name of its key, whatever it comes by: ${way}`, async () => {
       const [tenant, handler] = [api.tenant(), newHandler()];
       const desk = await keyOf(tenant, 'desk', 'operator');
       const isAhead = way.endsWith('before its gate');

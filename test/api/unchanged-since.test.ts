@@ -82,7 +82,7 @@ function read(client: Pick<typeof api.root, 'get'>, path: string, change: Change
 }
 
 for (const [name, make] of Object.entries(THINGS)) {
-  test(`${name} that was changed since it was read is not changed over it`, async () => {
+  test(`what was changed since it was read is not changed over it: ${name}`, async () => {
     const { updatedAt, change } = await make();
     const before = await updatedAt();
     // Of many who read the same, the first is taken, and all others are told what there is now.
