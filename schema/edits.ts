@@ -160,6 +160,15 @@ export const BatchAction = Type.Object(
 );
 export type BatchAction = Static<typeof BatchAction>;
 
+/** Of those that were refused; all of them are counted. */
+export const REFUSALS_TOLD_MAX = 20;
+
+export const ChangeRefusal = named('ChangeRefusal', {
+  instance_id: Uuid,
+  error: noted(Type.String(), 'As the answer to a change of this instance alone says it.'),
+});
+export type ChangeRefusal = Static<typeof ChangeRefusal>;
+
 export const BatchActionResult = named('BatchActionResult', {
   matched: Type.Integer(),
   applied: Type.Integer(),
@@ -167,6 +176,12 @@ export const BatchActionResult = named('BatchActionResult', {
   failed: Type.Integer(),
   dry_run: Type.Boolean(),
   repeats_effects: RepeatsEffects,
+  refusals: Type.Optional(
+    Type.Array(ChangeRefusal, {
+      maxItems: REFUSALS_TOLD_MAX,
+      description: 'The first of those that failed, with the reasons; absent: none did.',
+    }),
+  ),
 });
 export type BatchActionResult = Static<typeof BatchActionResult>;
 

@@ -7,6 +7,7 @@ import {
   type Change,
   type ChangeCounts,
   concerns,
+  firstRefusals,
   mayRetry,
   type Signal,
 } from '../actors/instance/change-many.js';
@@ -102,6 +103,7 @@ export function added(one: BulkCounts, other: BulkCounts): BulkCounts {
     skipped: one.skipped + other.skipped,
     failed: one.failed + other.failed,
     repeats_effects: one.repeats_effects + other.repeats_effects,
+    ...firstRefusals(one, other),
   };
 }
 
@@ -128,8 +130,8 @@ export async function changeWindow(
   const taken = window.filter(({ id }) => !left.has(id));
   if (taken.length === 0) return { ...NOTHING_YET, matched, skipped: matched };
   if (!isDryRun) {
-    const { applied, skipped, failed } = await changeMany(tenant, idsOf(taken), change);
-    return { ...NOTHING_YET, matched, applied, skipped: skipped + left.size, failed };
+    const changed = await changeMany(tenant, idsOf(taken), change);
+    return { ...NOTHING_YET, ...changed, matched, skipped: changed.skipped + left.size };
   }
   const applied = taken.filter(({ state }) => concerns(change, state)).length;
   const ids = idsOf(retried).filter((id) => !left.has(id));

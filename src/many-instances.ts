@@ -1,6 +1,6 @@
 /** What concerns instances of many shards at once: asked of each shard, and added up. */
 
-import type { Change, ChangeCounts } from '../actors/instance/change-many.js';
+import { type Change, type ChangeCounts, firstRefusals } from '../actors/instance/change-many.js';
 import type { PurgeReply } from '../actors/instance/purge.js';
 import type { ShardClient } from '../actors/shard/client.js';
 import type { BackgroundJob } from './background-job.js';
@@ -41,10 +41,11 @@ export class ManyInstances {
       return one.value;
     });
     return counts.reduce(
-      (sum, { applied, skipped, failed }) => ({
-        applied: sum.applied + applied,
-        skipped: sum.skipped + skipped,
-        failed: sum.failed + failed,
+      (sum, one) => ({
+        applied: sum.applied + one.applied,
+        skipped: sum.skipped + one.skipped,
+        failed: sum.failed + one.failed,
+        ...firstRefusals(sum, one),
       }),
       { applied: 0, skipped: 0, failed: 0 },
     );

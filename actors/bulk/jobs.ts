@@ -75,7 +75,9 @@ export class BulkJobs {
           );
         }
         const at = isoTime(now());
-        const { operation, request, counts, place } = body;
+        const { operation, request, place } = body;
+        // Why some were refused is told in an answer; a job counts them.
+        const { refusals: _, ...counts } = body.counts;
         const row = {
           id: newId(),
           tenant_id,

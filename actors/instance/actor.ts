@@ -183,8 +183,8 @@ function change(
 ): Came {
   const { snapshot, id: instance_id } = actor.record;
   const { nextFireAt } = snapshot;
-  const result = resultOf(actor, change);
-  turn.effects.push({ kind: 'changed', group, result });
+  const { result, error } = resultOf(actor, change);
+  turn.effects.push({ kind: 'changed', group, instance: instance_id, result, error });
   if (result !== 'applied') return undefined;
   if (job !== undefined) {
     turn.put('bulkChange.insert', `${job}:${instance_id}`, { job_id: job, instance_id });
@@ -206,9 +206,10 @@ function change(
   }
 }
 
-function resultOf(actor: LiveInstance, change: Change): ChangeResult {
-  if (!concerns(change, actor.record.snapshot.state)) return 'skipped';
-  return change.kind !== 'signal' || signals.hasRoom(actor, change) ? 'applied' : 'failed';
+function resultOf(actor: LiveInstance, change: Change): { result: ChangeResult; error?: string } {
+  if (!concerns(change, actor.record.snapshot.state)) return { result: 'skipped' };
+  const error = change.kind === 'signal' ? signals.noRoom(actor, change) : undefined;
+  return error === undefined ? { result: 'applied' } : { result: 'failed', error };
 }
 
 /** What a requested state means. */

@@ -4,6 +4,7 @@
  * actor, in a unit of its own.
  */
 
+import { type ChangeRefusal, REFUSALS_TOLD_MAX } from '../../schema/edits.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { type InstanceState, isTerminal } from '../../src/core/states.js';
 import { TENANT_HELD } from '../runtime/held-tenants.js';
@@ -26,7 +27,19 @@ export type Change =
   | { readonly kind: 'retry' }
   | ({ readonly kind: 'signal' } & Signal);
 
-export type ChangeCounts = Readonly<Record<ChangeResult, number>>;
+export interface ChangeCounts extends Readonly<Record<ChangeResult, number>> {
+  /** The first of those that failed; absent: none did. */
+  readonly refusals?: readonly ChangeRefusal[];
+}
+
+/** The first ones of both; there are as many at most as an answer has. */
+export function firstRefusals(
+  one: ChangeCounts,
+  other: ChangeCounts,
+): Pick<ChangeCounts, 'refusals'> {
+  const refusals = [...(one.refusals ?? []), ...(other.refusals ?? [])].slice(0, REFUSALS_TOLD_MAX);
+  return refusals.length === 0 ? {} : { refusals };
+}
 
 /** The body of `instances.changeMany`, which only the front thread sends. */
 export interface ChangeMany {
@@ -60,6 +73,7 @@ export function mayRetry(change: Change, state: InstanceState): boolean {
 interface Group {
   readonly request: number;
   readonly counts: Record<ChangeResult, number>;
+  readonly refusals: ChangeRefusal[];
   open: number;
   /** Of some it was not even looked whether they are to be changed. */
   isHeld: boolean;
@@ -87,22 +101,26 @@ export class ChangeGroups {
     this.#groups.set(this.#opened, {
       request,
       counts: { applied: 0, skipped: 0, failed: 0 },
+      refusals: [],
       open: size,
       isHeld: false,
     });
     return this.#opened;
   }
 
-  count(number: number, result: ChangeResult | 'held'): void {
+  count({ group: number, instance, result, error }: Extract<Effect, { kind: 'changed' }>): void {
     const group = this.#groups.get(number);
     if (group === undefined) return;
     if (result === 'held') group.isHeld = true;
     else group.counts[result] += 1;
+    if (result === 'failed' && error !== undefined && group.refusals.length < REFUSALS_TOLD_MAX) {
+      group.refusals.push({ instance_id: instance, error });
+    }
     group.open -= 1;
     if (group.open > 0) return;
     this.#groups.delete(number);
-    const { request, counts, isHeld } = group;
-    const body = JSON.stringify(counts);
+    const { request, counts, refusals, isHeld } = group;
+    const body = JSON.stringify({ ...counts, ...(refusals.length > 0 && { refusals }) });
     if (isHeld) this.#release([{ kind: 'error', request, error: TENANT_HELD }]);
     else this.#release([{ kind: 'reply', request, status: 200, body }]);
   }

@@ -275,12 +275,12 @@ export class Instances {
     }
     const fence = fenced(actor, message);
     if (fence !== undefined) {
-      this.#turnAway(message, fence, 'skipped');
+      this.#turnAway(cell.id, message, fence, 'skipped');
       return;
     }
     if (this.#isDoomed(actor, message)) {
       const what = `sequence ${actor.record.sequence_id} is being deleted`;
-      this.#turnAway(message, unavailable('ENG_OVERLOADED', what), 'failed');
+      this.#turnAway(cell.id, message, unavailable('ENG_OVERLOADED', what), 'failed');
       return;
     }
     const prepare = preparationOf(actor, message);
@@ -294,11 +294,18 @@ export class Instances {
   }
 
   /** Whoever asked is told that nothing of it happened; hints are moot. */
-  #turnAway(message: Message, error: EngineError, change: ChangeResult, claim: 0 | -1 = 0): void {
+  #turnAway(
+    instance: string,
+    message: Message,
+    error: EngineError,
+    change: ChangeResult,
+    claim: 0 | -1 = 0,
+  ): void {
     const { release } = this.#deps;
     if (message.kind === 'change') {
       const result = error === TENANT_HELD ? 'held' : change;
-      release([{ kind: 'changed', group: message.group, result }]);
+      const told = { kind: 'changed', group: message.group, instance, result } as const;
+      release([{ ...told, error: error.message }]);
     } else if (message.kind === 'claim') release([claimAnswer(message, claim)]);
     else if ('request' in message) this.#fail(message.request, error);
   }
@@ -310,7 +317,7 @@ export class Instances {
     if (message.kind === 'reap' && isUndelivered) {
       const at = this.#deps.env.now() + RELOAD_MS;
       this.#deps.release([{ kind: 'reap', instance: cell.id, task: message.task, at }]);
-    } else this.#turnAway(message, error, 'failed', isUndelivered ? -1 : 0);
+    } else this.#turnAway(cell.id, message, error, 'failed', isUndelivered ? -1 : 0);
   }
 
   /** A failed instance must not come to life while its sequence is deleted: nobody counts it again. */
@@ -470,7 +477,7 @@ export class Instances {
       else {
         const id = this.#askedFor.get(message) ?? cell.id;
         const what = 'task' in message ? `worker task ${message.task}` : `instance ${id}`;
-        this.#turnAway(message, notFound(what), 'skipped');
+        this.#turnAway(id, message, notFound(what), 'skipped');
       }
     }
   }

@@ -73,14 +73,13 @@ export function checkRoom(
   if (characters > longest) throw conflict(`${what}: ${longest} characters is the most`);
 }
 
-/** The same for one of many. */
-export function hasRoom(actor: LiveInstance, given: Signal): boolean {
+/** The same for one of many: undefined, or why not. */
+export function noRoom(actor: LiveInstance, given: Signal): string | undefined {
   try {
     checkRoom(actor, [given]);
-    return true;
-  } catch {
-    // Why is told to nobody: of many, those that failed are counted.
-    return false;
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
   }
 }
 

@@ -62,7 +62,8 @@ export function failed(effects: readonly Effect[], error: EngineError): Effect[]
     if (effect.kind === 'reply' || effect.kind === 'error') {
       told.push({ kind: 'error', request: effect.request, error });
     } else if (effect.kind === 'changed') {
-      told.push({ ...effect, result: error === TENANT_HELD ? 'held' : 'failed' });
+      const result = error === TENANT_HELD ? 'held' : 'failed';
+      told.push({ ...effect, result, error: error.message });
     } else if (effect.kind === 'peer' && effect.message.kind === 'claimed') {
       // A claim that was not committed: the queue offers the task again.
       told.push({ ...effect, message: { ...effect.message, epoch: -1, record: '' } });

@@ -66,7 +66,14 @@ export type Effect =
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string; readonly at: UnixMs }
   | { readonly kind: 'continue'; readonly instance: string; readonly rank: number }
   /** One of a change of many is settled. */
-  | { readonly kind: 'changed'; readonly group: number; readonly result: ChangeResult | 'held' }
+  | {
+      readonly kind: 'changed';
+      readonly group: number;
+      readonly instance: string;
+      readonly result: ChangeResult | 'held';
+      /** Why it failed. */
+      readonly error?: string | undefined;
+    }
   /** The unit has audit entries of the tenant. */
   | { readonly kind: 'audited'; readonly tenant: string }
   | { readonly kind: 'task.opened'; readonly instance: string; readonly task: string }

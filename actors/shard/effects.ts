@@ -81,7 +81,7 @@ export class Effects {
         this.#turn.runSoon(this.#timerOf(effect.instance, effect.rank));
         return;
       case 'changed':
-        this.#parts.changes.count(effect.group, effect.result);
+        this.#parts.changes.count(effect);
         return;
       case 'audited':
         this.#parts.feed.watchers.changed(effect.tenant);

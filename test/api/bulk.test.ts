@@ -235,6 +235,18 @@ describe('Batch-action appends one audit entry per touched instance', () => {
 });
 
 describe('what the actions do', () => {
+  test('those that are refused are named, each with its reason', async (tenant) => {
+    const id = await tenant.runUntil('waiting', [step('a', newHandler())]);
+    const payload = 'x'.repeat(1_000_000);
+    const body = { filter: {}, action: 'signal', signal_type: 'go', payload };
+    const send = () => tenant.post<BatchActionResult>('/instances/batch-action', body);
+    // It keeps four of them, and has no room for the next one.
+    for (let sent = 0; sent < 4; sent += 1) assert.equal((await send()).body.applied, 1);
+    const { failed, refusals = [] } = expectStatus(await send(), 200);
+    assert.deepEqual([failed, refusals.map((one) => one.instance_id)], [1, [id]]);
+    assert.match(refusals[0]?.error ?? '', /characters is the most/);
+  });
+
   test('retry touches failed instances only, and none in a dry run', async (tenant) => {
     const ids = await oneOfEach(tenant);
     const failed = ids[3] ?? '';

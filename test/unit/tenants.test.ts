@@ -66,10 +66,11 @@ test('a change of many is refused as a whole where one of them was turned away w
   const told: Effect[] = [];
   const groups = new ChangeGroups((effects) => told.push(...effects));
   const group = groups.open(7, 2);
-  groups.count(group, 'applied');
-  const turnedAway = failed([{ kind: 'changed', group, result: 'applied' }], TENANT_HELD);
-  assert.deepEqual(turnedAway, [{ kind: 'changed', group, result: 'held' }]);
-  groups.count(group, 'held');
+  const one = { kind: 'changed', group, instance: 'i', result: 'applied' } as const;
+  groups.count(one);
+  const [turnedAway] = failed([one], TENANT_HELD);
+  assert.deepEqual(turnedAway, { ...one, result: 'held', error: TENANT_HELD.message });
+  groups.count(turnedAway as typeof one);
   assert.deepEqual(told, [{ kind: 'error', request: 7, error: TENANT_HELD }]);
 });
 

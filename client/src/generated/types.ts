@@ -250,6 +250,8 @@ export interface BatchActionResult {
   readonly dry_run: boolean;
   /** With dry_run: those that would be retried, and repeat effects outside by that; else 0. */
   readonly repeats_effects: number;
+  /** The first of those that failed, with the reasons; absent: none did. */
+  readonly refusals?: readonly ChangeRefusal[];
 }
 
 export interface BatchCreated {
@@ -635,6 +637,12 @@ export interface Cells {
   /** The cell of the engine that answers. */
   readonly own: string;
   readonly cells: readonly Cell[];
+}
+
+export interface ChangeRefusal {
+  readonly instance_id: string;
+  /** As the answer to a change of this instance alone says it. */
+  readonly error: string;
 }
 
 export interface ChangedCall {

@@ -83,7 +83,9 @@ test('all instances of a reason are retried at once, and how many is said first'
   await told(page, '3 instances retried.');
 });
 
-test('a change of many waits until all of them are counted', async ({ page }) => {
+test('a change of many waits until all are counted, and says what became of each', async ({
+  page,
+}) => {
   let isCounted = false;
   const job = () => ({
     id: JOB,
@@ -91,8 +93,12 @@ test('a change of many waits until all of them are counted', async ({ page }) =>
     ...{ matched: 40, applied: isCounted ? 90 : 40, skipped: 0, failed: 0 },
     ended_at: isCounted ? '2026-01-01T00:00:00.000Z' : null,
   });
+  const done = {
+    ...{ matched: 90, applied: 88, skipped: 1, failed: 1, dry_run: false, repeats_effects: 0 },
+    refusals: [{ instance_id: JOB, error: 'conflict: it keeps 1000 signals' }],
+  };
   await page.route(/\/instances\/batch-action|\/bulk\/jobs\//, (route) =>
-    answer(route, 200, job()),
+    answer(route, 200, isReal(route) ? done : job()),
   );
   await start(page, '/instances?state=failed', 'Instances');
   await page.getByRole('button', { name: 'Retry', exact: true }).click();
@@ -100,8 +106,19 @@ test('a change of many waits until all of them are counted', async ({ page }) =>
   await dialog.getByText(/40 instances would be retried; still counting/).waitFor();
   assert.ok(await dialog.getByRole('button', { name: 'Retry', exact: true }).isDisabled());
   isCounted = true;
-  await enabled(dialog.getByRole('button', { name: 'Retry 90 instances' }));
+  await dialog.getByRole('button', { name: 'Retry 90 instances' }).click();
+  await told(
+    page,
+    '88 instances retried; 1 left alone, since it does not concern them; 1 refused.',
+  );
+  const refused = page.getByRole('list', { name: 'Refused' }).getByRole('listitem');
+  await refused.filter({ hasText: 'it keeps 1000 signals' }).getByRole('link').waitFor();
 });
+
+const isReal = (route: Route) => {
+  const body = route.request().postDataJSON() as { dry_run?: boolean } | null;
+  return body !== null && body.dry_run !== true;
+};
 
 /** In place of what the engine answers, which is known as one by the rest of its answer. */
 async function answer(route: Route, status: number, json: object): Promise<void> {

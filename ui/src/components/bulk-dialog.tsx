@@ -1,17 +1,12 @@
 /** Changes many instances at once: says first how many, and follows what takes long as a job. */
 
 import { useQuery } from '@tanstack/react-query';
-import type {
-  BatchAction,
-  BatchActionResult,
-  BulkJob,
-  Client,
-} from 'durable-workflow-engine-client';
+import type { BatchAction, Client } from 'durable-workflow-engine-client';
 import { type ReactNode, useId, useRef, useState } from 'react';
-import { Link } from 'wouter';
 import { useEngine } from '../api/engine.tsx';
 import { countOf, formatCount } from '../lib/format.ts';
 import { useAction } from './action.ts';
+import { type BulkAnswer, BulkOutcome, type BulkReach, isJob } from './bulk-outcome.tsx';
 import { ConfirmDialog } from './dialog.tsx';
 import { ErrorBox } from './error-box.tsx';
 import { Checkbox } from './field.tsx';
@@ -44,11 +39,13 @@ interface Counted {
 export function BulkDialog(props: {
   readonly action: BulkAction;
   readonly filter: BulkFilter;
+  /** Where those that were changed are found afterwards. */
+  readonly among: BulkReach['among'];
   readonly children?: ReactNode;
   readonly onClose: () => void;
   readonly onDone?: () => void;
 }) {
-  const { action, filter, children, onClose, onDone } = props;
+  const { action, filter, among, children, onClose, onDone } = props;
   const { client } = useEngine();
   const opened = useId();
   const counting = useRef<string | undefined>(undefined);
@@ -63,23 +60,24 @@ export function BulkDialog(props: {
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
   });
-  const act = useAction(() => client.instances.batchAction(body), {
-    done: (result) =>
-      isJob(result) ? (
-        <>
-          It takes a while, and goes on as a <Link href="/jobs">bulk job</Link>.
-        </>
-      ) : (
-        summaryOf(result, done)
-      ),
-    onDone: () => {
-      onDone?.();
-      onClose();
+  const [answer, setAnswer] = useState<{ readonly told: BulkAnswer; readonly begunAt: number }>();
+  const act = useAction(
+    async (begunAt: number) => ({ told: await client.instances.batchAction(body), begunAt }),
+    {
+      onDone: (answered) => {
+        onDone?.();
+        setAnswer(answered);
+      },
     },
-  });
+  );
   const repeating = count.data?.repeats_effects ?? 0;
   const isRetry = action === 'retry' || action === 'resume';
   const counted = count.data?.isCounting === false ? count.data.applied : undefined;
+  if (answer !== undefined) {
+    const { told, begunAt } = answer;
+    const reach = { among, ids: filter.ids ?? undefined };
+    return <BulkOutcome answer={told} {...{ done, reach, begunAt, onClose }} />;
+  }
   return (
     <ConfirmDialog
       title={`${verb} many instances?`}
@@ -89,7 +87,7 @@ export function BulkDialog(props: {
       isBusy={act.isBusy}
       isDisabled={!counted}
       error={act.error}
-      onConfirm={() => act.run(undefined)}
+      onConfirm={() => act.run(Date.now())}
       onClose={onClose}
     >
       {children}
@@ -123,15 +121,6 @@ export function BulkDialog(props: {
       )}
     </ConfirmDialog>
   );
-}
-
-function summaryOf({ applied, failed }: BatchActionResult, done: string): string {
-  const refused = failed > 0 ? `; ${formatCount(failed)} refused` : '';
-  return `${countOf(applied, 'instance')} ${done}${refused}.`;
-}
-
-function isJob(result: BatchActionResult | BulkJob): result is BulkJob {
-  return 'operation' in result;
 }
 
 /**

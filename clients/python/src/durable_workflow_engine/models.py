@@ -857,6 +857,8 @@ class BatchActionResult(Model):
     dry_run: bool
     repeats_effects: int
     """With dry_run: those that would be retried, and repeat effects outside by that; else 0."""
+    refusals: list[ChangeRefusal] | None = None
+    """The first of those that failed, with the reasons; absent: none did."""
 
 
 class BatchCreated(Model):
@@ -1103,6 +1105,12 @@ class Cells(Model):
     own: str
     """The cell of the engine that answers."""
     cells: list[Cell]
+
+
+class ChangeRefusal(Model):
+    instance_id: str
+    error: str
+    """As the answer to a change of this instance alone says it."""
 
 
 class ChangedCall(Model):

@@ -73,6 +73,7 @@ export default function Failures() {
         <BulkDialog
           action={chosen.action}
           filter={filterOf(chosen.group)}
+          among={{ namespace: chosen.group.namespace, sequence_id: chosen.group.sequence_id }}
           onClose={() => setChosen(undefined)}
         >
           <p>

@@ -158,6 +158,14 @@ export function filterWords(filters: Filters): readonly (readonly [name: string,
   );
 }
 
+/** Those of the filters that an instance matches still when it was changed. */
+export function lasting(filters: Filters): Filters {
+  const kept = Object.entries(filters).filter(
+    ([name]) => !/^(?:state|waiting_for|updated_|failure|cursor)/.test(name),
+  );
+  return Object.fromEntries(kept);
+}
+
 /** Instants are read in the zone of the viewer. */
 export function shownOf(name: string, text = ''): string {
   const at = new Date(text);

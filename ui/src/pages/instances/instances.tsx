@@ -19,7 +19,7 @@ import { Time } from '../../components/time.tsx';
 import { type Filters, useFilters } from '../../lib/address.ts';
 import { countOf, wordsOf } from '../../lib/format.ts';
 import { FilterBar } from './filter-bar.tsx';
-import { filterWords, selectionOf, type Wrong } from './filters.ts';
+import { filterWords, lasting, selectionOf, type Wrong } from './filters.ts';
 import styles from './instances.module.css';
 
 interface Bulk {
@@ -157,6 +157,7 @@ export default function Instances() {
       {bulk && (
         <BulkDialog
           {...bulk}
+          among={lasting(filters)}
           onClose={() => setBulk(undefined)}
           onDone={() => setSelected(new Set())}
         />
