@@ -14,6 +14,7 @@ import {
   OPEN_BLOCKS_MAX,
   openAtFirst,
 } from '../src/flow/layout.ts';
+import { openingOf } from '../src/flow/opening.ts';
 import { type Outline, type OutlineBlock, outlineOf } from '../src/flow/outline.ts';
 import { bigDefinition, EVERY_KIND, step } from './flow-samples.ts';
 
@@ -259,3 +260,40 @@ test('two thousand blocks are laid out without being noticed', (t) => {
   // Ten times what is promised: a busy machine is not a slow layout.
   assert.ok(times[4]! < 500);
 });
+
+/** Lanes within lanes, of which the middle ones are short: the middle of the drawing is empty. */
+const WIDE = outlineOf({
+  blocks: [
+    {
+      type: 'parallel',
+      id: 'all',
+      branches: Array.from({ length: 6 }, (_, lane) =>
+        lane === 0 || lane === 5
+          ? Array.from({ length: 30 }, (_each, at) => step(`s${lane}_${at}`))
+          : [{ type: 'parallel', id: `p${lane}`, branches: Array.from({ length: 6 }, () => []) }],
+      ),
+    },
+  ],
+});
+
+for (const [name, outline, current, selected, expected] of [
+  ['its first block', WIDE, '', null, 'all/s0_0'],
+  ['the block that the run is at', WIDE, 'all/s5_20', null, 'all/s5_20'],
+  ['the selected block', WIDE, 'all/s5_20', 'all/s0_29', 'all/s0_29'],
+  ['the selected block of a small one', outlineOf(EVERY_KIND), '', 'charge', 'charge'],
+] as const) {
+  test(`a drawing opens at ${name}`, () => {
+    const drawing = drawingOf(outline, new Set(['all']));
+    for (const room of [
+      { width: 991, height: 538 },
+      { width: 400, height: 300 },
+    ]) {
+      const view = openingOf(drawing, room, (path) => path === current, selected);
+      const node = drawing.nodes.find(({ path }) => path === expected)!;
+      const [left, top] = [node.x * view.zoom + view.x, node.y * view.zoom + view.y];
+      const [right, bottom] = [left + node.width * view.zoom, top + node.height * view.zoom];
+      const isSeen = left >= 0 && top >= 0 && right <= room.width && bottom <= room.height;
+      assert.ok(isSeen, JSON.stringify({ view, left, top, right, bottom, room }));
+    }
+  });
+}

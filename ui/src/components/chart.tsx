@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { momentText, tickTexts } from '../lib/ticks.ts';
+import { momentText, tickText, tickTexts } from '../lib/ticks.ts';
 import styles from './chart.module.css';
 
 export interface Line {
@@ -58,7 +58,7 @@ export default function Chart(props: ChartProps) {
         cursor: { drag: { x: false, y: false } },
         scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
         axes: [
-          { ...axis, values: timeMarks },
+          { ...axis, values: timeMarks, space: timeSpace },
           { ...axis, size: 64, values: (_plot, ticks) => ticks.map(format) },
         ],
         series: [
@@ -107,6 +107,20 @@ function timeMarks(_plot: UPlot, ticks: number[], _axis: number, _space: number,
     ticks.map((secs) => secs * 1000),
     stepSecs * 1000,
   );
+}
+
+const CHARACTER_PX = 7;
+/** Between the texts of two marks. */
+const MARK_GAP_PX = 16;
+const MINUTE_MS = 60_000;
+
+/** How far marks lie apart at least: their texts are as long as the language, the clock and the step have them. */
+function timeSpace(_plot: UPlot, _axis: number, fromSecs: number, toSecs: number, length: number) {
+  const spaceOf = (stepMs: number) =>
+    tickText(toSecs * 1000, stepMs).length * CHARACTER_PX + MARK_GAP_PX;
+  const ofMinutes = spaceOf(MINUTE_MS);
+  const stepMs = ((toSecs - fromSecs) * 1000 * ofMinutes) / Math.max(length, 1);
+  return stepMs < MINUTE_MS ? spaceOf(MINUTE_MS / 60) : ofMinutes;
 }
 
 /** Without a place that is pointed at, there is none. */

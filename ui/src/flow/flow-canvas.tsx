@@ -15,6 +15,7 @@ import {
 } from '@xyflow/react';
 import { ChevronDown, ChevronRight, Maximize, ZoomIn, ZoomOut } from 'lucide-react';
 import { type KeyboardEvent, memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { Tone } from '../components/badge.tsx';
 import { IconButton } from '../components/button.tsx';
 import { countOf } from '../lib/format.ts';
 import '@xyflow/react/dist/base.css';
@@ -22,11 +23,10 @@ import { labelOf, useView, ViewContext } from './faces.tsx';
 import styles from './flow.module.css';
 import type { Drawing, DrawnEdge, DrawnLane, DrawnNode } from './layout.ts';
 import { LookIcon } from './look-icon.tsx';
+import { MARGIN, openingOf } from './opening.ts';
 import { LOOK_WORDS } from './words.ts';
 
-const ZOOM = { min: 0.1, max: 1.5, readable: 0.55 } as const;
-/** Around the drawing, and around a block that is brought into view. */
-const MARGIN = 20;
+const ZOOM = { min: 0.1, max: 1.5 } as const;
 
 export default function FlowCanvas(props: { readonly drawing: Drawing; readonly label: string }) {
   return (
@@ -218,17 +218,19 @@ function shift(start: number, length: number, room: number): number {
   return Math.min(0, room - MARGIN - (start + length));
 }
 
-/** Zoom, and the view at first: the upper end, as wide as can still be read. */
+/** Zoom, and the view at first. */
 function Controls({ drawing }: { readonly drawing: Drawing }) {
   const { zoomIn, zoomOut, fitBounds, setViewport } = useReactFlow();
   const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
+  const { faceOf, selected } = useView();
   const isPlaced = useRef(false);
   useEffect(() => {
-    if (isPlaced.current || width === 0) return;
+    if (isPlaced.current || width === 0 || height === 0) return;
     isPlaced.current = true;
-    const zoom = Math.max(ZOOM.readable, Math.min(1, (width - 2 * MARGIN) / drawing.width));
-    void setViewport({ x: (width - drawing.width * zoom) / 2, y: MARGIN, zoom });
-  }, [drawing, width, setViewport]);
+    const isCurrent = (path: string) => CURRENT.has(faceOf(path)?.tone ?? 'ok');
+    void setViewport(openingOf(drawing, { width, height }, isCurrent, selected));
+  }, [drawing, width, height, faceOf, selected, setViewport]);
   const whole = { x: 0, y: 0, width: drawing.width, height: drawing.height };
   return (
     <Panel position="top-right" className={styles.controls ?? ''}>
@@ -250,6 +252,9 @@ function Controls({ drawing }: { readonly drawing: Drawing }) {
     </Panel>
   );
 }
+
+/** What goes on, waits or has failed, and what a comparison is about. */
+const CURRENT: ReadonlySet<Tone> = new Set(['info', 'wait', 'warn', 'danger']);
 
 // ---------------------------------------------------------------- lines
 
