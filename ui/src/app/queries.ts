@@ -14,6 +14,8 @@ export const createQueries = (onError?: (error: unknown) => void) =>
         retry: (count, error) => count < RETRIES && !isFinal(error),
         staleTime: 1000,
         refetchOnWindowFocus: true,
+        // An engine on this machine or in this house is there without the network; and one that is not is found to be away.
+        networkMode: 'always',
       },
       // What cannot be sent fails: it is not kept to be sent when nobody expects it any more.
       mutations: { retry: false, networkMode: 'always' },
