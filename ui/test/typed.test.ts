@@ -1,6 +1,8 @@
 /** What people type is sent as it stands, or refused with the reason. */
 
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { jsonOf, readJson } from '../src/lib/json-text.ts';
 import { type NumberLimits, numberOf, readNumber } from '../src/lib/numbers.ts';
@@ -47,4 +49,22 @@ test('a text of JSON is refused for what the engine would refuse, in its words a
     assert.throws(() => jsonOf('The data', text), /^SyntaxError: The data cannot be sent: /);
   }
   assert.deepEqual(jsonOf('The data', '{"a": 1.05}'), { a: 1.05 });
+});
+
+/** What is built into browsers for these drops or guesses what was typed, or names no zone. */
+const OWN_FIELDS = /type="(?:number|datetime-local|time|range)"|<form\b|onWheel/;
+
+test('forms have the fields that keep what is typed, and mark all of their mistakes', () => {
+  const root = path.resolve(import.meta.dirname, '../../ui/src');
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  const found = files.filter(
+    (file) => file.endsWith('.tsx') && OWN_FIELDS.test(readFileSync(path.join(root, file), 'utf8')),
+  );
+  assert.deepEqual(found.sort(), [
+    'components/field.tsx',
+    // One field, which says by itself what is wrong with it.
+    'pages/instance/block-tries.tsx',
+    // By `FilterField`, which names the zone.
+    'pages/instances/filter-bar.tsx',
+  ]);
 });

@@ -358,7 +358,17 @@ describe('who gets in, and with what', { concurrency: 2 }, () => {
     await go(page, '/keys', /^Keys/);
     const form = await dialogOf(page, 'New key', 'New API key');
     await form.getByRole('textbox', { name: 'Name' }).fill('night watch');
+    await form.getByLabel('Expires').pressSequentially('01');
+    await press(form, 'Make the key');
+    for (const mistake of ['Choose at least one', 'This is not complete']) {
+      await form.getByText(mistake).waitFor();
+    }
+    await form
+      .getByRole('checkbox', { name: /^operator/ })
+      .and(page.locator(':focus'))
+      .waitFor();
     await form.getByRole('checkbox', { name: /^auditor/ }).check();
+    await form.getByLabel('Expires').clear();
     await press(form, 'Make the key');
     const made = page.getByRole('dialog', { name: 'The key is made' });
     const secret = (await made.locator('code').textContent()) ?? '';

@@ -11,7 +11,7 @@ import { isUnknown } from '../api/engine-error.ts';
 import { type Session, setSession, useSession } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { ErrorBox } from '../components/error-box.tsx';
-import { TextField } from '../components/field.tsx';
+import { Form, TextField } from '../components/field.tsx';
 import styles from './sign-in.module.css';
 
 /** Few, since a person waits: what reads again by itself needs none. */
@@ -94,10 +94,8 @@ function KeyForm({ session }: { session: Session }) {
   };
   return (
     <Card title="Sign in">
-      <form
-        className={styles.tenants}
-        onSubmit={(event) => {
-          event.preventDefault();
+      <Form
+        onSubmit={() => {
           if (key.trim() !== '') signIn(key.trim(), name.trim());
         }}
       >
@@ -122,7 +120,7 @@ function KeyForm({ session }: { session: Session }) {
         <Button submits kind="primary">
           Sign in
         </Button>
-      </form>
+      </Form>
     </Card>
   );
 }
@@ -149,10 +147,8 @@ function TenantForm(props: {
   const choose = (tenant: string | null) => setSession({ ...session, tenant });
   return (
     <Card title="Which tenant?">
-      <form
-        className={styles.tenants}
-        onSubmit={(event) => {
-          event.preventDefault();
+      <Form
+        onSubmit={() => {
           if (name.trim() !== '') choose(name.trim());
         }}
       >
@@ -168,7 +164,7 @@ function TenantForm(props: {
         <Button submits kind="primary">
           Open
         </Button>
-      </form>
+      </Form>
       {mayBeAll && <Button onClick={() => choose(null)}>All tenants</Button>}
       {tenants.error && <NoTenants error={tenants.error} />}
       <ul className={styles.tenants} aria-label="Tenants">

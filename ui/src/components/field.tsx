@@ -5,6 +5,7 @@ import {
   type ComponentProps,
   createContext,
   type ReactNode,
+  type Ref,
   useCallback,
   useContext,
   useEffect,
@@ -205,12 +206,13 @@ export function TextArea(
   props: FieldProps & {
     readonly value: string;
     readonly rows?: number;
+    readonly required?: boolean;
     /** What the engine would refuse of the text is told while it is typed. */
     readonly isJson?: boolean;
     readonly onChange: (value: string) => void;
   },
 ) {
-  const { label, hint, value, rows, isJson, onChange } = props;
+  const { label, hint, value, rows, required, isJson, onChange } = props;
   const doubt = isJson ? jsonDoubt(value) : undefined;
   const control = useDoubt<HTMLTextAreaElement>(doubt);
   return (
@@ -220,6 +222,7 @@ export function TextArea(
           {...attributes}
           ref={control}
           rows={rows}
+          required={required}
           spellCheck={false}
           value={value}
           onChange={(event) => onChange(event.target.value)}
@@ -260,16 +263,58 @@ export function Checkbox(props: {
   readonly label: ReactNode;
   readonly isChecked: boolean;
   readonly onChange: (isChecked: boolean) => void;
+  readonly ref?: Ref<HTMLInputElement> | undefined;
 }) {
   return (
     <label className={styles.choice}>
       <input
+        ref={props.ref}
         type="checkbox"
         checked={props.isChecked}
         onChange={(event) => props.onChange(event.target.checked)}
       />
       <span>{props.label}</span>
     </label>
+  );
+}
+
+/** Things of which at least one is to be chosen. */
+export function Choices<Value extends string>(props: {
+  readonly legend: string;
+  readonly options: readonly { readonly value: Value; readonly label: ReactNode }[];
+  readonly chosen: readonly Value[];
+  readonly onChange: (chosen: readonly Value[]) => void;
+}) {
+  const { legend, options, chosen, onChange } = props;
+  const id = useId();
+  const [isAsked, setAsked] = useState(false);
+  const doubt = chosen.length === 0 ? 'Choose at least one' : undefined;
+  const first = useDoubt<HTMLInputElement>(doubt);
+  const isWrong = isAsked && doubt !== undefined;
+  return (
+    <fieldset
+      className={styles.set}
+      aria-describedby={isWrong ? id : undefined}
+      onInvalidCapture={() => setAsked(true)}
+    >
+      <legend>{legend}</legend>
+      {options.map(({ value, label }, at) => (
+        <Checkbox
+          key={value}
+          ref={at === 0 ? first : undefined}
+          label={label}
+          isChecked={chosen.includes(value)}
+          onChange={(isChosen) =>
+            onChange(isChosen ? [...chosen, value] : chosen.filter((other) => other !== value))
+          }
+        />
+      ))}
+      {isWrong && (
+        <span id={id} className={styles.wrong}>
+          {doubt}
+        </span>
+      )}
+    </fieldset>
   );
 }
 

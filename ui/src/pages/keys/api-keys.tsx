@@ -9,13 +9,12 @@ import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, DateTimeField, Form, TextField, wrongOf } from '../../components/field.tsx';
+import { Choices, DateTimeField, Form, TextField, wrongOf } from '../../components/field.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
 import type { Column } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
-import styles from './keys.module.css';
 
 const COLUMNS: readonly Column<ApiKey>[] = [
   { name: 'Name', cell: ({ name, id }) => name || <code>{id}</code> },
@@ -145,23 +144,19 @@ function NewKey({ onClose }: { onClose: () => void }) {
           hint="Who uses it, such as billing worker"
           wrong={wrongOf(mint.error, 'name')}
         />
-        <fieldset className={styles.set}>
-          <legend>What it may do</legend>
-          {CAPABILITIES.map(([word, about]) => (
-            <Checkbox
-              key={word}
-              label={
-                <>
-                  <strong>{word}</strong> <span className="dim">{about}</span>
-                </>
-              }
-              isChecked={chosen.includes(word)}
-              onChange={(isChosen) =>
-                setChosen(isChosen ? [...chosen, word] : chosen.filter((other) => other !== word))
-              }
-            />
-          ))}
-        </fieldset>
+        <Choices
+          legend="What it may do"
+          options={CAPABILITIES.map(([value, about]) => ({
+            value,
+            label: (
+              <>
+                <strong>{value}</strong> <span className="dim">{about}</span>
+              </>
+            ),
+          }))}
+          chosen={chosen}
+          onChange={setChosen}
+        />
         <DateTimeField
           label="Expires"
           value={expires}
@@ -170,12 +165,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
           wrong={wrongOf(mint.error, 'expires_at')}
         />
         {mint.error !== null && <ErrorBox error={mint.error} />}
-        <DialogActions
-          label="Make the key"
-          isBusy={mint.isBusy}
-          isDisabled={chosen.length === 0}
-          onClose={onClose}
-        />
+        <DialogActions label="Make the key" isBusy={mint.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );

@@ -137,18 +137,14 @@ function SecretForm({ id, onClose }: { id: string | undefined; onClose: () => vo
         )}
         <TextArea
           label="Secret"
+          required
           value={value}
           onChange={setValue}
           hint="A text. Of a JSON object, templates may name a member."
           wrong={wrongOf(save.error, 'value')}
         />
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions
-          label="Keep it"
-          isBusy={save.isBusy}
-          isDisabled={value === '' || (id === undefined && name === '')}
-          onClose={onClose}
-        />
+        <DialogActions label="Keep it" isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );

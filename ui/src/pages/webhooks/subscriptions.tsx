@@ -14,7 +14,7 @@ import { Badge } from '../../components/badge.tsx';
 import { Button, ButtonRow } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog, DialogActions } from '../../components/dialog.tsx';
 import { Empty, ErrorBox } from '../../components/error-box.tsx';
-import { Checkbox, Form, TextField, wrongOf } from '../../components/field.tsx';
+import { Choices, Form, TextField, wrongOf } from '../../components/field.tsx';
 import { Conflict, type Guard, useGuard } from '../../components/guard.tsx';
 import { ListTable, useList } from '../../components/list.tsx';
 import { Panel } from '../../components/page.tsx';
@@ -209,16 +209,12 @@ function SubscriptionForm(props: {
           onChange={setUrl}
           wrong={wrongOf(save.error, 'url')}
         />
-        {EVENTS.map((event) => (
-          <Checkbox
-            key={event}
-            label={event}
-            isChecked={events.includes(event)}
-            onChange={(isChosen) =>
-              setEvents(isChosen ? [...events, event] : events.filter((other) => other !== event))
-            }
-          />
-        ))}
+        <Choices
+          legend="What it is told of"
+          options={EVENTS.map((value) => ({ value, label: value }))}
+          chosen={events}
+          onChange={setEvents}
+        />
         {children}
         {guard && (
           <Conflict
@@ -233,12 +229,7 @@ function SubscriptionForm(props: {
           />
         )}
         {save.error !== null && <ErrorBox error={save.error} />}
-        <DialogActions
-          label={label}
-          isBusy={save.isBusy}
-          isDisabled={events.length === 0}
-          onClose={onClose}
-        />
+        <DialogActions label={label} isBusy={save.isBusy} onClose={onClose} />
       </Form>
     </Dialog>
   );
