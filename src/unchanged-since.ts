@@ -3,8 +3,16 @@
  * else was quicker. It is asked where the change is decided, one after the other for each thing.
  */
 
-import { isoTime } from './core/time.js';
+import { isoTime, msOfTime, type UnixMs } from './core/time.js';
 import { conflict } from './errors.js';
+
+/**
+ * The `updated_at` of a change, later than the one before it by at least the millisecond that callers see: of two changes
+ * within one, or with a clock that was set back, who had read the first would not be told of the second.
+ */
+export function updatedAt(now: UnixMs, before: string | null | undefined): string {
+  return isoTime(before == null ? now : Math.max(now, msOfTime(before) + 1));
+}
 
 /**
  * @param given `if_unchanged_since` of the change; absent: whatever is there is changed

@@ -6,7 +6,8 @@
 import type { Failure } from '../../schema/failure.js';
 import type { Progress } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
-import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
+import { isoTime, isoTimeOrNull, laterOf, type UnixMs } from '../../src/core/time.js';
+import { updatedAt } from '../../src/unchanged-since.js';
 import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter } from './advance.js';
@@ -38,6 +39,7 @@ export interface StateBefore {
   readonly offers: boolean;
   readonly failure: Failure | null;
   readonly context: Sections;
+  readonly updatedAt: string;
 }
 
 /** The unit that creates the instance, with all that it does before its first commit. */
@@ -71,15 +73,20 @@ export function stateBefore(actor: LiveInstance): StateBefore {
     offers: offersTasks(record),
     failure: failureOf(record),
     context: sectionsOf(record),
+    updatedAt: record.updated_at,
   };
 }
 
 export function touch(actor: LiveInstance): void {
   const { record } = actor;
   const now = isoTime(actor.env.now());
-  record.updated_at = record.created_at;
-  // Texts of times compare as the times do; the stamp of the creation may be ahead of the clock.
-  if (now > record.created_at) record.updated_at = now;
+  // The stamp of the creation may be ahead of the clock, and so may a change of the context.
+  record.updated_at = laterOf(now, laterOf(record.created_at, record.updated_at));
+}
+
+/** Who has read the context is told that it is another one (`if_unchanged_since`), also within the same millisecond. */
+function touchAgain({ record, env }: LiveInstance, before: string): void {
+  if (record.updated_at === before) record.updated_at = updatedAt(env.now(), before);
 }
 
 export function write(
@@ -89,9 +96,16 @@ export function write(
   before: StateBefore,
 ): void {
   touch(actor);
+  if (isOther(before.context, sectionsOf(actor.record))) touchAgain(actor, before.updatedAt);
   if (progress !== 'touched') settle(actor, turn, progress, before);
   writeGates(actor, turn);
   writeInstance(actor, turn, before.context);
+}
+
+function isOther(before: Sections, after: Sections): boolean {
+  return (
+    before.data !== after.data || before.config !== after.config || before.audit !== after.audit
+  );
 }
 
 /** One row of it, with those sections of its context that were replaced. */

@@ -11,7 +11,7 @@ import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { StepTry } from '../../src/core/progress.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { notFound } from '../../src/errors.js';
-import { checkUnchanged } from '../../src/unchanged-since.js';
+import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';
@@ -131,7 +131,8 @@ export class RateLimiter {
     checkUnchanged(given.if_unchanged_since, this.#limit?.updated_at);
     const { max_count, window_seconds } = given;
     this.#tenant ??= place.tenant_id;
-    const limit = { ...place, max_count, window_seconds, updated_at: isoTime(this.#deps.now()) };
+    const updated_at = updatedAt(this.#deps.now(), this.#limit?.updated_at);
+    const limit = { ...place, max_count, window_seconds, updated_at };
     turn.put('rateLimit.set', this.#id, { id: this.#id, ...limit });
     const { limit_key: key, tenant_id, ...rest } = limit;
     const record: RateLimit = { tenant_id, key, ...rest };

@@ -21,7 +21,7 @@ import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { EngineError, unavailable } from '../../src/errors.js';
 import { isForeign, owned } from '../../src/tenancy.js';
-import { checkUnchanged } from '../../src/unchanged-since.js';
+import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { type InstanceRecord, nameIn, newRecord, wholeLine } from '../instance/record.js';
@@ -212,7 +212,12 @@ export class Cron {
     this.#checkUsable(row);
     const now = this.#deps.now();
     const cron_expr = changes.cron_expr ?? row.cron_expr;
-    const changed = { ...row, cron_expr, ...settingsOf(changes, row), updated_at: isoTime(now) };
+    const changed = {
+      ...row,
+      cron_expr,
+      ...settingsOf(changes, row),
+      updated_at: updatedAt(now, row.updated_at),
+    };
     const updated = { ...changed, next_fire_at: nextAfterChange(row, changed, now) };
     if (!isSameFire(row, updated)) this.#looking = undefined;
     this.#put(turn, updated);

@@ -21,7 +21,7 @@ import { unfoundSequence } from '../../src/core/unfound-sequence.js';
 import { weaknessOf } from '../../src/core/weak-secret.js';
 import { conflict, invalid, notFound } from '../../src/errors.js';
 import { checkTenant, owned } from '../../src/tenancy.js';
-import { checkUnchanged } from '../../src/unchanged-since.js';
+import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import { answerLater, commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Call } from '../runtime/operation.js';
@@ -86,7 +86,7 @@ export class Triggers {
         config: JSON.stringify(config),
         event_name: eventIn(row.trigger_type, config),
         enabled: changedTo(body.enabled, row.enabled, true),
-        updated_at: isoTime(this.#deps.now()),
+        updated_at: updatedAt(this.#deps.now(), row.updated_at),
       };
       const { sequence_name, version } = row;
       const isSame = changed.sequence_name === sequence_name && changed.version === version;

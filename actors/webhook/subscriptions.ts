@@ -22,7 +22,7 @@ import { weaknessOf } from '../../src/core/weak-secret.js';
 import { conflict, invalid } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { owned, tenantOf } from '../../src/tenancy.js';
-import { checkUnchanged } from '../../src/unchanged-since.js';
+import { checkUnchanged, updatedAt } from '../../src/unchanged-since.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
@@ -128,7 +128,7 @@ export class Subscriptions {
         url: body.url ?? row.url,
         events: ordered(changedTo(body.events, row.events, WEBHOOK_EVENTS)),
         secret: body.secret === undefined ? row.secret : this.#stored(row, body.secret),
-        updated_at: isoTime(this.#deps.now()),
+        updated_at: updatedAt(this.#deps.now(), row.updated_at),
       };
       await this.#put(changed);
       return wireOf(changed);

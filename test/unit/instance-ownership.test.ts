@@ -22,6 +22,7 @@ import type { JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
+import { updatedAt } from '../../src/unchanged-since.js';
 import { column } from '../helpers/columns.js';
 import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { http, noop, planOf, work } from '../helpers/player.js';
@@ -321,4 +322,15 @@ test('a rollback brings a waiting instance back to where it was, and asks for it
   told(actor, { kind: 'permit.granted', number: (wish ?? 0) + 1 });
   assert.equal(stateOf(actor), 'waiting');
   assert.deepEqual(snapshot.execution, { ...before, n: (wish ?? 0) + 1 });
+});
+
+test('a change of the context is told to whoever read it within the same millisecond', () => {
+  const actor = begin([work('a')]);
+  const body = { context: { data: {} }, if_unchanged_since: actor.record.updated_at };
+  const turns = [1, 2].map(() => told(actor, { ...CALL, kind: 'patchContext', body }));
+  const answers = turns.map(({ effects }) => effects.map(({ kind }) => kind).join());
+  assert.deepEqual(answers, ['reply', 'error']);
+  // Of everything else, also where the clock was set back.
+  const times = [7, 5, 3].map((ms) => updatedAt(ms, isoTime(5)));
+  assert.deepEqual(times, [7, 6, 6].map(isoTime));
 });

@@ -7,12 +7,11 @@ import { Serial } from '../../../actors/runtime/serial.js';
 import type { ShardClient } from '../../../actors/shard/client.js';
 import { TENANT_LIMIT_NAMES, type TenantLimits } from '../../../schema/tenant-limits.js';
 import type { Clock, TimerHandle } from '../../core/clock.js';
-import { isoTime } from '../../core/time.js';
 import type { Reader } from '../../db/reads/reader.js';
 import { tenantLimitRow } from '../../db/reads/tenant-limit-reads.js';
 import { notFound, unavailable } from '../../errors.js';
 import { type SetLimits, setLimitsOf, type TenantLimitRegistry } from '../../tenant-limits.js';
-import { checkUnchanged } from '../../unchanged-since.js';
+import { checkUnchanged, updatedAt } from '../../unchanged-since.js';
 import { type FrontOperations, jsonReply, type Operation } from './operation.js';
 
 /** The shard whose actor commits the changes. */
@@ -52,16 +51,16 @@ export class TenantLimitOperations {
   readonly #put: Operation<'tenantLimits.put'> = async (front, { params, body }) => {
     const tenant = params.id;
     const limits = Object.fromEntries(TENANT_LIMIT_NAMES.map((name) => [name, body[name] ?? null]));
-    const updatedAt = isoTime(front.now());
-    const row = { tenant_id: tenant, limits, set_at: updatedAt };
-    const set = { limits, updatedAt };
-    await this.#serial.run(tenant, async () => {
+    return this.#serial.run(tenant, async () => {
       this.#checkUnchanged(tenant, body.if_unchanged_since);
+      const set_at = updatedAt(front.now(), this.#deps.registry.of(tenant)?.updatedAt);
+      const set = { limits, updatedAt: set_at };
+      const row = { tenant_id: tenant, limits, set_at };
       await this.#change(tenant, set, (client) =>
         client.ask(SHARD, 'tenantLimits.store', '', '', row),
       );
+      return jsonReply(textOf(tenant, set));
     });
-    return jsonReply(textOf(tenant, set));
   };
 
   readonly #get: Operation<'tenantLimits.get'> = async (_, { params }) => {
