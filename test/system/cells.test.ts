@@ -12,6 +12,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { Info } from '../../schema/system.js';
+import { parseExposition } from '../../scripts/reference/exposition.js';
 import { ensureSchema } from '../../src/db/cell-schema.js';
 import { inSchema } from '../../src/db/database-url.js';
 import { expectSchema, MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
@@ -24,7 +25,6 @@ import { column } from '../helpers/columns.js';
 import type { TestDatabase, TestPostgres } from '../helpers/database.js';
 import { startPostgres, withAdmin } from '../helpers/database.js';
 import type { Engine } from '../helpers/engine.js';
-import { parseExposition } from '../helpers/exposition.js';
 import { HAS_LATER, makeNewer } from './cells/newer.js';
 
 const CELLS = ['east', 'west'] as const;

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { beforeOf, countProgress } from '../../actors/instance/advance.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
+import { type Exposition, parseExposition } from '../../scripts/reference/exposition.js';
 import type { Progress } from '../../src/core/evaluator.js';
 import {
   COUNTER_NAMES,
@@ -20,7 +21,6 @@ import { Meter } from '../../src/metrics/meter.js';
 import { NAMES_MAX } from '../../src/metrics/named.js';
 import { Sampler } from '../../src/metrics/sampler.js';
 import { MetricMemory, Metrics } from '../../src/metrics.js';
-import { type Exposition, parseExposition } from '../helpers/exposition.js';
 import { HandClock } from '../helpers/hand-clock.js';
 import { failing, http, noop, Player, START, sleep, work } from '../helpers/player.js';
 

@@ -12,6 +12,7 @@ import { after, before, test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import type { Cells, TenantMove } from '../../../schema/cell.js';
 import type { Info } from '../../../schema/system.js';
+import { parseExposition } from '../../../scripts/reference/exposition.js';
 import { inSchema } from '../../../src/db/database-url.js';
 import { migrate } from '../../../src/db/migrate.js';
 import { type Api, eventually, step } from '../../helpers/api.js';
@@ -19,7 +20,6 @@ import { createClient, expectStatus, type Reply } from '../../helpers/client.js'
 import { type Cluster, startCluster, tenantLedTo } from '../../helpers/cluster.js';
 import { column } from '../../helpers/columns.js';
 import { DEFAULT_API_KEY, startEngine } from '../../helpers/engine.js';
-import { parseExposition } from '../../helpers/exposition.js';
 
 const CELLS = ['east', 'west'];
 
