@@ -1,6 +1,6 @@
 /** `npm test [-- filter ...]`: the files of a tier, or of all tiers whose paths hold a filter. */
 
-import { fork } from 'node:child_process';
+import { fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
@@ -26,8 +26,12 @@ const FILES_PER_PROCESS = 8;
 /** Files wait for one Postgres and at times for the clock: one more than there are processors. */
 const AT_ONCE = Math.min(8, availableParallelism() + 1);
 const REPORTER = import.meta.resolve('./lib/test-report.mjs');
-/** Most tests run once: what is compiled for speed has to be worth it. */
-const FLAGS = ['--enable-source-maps', '--interrupt-budget=1000000', `--test-reporter=${REPORTER}`];
+/** Most tests run once, so that code has to be hot before it is optimised. V8 refuses options that it does not know. */
+const LATE_OPTIMISATION = [
+  '--interrupt-budget=1000000', // Node 20
+  '--invocation-count-for-turbofan=45000',
+].filter((option) => spawnSync(process.execPath, [option, '--eval', '']).status === 0);
+const FLAGS = ['--enable-source-maps', `--test-reporter=${REPORTER}`, ...LATE_OPTIMISATION];
 
 await bootstrap();
 process.chdir(root);
