@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { Conversations } from '../../scripts/reference/raw-conversation.js';
 import {
   MAX_BODY_BYTES,
   RAW_REQUESTS,
@@ -13,7 +14,6 @@ import {
 import { type HttpServer, startHttpServer } from '../../src/http/server.js';
 import { LIMITS } from '../../src/limits.js';
 import { BACKENDS } from '../helpers/backends.js';
-import { Conversations } from '../helpers/raw-conversation.js';
 
 const BEHIND = 'GET /behind HTTP/1.1\r\nHost: h\r\n\r\n';
 const GROUPS = [...new Set(RAW_REQUESTS.map(({ group }) => group))];

@@ -1,8 +1,8 @@
 /** Sends a row of the corpus of raw requests to a server, and tells the conversation in its words. */
 
-import { LATER, type RawRequest } from '../../scripts/reference/raw-corpus.js';
 import type { HttpHandler } from '../../src/http/server.js';
-import { Client, type Reply } from './raw-client.js';
+import { Client, type Reply } from '../../test/helpers/raw-client.js';
+import { LATER, type RawRequest } from './raw-corpus.js';
 
 const PROBE = '/probe';
 /** Nothing is awaited so long by a server that does what the row says. */
