@@ -5,6 +5,7 @@
 
 import { changedTo } from '../../schema/change-shapes.js';
 import { REDACTED } from '../../schema/common.js';
+import { matchRoute } from '../../schema/route-match.js';
 import { findingOfStray } from '../../schema/strict.js';
 import {
   type CreateTrigger,
@@ -51,6 +52,9 @@ export class Triggers {
     const config = (body.config ?? {}) as JsonObject;
     const event_name = eventIn(type, config);
     const { slug, tenant_id } = body;
+    if (type === 'webhook' && !isReached(slug)) {
+      throw invalid(`slug must not be ${slug}: /webhooks/${slug} is another address`);
+    }
     const at = isoTime(this.#deps.now());
     this.#inLine(request, 201, slug, async () => {
       if ((await this.#read(slug)) !== undefined) throw conflict(`trigger ${slug} exists`);
@@ -149,6 +153,12 @@ export class Triggers {
     const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
     return JSON.stringify(storeSecret({ id, tenant_id }, secret, keyring, nonce));
   }
+}
+
+/** Whether a signed request finds it: other routes have addresses of their own beside it. */
+function isReached(slug: string): boolean {
+  const found = matchRoute('POST', `/webhooks/${slug}`);
+  return typeof found === 'object' && 'route' in found && found.route.id === 'triggers.receive';
 }
 
 /** The name of the events that fire the trigger; null: none do. @throws EngineError 400 */

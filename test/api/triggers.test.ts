@@ -83,6 +83,7 @@ describe('a trigger', () => {
         /slug must have letters, digits, dots, _, ~ and - only/,
       ],
       [{ sequence_name, slug: '..' }, 400, /slug must not be \. or \.\., which no address has/],
+      [{ sequence_name, slug: 'outbox' }, 400, /slug must not be outbox/],
       [{ sequence_name, secret: '' }, 400, /secret/],
       [{ sequence_name, trigger_type: 'event' }, 400, /config\.event_name/],
       [{ sequence_name, tenant_id: 'another' }, 403, /tenant_id/],
