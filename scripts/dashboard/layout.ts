@@ -1,6 +1,6 @@
 /**
  * What is measured of the dashboard's layout: a row for each thing that overlapped, was cut off or stood empty once.
- * `test/system/ui/layout.test.ts` holds them.
+ * `test/system/ui/pages.test.ts` holds them.
  */
 
 import type { Page } from 'playwright-core';

@@ -2,8 +2,8 @@
 
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { type DashboardPage, PAGES, SIGN_IN } from '../../test/helpers/dashboard.js';
 import { ROOT } from '../../test/helpers/docs.js';
+import { type DashboardPage, PAGES, SIGN_IN } from './pages.js';
 
 export const TOUR = path.join(ROOT, 'docs/dashboard-tour.md');
 

@@ -6,9 +6,10 @@
 
 import assert from 'node:assert/strict';
 import { describe } from 'node:test';
+import { addressOf, PAGES } from '../../scripts/dashboard/pages.js';
 import { useSharedApi } from '../helpers/api.js';
 import { useBrowser } from '../helpers/browser.js';
-import { addressOf, open, PAGES, pushTo, signIn } from '../helpers/dashboard.js';
+import { open, pushTo, signIn } from '../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import { useShop } from '../helpers/use-shop.js';
 

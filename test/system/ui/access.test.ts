@@ -6,10 +6,11 @@
 
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
+import { PAGES } from '../../../scripts/dashboard/pages.js';
 import { NEIGHBOUR_CUSTOMER, type ShopKeys } from '../../../scripts/dashboard/shop/shop.js';
 import { useSharedApi } from '../../helpers/api.js';
 import { useBrowser } from '../../helpers/browser.js';
-import { expectPage, open, PAGES, pushTo, signIn, signInByHand } from '../../helpers/dashboard.js';
+import { expectPage, open, pushTo, signIn, signInByHand } from '../../helpers/dashboard.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 import { useShop } from '../../helpers/use-shop.js';
 

@@ -1,26 +1,25 @@
 /**
  * What holds of every page of the dashboard: for readers of screens, in the dark, on a telephone, while it loads.
  *
- * Cost: 46 s, since it opens every page in another theme and size, with accessibility checks.
+ * Cost: 60 s, since it opens every page in another theme and size, with accessibility checks.
  */
 
 import assert from 'node:assert/strict';
 import { after, describe } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { BrowserContext, Page } from 'playwright-core';
+import { LAYOUT, NOTE_TEXTS, viewportOf } from '../../../scripts/dashboard/layout.js';
+import { addressOf, PAGES, SIGN_IN } from '../../../scripts/dashboard/pages.js';
 import { openCells } from '../../../scripts/dashboard/shop/cells.js';
 import { SHOP_ENV } from '../../../scripts/dashboard/shop/shop.js';
 import { useApi } from '../../helpers/api.js';
 import { expectNoAxeFindings, useBrowser, type Visit } from '../../helpers/browser.js';
 import {
-  addressOf,
   expectNoHorizontalScroll,
   expectNoLayoutShift,
   expectPage,
   open,
-  PAGES,
   pushTo,
-  SIGN_IN,
   settled,
   signIn,
   watchLayoutShifts,
@@ -109,6 +108,19 @@ describe('every page of a tenant that has nothing yet', { concurrency: 2 }, () =
     });
   }
 });
+
+for (const row of LAYOUT) {
+  const measured = at(() => ({ ...options(), viewport: viewportOf(row) }));
+  measured(row.name, async ({ page, context, complaints }) => {
+    complaints.allow(/ERR_FAILED/);
+    await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: server.shop.tenant });
+    await context.addInitScript(NOTE_TEXTS);
+    await open(page, server.api.url, await row.path(server.shop), /./);
+    await row.prepare?.(page);
+    const pixels = await page.evaluate<number>(row.pixels);
+    assert.ok(pixels <= 0.5, `${pixels} px too much`);
+  });
+}
 
 /** One of each kind, and what leads to it. */
 const DIALOGS = [

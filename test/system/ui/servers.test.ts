@@ -2,12 +2,12 @@
  * The dashboard and the documentation by settings of the server, while it has no database, and while it is away or a
  * standby, after which they go on by themselves.
  *
- * Cost: 32 s, since each of its settings takes a server, and one is killed below an open page.
+ * Cost: 50 s, since each of its settings takes a server, one is killed below an open page, and eight are opened.
  */
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { eventually, useApi, useSharedApi } from '../../helpers/api.js';
 import { expectNoAxeFindings, refuse, useBrowser } from '../../helpers/browser.js';
 import { expectStatus } from '../../helpers/client.js';
@@ -304,6 +304,40 @@ describe('a server that is killed, stopped and replaced', () => {
     await api.tenant(TENANT).signal(question, 'cancel');
     await page.getByText('no longer open').waitFor();
   });
+
+  for (const [kind, missing] of [
+    ['with locks', ''],
+    [
+      'on plain HTTP',
+      '(Navigator.prototype, "locks", {}), Object.defineProperty(Crypto.prototype, "subtle", {})',
+    ],
+  ] as const) {
+    test(`eight tabs have one stream, and go on when its tab is closed (${kind})`, async (visited) => {
+      const { context, complaints } = visited;
+      // Of a tab before it has a page.
+      complaints.allow(/'sessionStorage'.*Access is denied/);
+      await signIn(context, { apiKey: DEFAULT_API_KEY, tenant: TENANT });
+      if (missing !== '') await context.addInitScript(`Object.defineProperty${missing}`);
+      const streams = new Map<Request, Page>();
+      context.on('request', (one) => isStream(one) && streams.set(one, one.frame().page()));
+      context.on('requestfailed', (one) => streams.delete(one));
+      const leaders = () => [...streams.values()].filter((one) => !one.isClosed());
+      const pages = await Promise.all(Array.from({ length: 8 }, () => context.newPage()));
+      for (const one of pages) {
+        await open(one, api.url, '/approvals', 'Approvals');
+        await isShown(one, 'Live');
+      }
+      for (const prompt of ['Do all see it?', 'Do the others?']) {
+        assert.equal(leaders().length, 1);
+        const question = await ask(prompt);
+        const left = pages.filter((one) => !one.isClosed());
+        await Promise.all(left.map((one) => one.getByText(prompt).waitFor()));
+        await api.tenant(TENANT).signal(question, 'cancel');
+        await leaders()[0]?.close();
+        await eventually(async () => assert.equal(leaders().length, 1));
+      }
+    });
+  }
 
   /** As if another tab had been chosen, or this one again. */
   const hide = (page: Page, isHidden: boolean) =>
