@@ -108,8 +108,9 @@ function Refusals({ answer }: { readonly answer: BulkAnswer }) {
       ))}
       {more > 0 && (
         <li>
-          {refusals.length > 0 && 'and '}
-          {countOf(more, 'instance')} of which only the log of the server has the reason
+          {refusals.length > 0
+            ? `and ${countOf(more, 'further instance')}`
+            : `${countOf(more, 'instance')}: a job keeps no reasons`}
         </li>
       )}
     </ul>
