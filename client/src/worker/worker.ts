@@ -54,6 +54,8 @@ export class Worker<P extends Named = Named, O = object> {
   #isMet = false;
   #isReachable = true;
   #stopping: Promise<void> | undefined;
+  /** The process ends by an error that nobody caught. */
+  #isEnding = false;
   /** What ends its timers, and what watches the process it runs in. */
   readonly #ends: (() => void)[] = [];
   /** Ends what goes on beside the tasks. */
@@ -176,6 +178,7 @@ export class Worker<P extends Named = Named, O = object> {
   /** The process is about to end: others may have the tasks at once. */
   async #handBack(error: unknown): Promise<void> {
     this.#telling.warn(`the process ends, since nobody caught: ${traceOf(error)}`);
+    this.#isEnding = true;
     this.#exchanges.stopPolling();
     this.#tasks.giveBackAll();
     await within(LAST_WORDS_MS, this.#exchanges.quiet());
@@ -183,7 +186,8 @@ export class Worker<P extends Named = Named, O = object> {
 
   #begin(tasks: readonly WorkerTask[]): void {
     for (const task of tasks) {
-      if (this.#stopping !== undefined) {
+      // A poll that is still open may be given what was just handed back.
+      if (this.#stopping !== undefined || this.#isEnding) {
         this.#tasks.decline(task);
         continue;
       }

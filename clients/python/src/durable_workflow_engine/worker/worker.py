@@ -119,6 +119,7 @@ class Worker:
         self._fed: tuple[set[str], set[str | None]] = (set(), set())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stopped = False
+        self._is_ending = False
         #: Hooks that are asynchronous, and have not ended.
         self._hooks: set[asyncio.Future[Any]] = set()
 
@@ -174,11 +175,13 @@ class Worker:
                 await client.close()
 
     async def _serve(self, client: AsyncClient, threads: ThreadPoolExecutor) -> None:
+        self._is_ending = False
         tasks = Tasks(self._settings, threads)
         own = client.with_options(retries=0)
 
         def take(task: WorkerTask) -> None:
-            if self._is_stopped:
+            # A poll that is still open may be given what was just handed back.
+            if self._is_stopped or self._is_ending:
                 tasks.decline(task, exchanges)
                 return
             self._fed[0].add(task.handler_name)
@@ -238,6 +241,7 @@ class Worker:
 
     async def _hand_back(self, tasks: Tasks, exchanges: Exchanges) -> None:
         """What ends without having finished gives others its tasks at once."""
+        self._is_ending = True
         exchanges.stop_polling()
         if tasks.is_idle:
             return
