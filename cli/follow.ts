@@ -5,6 +5,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BlockOutput, InstanceEvent } from '../client/src/index.js';
+import { type InstanceState, isEnded } from '../src/core/states.js';
 import { CommandError, EXIT, type ExitCode } from './exit.js';
 import type { Session } from './session.js';
 import { memberText, toned } from './table.js';
@@ -39,12 +40,13 @@ export async function* inOrder(
   const source = events[Symbol.asyncIterator]();
   let held: (StateEvent & { readonly updated_at: string }) | undefined;
   for (let next = source.next(); ; ) {
-    const came = await (held === undefined
+    // Behind an end there is always something: `done`, at the latest.
+    const came = await (held === undefined || isEnded(held.state)
       ? next
       : Promise.race([next, pause(STATE_HELD_MS, undefined, { ref: false })]));
     const event: InstanceEvent | undefined = came?.value;
     const isEarlier =
-      event?.type === 'output' && event.output.created_at <= (held?.updated_at ?? '');
+      event?.type === 'output' && held !== undefined && !isBefore(held, event.output.created_at);
     if (held !== undefined && !isEarlier) {
       yield held;
       held = undefined;
@@ -59,6 +61,12 @@ export async function* inOrder(
     } else if (event !== undefined) yield event;
   }
 }
+
+/** Behind an end there is nothing that did not lead to it. */
+const isBefore = (
+  { state, updated_at }: { state: InstanceState; updated_at: string },
+  at: string,
+) => !isEnded(state) && updated_at < at;
 
 function linesOf(session: Session, event: InstanceEvent): string[] {
   const { out } = session;

@@ -53,6 +53,8 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   touch(actor);
   const before = stateBefore(actor);
   const progress = begin();
+  // Nothing that it did is later.
+  touch(actor);
   // The stamp may be later than the clock: nothing is due before it was created.
   const { nextFireAt: due } = snapshot;
   if (due !== null && isoTime(due) === begunAt) snapshot.nextFireAt = stamp;
