@@ -405,7 +405,8 @@ test('an instance that throws with a unit under way is back when that is settled
   const change = { kind: 'reschedule', offsetMs: 'x' };
   const asked = shard.ask('instances.changeMany', '', { ids: [ID], change });
   await shard.run();
-  const body = '{"applied":0,"skipped":0,"failed":1}';
+  const refusals = `[{"instance_id":"${ID}","error":"internal error"}]`;
+  const body = `{"applied":0,"skipped":0,"failed":1,"refusals":${refusals}}`;
   assert.deepEqual(shard.replies.get(asked), { request: asked, status: 200, body });
   const read = shard.ask('instances.get', ID);
   await shard.ack();
