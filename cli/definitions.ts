@@ -37,12 +37,20 @@ const IS_DEFINITION = /\.(?:json|ya?ml)$/i;
 export function definitionFiles(places: readonly string[]): string[] {
   return places.flatMap((place) => {
     if (place === '-' || !statSync(place, { throwIfNoEntry: false })?.isDirectory()) return [place];
-    // No link is followed: what it leads to lies elsewhere, or around the folder itself.
-    return readdirSync(place, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && IS_DEFINITION.test(entry.name))
-      .map((entry) => path.join(entry.parentPath ?? entry.path, entry.name))
-      .filter((file) => !/(?:^|[\\/])(?:\.|node_modules)/.test(path.relative(place, file)))
-      .sort();
+    return definitionsBelow(place).sort();
+  });
+}
+
+/**
+ * No link is followed: it leads elsewhere, or around the folder itself. Folders are read one by one, since from
+ * Node 22 on the option `recursive` follows links.
+ */
+function definitionsBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const found = path.join(folder, entry.name);
+    if (/^(?:\.|node_modules)/.test(entry.name)) return [];
+    if (entry.isDirectory()) return definitionsBelow(found);
+    return entry.isFile() && IS_DEFINITION.test(entry.name) ? [found] : [];
   });
 }
 
