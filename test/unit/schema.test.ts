@@ -594,9 +594,9 @@ test('a schema that was stored before its cost was bounded goes on judging', () 
       Array.from({ length: count }, (_, at) => [`p${at}`, { type: 'string' }]),
     ),
   });
-  const check = compileUserSchema(properties(1_500));
-  assert.equal(check({ p1499: 'x' }), undefined);
-  assert.equal(check({ p1499: 1 }), 'p1499 must be string');
+  const check = compileUserSchema(properties(1_200));
+  assert.equal(check({ p1199: 'x' }), undefined);
+  assert.equal(check({ p1199: 1 }), 'p1199 must be string');
   const never = compileUserSchema({ ...properties(2_400) });
   assert.match(never({}) ?? 'judged', /^cannot be judged: its schema of \d+ values is too large/);
 });
