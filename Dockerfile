@@ -2,7 +2,9 @@
 #
 # Debian 13, because the native file of uWebSockets.js wants glibc 2.38; on an older image the server
 # serves with node:http.
-FROM node:24-trixie-slim AS build
+#
+# Node 22, since the JSON parser of Node 24 may change names of members: src/parser-defect.ts.
+FROM node:22-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Nothing that the build needs is made by install scripts, so that none of them runs here.
@@ -25,7 +27,7 @@ RUN npm run build && npm prune --omit=dev --omit=optional && \
   find node_modules/uWebSockets.js -name '*.node' \
     ! -name "$(node -p '`uws_${process.platform}_${process.arch}_${process.versions.modules}.node`')" -delete
 
-FROM node:24-trixie-slim
+FROM node:22-trixie-slim
 ENV NODE_ENV=production \
     ENGINE_HTTP_ADDR=0.0.0.0:8080
 WORKDIR /app
