@@ -17,8 +17,7 @@ import {
   signStatement,
   states,
 } from '../../src/core/continuity/statements.js';
-import { conflict, EngineError } from '../../src/errors.js';
-import { seenBy } from '../../src/tenancy.js';
+import { conflict, EngineError, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import {
@@ -44,10 +43,12 @@ export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant,
   const { rows } = service;
   const instance = body.destination_instance_id;
   const acceptance = { ...(await handoffAndExecution(service, tenant, id)), instance };
-  const { handoff, execution } = acceptance;
-  // What another tenant has under the id is none of the caller's business.
-  const here = seenBy(handoff.tenant_id, await rows.one('instance', instance));
+  const here = await rows.one('instance', instance);
   if (here === undefined) return acceptElsewhere(service, acceptance, body);
+  const { handoff, execution } = acceptance;
+  if (here.tenant_id !== handoff.tenant_id) {
+    throw conflict(`instance ${instance} was not imported for it`);
+  }
   requireTransfer(service, acceptance);
   const imported = await rows.one('importOf', instance);
   const isImport =
@@ -91,7 +92,7 @@ async function acceptElsewhere(
   { import_receipt: receipt }: AcceptHandoff,
 ): Promise<HandoffAccepted> {
   const { handoff, execution, instance } = acceptance;
-  if (receipt == null) throw conflict(`instance ${instance} was not imported for it`);
+  if (receipt == null) throw notFound(`instance ${instance}`);
   const { signing } = keysOf(service);
   await checkReceipt(service, acceptance, receipt);
   const granted = (reply: HandoffAccepted) => ({
