@@ -55,7 +55,6 @@ import { continuityKeysOf, generatedRootKey } from './keys.js';
 import { LIMITS } from './limits.js';
 import type { Logger } from './log.js';
 import { ManyInstances } from './many-instances.js';
-import { reportParserDefect } from './parser-defect.js';
 import { Retention } from './retention.js';
 import type { SequenceRemoval } from './sequence-removal.js';
 import { type Part, stopParts } from './shutdown.js';
@@ -176,7 +175,6 @@ class Engine {
     const key = generatedRootKey(this.#config);
     const continuityKeys = continuityKeysOf(this.#config);
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
-    reportParserDefect(this.#log);
     const { engine: connectionString, owner: ownerUrl } = await this.#databaseUrls();
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const pool = this.#openPool(connectionString);

@@ -6,6 +6,7 @@ import { greeting, type ReadyFacts } from './greeting.js';
 import { createLogger } from './log.js';
 import { isForPeople, logOutput, outputPalette } from './log-output.js';
 import { packageVersion } from './package-files.js';
+import { reportParserDefect } from './parser-defect.js';
 import { startRefusal } from './start-refusal.js';
 
 /** What is different where the server is a part of something else. */
@@ -40,6 +41,7 @@ async function run(
     const unknown = unknownNames(env);
     if (unknown.length > 0) log.warn({ unknown }, 'environment variables that mean nothing here');
     for (const weak of weakSettings(config)) log.warn(weak, 'a secret can be guessed');
+    reportParserDefect(log);
     const stopped = new AbortController();
     const onSignal = () => stopped.abort();
     // A signal that is repeated must not cut the stop short.
