@@ -95,11 +95,15 @@ export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
   state.n += 1;
 }
 
-/** Those of the end have run: a retry does what of them has failed, or somebody gives that up. */
+/**
+ * Those of the end have run, behind a cancel both lists: a retry does what of them has failed, or somebody
+ * gives that up.
+ */
 function hasRun(j: HookState | undefined, list: HookList): boolean {
   const isAgain = j?.a === list;
   if (isAgain) delete j.a;
-  return isAgain || j?.f?.l === list;
+  const owed = j?.f?.l;
+  return isAgain || owed === 'on_cancel' || owed === list;
 }
 
 /**
@@ -272,12 +276,12 @@ function hasToCleanUp({ state, execution }: Snapshot, list: HookList): boolean {
 function failToCleanUp({ hooks }: Plan, snapshot: Snapshot, run: HookRun): AuditEvent[] {
   const { execution, state: fromState } = snapshot;
   const failure: Failure = { ...run.f!, code: 'cleanup_failed' };
-  execution.j!.f = run;
   execution.m = 1;
   execution.y = failure;
-  if (fromState === 'failed') return [];
   snapshot.state = 'failed';
-  beginHooks(hooks, snapshot);
+  if (fromState !== 'failed') beginHooks(hooks, snapshot);
+  execution.j!.f = run;
+  if (fromState === 'failed') return [];
   return [{ eventType: 'state_transition', fromState, toState: 'failed', failure }];
 }
 
