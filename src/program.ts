@@ -1,12 +1,12 @@
 /** The server as a program: flags and environment, start, wait for a signal, stop. No logic. */
 
 import { type Config, readConfig, USAGE, unknownNames, weakSettings } from './config.js';
+import { keepsMemberNames } from './core/parser-defect.js';
 import { startEngine } from './engine.js';
 import { greeting, type ReadyFacts } from './greeting.js';
 import { createLogger } from './log.js';
 import { isForPeople, logOutput, outputPalette } from './log-output.js';
 import { packageVersion } from './package-files.js';
-import { reportParserDefect } from './parser-defect.js';
 import { startRefusal } from './start-refusal.js';
 
 /** What is different where the server is a part of something else. */
@@ -41,7 +41,12 @@ async function run(
     const unknown = unknownNames(env);
     if (unknown.length > 0) log.warn({ unknown }, 'environment variables that mean nothing here');
     for (const weak of weakSettings(config)) log.warn(weak, 'a secret can be guessed');
-    reportParserDefect(log);
+    if (!keepsMemberNames()) {
+      log.warn(
+        { node: process.version },
+        'this version of Node may change names of members of JSON that have a backslash: use Node 22',
+      );
+    }
     const stopped = new AbortController();
     const onSignal = () => stopped.abort();
     // A signal that is repeated must not cut the stop short.

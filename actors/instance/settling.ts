@@ -50,10 +50,9 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   const begunAt = record.created_at;
   const stamp = actor.env.stamp();
   record.created_at = isoTime(stamp);
-  touch(actor);
   const before = stateBefore(actor);
   const progress = begin();
-  // Nothing that it did is later.
+  // Behind what it does: nothing of that is later.
   touch(actor);
   // The stamp may be later than the clock: nothing is due before it was created.
   const { nextFireAt: due } = snapshot;

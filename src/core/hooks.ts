@@ -129,7 +129,7 @@ export function runHooksAgain(execution: Execution): HookList | undefined {
   return run.l;
 }
 
-/** A retry takes it back to no other hooks. */
+/** Nobody runs them again: the instance has ended for good, or goes on elsewhere. */
 export function forgetHooksThatFailed({ j }: Execution): void {
   delete j?.f;
   delete j?.a;

@@ -14,7 +14,7 @@ import { cutJson } from '../../src/core/json-cut.js';
 import type { JsonLimits } from '../../src/core/json-guard.js';
 import { BODY_JSON_LIMITS, decodeUtf8, parseJson } from '../../src/core/json-guard.js';
 import { listIn } from '../../src/core/json-items.js';
-import { keepsMemberNames } from '../../src/parser-defect.js';
+import { keepsMemberNames } from '../../src/core/parser-defect.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';

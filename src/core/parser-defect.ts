@@ -1,21 +1,12 @@
 /**
  * V8 from 12.9 on, as in Node 24, may give a member of JSON the name of another object's member: a name that ends in a
  * backslash is taken for one that has an escape in the same place. Which of the two is given depends on what was parsed
- * before, also for other tenants. There is no way around it short of a parser of our own.
+ * before, also for other tenants. There is no way around it short of a parser of our own
+ * (docs/operate/deploy.md#the-version-of-node).
  */
-
-import type { Logger } from './log.js';
 
 /** Parses two objects that differ only in the name of a member. */
 export function keepsMemberNames(): boolean {
   JSON.parse('{"probe":0,"\\\\":1}');
   return '\n' in JSON.parse('{"probe":0,"\\n":1}');
-}
-
-export function reportParserDefect(log: Logger): void {
-  if (keepsMemberNames()) return;
-  log.warn(
-    { node: process.version },
-    'this version of Node may change names of members of JSON that have a backslash: use Node 22',
-  );
 }
